@@ -1,0 +1,1 @@
+"""Plotly figures as plain data: pure functions. No Django."""

@@ -1,0 +1,1 @@
+"""The engine: SSH, durable steps, PostgreSQL clusters, host facts. No Django."""

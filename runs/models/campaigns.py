@@ -1,0 +1,98 @@
+"""Campaigns, their cells, and the stored summary of each cell."""
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Origin(models.TextChoices):
+    """Where results come from."""
+
+    EXECUTED = "executed", _("executed")
+    PUBLISHED = "published", _("published")
+    UPLOADED = "uploaded", _("uploaded")
+
+
+class Campaign(models.Model):
+    """One question: scenario x factor levels x repeats, in a random order with a stored seed.
+
+    `factors` maps each factor to its levels in display order; `parameters` holds what the
+    scenario keeps constant (scale, duration in seconds, ...).
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued", _("queued")
+        RUNNING = "running", _("running")
+        FINISHED = "finished", _("finished")
+        INCOMPLETE = "incomplete", _("ended with failures")
+        CANCELLED = "cancelled", _("cancelled")
+
+    slug = models.SlugField(max_length=120, unique=True)
+    title = models.CharField(_("title"), max_length=200)
+    question = models.TextField(_("question"), blank=True)
+    origin = models.CharField(max_length=10, choices=Origin, default=Origin.EXECUTED)
+    state = models.CharField(max_length=12, choices=State, default=State.QUEUED)
+    scenario = models.ForeignKey("Scenario", models.PROTECT, related_name="campaigns")
+    topology = models.ForeignKey("Topology", models.PROTECT, null=True)
+    configuration = models.ForeignKey("Configuration", models.PROTECT, null=True)
+    factors = models.JSONField(default=dict)
+    parameters = models.JSONField(default=dict)
+    repeats = models.PositiveSmallIntegerField(_("repeats"), default=3)
+    seed = models.BigIntegerField(default=0)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+        indexes = [models.Index(fields=["origin", "-id"], name="campaign_by_origin")]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class Cell(models.Model):
+    """One combination of levels. `levels` maps factor to level; `key` is its canonical text."""
+
+    campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="cells")
+    ordinal = models.PositiveIntegerField()
+    levels = models.JSONField()
+    key = models.CharField(max_length=300)
+    installation = models.ForeignKey("Installation", models.PROTECT, null=True)
+    version = models.CharField(max_length=40, blank=True)
+    version_num = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        ordering = ["campaign", "ordinal"]
+        constraints = [
+            models.UniqueConstraint(fields=["campaign", "key"], name="cell_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class CellSummary(models.Model):
+    """A metric over the finished repeats of a cell, kept current by the write that changes them.
+
+    `log_mean` and `log_variance` are those of the natural logarithms (sample variance, n - 1),
+    null where a value is not positive, and the variance also where n < 2.
+    """
+
+    cell = models.ForeignKey("Cell", models.CASCADE, related_name="summaries")
+    metric = models.ForeignKey("Metric", models.PROTECT)
+    n = models.PositiveIntegerField()
+    median = models.FloatField()
+    minimum = models.FloatField()
+    maximum = models.FloatField()
+    mean = models.FloatField()
+    log_mean = models.FloatField(null=True)
+    log_variance = models.FloatField(null=True)
+
+    class Meta:
+        ordering = ["cell", "metric"]
+        constraints = [
+            models.UniqueConstraint(fields=["cell", "metric"], name="cell_summary_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.median} ({self.n})"

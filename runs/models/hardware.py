@@ -1,0 +1,42 @@
+"""Hardware profiles, and the environments (OS, kernel, tools) that change without them."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class HardwareProfile(models.Model):
+    """What a machine is made of, stored once per content. Sizes in bytes; unknown is null."""
+
+    fingerprint = models.CharField(max_length=64, unique=True)
+    name = models.CharField(_("name"), max_length=200)
+    cpu_model = models.CharField(_("CPU model"), max_length=200, blank=True)
+    sockets = models.PositiveIntegerField(_("sockets"), null=True)
+    cores = models.PositiveIntegerField(_("cores"), null=True)
+    threads = models.PositiveIntegerField(_("hardware threads"), null=True)
+    memory_bytes = models.BigIntegerField(_("memory"), null=True)
+    virtualization = models.CharField(_("virtualisation"), max_length=60, blank=True)
+    facts = models.JSONField(default=dict)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name", "pk"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Environment(models.Model):
+    """OS, kernel and tool versions of a machine, stored once per content."""
+
+    fingerprint = models.CharField(max_length=64, unique=True)
+    os_name = models.CharField(_("operating system"), max_length=200, blank=True)
+    kernel = models.CharField(_("kernel"), max_length=200, blank=True)
+    architecture = models.CharField(_("architecture"), max_length=40, blank=True)
+    facts = models.JSONField(default=dict)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["os_name", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.os_name} ({self.kernel})"

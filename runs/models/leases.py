@@ -1,0 +1,16 @@
+"""Leases: a server runs one run at a time."""
+
+from django.db import models
+
+
+class Lease(models.Model):
+    """Who holds a server. One row per server; `token` grows by one at each claim (fencing)."""
+
+    server = models.OneToOneField("Server", models.CASCADE, primary_key=True)
+    run = models.OneToOneField("Run", models.SET_NULL, null=True, related_name="lease")
+    token = models.BigIntegerField(default=0)
+    holder = models.CharField(max_length=200, blank=True)
+    heartbeat_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.server_id}: {self.run_id} ({self.token})"

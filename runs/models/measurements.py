@@ -1,0 +1,66 @@
+"""Measurements (single numbers) and series (values over time) of runs."""
+
+from typing import Any
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Statistic(models.TextChoices):
+    """What a stored value is of the raw values behind it."""
+
+    SINGLE = "single", _("single value")
+    MEDIAN = "median", _("median")
+    MEAN = "mean", _("mean")
+
+
+class Measurement(models.Model):
+    """One number of a metric. `n` is how many repeats the value stands for (1 when executed)."""
+
+    run = models.ForeignKey("Run", models.CASCADE, related_name="measurements")
+    metric = models.ForeignKey("Metric", models.PROTECT)
+    value = models.FloatField()
+    n = models.PositiveIntegerField(default=1)
+    statistic = models.CharField(max_length=10, choices=Statistic, default=Statistic.SINGLE)
+
+    class Meta:
+        ordering = ["run", "metric"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "metric", "statistic"], name="measurement_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.metric_id}={self.value}"
+
+
+class RealField(models.FloatField):
+    """Four bytes a value: half the room, and more digits than a tool prints."""
+
+    def db_type(self, connection: Any) -> str:
+        """PostgreSQL's `real`."""
+        return "real"
+
+
+class Series(models.Model):
+    """Values at a fixed interval within one run; a null is an interval without a value.
+
+    `start` and `interval` are in seconds, `start` counted from the beginning of measuring.
+    """
+
+    run = models.ForeignKey("Run", models.CASCADE, related_name="series")
+    name = models.SlugField(max_length=80)
+    unit = models.CharField(max_length=40, blank=True)
+    start = models.FloatField(default=0)
+    interval = models.FloatField()
+    values = ArrayField(RealField(null=True))
+
+    class Meta:
+        ordering = ["run", "name"]
+        verbose_name_plural = "series"
+        constraints = [models.UniqueConstraint(fields=["run", "name"], name="series_once")]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.run_id}"

@@ -1,0 +1,24 @@
+"""Metrics: what a measurement is a number of."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Metric(models.Model):
+    """Name, unit and direction; the direction says which of two values is the better."""
+
+    class Direction(models.TextChoices):
+        HIGHER = "higher", _("higher is better")
+        LOWER = "lower", _("lower is better")
+        NEUTRAL = "neutral", _("neither")
+
+    name = models.SlugField(max_length=80, unique=True)
+    unit = models.CharField(max_length=40, blank=True)
+    direction = models.CharField(max_length=10, choices=Direction)
+    title = models.CharField(max_length=200)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name

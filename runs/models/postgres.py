@@ -1,0 +1,75 @@
+"""PostgreSQL on servers: installations, configurations, and settings as they were in a run."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Installation(models.Model):
+    """One set of PostgreSQL binaries on a server, as `pg_config` and `postgres` describe it.
+
+    `version_num` is in the form of `server_version_num` (90224, 160014); block size in bytes.
+    """
+
+    server = models.ForeignKey("Server", models.CASCADE, related_name="installations")
+    bindir = models.CharField(max_length=500)
+    version = models.CharField(_("version"), max_length=40)
+    version_num = models.PositiveIntegerField()
+    vendor = models.CharField(max_length=200, blank=True)
+    configure_options = models.TextField(blank=True)
+    pgbench_version_num = models.PositiveIntegerField(null=True)
+    has_psql = models.BooleanField(default=False)
+    discovered_at = models.DateTimeField(auto_now_add=True)
+    removed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["server", "version_num", "bindir"]
+        constraints = [
+            models.UniqueConstraint(fields=["server", "bindir"], name="installation_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"PostgreSQL {self.version}"
+
+    @property
+    def major(self) -> str:
+        """The major version: 9.6, 16."""
+        return major_version(self.version_num)
+
+
+def major_version(version_num: int) -> str:
+    """`90624` is 9.6; `160014` is 16."""
+    if version_num < 100000:
+        return f"{version_num // 10000}.{version_num // 100 % 100}"
+    return str(version_num // 10000)
+
+
+class Configuration(models.Model):
+    """Named settings (postgresql.conf) and initdb options; identical content has one hash."""
+
+    slug = models.SlugField(max_length=100, unique=True)
+    name = models.CharField(_("name"), max_length=200)
+    description = models.TextField(_("description"), blank=True)
+    settings = models.JSONField(default=dict)
+    initdb_options = models.JSONField(default=list)
+    content_hash = models.CharField(max_length=64, db_index=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name", "pk"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SettingsSnapshot(models.Model):
+    """`pg_settings` of a running server, read back and stored once per content.
+
+    `settings` maps name to `{"setting", "unit", "source"}` as the server prints them.
+    """
+
+    content_hash = models.CharField(max_length=64, unique=True)
+    settings = models.JSONField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.content_hash[:12]

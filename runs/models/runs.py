@@ -1,0 +1,107 @@
+"""Runs, their states, and the events that tell each change of state."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from runs.models.campaigns import Origin
+
+
+class Run(models.Model):
+    """One execution of one cell.
+
+    `plan` is frozen when the run is queued: whatever changes afterwards in the database, the run
+    does what it was queued to do. `attempt` counts how often it was started from the beginning;
+    a run that a new worker takes over goes on within the same attempt.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued", _("queued")
+        CLAIMED = "claimed", _("claimed")
+        PREPARING = "preparing", _("preparing")
+        MEASURING = "measuring", _("measuring")
+        COLLECTING = "collecting", _("collecting")
+        FINISHED = "finished", _("finished")
+        FAILED = "failed", _("failed")
+        ERRORED = "errored", _("error in BenchLab")
+        CANCELLED = "cancelled", _("cancelled")
+        LOST = "lost", _("lost its worker")
+
+    ACTIVE = (State.CLAIMED, State.PREPARING, State.MEASURING, State.COLLECTING)
+    ENDED = (State.FINISHED, State.FAILED, State.ERRORED, State.CANCELLED)
+
+    campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="runs")
+    cell = models.ForeignKey("Cell", models.CASCADE, related_name="runs")
+    repeat = models.PositiveSmallIntegerField()
+    position = models.PositiveIntegerField()
+    origin = models.CharField(max_length=10, choices=Origin, default=Origin.EXECUTED)
+    state = models.CharField(max_length=12, choices=State, default=State.QUEUED)
+    code = models.CharField(max_length=60, blank=True)
+    message = models.TextField(blank=True)
+    remedy = models.TextField(blank=True)
+    attempt = models.PositiveSmallIntegerField(default=1)
+    cancel_requested_at = models.DateTimeField(null=True)
+    plan = models.JSONField(null=True)
+
+    server = models.ForeignKey("Server", models.PROTECT, null=True, related_name="runs")
+    hardware = models.ForeignKey("HardwareProfile", models.PROTECT, null=True)
+    environment = models.ForeignKey("Environment", models.PROTECT, null=True)
+    settings = models.ForeignKey("SettingsSnapshot", models.PROTECT, null=True)
+    cluster = models.ForeignKey("PreparedCluster", models.SET_NULL, null=True)
+    server_version = models.CharField(max_length=40, blank=True)
+    tool_name = models.CharField(max_length=40, blank=True)
+    tool_version = models.CharField(max_length=40, blank=True)
+    quality = models.JSONField(default=list)
+
+    queued_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["cell", "repeat"], name="run_once_a_repeat"),
+            models.UniqueConstraint(
+                fields=["server"],
+                condition=models.Q(state__in=["claimed", "preparing", "measuring", "collecting"]),
+                name="one_active_run_a_server",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["campaign", "state"], name="run_by_campaign_state"),
+            models.Index(
+                fields=["server", "id"],
+                condition=models.Q(state__in=["queued", "lost"]),
+                name="run_waiting",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pk}: {self.state}"
+
+    @property
+    def is_active(self) -> bool:
+        """A worker has it."""
+        return self.state in self.ACTIVE
+
+    @property
+    def has_ended(self) -> bool:
+        """Nothing more will happen to it by itself."""
+        return self.state in self.ENDED
+
+
+class RunEvent(models.Model):
+    """One thing that happened to a run: a change of state, or a note on the way."""
+
+    run = models.ForeignKey("Run", models.CASCADE, related_name="events")
+    at = models.DateTimeField(auto_now_add=True)
+    from_state = models.CharField(max_length=12, blank=True)
+    to_state = models.CharField(max_length=12, blank=True)
+    code = models.CharField(max_length=60)
+    message = models.TextField(blank=True)
+    attempt = models.PositiveSmallIntegerField(default=1)
+
+    class Meta:
+        ordering = ["run", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.from_state} -> {self.to_state}: {self.code}"

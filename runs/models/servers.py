@@ -1,0 +1,67 @@
+"""Servers: registered machines reached over SSH."""
+
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Server(models.Model):
+    """A machine that BenchLab may run benchmarks on.
+
+    `host_key` is the pinned public host key in OpenSSH form; it is empty until a person has
+    confirmed the fingerprint, and nothing is executed before that.
+    """
+
+    class State(models.TextChoices):
+        UNCONFIRMED = "unconfirmed", _("host key not confirmed")
+        READY = "ready", _("ready")
+        UNREACHABLE = "unreachable", _("not reachable")
+        REFUSED = "refused", _("refused")
+
+    slug = models.SlugField(max_length=80, unique=True)
+    name = models.CharField(_("name"), max_length=100)
+    address = models.CharField(_("address"), max_length=255)
+    port = models.PositiveIntegerField(
+        _("SSH port"), default=22, validators=[MinValueValidator(1), MaxValueValidator(65535)]
+    )
+    username = models.CharField(
+        _("user"),
+        max_length=64,
+        validators=[RegexValidator(r"^[A-Za-z_][A-Za-z0-9_.-]*\$?$", _("Not a user name."))],
+    )
+    base_dir = models.CharField(
+        _("base directory"),
+        max_length=255,
+        validators=[
+            RegexValidator(r"^/[^\0\n]*[^/\0\n]$", _("Give an absolute path, not the root folder."))
+        ],
+        help_text=_("BenchLab writes only below this folder of the server."),
+    )
+    bindirs = models.JSONField(
+        _("PostgreSQL folders"),
+        default=list,
+        blank=True,
+        help_text=_("Folders with PostgreSQL binaries, besides the usual places."),
+    )
+    ssh_key = models.ForeignKey("SSHKey", models.PROTECT, related_name="servers")
+    host_key = models.TextField(blank=True)
+    offered_host_key = models.TextField(blank=True)
+    state = models.CharField(max_length=20, choices=State, default=State.UNCONFIRMED)
+    problem_code = models.CharField(max_length=60, blank=True)
+    problem = models.TextField(blank=True)
+    hardware = models.ForeignKey("HardwareProfile", models.PROTECT, null=True)
+    environment = models.ForeignKey("Environment", models.PROTECT, null=True)
+    checked_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name", "pk"]
+        constraints = [
+            models.CheckConstraint(
+                name="server_ready_only_with_host_key",
+                condition=~models.Q(state="ready") | ~models.Q(host_key=""),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,1 @@
+"""One module per scenario: its factors, metrics and procedure. No Django."""

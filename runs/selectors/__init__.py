@@ -1,0 +1,1 @@
+"""Reads that join: one module a noun, queries named by purpose."""

@@ -1,0 +1,1 @@
+"""Every write: one module a noun, keyword-only arguments, one transaction."""
