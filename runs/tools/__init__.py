@@ -1,0 +1,1 @@
+"""One folder for each benchmark tool: its command lines, and the parser of its output."""

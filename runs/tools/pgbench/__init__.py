@@ -1,0 +1,33 @@
+"""pgbench: its command lines, and its output."""
+
+from runs.tools.pgbench.command import Connection, Script, benchmark, initialise, threads_for
+from runs.tools.pgbench.dialect import for_tool
+from runs.tools.pgbench.parser import parse
+from runs.tools.pgbench.result import (
+    Expected,
+    PgbenchOutputError,
+    PgbenchResult,
+    Problem,
+    ProgressPoint,
+    ScriptResult,
+    StatementResult,
+)
+from runs.tools.pgbench.versions import UnsupportedByToolError
+
+__all__ = [
+    "Connection",
+    "Expected",
+    "PgbenchOutputError",
+    "PgbenchResult",
+    "Problem",
+    "ProgressPoint",
+    "Script",
+    "ScriptResult",
+    "StatementResult",
+    "UnsupportedByToolError",
+    "benchmark",
+    "for_tool",
+    "initialise",
+    "parse",
+    "threads_for",
+]

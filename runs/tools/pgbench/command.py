@@ -1,0 +1,152 @@
+"""pgbench's command lines, as argument lists: no shell reads them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from types import MappingProxyType
+
+from runs.tools.pgbench import versions
+from runs.tools.pgbench.versions import UnsupportedByToolError, require
+
+_NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Where the database is. `host` may be the directory of a Unix socket."""
+
+    host: str
+    port: int
+    user: str
+    database: str
+
+    def __post_init__(self) -> None:
+        if not self.database or self.database.startswith("-") or "=" in self.database:
+            # The tool would read an option, or a connection string, and connect elsewhere.
+            raise ValueError(
+                f"Not a name of a database that pgbench can be given: {self.database!r}"
+            )
+
+    def arguments(self) -> tuple[str, ...]:
+        """Return the options, without the name of the database, which comes last."""
+        return ("-h", self.host, "-p", str(self.port), "-U", self.user)
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script file on the machine of the tool, and how often it is chosen among several."""
+
+    path: str
+    weight: int = 1
+
+
+def initialise(
+    bindir: str,
+    connection: Connection,
+    *,
+    scale: int,
+    fillfactor: int | None = None,
+    client_version: int | None = None,
+) -> tuple[str, ...]:
+    """Return the command that makes and loads the tables (`-q` is left out for 9.2)."""
+    _require_positive(scale=scale)
+    command = [_pgbench(bindir), "-i", "-s", str(scale)]
+    if client_version is None or client_version >= versions.QUIET_INITIALISATION:
+        command.append("-q")
+    if fillfactor is not None:
+        command += ["-F", str(fillfactor)]
+    return (*command, *connection.arguments(), connection.database)
+
+
+def benchmark(
+    bindir: str,
+    connection: Connection,
+    *,
+    client_version: int,
+    scripts: Sequence[Script],
+    clients: int,
+    duration_s: int,
+    scale: int,
+    threads: int | None = None,
+    progress_s: int | None = 1,
+    per_statement: bool = True,
+    query_mode: str = "simple",
+    variables: Mapping[str, str] = _NO_VARIABLES,
+    rate_tps: float | None = None,
+    latency_limit_ms: float | None = None,
+    maximum_tries: int | None = None,
+    reconnect: bool = False,
+) -> tuple[str, ...]:
+    """Return the command of one run.
+
+    Progress is left out for a tool that cannot report it (to 9.3); whatever else the tool does
+    not know raises UnsupportedByToolError, because the run would be another one without it.
+    """
+    _require_positive(clients=clients, duration_s=duration_s, scale=scale)
+    command = [_pgbench(bindir), "-n", "-c", str(clients)]
+    command += ["-j", str(threads_for(clients, threads, client_version=client_version))]
+    command += ["-T", str(duration_s), "-s", str(scale)]
+    if progress_s and client_version >= versions.PROGRESS:
+        command += ["-P", str(progress_s)]
+    command += ["-r"] * per_statement + ["-C"] * reconnect
+    command += _limits(client_version, rate_tps, latency_limit_ms, maximum_tries)
+    if query_mode != "simple":
+        command += ["-M", query_mode]  # to 9.5 it has to come before -f
+    for name, value in variables.items():
+        command += ["-D", f"{name}={value}"]
+    command += _scripts(client_version, scripts)
+    return (*command, *connection.arguments(), connection.database)
+
+
+def threads_for(
+    clients: int, threads: int | None = None, *, client_version: int | None = None
+) -> int:
+    """Return the threads for a number of clients: half of them, the rule of the reports.
+
+    No more than there are clients; and to 9.5 the number has to divide that of the clients, so
+    that the next lower one that does is taken.
+    """
+    wanted = min(clients, max(1, clients // 2 if threads is None else threads))
+    if client_version is None or client_version >= versions.ANY_THREADS:
+        return wanted
+    return next(count for count in range(wanted, 0, -1) if clients % count == 0)
+
+
+def _limits(
+    client_version: int,
+    rate_tps: float | None,
+    latency_limit_ms: float | None,
+    maximum_tries: int | None,
+) -> list[str]:
+    arguments = []
+    for option, value, since, what in (
+        ("-R", rate_tps, versions.RATE, "A rate limit"),
+        ("-L", latency_limit_ms, versions.LATENCY_LIMIT, "A latency limit"),
+        ("--max-tries", maximum_tries, versions.MAXIMUM_TRIES, "Trying a transaction again"),
+    ):
+        if value is not None:
+            require(client_version, since, what)
+            text = f"{value:.15g}"
+            arguments += [f"{option}={text}"] if option.startswith("--") else [option, text]
+    return arguments
+
+
+def _scripts(client_version: int, scripts: Sequence[Script]) -> list[str]:
+    if not any(script.weight > 0 for script in scripts):
+        raise UnsupportedByToolError("A run needs a script with a weight above 0.")
+    if client_version >= versions.SCRIPT_WEIGHTS:
+        # The weight is always given, because the tool takes the last @ of a path for its mark.
+        return [part for script in scripts for part in ("-f", f"{script.path}@{script.weight}")]
+    if len({script.weight for script in scripts}) > 1:
+        require(client_version, versions.SCRIPT_WEIGHTS, "Scripts of different weights")
+    return [part for script in scripts for part in ("-f", script.path)]
+
+
+def _pgbench(bindir: str) -> str:
+    return str(PurePosixPath(bindir) / "pgbench")
+
+
+def _require_positive(**numbers: int) -> None:
+    for name, number in numbers.items():
+        if number < 1:
+            raise ValueError(f"{name} has to be 1 or more, not {number}.")

@@ -1,0 +1,152 @@
+"""The summary on standard output: what was run, the figures, then scripts and statements.
+
+The lines and their versions (source: the tool's own output, 9.2 to 18, and 19's source):
+"tps" has two lines to 13 and one from 14; "latency" is missing to 9.3, has a colon to 9.5 and an
+equals sign later; failures and tries come with 15; several scripts have weights from 9.6.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from runs.tools.pgbench.printed import COUNT, DECIMAL, PERCENTAGE
+from runs.tools.pgbench.statements import StatementTable
+
+_VERSION = r"[0-9]{1,3}(?:\.[0-9]{1,3}){0,2}(?:(?:devel|alpha|beta|rc)[0-9]{0,3})?"
+_SETTINGS = (
+    rf"pgbench \((?P<tool>{_VERSION})(?: \([^()]*\))?(?:, server (?P<server>{_VERSION})\b.*)?\)",
+    r"transaction type: (?P<transaction_type>.+)",
+    rf"scaling factor: (?P<scale>{COUNT})",
+    r"partition method: (?P<partition_method>\w+)",
+    rf"partitions: (?P<partitions>{COUNT})",
+    r"query mode: (?P<query_mode>\w+)",
+    rf"number of clients: (?P<clients>{COUNT})",
+    rf"number of threads: (?P<threads>{COUNT})",
+    rf"maximum number of tries: (?P<maximum_tries>{COUNT})",
+    rf"duration: (?P<duration>{COUNT}) s",
+    rf"number of transactions per client: (?P<per_client>{COUNT})",
+)
+_COUNTED = (
+    rf"number of failed transactions: (?P<failed>{COUNT}) {PERCENTAGE}",
+    rf"number of serialization failures: (?P<serialization>{COUNT}) {PERCENTAGE}",
+    rf"number of deadlock failures: (?P<deadlock>{COUNT}) {PERCENTAGE}",
+    rf"number of other failures: (?P<other>{COUNT}) {PERCENTAGE}",
+    rf"number of transactions retried: (?P<retried>{COUNT}) {PERCENTAGE}",
+    rf"total number of retries: (?P<retries>{COUNT})",
+    rf"number of transactions skipped: (?P<skipped>{COUNT}) {PERCENTAGE}",
+)
+_PROCESSED = rf"number of transactions actually processed: (?P<processed>{COUNT})"
+_LATE = rf"(?P<late>{COUNT})(?P<of_executed>/{COUNT})? {PERCENTAGE}"
+_AVERAGE = rf"latency average(?P<equals>:| =) (?P<average>{DECIMAL}) ms"
+_FIGURES = (
+    rf"{_PROCESSED}(?:/(?P<requested>{COUNT}))?",
+    rf"number of transactions above the (?P<limit>{DECIMAL}) ms latency limit: {_LATE}",
+    rf"{_AVERAGE}(?P<with_failures> \(including failures\))?",
+    rf"latency stddev(?::| =) (?P<stddev>{DECIMAL}) ms",
+    rf"rate limit schedule lag: avg (?P<lag>{DECIMAL}) \(max (?P<maximum_lag>{DECIMAL})\) ms",
+    rf"initial connection time = (?P<initial>{DECIMAL}) ms",
+    rf"average connection time = (?P<reconnection>{DECIMAL}) ms",
+    rf"tps = (?P<including>{DECIMAL}) \(including connections establishing\)",
+    rf"tps = (?P<excluding>{DECIMAL}) \(excluding connections establishing\)",
+    rf"tps = (?P<without_initial>{DECIMAL}) \(without initial connection time\)",
+    rf"tps = (?P<reconnecting>{DECIMAL}) \(including reconnection times\)",
+)
+_SHARE = rf"{DECIMAL}% of total"
+_SCRIPT = (
+    rf"weight: (?P<weight>{COUNT}) \(targets {_SHARE}\)",
+    rf"(?P<transactions>{COUNT}) transactions \({_SHARE}(?:, tps = (?P<tps>{DECIMAL}))?\)",
+    rf"{_PROCESSED} \(tps = (?P<processed_tps>{DECIMAL})\)",
+    rf"latency average = (?P<average>{DECIMAL}) ms",
+    rf"latency stddev = (?P<stddev>{DECIMAL}) ms",
+)
+_WHOLE_RUN_LINES = tuple(re.compile(text) for text in (*_SETTINGS, *_COUNTED, *_FIGURES))
+_SCRIPT_LINES = tuple(re.compile(" - " + text) for text in (*_SCRIPT, *_COUNTED))
+_SCRIPT_HEADER = re.compile(rf"SQL script (?P<number>{COUNT}): (?P<name>.*)")
+
+# A last line without its newline may have been cut; these end in a way that no cut one does.
+_ENDS_WHOLE = re.compile(rf"(?: - )?(?:tps|latency \w+|{COUNT} transactions)\b.*(?: ms|\))")
+
+Values = dict[str, str | None]
+
+
+@dataclass
+class ScriptLines:
+    """The values printed for one script of several."""
+
+    number: int
+    name: str
+    values: Values = field(default_factory=dict)
+
+
+@dataclass
+class Summary:
+    """Standard output, read line by line.
+
+    `repeated` says that a line came twice (two outputs in one), `cut_line` is a last line that
+    may not be whole, and `other_lines` are the lines that belong to no summary.
+    """
+
+    values: Values = field(default_factory=dict)
+    scripts: list[ScriptLines] = field(default_factory=list)
+    table: StatementTable = field(default_factory=StatementTable)
+    repeated: bool = False
+    cut_line: str | None = None
+    other_lines: list[str] = field(default_factory=list)
+
+    @property
+    def counts_skipped_as_processed(self) -> bool | None:
+        """Whether the tool is a 9.6 or 10 under `-R -L`, which does; None if that is not known.
+
+        Those two print late transactions without the number that they are part of, and the
+        average latency with an equals sign.
+        """
+        if "late" not in self.values or "equals" not in self.values:
+            return None
+        return self.values["of_executed"] is None and self.values["equals"] == " ="
+
+    @property
+    def spreads_lag_over_skipped(self) -> bool:
+        """Whether the tool is a 9.6 to 14, which divides the lag by skipped transactions too."""
+        return self.values.get("equals") == " =" and "failed" not in self.values
+
+
+def read_summary(stdout: str) -> Summary:
+    """Read standard output."""
+    summary = Summary()
+    *lines, last = stdout.split("\n")
+    for line in lines:
+        _read_line(line.removesuffix("\r"), summary)
+    if _ENDS_WHOLE.fullmatch(last):
+        _read_line(last, summary)
+    elif last.strip():
+        summary.cut_line = last
+    return summary
+
+
+def _read_line(line: str, summary: Summary) -> None:
+    if not line.strip() or line == "script statistics:" or summary.table.take(line):
+        return
+    if header := _SCRIPT_HEADER.fullmatch(line):
+        summary.scripts.append(ScriptLines(int(header["number"]), header["name"]))
+        summary.table.script = int(header["number"])
+        return
+    values = _match(_WHOLE_RUN_LINES, line)
+    if values is not None:
+        _keep(values, summary.values, summary)
+        return
+    values = _match(_SCRIPT_LINES, line) if summary.scripts else None
+    if values is not None:
+        _keep(values, summary.scripts[-1].values, summary)
+    else:
+        summary.other_lines.append(line)
+
+
+def _match(patterns: tuple[re.Pattern[str], ...], line: str) -> Values | None:
+    for pattern in patterns:
+        if match := pattern.fullmatch(line):
+            return match.groupdict()
+    return None
+
+
+def _keep(new: Values, kept: Values, summary: Summary) -> None:
+    summary.repeated |= not kept.keys().isdisjoint(new)
+    kept.update(new)

@@ -1,0 +1,160 @@
+"""Whether a run may be believed: the exit status alone does not tell.
+
+To 11, pgbench exits with 0 and a plausible tps although its clients died or never connected; the
+tps then covers only the time until the last client died. So the messages, the number of clients,
+the number of transactions and the time that the figures cover are all looked at.
+"""
+
+from collections.abc import Iterator
+
+from runs.tools.pgbench.messages import Messages
+from runs.tools.pgbench.result import Expected, Figures, Problem, Settings, Status
+from runs.tools.pgbench.summary import Summary
+
+_SIGNALS = {2: "SIGINT", 9: "SIGKILL", 15: "SIGTERM"}
+_COVERED_SHARE = 0.95  # of the duration; recorded good runs cover 0.99 or more
+_OVERRUN_SHARE, _OVERRUN_SLACK_S = 1.1, 1.0
+_GAPS_AT_THE_END = 10  # mean waits for the next transaction that a throttled run may end early by
+
+
+def status_of(problems: tuple[Problem, ...], figures: Figures, messages: Messages) -> Status:
+    """Weigh the problems. Figures that hold no more than the failures of dead clients are none."""
+    if any(problem.code == "several_results" for problem in problems) or figures.tps is None:
+        return "failed"
+    if (figures.transactions_processed or 0) <= len(messages.aborted_clients):
+        return "failed"
+    return "complete" if all(problem.note for problem in problems) else "partial"
+
+
+def find_problems(
+    settings: Settings,
+    figures: Figures,
+    summary: Summary,
+    messages: Messages,
+    *,
+    exit_status: int | None,
+    expected: Expected,
+) -> tuple[Problem, ...]:
+    """Return everything that is wrong, the causes first."""
+    problems = [
+        *_in_messages(settings, messages),
+        *_in_exit_status(exit_status, messages),
+        *_in_output(figures, summary, messages, exit_status),
+        *_against_expected(settings, expected),
+        *_in_transactions(settings, figures),
+        *_in_time(settings, figures, expected),
+    ]
+    return tuple(problems)
+
+
+def _in_messages(settings: Settings, messages: Messages) -> Iterator[Problem]:
+    if messages.aborts:
+        of_all = f" of {settings.clients}" if settings.clients else ""
+        died = f"{len(messages.aborted_clients)}{of_all} clients aborted"
+        yield Problem("clients_aborted", f"{died}; the first message: {messages.aborts[0]}")
+    elif messages.run_aborted:
+        yield Problem("run_aborted", "The tool said that the run was aborted.")
+    if messages.connection_failures:
+        first = messages.connection_failures[0]
+        yield Problem("connection_failed", f"A connection failed: {_with_reason(first, messages)}")
+    elif messages.errors and not messages.aborts:
+        yield _tool_error(messages.errors[0])
+
+
+def _with_reason(failure: str, messages: Messages) -> str:
+    """Join a failure with the server's reason, which to 12 is on the next line."""
+    reason = next((error for error in messages.errors if error.startswith("FATAL")), None)
+    return f"{failure} {reason}" if failure.endswith(":") and reason else failure
+
+
+def _tool_error(message: str) -> Problem:
+    if "does not exist" in message and "relation" in message:
+        advice = "Load the tables first (pgbench -i), or name a database that has them."
+        return Problem("not_initialised", f"{message} {advice}")
+    return Problem("tool_error", f"The tool reported: {message}")
+
+
+def _in_exit_status(exit_status: int | None, messages: Messages) -> Iterator[Problem]:
+    if not exit_status:
+        return
+    signal = -exit_status if exit_status < 0 else exit_status - 128
+    if signal in _SIGNALS:
+        yield Problem("interrupted", f"The tool was ended by {_SIGNALS[signal]}.")
+    else:
+        said = f": {messages.unknown_lines[0].strip()}" if messages.unknown_lines else "."
+        yield Problem("exit_status", f"The tool exited with status {exit_status}{said}")
+
+
+def _in_output(
+    figures: Figures, summary: Summary, messages: Messages, exit_status: int | None
+) -> Iterator[Problem]:
+    if summary.repeated:
+        message = "The output holds more than one result, or lines of one twice."
+        yield Problem("several_results", message)
+    if figures.transactions_processed == 0:
+        yield Problem("nothing_processed", "No transaction was processed.")
+    elif not (exit_status or summary.values or messages.recognised):
+        message = "Nothing in the output is pgbench's: no line of a result, no message of the tool."
+        yield Problem("not_pgbench_output", message)
+    elif figures.tps is None:
+        yield Problem("no_result", "The output ends without a whole line of transactions/second.")
+    if summary.cut_line is not None:
+        message = f"The last line may have been cut and was left out: {summary.cut_line[:80]!r}"
+        yield Problem("cut_line", message, note=True)
+    if summary.counts_skipped_as_processed and figures.skipped:
+        message = (
+            f"The tool counted {figures.skipped} skipped transactions as processed; "
+            "transactions and tps were corrected."
+        )
+        yield Problem("skipped_corrected", message, note=True)
+
+
+def _against_expected(settings: Settings, expected: Expected) -> Iterator[Problem]:
+    for code, name, found, wanted in (
+        ("clients_differ", "clients", settings.clients, expected.clients),
+        ("duration_differs", "seconds", settings.duration_s, expected.duration_s),
+    ):
+        if found is not None and wanted is not None and found != wanted:
+            yield Problem(code, f"The run was of {found:g} {name}, not of {wanted:g} as asked for.")
+
+
+def _in_transactions(settings: Settings, figures: Figures) -> Iterator[Problem]:
+    requested, processed = settings.transactions_requested, figures.transactions_processed
+    if requested is None or processed is None:
+        return
+    accounted = processed + (figures.failed_transactions or 0) + (figures.skipped or 0)
+    if accounted != requested:
+        message = f"{accounted} of the {requested} transactions asked for were run."
+        yield Problem("transactions_missing", message)
+
+
+def _in_time(settings: Settings, figures: Figures, expected: Expected) -> Iterator[Problem]:
+    duration = expected.duration_s if settings.duration_s is None else settings.duration_s
+    if not duration:
+        return
+    known = (expected.elapsed_s, _covered_seconds(figures))
+    seconds = min((time for time in known if time is not None), default=duration)
+    if seconds < duration * _COVERED_SHARE - _early_end_allowed(settings, figures):
+        message = f"The run took {seconds:.1f} s of its {duration:g} s; its figures cover no more."
+        yield Problem("ended_early", message)
+    elapsed = expected.elapsed_s
+    if elapsed is not None and elapsed > duration * _OVERRUN_SHARE + _OVERRUN_SLACK_S:
+        message = f"The run took {elapsed:.1f} s instead of {duration:g} s."
+        yield Problem("overran", message, note=True)
+
+
+def _covered_seconds(figures: Figures) -> float | None:
+    """Return the time that tps was computed over, and that to connect, which -T includes."""
+    processed, tps = figures.transactions_processed, figures.tps_including_connections
+    if tps is None:
+        tps = figures.tps
+    if not processed or not tps:
+        return None
+    return processed / tps + (figures.initial_connection_time_ms or 0.0) / 1000
+
+
+def _early_end_allowed(settings: Settings, figures: Figures) -> float:
+    """Return how early a throttled run may end: a client stops if its next turn is too late."""
+    if figures.schedule_lag_max_ms is None or not figures.tps:
+        return 0.0
+    return _GAPS_AT_THE_END * (settings.threads or 1) / figures.tps

@@ -1,0 +1,28 @@
+"""Which version of the tool knows what. Versions are numbers as in server_version_num."""
+
+PROGRESS = RATE = 90400
+LATENCY_LIMIT = EXPRESSIONS = 90500
+RANDOM_FUNCTIONS = SCRIPT_WEIGHTS = ANY_THREADS = 90600
+QUIET_INITIALISATION = 90300
+CONTINUED_COMMANDS = 100000
+MAXIMUM_TRIES = 150000
+
+
+class UnsupportedByToolError(ValueError):
+    """What was asked for cannot be run, or not by this version of pgbench; the message says why."""
+
+
+def version_text(version: int) -> str:
+    """Return "9.6" for 90600 and "16" for 160000."""
+    if version >= 100000:
+        return str(version // 10000)
+    return f"{version // 10000}.{version // 100 % 100}"
+
+
+def require(client_version: int, since: int, what: str) -> None:
+    """Raise UnsupportedByToolError if the tool is older than `what`."""
+    if client_version < since:
+        raise UnsupportedByToolError(
+            f"{what} needs pgbench {version_text(since)} or later; "
+            f"this one is {version_text(client_version)}."
+        )

@@ -1,0 +1,170 @@
+import pytest
+
+from runs.tools.pgbench import Connection, Script, benchmark, initialise, threads_for
+from runs.tools.pgbench.versions import UnsupportedByToolError
+
+SOCKET = Connection(host="/var/run/postgresql", port=5432, user="bench", database="bench")
+READ = Script("/srv/read.sql")
+
+
+def command(client_version: int = 180000, **changes: object) -> tuple[str, ...]:
+    arguments: dict[str, object] = {
+        "client_version": client_version,
+        "scripts": [READ],
+        "clients": 32,
+        "duration_s": 300,
+        "scale": 1000,
+    }
+    return benchmark("/usr/pgsql/bin", SOCKET, **(arguments | changes))
+
+
+def option(name: str, arguments: tuple[str, ...]) -> str:
+    return arguments[arguments.index(name) + 1]
+
+
+def test_tables_are_made_quietly():
+    assert initialise("/usr/pgsql/bin", SOCKET, scale=1000) == (
+        *("/usr/pgsql/bin/pgbench", "-i", "-s", "1000", "-q"),
+        *("-h", "/var/run/postgresql", "-p", "5432", "-U", "bench", "bench"),
+    )
+
+
+def test_a_fillfactor_is_given_to_the_tables():
+    assert option("-F", initialise("/b", SOCKET, scale=1, fillfactor=80)) == "80"
+
+
+def test_9_2_cannot_make_tables_quietly():
+    assert "-q" not in initialise("/b", SOCKET, scale=1, client_version=90224)
+    assert "-q" in initialise("/b", SOCKET, scale=1, client_version=90300)
+
+
+def test_a_run_has_all_the_options_of_the_reports():
+    assert command() == (
+        *("/usr/pgsql/bin/pgbench", "-n", "-c", "32", "-j", "16", "-T", "300", "-s", "1000"),
+        *("-P", "1", "-r", "-f", "/srv/read.sql@1"),
+        *("-h", "/var/run/postgresql", "-p", "5432", "-U", "bench", "bench"),
+    )
+
+
+def test_progress_and_statements_can_be_left_out():
+    arguments = command(progress_s=None, per_statement=False)
+
+    assert "-P" not in arguments
+    assert "-r" not in arguments
+
+
+@pytest.mark.parametrize(("version", "known"), [(90224, False), (90325, False), (90400, True)])
+def test_progress_is_asked_for_from_9_4_on(version, known):
+    assert ("-P" in command(version)) == known
+
+
+@pytest.mark.parametrize(
+    ("clients", "threads"), [(1, 1), (2, 1), (3, 1), (4, 2), (9, 4), (100, 50)]
+)
+def test_half_as_many_threads_as_clients(clients, threads):
+    assert threads_for(clients) == threads
+    assert option("-j", command(clients=clients)) == str(threads)
+
+
+@pytest.mark.parametrize(
+    ("clients", "threads", "taken"), [(9, None, 3), (7, None, 1), (10, 4, 2), (8, 4, 4), (5, 5, 5)]
+)
+def test_to_9_5_the_threads_divide_the_clients(clients, threads, taken):
+    arguments = command(90525, clients=clients, threads=threads)
+
+    assert option("-j", arguments) == str(taken)
+
+
+def test_from_9_6_on_any_number_of_threads_will_do():
+    assert option("-j", command(90600, clients=10, threads=4)) == "4"
+
+
+def test_there_are_no_more_threads_than_clients_and_at_least_one():
+    assert threads_for(4, 64) == 4
+    assert threads_for(4, 0) == 1
+
+
+def test_scripts_have_weights_from_9_6_on():
+    arguments = command(90600, scripts=[Script("/srv/read.sql", 3), Script("/srv/write.sql", 1)])
+
+    assert "/srv/read.sql@3" in arguments
+    assert "/srv/write.sql@1" in arguments
+
+
+def test_to_9_5_scripts_have_one_weight():
+    both = [Script("/srv/read.sql", 2), Script("/srv/write.sql", 2)]
+
+    assert option("-f", command(90525, scripts=both)) == "/srv/read.sql"
+    assert "/srv/write.sql" in command(90525, scripts=both)
+
+
+@pytest.mark.parametrize(
+    ("version", "changes", "message"),
+    [
+        (
+            90525,
+            {"scripts": [Script("/a", 3), Script("/b")]},
+            "different weights needs pgbench 9.6",
+        ),
+        (90325, {"rate_tps": 50}, r"rate limit needs pgbench 9.4 or later; this one is 9.3\."),
+        (90400, {"latency_limit_ms": 5}, "latency limit needs pgbench 9.5"),
+        (140000, {"maximum_tries": 3}, "needs pgbench 15 or later; this one is 14"),
+        (180000, {"scripts": []}, "needs a script"),
+        (180000, {"scripts": [Script("/a", 0)]}, "needs a script"),
+    ],
+)
+def test_what_the_tool_does_not_know_is_refused(version, changes, message):
+    with pytest.raises(UnsupportedByToolError, match=message):
+        command(version, **changes)
+
+
+def test_limits_are_given_as_plain_numbers():
+    arguments = command(rate_tps=1_000_000, latency_limit_ms=2.5, maximum_tries=3)
+
+    assert option("-R", arguments) == "1000000"
+    assert option("-L", arguments) == "2.5"
+    assert "--max-tries=3" in arguments
+
+
+def test_the_query_mode_comes_before_the_scripts():
+    """Tools to 9.5 refuse it otherwise."""
+    arguments = command(90525, query_mode="prepared")
+
+    assert option("-M", arguments) == "prepared"
+    assert arguments.index("-M") < arguments.index("-f")
+
+
+def test_variables_and_reconnecting_are_given():
+    arguments = command(variables={"aid_max": "100000"}, reconnect=True)
+
+    assert option("-D", arguments) == "aid_max=100000"
+    assert "-C" in arguments
+
+
+@pytest.mark.parametrize("changes", [{"clients": 0}, {"duration_s": 0}, {"scale": -1}])
+def test_numbers_below_one_are_refused(changes):
+    with pytest.raises(ValueError, match="has to be 1 or more"):
+        command(**changes)
+
+
+@pytest.mark.parametrize("name", ["", "-d", "--help", "host=elsewhere"])
+def test_a_database_that_is_no_name_is_refused(name):
+    with pytest.raises(ValueError, match="name of a database"):
+        Connection(host="db1", port=5432, user="bench", database=name)
+
+
+def test_what_a_shell_would_read_stays_one_argument():
+    odd = Connection(host="db1", port=5432, user="a b", database="$(id); drop")
+    arguments = benchmark(
+        "/opt/my pg/bin",
+        odd,
+        client_version=160000,
+        scripts=[Script("/srv/a b@2.sql")],
+        clients=1,
+        duration_s=1,
+        scale=1,
+    )
+
+    assert arguments[0] == "/opt/my pg/bin/pgbench"
+    assert "/srv/a b@2.sql@1" in arguments
+    assert arguments[-1] == "$(id); drop"
