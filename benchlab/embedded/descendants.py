@@ -1,0 +1,128 @@
+"""Every process that came from this one, detached ones too, and how to end them.
+
+On Linux a *subreaper* inherits its descendants' orphans, so a daemon stays in the tree below it.
+Elsewhere a process that detached itself twice is out of sight.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PR_SET_CHILD_SUBREAPER = 36
+
+# A postmaster takes SIGINT as a fast shutdown, so that goes first; force only comes last.
+ENDING = ((0.0, signal.SIGINT), (2.0, signal.SIGTERM), (5.0, signal.SIGKILL))
+
+
+@dataclass(frozen=True)
+class Process:
+    """A line of the process table. pid and `started` together name a process for good."""
+
+    pid: int
+    parent: int
+    started: str
+    zombie: bool
+
+
+def become_subreaper() -> None:
+    """Adopt the orphans among our descendants (Linux; elsewhere nothing happens)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def process_table() -> list[Process]:
+    """Every process of the machine that we may see."""
+    return list(_from_proc() if Path("/proc/self/stat").exists() else _from_ps())
+
+
+def _from_proc() -> Iterator[Process]:
+    for name in os.listdir("/proc"):  # noqa: PTH208 - scanned often; no Path objects needed
+        if name.isdigit():
+            with contextlib.suppress(OSError):
+                # the command's name may hold blanks and parentheses: count from its end
+                fields = Path(f"/proc/{name}/stat").read_text("latin-1").rpartition(")")[2].split()
+                yield Process(int(name), int(fields[1]), fields[19], fields[0] in "ZX")
+
+
+def _from_ps() -> Iterator[Process]:
+    command = ["ps", "-axo", "pid=,ppid=,stat=,lstart="]
+    for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    ):
+        if line.strip():
+            pid, parent, state, started = line.split(None, 3)
+            yield Process(int(pid), int(parent), started, state.startswith("Z"))
+
+
+def started(pid: int) -> str | None:
+    """When that process started, in words of the system; None when there is none (or a zombie)."""
+    for process in process_table():
+        if process.pid == pid and not process.zombie:
+            return process.started
+    return None
+
+
+def descendants(of: int) -> list[Process]:
+    """All processes below that one, zombies left out."""
+    children: dict[int, list[Process]] = {}
+    for process in process_table():
+        children.setdefault(process.parent, []).append(process)
+    found: list[Process] = []
+    parents = [of]
+    while parents:
+        below = children.get(parents.pop(), [])
+        found += [process for process in below if not process.zombie]
+        parents += [process.pid for process in below]
+    return found
+
+
+class Ending:
+    """Ends all descendants of this process with rising force; call advance() until it is True."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._told: set[tuple[signal.Signals, Process]] = set()
+
+    def advance(self) -> bool:
+        """Signal whoever is left; whether nobody is (or those left are beyond our rights)."""
+        elapsed = time.monotonic() - self._began
+        left = descendants(os.getpid())
+        for after, number in ENDING:
+            if elapsed >= after:
+                self._tell(left, number)
+        return not left or elapsed > ENDING[-1][0] + 3
+
+    def _tell(self, processes: list[Process], number: signal.Signals) -> None:
+        for process in processes:
+            if (number, process) not in self._told:
+                self._told.add((number, process))
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(process.pid, number)
+
+
+def reap_adopted(own: Collection[int]) -> None:
+    """Take leave of dead orphans that we adopted; our own children's statuses stay untouched."""
+    if not hasattr(os, "waitid"):
+        return
+    with contextlib.suppress(ChildProcessError):
+        while dead := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            if dead.si_pid in own:
+                return
+            os.waitpid(dead.si_pid, os.WNOHANG)
+
+
+def working_in(folder: Path) -> list[int]:
+    """Processes whose working directory is that folder; on Linux only, elsewhere none is seen."""
+    found = []
+    for process in process_table():
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/{process.pid}/cwd") == str(folder):  # noqa: PTH115
+                found.append(process.pid)
+    return found

@@ -1,0 +1,101 @@
+"""What PostgreSQL, Redis and the SSH target have in common: one program that serves on a port."""
+
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Self
+
+from benchlab.embedded.account import Account, service_account
+from benchlab.embedded.ports import free_port, is_free
+from benchlab.embedded.processes import Pause, Program
+
+
+class EmbeddedServer(ABC):
+    """A server on 127.0.0.1, as a context manager or by start() and stop().
+
+    `folder` keeps what it needs. `port` is used when it is free, else a free one is taken, and
+    `port` then tells which. `account` runs it, by default an unprivileged one when we are root.
+    `pause` is how it waits. start() raises StartError with the last lines of the log.
+    """
+
+    name: str
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        account: Account | None = None,
+        log: Path | None = None,
+        port: int = 0,
+        pause: Pause = time.sleep,
+    ):
+        self.folder = folder.resolve()
+        self.account = account or service_account()
+        self.log = log or self.folder / f"{self.name}.log"
+        self.port = port
+        self.pause = pause
+        self._program: Program | None = None
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Make what the server needs before its start; called at each start."""
+
+    @abstractmethod
+    def program(self) -> Program:
+        """The server's program, for the port as it is now."""
+
+    @abstractmethod
+    def answers(self) -> bool:
+        """Whether it serves; False as well while it does not do so yet."""
+
+    def start(self) -> None:
+        """Start it and wait until it serves."""
+        self.prepare()
+        for _ in range(5):
+            self.port = free_port(self.port)
+            program = self._program = self.program()
+            program.start()
+            if self._wait_until_it_answers(program):
+                return
+            if is_free(self.port):
+                break  # the port was not the trouble, so another one is no remedy
+        raise program.failed()
+
+    def _wait_until_it_answers(self, program: Program) -> bool:
+        # no deadline: recovery after a crash takes its time, and a server that gives up ends
+        while program.running:
+            if self.answers():
+                return True
+            self.pause(0.05)
+        return False
+
+    def restart(self) -> None:
+        """Start a dead server at the port that its clients know. Does not wait."""
+        if self._program is not None:
+            self._program.restart()
+
+    def stop(self) -> None:
+        """Stop it and wait for its end."""
+        if self._program is not None:
+            self._program.stop()
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process while it runs."""
+        return self._program.pid if self._program is not None else None
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs."""
+        return self._program is not None and self._program.running
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()

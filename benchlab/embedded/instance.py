@@ -1,0 +1,291 @@
+"""One whole BenchLab on one machine: brought up in order, looked after, taken down in reverse."""
+
+import contextlib
+import http.client
+import os
+import secrets
+import subprocess
+import sys
+import time
+from signal import SIGQUIT, SIGTERM
+
+from cryptography.fernet import Fernet
+
+from benchlab.embedded.account import myself, service_account
+from benchlab.embedded.binaries import postgresql_binaries, redis_server
+from benchlab.embedded.descendants import Ending, become_subreaper, reap_adopted
+from benchlab.embedded.embedded_server import EmbeddedServer
+from benchlab.embedded.errors import StartError
+from benchlab.embedded.interrupts import Interrupted, Interrupts
+from benchlab.embedded.options import Options
+from benchlab.embedded.places import REPOSITORY, Places
+from benchlab.embedded.ports import is_free
+from benchlab.embedded.postgresql import EmbeddedPostgreSQL
+from benchlab.embedded.private_files import kept_secret, write_private
+from benchlab.embedded.processes import Pause, Program, Service, Supervisor, wait_for_end
+from benchlab.embedded.redis import EmbeddedRedis
+from benchlab.embedded.state import State, end_leftovers, locked
+from benchlab.embedded.target import EmbeddedTarget
+
+PYTHON = sys.executable
+WEB_PATIENCE = 60.0
+# Short enough for Ctrl-C: a run goes on from its folder on the target, so a worker may be cut off.
+ENDS = ((SIGTERM, 4.0), (SIGQUIT, 2.0))
+
+
+def say(line: str) -> None:
+    """Tell the person at the terminal."""
+    print(f"BenchLab: {line}", flush=True)
+
+
+class Instance:
+    """The parts of one instance, and the order in which they come and go."""
+
+    def __init__(self, options: Options, pause: Pause):
+        self.options = options
+        self.places = Places(options.var)
+        self.account = service_account()
+        self.state = State()
+        self.environment: dict[str, str] = {}
+        self._pause = pause
+        self._bindirs = ""
+        self._services: list[Service] = []
+        self._programs: list[Program] = []
+
+    def run(self) -> None:
+        """Start everything and look after it until `pause` raises; then nothing is left."""
+        self.places.prepare(self.account)
+        with locked(self.places.lock, self.places.state):
+            self._check_web_port()
+            self.state = State.read(self.places.state)
+            end_leftovers(self.state, self._pause)
+            become_subreaper()
+            try:
+                self._start()
+                print(f"BenchLab is ready: {self.options.url}/", flush=True)
+                self._look_after()
+            finally:
+                self._stop()
+
+    def _check_web_port(self) -> None:
+        if not is_free(self.options.port, self.options.bind):
+            raise StartError(
+                f"port {self.options.port} on {self.options.bind} is in use or not allowed:"
+                " choose another, for example BENCHLAB_PORT=8001 script/server"
+            )
+
+    def _start(self) -> None:
+        self.state.pid, self.state.url = os.getpid(), self.options.url
+        self._note()
+        postgresql, redis, target = self._servers()
+        self._serve(postgresql)
+        self._serve(redis)
+        self.environment = self._secrets() | self._addresses(postgresql, redis)
+        self._manage("migrate", "--noinput")
+        self._manage("collectstatic", "--noinput")
+        self._serve(target)
+        self.environment |= self._target_variables(target)
+        self._write_environment()
+        self._set_up()
+        self._start_programs()
+        self._wait_for_web()
+
+    def _servers(self) -> tuple[EmbeddedPostgreSQL, EmbeddedRedis, EmbeddedTarget]:
+        services, places = self.places.services, self.places
+        binaries = postgresql_binaries(services, self.account)
+        self._bindirs = f"{binaries.postgresql16}:{binaries.postgresql18}"
+        options = {
+            name: {
+                "account": self.account,
+                "log": places.logs / f"{name}.log",
+                "port": self.state.ports.get(name, 0),
+                "pause": self._pause,
+            }
+            for name in ("postgresql", "redis", "target")
+        }
+        return (
+            EmbeddedPostgreSQL(
+                binaries.postgresql18, services / "postgresql", **options["postgresql"]
+            ),
+            EmbeddedRedis(
+                redis_server(services, self.account), services / "redis", **options["redis"]
+            ),
+            EmbeddedTarget(services / "target", places.target_keys, **options["target"]),
+        )
+
+    def _serve(self, server: EmbeddedServer) -> None:
+        say(f"starting {server.name}")
+        self._services.append(server)  # before its start: an interrupted start is stopped as well
+        server.start()
+        self.state.ports[server.name] = server.port
+        self._note()
+
+    def _secrets(self) -> dict[str, str]:
+        return {
+            "SECRET_KEY": kept_secret(self.places.secret_key, lambda: secrets.token_urlsafe(48)),
+            "BENCHLAB_ENCRYPTION_KEY": kept_secret(
+                self.places.encryption_key, lambda: Fernet.generate_key().decode()
+            ),
+        }
+
+    def _addresses(self, postgresql: EmbeddedPostgreSQL, redis: EmbeddedRedis) -> dict[str, str]:
+        return {
+            "DATABASE_URL": postgresql.url,
+            "REDIS_URL": redis.url,
+            "BENCHLAB_VAR": str(self.places.var),
+            "ALLOWED_HOSTS": self.options.allowed_hosts,
+            "BENCHLAB_URL": self.options.public_url,
+        }
+
+    def _target_variables(self, target: EmbeddedTarget) -> dict[str, str]:
+        return {
+            "BENCHLAB_TARGET_ADDRESS": "127.0.0.1",
+            "BENCHLAB_TARGET_PORT": str(target.port),
+            "BENCHLAB_TARGET_USER": target.user,
+            "BENCHLAB_TARGET_BASE_DIR": str(target.base_dir),
+            "BENCHLAB_TARGET_AUTHORIZED_KEYS": str(target.authorized_keys),
+            "BENCHLAB_TARGET_HOST_KEY": target.host_key,
+            "BENCHLAB_TARGET_BINDIRS": self._bindirs,
+        }
+
+    def _write_environment(self) -> None:
+        lines = (f"{name}={value}\n" for name, value in self.environment.items())
+        write_private(self.places.environment, "".join(lines))
+
+    def _program(self, name: str, *arguments: str) -> Program:
+        return Program(
+            name=name,
+            argv=[PYTHON, *arguments],
+            account=myself(),
+            log=self.places.logs / f"{name}.log",
+            env=self._django_environment(),
+            cwd=REPOSITORY,
+            stops=ENDS,
+        )
+
+    def _django_environment(self) -> dict[str, str]:
+        settings = {"DJANGO_SETTINGS_MODULE": "benchlab.settings", "PYTHONUNBUFFERED": "1"}
+        return {**os.environ, **settings, **self.environment}
+
+    def _manage(self, *arguments: str) -> None:
+        say(f"manage.py {arguments[0]}")
+        program = self._program("manage", str(REPOSITORY / "manage.py"), *arguments)
+        program.name = f"manage.py {arguments[0]}"
+        if wait_for_end(program, self._pause) != 0:
+            raise program.failed()
+
+    def _set_up(self) -> None:
+        """Register this machine. The first time the command prints the administrator's password,
+        which belongs on the terminal and into no log."""
+        process = subprocess.Popen(
+            [PYTHON, str(REPOSITORY / "manage.py"), "setup_instance"],
+            env=self._django_environment(),
+            cwd=REPOSITORY,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        with process:
+            try:
+                while process.poll() is None:
+                    self._pause(0.05)
+            finally:
+                process.kill()
+        if process.returncode != 0:
+            raise StartError(f"manage.py setup_instance failed (exit {process.returncode})")
+
+    def _start_programs(self) -> None:
+        for program in (self._web(), self._worker(), self._beat()):
+            say(f"starting {program.name}")
+            self._services.append(program)
+            self._programs.append(program)
+            program.start()
+        self._note()
+
+    def _web(self) -> Program:
+        return self._program(
+            "web",
+            *("-m", "gunicorn", "benchlab.wsgi:application", "--bind", self.options.gunicorn_bind),
+            *("--workers", "2", "--worker-class", "gthread", "--threads", "4"),
+            # its control socket has one place per home folder, so two instances would meet there
+            *("--graceful-timeout", "3", "--no-control-socket"),
+        )
+
+    def _worker(self) -> Program:
+        return self._program(
+            "worker",
+            *("-m", "celery", "-A", "benchlab", "worker", "--concurrency", "4"),
+            *("--loglevel", "info", "--hostname", f"worker-{self.options.port}@%h"),
+        )
+
+    def _beat(self) -> Program:
+        schedule = str(self.places.var / "beat-schedule")
+        pid_file = ("--pidfile", "")  # none: a stale one would keep beat from starting
+        return self._program(
+            "beat", "-m", "celery", "-A", "benchlab", "beat", "--schedule", schedule, *pid_file
+        )
+
+    def _wait_for_web(self) -> None:
+        deadline = time.monotonic() + WEB_PATIENCE
+        while not self._healthy():
+            for program in self._programs:
+                if not program.running:
+                    raise program.failed()
+            if time.monotonic() > deadline:
+                raise StartError(
+                    f"the pages do not answer after {WEB_PATIENCE:.0f} s:\n"
+                    + self._programs[0].last_words()
+                )
+            self._pause(0.1)
+
+    def _healthy(self) -> bool:
+        host = self.options.url.removeprefix("http://")
+        connection = http.client.HTTPConnection(host, timeout=10)
+        try:
+            connection.request("GET", "/healthz/", headers={"Host": "localhost"})
+            return connection.getresponse().status == http.client.OK
+        except OSError:
+            return False
+        finally:
+            connection.close()
+
+    def _look_after(self) -> None:
+        supervisor = Supervisor(say)
+        while True:
+            self._pause(1.0)
+            if supervisor.look_after(self._services):
+                self._note()
+            reap_adopted(self._pids().values())
+
+    def _pids(self) -> dict[str, int]:
+        return {service.name: pid for service in self._services if (pid := service.pid)}
+
+    def _note(self) -> None:
+        self.state.note_processes(self._pids())
+        self.state.write(self.places.state)
+
+    def _stop(self) -> None:
+        """Take everything down; one part's trouble does not keep the others."""
+        say("stopping")
+        for program in self._programs:
+            program.ask_to_stop()
+        for service in reversed(self._services):
+            with contextlib.suppress(OSError, subprocess.SubprocessError):
+                service.stop()
+        ending = Ending()
+        while not ending.advance():
+            time.sleep(0.05)
+        self.state.pid = 0
+        self._note()
+
+
+def main() -> int:
+    """Run an instance until SIGINT or SIGTERM; the exit status."""
+    with Interrupts() as interrupts:
+        try:
+            Instance(Options.from_environment(), interrupts.pause).run()
+        except Interrupted:
+            say("stopped")
+        except StartError as error:
+            print(f"BenchLab: {error}", file=sys.stderr, flush=True)
+            return 1
+    return 0

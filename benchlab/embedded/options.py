@@ -1,0 +1,62 @@
+"""What the person who starts an instance chooses, by environment variables."""
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from benchlab.embedded.errors import StartError
+from benchlab.embedded.places import var_from_environment
+
+ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - recognised, not bound
+
+
+@dataclass(frozen=True)
+class Options:
+    """BENCHLAB_VAR, BENCHLAB_BIND, BENCHLAB_PORT, ALLOWED_HOSTS and BENCHLAB_URL."""
+
+    var: Path
+    bind: str
+    port: int
+    allowed_hosts: str
+    public_url: str
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
+        """Read them. Raises StartError for a port that is none."""
+        bind = environ.get("BENCHLAB_BIND") or "127.0.0.1"
+        port = _port(environ.get("BENCHLAB_PORT") or "8000")
+        # the local names stay allowed: the instance itself asks by them whether it is ready
+        hosts = ["127.0.0.1", "localhost", "[::1]", socket.gethostname(), _host(bind)]
+        hosts += filter(None, environ.get("ALLOWED_HOSTS", "").split(","))
+        return cls(
+            var=var_from_environment(environ),
+            bind=bind,
+            port=port,
+            allowed_hosts=",".join(dict.fromkeys(hosts)),
+            public_url=environ.get("BENCHLAB_URL") or f"http://{_host(bind)}:{port}",
+        )
+
+    @property
+    def url(self) -> str:
+        """Where a browser on this machine finds the pages, without a slash at the end."""
+        return f"http://{_host(self.bind)}:{self.port}"
+
+    @property
+    def gunicorn_bind(self) -> str:
+        """The address in gunicorn's words."""
+        return f"[{self.bind}]:{self.port}" if ":" in self.bind else f"{self.bind}:{self.port}"
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or not 0 < int(text) < 65536:
+        raise StartError(f"BENCHLAB_PORT={text} is not a port: choose a number from 1 to 65535")
+    return int(text)
+
+
+def _host(bind: str) -> str:
+    if bind in ANY_ADDRESS:
+        return ANY_ADDRESS[bind]
+    return f"[{bind}]" if ":" in bind else bind

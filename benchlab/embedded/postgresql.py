@@ -1,0 +1,192 @@
+"""The embedded results database."""
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from benchlab.embedded.descendants import working_in
+from benchlab.embedded.embedded_server import EmbeddedServer
+from benchlab.embedded.errors import StartError
+from benchlab.embedded.private_files import kept_secret, write_private
+from benchlab.embedded.processes import Program, wait_for_end
+
+ROLE = DATABASE = "benchlab"
+SUPERUSER = "postgres"
+
+# For a small database beside other work: safe on a crash, modest in memory.
+SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    # TCP only: a socket's path may not exceed 107 bytes, and var/ lies wherever the user likes
+    "unix_socket_directories": "",
+    "max_connections": "100",
+    "shared_buffers": "256MB",
+    "effective_cache_size": "1GB",
+    "work_mem": "16MB",
+    "maintenance_work_mem": "128MB",
+    "max_wal_size": "2GB",
+    "wal_compression": "on",
+    "random_page_cost": "1.1",
+    "jit": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "lc_messages": "C",
+    "log_line_prefix": "%m [%p] ",
+}
+
+# fast shutdown, then immediate, then by force, with the seconds that each gets
+ENDS = ((signal.SIGINT, 8.0), (signal.SIGQUIT, 3.0), (signal.SIGKILL, 2.0))
+
+
+class EmbeddedPostgreSQL(EmbeddedServer):
+    """A PostgreSQL (17 or newer) with a role and a database `benchlab`.
+
+    The role may create databases and is no superuser. `folder` keeps data and passwords.
+    """
+
+    name = "postgresql"
+
+    def __init__(self, bindir: Path, folder: Path, **options: Any):
+        super().__init__(folder, **options)
+        self.bindir = bindir
+        self.data = self.folder / "data"
+
+    @property
+    def url(self) -> str:
+        """For DATABASE_URL; carries the password."""
+        return f"postgresql://{ROLE}:{self._password(ROLE)}@127.0.0.1:{self.port}/{DATABASE}"
+
+    @property
+    def version(self) -> str:
+        """As the binary names it, for example 18.4."""
+        answer = subprocess.check_output([str(self.bindir / "postgres"), "--version"], text=True)
+        return answer.split()[2]
+
+    def start(self) -> None:
+        """Initialise at first, end what an unclean stop left, start, and wait until it serves."""
+        super().start()
+        self._ensure_database()
+
+    def restart(self) -> None:
+        """Start a dead postmaster at the port that its clients know. Does not wait."""
+        self._end_orphans()
+        super().restart()
+
+    def prepare(self) -> None:
+        """Make the cluster at first; at each start end the server that an unclean stop left."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o711)
+        if not self.data.exists():
+            self._initialise()
+        self._end_orphans()
+
+    def program(self) -> Program:
+        """The postmaster."""
+        settings = {**SETTINGS, "port": str(self.port)}
+        return Program(
+            name=self.name,
+            argv=[
+                *(self.bindir / "postgres", "-D", self.data),
+                *(f"--{name}={value}" for name, value in settings.items()),
+            ],
+            account=self.account,
+            log=self.log,
+            env=self.account.environment(self.folder),
+            cwd=self.folder,
+            stops=ENDS,
+        )
+
+    def answers(self) -> bool:
+        """Whether it lets us in. Raises StartError when it knows another password."""
+        try:
+            self._connect().close()
+        except psycopg.OperationalError as error:
+            if "password authentication" in str(error):
+                raise StartError(f"{self.data} does not fit its passwords: {error}") from error
+            return False
+        return True
+
+    def _password(self, role: str) -> str:
+        return kept_secret(self.folder / f"password-{role}", lambda: secrets.token_urlsafe(24))
+
+    def _initialise(self) -> None:
+        # beside its place and then moved there, so that no half of a cluster is ever used
+        draft = self.folder / "data.new"
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(mode=0o700)
+        self.account.own(draft)
+        password_file = self.folder / "password-for-initdb"
+        write_private(password_file, self._password(SUPERUSER))
+        self.account.own(password_file)
+        try:
+            self._initdb(draft, password_file)
+        finally:
+            password_file.unlink()
+        draft.rename(self.data)
+
+    def _initdb(self, draft: Path, password_file: Path) -> None:
+        program = Program(
+            name="initdb",
+            # the builtin locale needs nothing of the system and sorts the same everywhere
+            argv=[
+                *(self.bindir / "initdb", "-D", draft, "-U", SUPERUSER, "--encoding=UTF8"),
+                *("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
+                *("--auth=scram-sha-256", f"--pwfile={password_file}", "--no-instructions"),
+            ],
+            account=self.account,
+            log=self.log,
+            env=self.account.environment(self.folder),
+            cwd=self.folder,
+        )
+        if wait_for_end(program, self.pause) != 0:
+            raise program.failed()
+
+    def _end_orphans(self) -> None:
+        """End a server of this data folder that outlived its supervisor, and its stale pid file.
+
+        PostgreSQL itself ignores a stale postmaster.pid, unless another process of the account
+        has got that number meanwhile, which is common where a container starts anew.
+        """
+        for number, patience in ENDS:
+            for pid in working_in(self.data):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            self._wait_until_gone(patience)
+        if Path("/proc/self/cwd").exists() and not working_in(self.data):
+            (self.data / "postmaster.pid").unlink(missing_ok=True)
+
+    def _wait_until_gone(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while working_in(self.data) and time.monotonic() < deadline:
+            self.pause(0.05)
+
+    def _connect(self) -> "psycopg.Connection[tuple[object, ...]]":
+        return psycopg.connect(
+            host="127.0.0.1",
+            port=self.port,
+            user=SUPERUSER,
+            password=self._password(SUPERUSER),
+            dbname="postgres",
+            sslmode="disable",
+            autocommit=True,
+            connect_timeout=5,
+        )
+
+    def _ensure_database(self) -> None:
+        role, password = sql.Identifier(ROLE), sql.Literal(self._password(ROLE))
+        with self._connect() as connection:
+            if not connection.execute("SELECT FROM pg_roles WHERE rolname = %s", [ROLE]).rowcount:
+                connection.execute(sql.SQL("CREATE ROLE {} LOGIN CREATEDB").format(role))
+            connection.execute(sql.SQL("ALTER ROLE {} PASSWORD {}").format(role, password))
+            known = connection.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE])
+            if not known.rowcount:
+                create = sql.SQL("CREATE DATABASE {} OWNER {}")
+                connection.execute(create.format(sql.Identifier(DATABASE), role))

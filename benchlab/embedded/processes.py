@@ -1,0 +1,189 @@
+"""Child processes with a name and a log, and the care for those that die."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from benchlab.embedded.account import Account
+from benchlab.embedded.errors import StartError
+
+LOG_KEPT_BYTES = 10_000_000
+
+Pause = Callable[[float], None]
+
+
+@dataclass
+class Program:
+    """One child process at a time, and how it is started and stopped.
+
+    `stops` lists signals with the seconds that each gets; whoever is left afterwards is killed,
+    together with the rest of its process group.
+    """
+
+    name: str
+    argv: Sequence[str | Path]
+    account: Account
+    log: Path
+    env: Mapping[str, str]
+    cwd: Path
+    stops: Sequence[tuple[signal.Signals, float]] = ((signal.SIGTERM, 5.0),)
+    stdin: bytes = b""
+    process: "subprocess.Popen[bytes] | None" = None
+    _log_began: int = field(default=0, init=False)
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while it runs."""
+        return self.process.pid if self.process is not None and self.running else None
+
+    @property
+    def running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self.process is not None and self.process.poll() is None
+
+    def start(self) -> None:
+        """Start it. Raises StartError when there is nothing to execute."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        _turn_over(self.log)
+        stdin = subprocess.PIPE if self.stdin else subprocess.DEVNULL
+        with self.log.open("ab") as log:
+            self._log_began = log.tell()
+            try:
+                self.process = self.account.spawn(
+                    self.argv, env=self.env, cwd=self.cwd, stdin=stdin, stdout=log, stderr=log
+                )
+            except OSError as error:
+                raise StartError(f"{self.name} cannot be started: {error}") from error
+        if self.process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError), self.process.stdin as pipe:
+                pipe.write(self.stdin)
+
+    def restart(self) -> None:
+        """Start it anew after it died, without what its process group left behind."""
+        self._kill_group()
+        self.start()
+
+    def ask_to_stop(self) -> None:
+        """Send the first of the signals, and do not wait."""
+        self._signal(self.stops[0][0])
+
+    def stop(self) -> None:
+        """Stop it and wait; the log tells what it said."""
+        if self.process is None:
+            return
+        for number, patience in self.stops:
+            self._signal(number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(patience)
+                break
+        self._kill_group()
+        self.process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.process is not None:
+            self.process.send_signal(number)
+
+    def _kill_group(self) -> None:
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+    def last_words(self, lines: int = 15) -> str:
+        """The end of what it has logged since its start, and where the rest is."""
+        with self.log.open("rb") as log:
+            log.seek(self._log_began)
+            said = log.read().decode(errors="replace").splitlines()[-lines:]
+        return "\n".join([*(f"  {line}" for line in said), f"  (all of it: {self.log})"])
+
+    def failed(self) -> StartError:
+        """The error to raise when it ended instead of serving."""
+        status = self.process.poll() if self.process is not None else None
+        return StartError(f"{self.name} did not start (exit {status}):\n{self.last_words()}")
+
+
+def _turn_over(log: Path) -> None:
+    if log.exists() and log.stat().st_size > LOG_KEPT_BYTES:
+        log.replace(log.with_name(log.name + ".1"))
+
+
+def wait_for_end(program: Program, pause: Pause) -> int:
+    """Start it, wait for its end, return its exit status; it is stopped when pause() raises."""
+    program.start()
+    assert program.process is not None  # noqa: S101 - start() has set it
+    try:
+        while program.process.poll() is None:
+            pause(0.05)
+    finally:
+        program.stop()
+    return program.process.returncode
+
+
+class Service(Protocol):
+    """What a supervisor needs to know of a part of the instance."""
+
+    name: str
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while it runs."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs."""
+
+    def restart(self) -> None:
+        """Start it again at its old address. Does not wait until it serves."""
+
+    def stop(self) -> None:
+        """Stop it and wait."""
+
+
+class Supervisor:
+    """Restarts services that die: at once, then after 1, 2, 4 ... 30 s while they keep dying."""
+
+    LONGEST_DELAY = 30.0
+    STEADY_AFTER = 60.0
+
+    def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic):
+        self._say = say
+        self._clock = clock
+        self._deaths: dict[str, int] = {}
+        self._started: dict[str, float] = {}
+        self._due: dict[str, float] = {}
+
+    def look_after(self, services: Sequence[Service]) -> bool:
+        """Restart whatever is dead and due. Whether something was restarted."""
+        restarted = False
+        for service in services:
+            if service.running:
+                continue
+            if service.name not in self._due:
+                self._due[service.name] = self._next_time(service)
+            if self._clock() >= self._due[service.name]:
+                restarted = True
+                self._restart(service)
+        return restarted
+
+    def _next_time(self, service: Service) -> float:
+        now = self._clock()
+        if now - self._started.get(service.name, 0.0) > self.STEADY_AFTER:
+            self._deaths[service.name] = 0
+        deaths = self._deaths.get(service.name, 0)
+        self._deaths[service.name] = deaths + 1
+        delay = 0.0 if deaths == 0 else min(2.0 ** (deaths - 1), self.LONGEST_DELAY)
+        self._say(f"{service.name} ended; it starts again in {delay:.0f} s")
+        return now + delay
+
+    def _restart(self, service: Service) -> None:
+        del self._due[service.name]
+        self._started[service.name] = self._clock()
+        try:
+            service.restart()
+        except StartError as error:
+            self._say(str(error))

@@ -1,0 +1,74 @@
+"""The embedded Redis: Celery's messages, which may be lost without loss of results."""
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from benchlab.embedded.embedded_server import EmbeddedServer
+from benchlab.embedded.private_files import kept_secret
+from benchlab.embedded.processes import Program
+
+CONFIGURATION = """\
+bind 127.0.0.1
+port {port}
+requirepass {password}
+dir "{data}"
+appendonly no
+save 60 1
+stop-writes-on-bgsave-error no
+daemonize no
+"""
+
+
+class EmbeddedRedis(EmbeddedServer):
+    """A Redis with a password; `folder` keeps it and the data."""
+
+    name = "redis"
+
+    def __init__(self, binary: Path, folder: Path, **options: Any):
+        super().__init__(folder, **options)
+        self.binary = binary
+        self.data = self.folder / "data"
+
+    @property
+    def url(self) -> str:
+        """For REDIS_URL; carries the password."""
+        return f"redis://:{self._password}@127.0.0.1:{self.port}/0"
+
+    @property
+    def _password(self) -> str:
+        return kept_secret(self.folder / "password", lambda: secrets.token_urlsafe(24))
+
+    def prepare(self) -> None:
+        """Make the folders."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o711)
+        self.data.mkdir(mode=0o700, exist_ok=True)
+        self.account.own(self.data)
+
+    def program(self) -> Program:
+        """The server. It takes its settings from standard input: no password in argv."""
+        settings = CONFIGURATION.format(port=self.port, password=self._password, data=self.data)
+        return Program(
+            name=self.name,
+            argv=[self.binary, "-"],
+            account=self.account,
+            log=self.log,
+            env=self.account.environment(self.folder),
+            cwd=self.folder,
+            stdin=settings.encode(),
+        )
+
+    def answers(self) -> bool:
+        """Whether it answers with our password."""
+        # the client's own retries would make a stop wait
+        once = Retry(NoBackoff(), 0)
+        with redis.Redis.from_url(self.url, socket_connect_timeout=5, retry=once) as client:
+            try:
+                return bool(client.ping())
+            except redis.RedisError:
+                return False

@@ -1,0 +1,62 @@
+# Sourced by the scripts beside this folder, after `root` is set to the repository.
+#
+#   make_environment requirements.txt [more requirement files]
+#
+# makes $root/.venv (or $BENCHLAB_VENV), installs those files into it, and sets `python` to its
+# interpreter. When nothing changed since the last time that takes no time. BENCHLAB_PYTHON names
+# the Python to build it with.
+
+fail() {
+    echo "BenchLab: $*" >&2
+    exit 1
+}
+
+# Prints the first Python that is new enough. 3.11 and 3.12 come first: a Redis wheel fits them.
+find_python() {
+    for candidate in ${BENCHLAB_PYTHON:-python3.11 python3.12 python3.13 python3.14 python3}; do
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+    return 1
+}
+
+make_environment() {
+    venv=${BENCHLAB_VENV:-$root/.venv}
+    python=$venv/bin/python
+    mkdir -p "$venv" 2>/dev/null || fail "$venv cannot be written: set BENCHLAB_VENV to another folder"
+    # Two scripts started at once must not install at once. A subshell, so that the lock's file
+    # descriptor does not live on in the servers.
+    (
+        if command -v flock >/dev/null && touch "$venv/.lock" 2>/dev/null; then
+            exec 9>"$venv/.lock"
+            flock 9
+        fi
+        install_requirements "$@"
+    ) || exit 1
+}
+
+install_requirements() {
+    stamp=$venv/.installed-$(echo "$*" | tr -c 'A-Za-z0-9\n' '-')
+    sum=$(cd "$root" && cat requirements.txt "$@" | cksum)
+    if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$sum" ] && "$python" -c '' 2>/dev/null; then
+        return
+    fi
+    [ -w "$venv" ] || fail "$venv belongs to somebody else: set BENCHLAB_VENV to another folder"
+    "$python" -m pip --version >/dev/null 2>&1 || make_venv
+    echo "BenchLab: installing Python packages into $venv (once; a minute or two)" >&2
+    for file in "$@"; do
+        "$python" -m pip install --quiet --disable-pip-version-check --no-input \
+            -r "$root/$file" || fail "pip could not install $file; its message is above"
+    done
+    echo "$sum" >"$stamp"
+}
+
+make_venv() {
+    base=$(find_python) ||
+        fail "Python 3.11 or newer is missing: apt install python3 python3-venv (or brew install python@3.12)"
+    "$base" -c 'import ensurepip, venv' 2>/dev/null ||
+        fail "$base has no venv module: apt install python3-venv"
+    "$base" -m venv "$venv" || fail "$base could not make $venv; its message is above"
+}

@@ -1,0 +1,44 @@
+"""Real servers in folders which the unprivileged account can reach, also when we are root."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchlab.embedded.account import Account, service_account
+from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
+from benchlab.embedded.postgresql import EmbeddedPostgreSQL
+
+
+def open_folder() -> Path:
+    # pytest's own temporary folders are closed to other accounts
+    folder = Path(tempfile.mkdtemp(prefix="benchlab-test-"))
+    folder.chmod(0o711)
+    return folder
+
+
+@pytest.fixture
+def ground() -> Iterator[Path]:
+    folder = open_folder()
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def account() -> Account:
+    return service_account()
+
+
+@pytest.fixture(scope="session")
+def binaries(account: Account) -> Iterator[PostgreSQLBinaries]:
+    folder = open_folder()
+    yield postgresql_binaries(folder, account)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def postgresql(binaries: PostgreSQLBinaries, ground: Path) -> Iterator[EmbeddedPostgreSQL]:
+    with EmbeddedPostgreSQL(binaries.postgresql18, ground / "postgresql") as server:
+        yield server
