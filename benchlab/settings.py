@@ -85,12 +85,9 @@ REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_TASK_IGNORE_RESULT = True
-CELERY_TASK_ACKS_LATE = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-# A run may last days; a message that Redis delivers again meanwhile finds the run already claimed.
-CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
 
 # A worker shows a sign of life this often; after the second time a run counts as lost.
 HEARTBEAT_SECONDS = env.float("BENCHLAB_HEARTBEAT_SECONDS", default=2.0)

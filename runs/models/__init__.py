@@ -5,6 +5,7 @@ from runs.models.campaigns import Campaign, Cell, CellSummary
 from runs.models.clusters import PreparedCluster
 from runs.models.commands import Command
 from runs.models.hardware import Environment, HardwareProfile
+from runs.models.instances import Instance
 from runs.models.leases import Lease
 from runs.models.measurements import Measurement, Series
 from runs.models.metrics import Metric
@@ -25,6 +26,7 @@ __all__ = [
     "Environment",
     "HardwareProfile",
     "Installation",
+    "Instance",
     "Lease",
     "Measurement",
     "Metric",

@@ -36,7 +36,7 @@ class Measurement(models.Model):
         return f"{self.metric_id}={self.value}"
 
 
-class RealField(models.FloatField):
+class RealField(models.FloatField):  # type: ignore[type-arg]  # not generic at run time
     """Four bytes a value: half the room, and more digits than a tool prints."""
 
     def db_type(self, connection: Any) -> str:

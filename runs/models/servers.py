@@ -51,6 +51,7 @@ class Server(models.Model):
     problem = models.TextField(blank=True)
     hardware = models.ForeignKey("HardwareProfile", models.PROTECT, null=True)
     environment = models.ForeignKey("Environment", models.PROTECT, null=True)
+    free_bytes = models.BigIntegerField(_("free space in the base directory"), null=True)
     checked_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -1,0 +1,65 @@
+"""What can go wrong on a target, each with a stable code, what was found and what to do."""
+
+from runs.wording import gettext_noop as _
+
+
+class TargetProblem(Exception):
+    """A run or an inspection cannot go on, and the target is where to look."""
+
+    code = "target_problem"
+    remedy = ""
+
+    def __init__(self, message: str, *, code: str = "", remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.code
+        self.remedy = remedy or self.remedy
+
+
+class HostUnreachable(TargetProblem):
+    """Nothing answers as SSH at the address."""
+
+    code = "host_unreachable"
+    remedy = _("Check address, port and firewall, and that sshd runs on the server.")
+
+
+class LoginRefused(TargetProblem):
+    """The server does not accept BenchLab's key for the user."""
+
+    code = "login_refused"
+    remedy = _(
+        "Add BenchLab's public key (shown on the server's page) to ~/.ssh/authorized_keys of "
+        "that user, and check that the account is not locked."
+    )
+
+
+class HostKeyChanged(TargetProblem):
+    """The server shows another host key than the one that a person confirmed."""
+
+    code = "host_key_changed"
+    remedy = _(
+        "Nothing was executed. If the server was reinstalled, compare the new fingerprint on the "
+        "server itself and confirm it on the server's page; if not, somebody may be in between."
+    )
+
+
+class ConnectionLost(TargetProblem):
+    """The connection broke; what was started on the target goes on there."""
+
+    code = "connection_lost"
+    remedy = _("BenchLab connects again and picks up the step where it is.")
+
+
+class TargetRestarted(TargetProblem):
+    """A step or a cluster vanished without an exit status: the target was restarted."""
+
+    code = "target_restarted"
+    remedy = _("The run is started again from its beginning.")
+
+
+class Cancelled(Exception):
+    """A person asked for the run to stop."""
+
+
+class Detached(Exception):
+    """This worker lets go of the run without touching it: another one goes on."""

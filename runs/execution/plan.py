@@ -1,0 +1,47 @@
+"""The frozen plan of a run: all that the engine needs, readable without the database."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from runs.execution.ssh import Address
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What a run does, fixed when it was queued.
+
+    `version_num` and `client_version_num` are in the form of `server_version_num`; `bindir` is
+    of the server measured, `client_bindir` of the tools that put the load on it. `cluster_key`
+    names the prepared cluster that reading runs share; runs that write have none (empty).
+    """
+
+    run_id: int
+    campaign: str
+    scenario: str
+    host: str
+    port: int
+    username: str
+    base_dir: str
+    bindir: str
+    version_num: int
+    client_bindir: str
+    client_version_num: int
+    settings: dict[str, str]
+    initdb_options: tuple[str, ...]
+    levels: dict[str, Any]
+    parameters: dict[str, int]
+    cluster_key: str
+
+    @property
+    def address(self) -> Address:
+        """Where to log in."""
+        return Address(self.host, self.port, self.username)
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan as it is stored with the run."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        """The plan as it was stored. Raises TypeError for a plan of another shape."""
+        return cls(**{**data, "initdb_options": tuple(data["initdb_options"])})

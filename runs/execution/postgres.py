@@ -1,0 +1,84 @@
+"""A PostgreSQL cluster on a target: initdb, configure, start, query, stop.
+
+Each act is a durable step; this module only knows the commands and what their failures mean.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+SUPERUSER = "benchlab"
+DATABASE = "benchlab"
+PORT = 5432
+START_TIMEOUT_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where a cluster lives and which binaries serve it.
+
+    It listens on a Unix socket in a folder that only its owner can enter, and nowhere else.
+    """
+
+    bindir: str
+    version_num: int
+    client_bindir: str
+    directory: str
+    socket_dir: str
+
+    @property
+    def data(self) -> str:
+        """The data directory."""
+        return f"{self.directory}/data"
+
+    @property
+    def log(self) -> str:
+        """The server's log file."""
+        return f"{self.directory}/server.log"
+
+    def initdb(self, options: Sequence[str]) -> tuple[str, ...]:
+        """Create the cluster; durable writes of initdb itself do not matter to a measurement."""
+        nosync = ("-N",) if self.version_num >= 90300 else ()
+        return (
+            f"{self.bindir}/initdb", "-D", self.data, "-U", SUPERUSER, "-A", "trust",
+            "-E", "UTF8", "--locale=C", *nosync, *options,
+        )  # fmt: skip
+
+    def configure(self, settings: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
+        """Append settings to postgresql.conf: (argv, standard input)."""
+        lines = [f"{name} = {_quoted(value)}" for name, value in sorted(settings.items())]
+        append = 'cat >>"$1"'
+        argv = ("sh", "-c", append, "configure", f"{self.data}/postgresql.conf")
+        return argv, "\n".join(["", "# BenchLab", "listen_addresses = ''", *lines, ""])
+
+    def start(self) -> tuple[str, ...]:
+        """Start the server and wait until it answers."""
+        return (
+            f"{self.bindir}/pg_ctl", "start", "-w", "-t", str(START_TIMEOUT_SECONDS),
+            "-D", self.data, "-l", self.log, "-o", f"-p {PORT} -k {self.socket_dir}",
+        )  # fmt: skip
+
+    def stop(self, mode: str = "fast") -> tuple[str, ...]:
+        """Stop the server and wait until it has."""
+        return (
+            f"{self.bindir}/pg_ctl", "stop", "-w", "-t", str(START_TIMEOUT_SECONDS),
+            "-D", self.data, "-m", mode,
+        )  # fmt: skip
+
+    def status(self) -> tuple[str, ...]:
+        """Exit status 0 while the server runs."""
+        return (f"{self.bindir}/pg_ctl", "status", "-D", self.data)
+
+    def psql(self, *, database: str = DATABASE) -> tuple[str, ...]:
+        """Run the SQL on standard input; stop at the first error; unaligned, tab-separated."""
+        return (
+            f"{self.client_bindir}/psql", "-X", "-q", "-A", "-t", "-F", "\t",
+            "-v", "ON_ERROR_STOP=1", "-h", self.socket_dir, "-p", str(PORT),
+            "-U", SUPERUSER, "-d", database, "-f", "-",
+        )  # fmt: skip
+
+
+def _quoted(value: str) -> str:
+    """A value for postgresql.conf. Raises ValueError for what one line cannot hold."""
+    if "\n" in value or "\0" in value:
+        raise ValueError("a setting's value must be one line")
+    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

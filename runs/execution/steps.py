@@ -1,0 +1,114 @@
+"""Durable steps: commands on a target that outlive the connection and the worker.
+
+A step has a name and a folder below the run's directory on the target. To perform it is
+idempotent: it is started if it was not yet, otherwise its running process is waited for or its
+kept result is taken. So a worker that takes a run over replays the plan from the beginning, and
+finished steps answer from their files.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runs.execution.errors import TargetProblem, TargetRestarted
+from runs.execution.ssh import Host
+
+OUTPUT_CAP_BYTES = 64 * 1024 * 1024
+CANNOT_WRITE = 90
+SECONDS_BETWEEN_SIGNALS = 3
+
+_STEP = (Path(__file__).parent / "step.sh").read_text()
+_STOP = (Path(__file__).parent / "stop_step.sh").read_text()
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """A finished step. Times are seconds since the epoch on the target's clock."""
+
+    name: str
+    argv: tuple[str, ...]
+    stdin: str
+    exit_status: int
+    started: float
+    finished: float
+    stdout: str
+    stderr: str
+
+    @property
+    def seconds(self) -> float:
+        """How long it took, on the target's own clock."""
+        return self.finished - self.started
+
+
+async def perform(
+    host: Host, directory: str, name: str, argv: Sequence[str], *, stdin: str = ""
+) -> StepResult:
+    """Start the step in `directory/name`, or attach to it, and return its result.
+
+    Raises ConnectionLost (perform it again after connecting), TargetRestarted when its process
+    vanished without an exit status, TargetProblem `disk_full` when the step cannot be written.
+    """
+    folder = f"{directory}/{name}"
+    answer = await host.run(
+        ["sh", "-c", _STEP, "step", folder, str(OUTPUT_CAP_BYTES), *argv], stdin=stdin.encode()
+    )
+    if answer.exit_status != 0:
+        raise _cannot_write(folder, answer.stderr.decode(errors="replace"))
+    return _read(name, tuple(argv), stdin, answer.stdout)
+
+
+async def stop(host: Host, directory: str, name: str) -> None:
+    """End the step's process group, if it runs: INT, then TERM, then KILL."""
+    answer = await host.run(
+        ["sh", "-c", _STOP, "stop", f"{directory}/{name}", str(SECONDS_BETWEEN_SIGNALS)]
+    )
+    if answer.exit_status != 0:
+        raise TargetProblem(
+            f"Step {name} on {host.address} does not end, not even by KILL.",
+            code="step_does_not_end",
+            remedy="Look at the process on the server; it may wait for its disk.",
+        )
+
+
+async def peek(host: Host, directory: str, name: str, stream: str, offset: int) -> bytes:
+    """What a running step has written to `out` or `err` since `offset` (bytes)."""
+    path = f"{directory}/{name}/{stream}"
+    answer = await host.run(["tail", "-c", f"+{offset + 1}", path], timeout_s=30)
+    return answer.stdout if answer.exit_status == 0 else b""
+
+
+def _read(name: str, argv: tuple[str, ...], stdin: str, report: bytes) -> StepResult:
+    head, _, body = report.partition(b"\n")
+    exit_status, started, finished, out_size, _err_size = head.decode().split()
+    if exit_status == "-":
+        raise TargetRestarted(f"Step {name} vanished from the target without an exit status.")
+    out, err = body[: int(out_size)], body[int(out_size) :]
+    return StepResult(
+        name=name,
+        argv=argv,
+        stdin=stdin,
+        exit_status=int(exit_status),
+        started=float(started),
+        finished=float(finished),
+        stdout=out.decode(errors="replace"),
+        stderr=err.decode(errors="replace"),
+    )
+
+
+def _cannot_write(folder: str, stderr: str) -> TargetProblem:
+    if "No space left" in stderr:
+        return disk_full(folder, stderr)
+    return TargetProblem(
+        f"Cannot write to {folder}: {stderr.strip()}",
+        code="base_dir_not_writable",
+        remedy="Make the base directory writable for the user that BenchLab logs in as.",
+    )
+
+
+def disk_full(where: str, found: str) -> TargetProblem:
+    """The disk under the base directory is full."""
+    return TargetProblem(
+        f"The disk is full at {where}: {found.strip()[-500:]}",
+        code="disk_full",
+        remedy="Free space on the server, choose a smaller scale, or another base directory.",
+    )

@@ -1,0 +1,87 @@
+"""Prepares a BenchLab that `script/server` starts: first user, this machine, first campaign."""
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import environ
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError
+
+from runs.models import Campaign, Server
+from runs.services import campaigns, configurations, scenarios, servers
+from runs.services.errors import ServiceError
+
+FIRST_SERVER = "this-machine"
+FIRST_CLIENTS = (1, 2, 4)
+FIRST_REPEATS = 3
+FIRST_PARAMETERS = {"scale": 2, "duration": 4}
+
+
+class Command(BaseCommand):
+    """Run at each start; what is there already stays as it is."""
+
+    help = __doc__
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do everything that is not done yet."""
+        scenarios.sync()
+        configurations.built_in()
+        self._make_administrator()
+        server = self._register_this_machine()
+        if not Campaign.objects.filter(origin="executed").exists():
+            self._queue_first_campaign(server)
+
+    def _make_administrator(self) -> None:
+        if User.objects.exists():
+            return
+        password = secrets.token_urlsafe(12)
+        User.objects.create_superuser("admin", password=password)
+        self.stdout.write(f"First login: user admin, password {password} (shown only now)")
+
+    def _register_this_machine(self) -> Server:
+        """The embedded SSH target. Its host key comes from its own file: no trust on first use."""
+        env = environ.Env()
+        target = {
+            "address": env.str("BENCHLAB_TARGET_ADDRESS"),
+            "port": env.int("BENCHLAB_TARGET_PORT"),
+            "username": env.str("BENCHLAB_TARGET_USER"),
+            "base_dir": env.str("BENCHLAB_TARGET_BASE_DIR"),
+            "bindirs": env.str("BENCHLAB_TARGET_BINDIRS").split(":"),
+        }
+        authorized_keys = Path(env.str("BENCHLAB_TARGET_AUTHORIZED_KEYS"))
+        authorized_keys.write_text(servers.public_key() + "\n")
+        try:
+            server = self._this_machine(target)
+        except ServiceError as problem:
+            raise CommandError(f"{problem.message} {problem.remedy}") from problem
+        Server.objects.filter(pk=server.pk).update(host_key=env.str("BENCHLAB_TARGET_HOST_KEY"))
+        server.refresh_from_db()
+        server = servers.inspect(server=server)
+        if server.state != Server.State.READY:
+            raise CommandError(f"This machine is not ready as a target: {server.problem}")
+        return server
+
+    def _this_machine(self, target: dict[str, Any]) -> Server:
+        server = Server.objects.filter(slug=FIRST_SERVER).first()
+        if server is None:
+            return servers.register(name="This machine", **target)
+        # The embedded target takes a free port at each start.
+        Server.objects.filter(pk=server.pk).update(**target)
+        return server
+
+    def _queue_first_campaign(self, server: Server) -> None:
+        versions = ("16", "18")
+        found = [each for each in server.installations.all() if each.major in versions]
+        chosen = {each.major: each for each in found if "pixeltable" in each.bindir}
+        draft = campaigns.Draft(
+            title="PostgreSQL 16 and 18, fixed-point read",
+            scenario="fixed-point-read",
+            server=server,
+            installations=list((chosen or {each.major: each for each in found}).values()),
+            levels={"clients": FIRST_CLIENTS},
+            parameters=FIRST_PARAMETERS,
+            repeats=FIRST_REPEATS,
+        )
+        campaign = campaigns.create(draft=draft)
+        self.stdout.write(f"Queued the first campaign: {campaign.title}")

@@ -1,0 +1,18 @@
+"""Which BenchLab this is."""
+
+import uuid
+
+from django.db import models
+
+
+class Instance(models.Model):
+    """The one row that names this results database, so that targets can tell BenchLabs apart."""
+
+    name = models.UUIDField(default=uuid.uuid4, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(name="one_instance", condition=models.Q(pk=1))]
+
+    def __str__(self) -> str:
+        return str(self.name)

@@ -1,0 +1,79 @@
+"""Fixed-point observation, reading: the same read-only load on each version.
+
+Source: PGECons WG1 reports 2013 (2.2), 2017 (4.3) and 2021. pgbench's own `-S` puts too little
+load on the processors, so the script counts 10,000 rows from a random account on.
+"""
+
+from collections.abc import Mapping
+
+from runs.execution.bench import Bench
+from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios.definition import Factor, Parameter, Scenario, Sizes
+from runs.scenarios.metrics import (
+    CONNECTION_TIME,
+    LATENCY_AVERAGE,
+    LATENCY_STDDEV,
+    TPS,
+    TRANSACTIONS,
+)
+from runs.wording import gettext_noop as _
+
+SCRIPT = r"""\set naccounts 100000 * :scale
+\set row_count 10000
+\set aid_max :naccounts - :row_count
+\set aid random(1, :aid_max)
+SELECT count(abalance) FROM pgbench_accounts WHERE aid BETWEEN :aid and :aid + :row_count;
+"""
+
+
+class FixedPointRead:
+    """Load, prewarm, count."""
+
+    async def load(self, bench: Bench) -> None:
+        """`pgbench -i` at the scale."""
+        await pgbench.initialise(bench)
+
+    async def warm(self, bench: Bench) -> None:
+        """pg_prewarm, or a sequential read where it is missing."""
+        await pgbench.prewarm(bench)
+
+    async def measure(self, bench: Bench) -> None:
+        """`pgbench -n -P 1 -r`, threads = clients / 2."""
+        await pgbench.measure(bench, SCRIPT)
+
+    def sizes(self, parameters: Mapping[str, int]) -> Sizes:
+        """Data, index, and the WAL of loading them."""
+        data = parameters["scale"] * pgbench.BYTES_PER_SCALE
+        wal = min(data, pgbench.WAL_BYTES)
+        return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES)
+
+    def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
+        """About 4 s to make a cluster, 0.3 s a scale unit to load it; 2 s to start and warm it."""
+        scale = parameters["scale"]
+        return 4 + 0.3 * scale, 2 + 0.02 * scale + parameters["duration"]
+
+
+SCENARIO = Scenario(
+    slug="fixed-point-read",
+    title=_("Fixed-point read"),
+    description=_(
+        "The yearly fixed-point observation: how many range counts over 10,000 rows a version "
+        "answers, from one client to many, with all data in memory."
+    ),
+    source="PGECons WG1 2013, 2017, 2021",
+    factors=(Factor("clients", _("Clients"), default=(1, 2, 4), minimum=1, maximum=10_000),),
+    parameters=(
+        Parameter(
+            "scale", _("Scale factor"), "", default=10, minimum=1, maximum=100_000,
+            help=_("One unit is 100,000 accounts, about 16 MB. The reports used 1000 and 2000."),
+        ),
+        Parameter(
+            "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
+            help=_("Seconds a run. The reports used 300."),
+        ),
+    ),
+    metrics=(TPS, LATENCY_AVERAGE, LATENCY_STDDEV, CONNECTION_TIME, TRANSACTIONS),
+    primary_metric=TPS.name,
+    writes=False,
+    procedure=FixedPointRead(),
+)  # fmt: skip

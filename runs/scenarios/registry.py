@@ -1,0 +1,21 @@
+"""The scenarios that BenchLab can run. A new one is a new module, named here."""
+
+from runs.scenarios import fixed_point_read
+from runs.scenarios.definition import MetricDefinition, Scenario
+
+_SCENARIOS = {scenario.slug: scenario for scenario in (fixed_point_read.SCENARIO,)}
+
+
+def every() -> tuple[Scenario, ...]:
+    """All scenarios, in the order in which they are offered."""
+    return tuple(_SCENARIOS.values())
+
+
+def get(slug: str) -> Scenario:
+    """The scenario of that slug. Raises KeyError for one that BenchLab cannot run."""
+    return _SCENARIOS[slug]
+
+
+def metrics() -> dict[str, MetricDefinition]:
+    """Every metric of every scenario, by name."""
+    return {metric.name: metric for scenario in every() for metric in scenario.metrics}

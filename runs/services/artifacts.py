@@ -1,0 +1,45 @@
+"""Artifacts: compressed files below ARTIFACTS_DIR, named by the hash of their content."""
+
+import gzip
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from django.conf import settings
+
+from runs.execution.reporter import ArtifactData
+from runs.models import Artifact, Run
+
+
+def store(*, run: Run, data: ArtifactData) -> Artifact:
+    """Keep a file of a run; the same content is stored once. Raises OSError when it cannot be."""
+    digest = hashlib.sha256(data.content).hexdigest()
+    path = _path(digest)
+    if not path.exists():
+        _write(path, data.content)
+    artifact, _created = Artifact.objects.update_or_create(
+        run=run,
+        name=data.name,
+        defaults={"media_type": data.media_type, "size": len(data.content), "sha256": digest},
+    )
+    return artifact
+
+
+def open_artifact(artifact: Artifact) -> BinaryIO:
+    """The uncompressed content as a stream. Raises FileNotFoundError when it was retired."""
+    return cast(BinaryIO, gzip.open(_path(artifact.sha256), "rb"))
+
+
+def _path(digest: str) -> Path:
+    return Path(settings.ARTIFACTS_DIR) / digest[:2] / f"{digest}.gz"
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Into a temporary name first: a reader, or a crash, never meets half a file.
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(gzip.compress(content, mtime=0))
+    Path(temporary).rename(path)

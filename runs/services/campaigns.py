@@ -1,0 +1,148 @@
+"""Campaigns: queueing a draft, and cancelling what was queued."""
+
+import json
+import random
+import secrets
+from dataclasses import replace
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.text import slugify
+from django.utils.translation import gettext as _
+
+from runs import dispatch
+from runs.models import Campaign, Cell, Installation, Run, Scenario, Server
+from runs.scenarios import registry
+from runs.services import configurations, drafts, plans, servers
+from runs.services import runs as run_service
+from runs.services.drafts import Draft, Estimate, Problem, estimate
+from runs.services.errors import ServiceError
+
+__all__ = ["Draft", "Estimate", "Problem", "cancel", "create", "estimate"]
+
+
+@transaction.atomic
+def create(*, draft: Draft, by: User | None = None) -> Campaign:
+    """Queue a draft: its cells, and its runs in a random order whose seed is stored.
+
+    Raises ServiceError with the first problem of the draft's estimate.
+    """
+    if draft.configuration is None:
+        draft = replace(draft, configuration=configurations.built_in())
+    for problem in estimate(draft).problems:
+        raise ServiceError(
+            problem.code, problem.message, remedy=problem.remedy, field=problem.field
+        )
+    campaign = _campaign(draft, by)
+    _queue(campaign, draft, _cells(campaign, draft))
+    dispatch.wake(draft.server.pk)
+    return campaign
+
+
+@transaction.atomic
+def cancel(*, campaign: Campaign, by: object = None) -> Campaign:
+    """Cancel every run of a campaign that has not ended. Raises `campaign_has_ended`."""
+    # The last in line first, so that none is claimed while those before it are cancelled.
+    remaining = campaign.runs.exclude(state__in=Run.ENDED).order_by("-pk")
+    if not remaining:
+        raise ServiceError("campaign_has_ended", _("This campaign has ended already."))
+    for run in remaining:
+        run_service.cancel(run=run, by=by)
+    campaign.refresh_from_db()
+    return campaign
+
+
+def _campaign(draft: Draft, by: User | None) -> Campaign:
+    numbers = {name: sorted(set(levels)) for name, levels in draft.levels.items()}
+    versions = sorted(draft.installations, key=lambda each: each.version_num)
+    return Campaign.objects.create(
+        slug=_free_slug(draft.title),
+        title=draft.title.strip(),
+        scenario=Scenario.objects.get(slug=draft.scenario),
+        topology=servers.single_topology(server=draft.server),
+        configuration=draft.configuration,
+        factors={"version": [each.version for each in versions], **numbers},
+        parameters=dict(draft.parameters),
+        repeats=draft.repeats,
+        seed=draft.seed if draft.seed is not None else secrets.randbelow(2**31),
+        created_by=by,
+    )
+
+
+def _cells(campaign: Campaign, draft: Draft) -> list[tuple[Cell, Installation]]:
+    made = [
+        (
+            Cell(
+                campaign=campaign,
+                ordinal=ordinal,
+                levels=levels,
+                key=json.dumps(levels, sort_keys=True),
+                installation=installation,
+                version=installation.version,
+                version_num=installation.version_num,
+            ),
+            installation,
+        )
+        for ordinal, (installation, levels) in enumerate(drafts.cells(draft), start=1)
+    ]
+    Cell.objects.bulk_create([cell for cell, _installation in made])
+    return made
+
+
+def _queue(campaign: Campaign, draft: Draft, cells: list[tuple[Cell, Installation]]) -> None:
+    order = _order(len(cells), campaign.repeats, campaign.seed)
+    queued = [
+        Run(
+            campaign=campaign,
+            cell=cells[index][0],
+            repeat=repeat,
+            position=position,
+            server=draft.server,
+            hardware_id=draft.server.hardware_id,
+            environment_id=draft.server.environment_id,
+        )
+        for position, (repeat, index) in enumerate(order, start=1)
+    ]
+    Run.objects.bulk_create(queued)
+    for run, (_repeat, index) in zip(queued, order, strict=True):
+        run.plan = _plan(run, campaign, draft.server, *cells[index])
+    Run.objects.bulk_update(queued, ["plan"], batch_size=500)
+
+
+def _order(cells: int, repeats: int, seed: int) -> list[tuple[int, int]]:
+    """(repeat, cell index) in the order of execution: each repeat shuffles all cells anew."""
+    shuffler = random.Random(seed)  # noqa: S311 -- repeatable on purpose
+    order = []
+    for repeat in range(1, repeats + 1):
+        indexes = list(range(cells))
+        shuffler.shuffle(indexes)
+        order += [(repeat, index) for index in indexes]
+    return order
+
+
+def _plan(
+    run: Run, campaign: Campaign, server: Server, cell: Cell, installation: Installation
+) -> dict[str, Any]:
+    client = drafts.client_of(server)
+    if client is None:
+        raise ServiceError("missing_program", _("pgbench is missing on the server."))
+    plan = plans.freeze(
+        run=run,
+        campaign=campaign,
+        cell=cell,
+        scenario=registry.get(campaign.scenario.slug),
+        server=server,
+        installation=installation,
+        client=client,
+    )
+    return plan.as_json()
+
+
+def _free_slug(title: str) -> str:
+    wanted = slugify(title)[:100] or "campaign"
+    slug, number = wanted, 1
+    while Campaign.objects.filter(slug=slug).exists():
+        number += 1
+        slug = f"{wanted}-{number}"
+    return slug

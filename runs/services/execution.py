@@ -1,0 +1,178 @@
+"""Executing a claimed run: joins the engine with the results database."""
+
+import logging
+import threading
+import traceback
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from runs.execution.bench import Reconnecting
+from runs.execution.director import Director
+from runs.execution.errors import (
+    Cancelled,
+    Detached,
+    HostKeyChanged,
+    HostUnreachable,
+    LoginRefused,
+    TargetProblem,
+    TargetRestarted,
+)
+from runs.execution.plan import RunPlan
+from runs.execution.reporter import Findings
+from runs.execution.ssh import Host
+from runs.execution.watch import Order, execute_watched
+from runs.models import Run, Server
+from runs.scenarios import registry
+from runs.services import findings, instances, leases, reporting, runs, servers, ssh_keys
+from runs.services.leases import Claim
+
+logger = logging.getLogger(__name__)
+
+# Set when this worker is asked to stop: its runs are handed over instead of waited for.
+stopping = threading.Event()
+
+
+def execute(claim: Claim) -> None:
+    """Execute a claimed run to its end, whatever the end is. Raises nothing of the run's own."""
+    run = Run.objects.select_related("server__ssh_key", "campaign").get(pk=claim.run_id)
+    try:
+        director = _director(run, claim)
+        _conclude(director, run, claim)
+    except Detached:
+        logger.info("run %s goes on elsewhere", run.pk)
+    except Exception:
+        logger.exception("run %s ended in an error of BenchLab", run.pk)
+        runs.transition(
+            run_id=run.pk,
+            to=Run.State.ERRORED,
+            code="internal_error",
+            message=traceback.format_exc(limit=-5),
+            remedy=_("This is a fault of BenchLab: please report it with this text."),
+            token=claim.token,
+        )
+
+
+def _conclude(director: Director, run: Run, claim: Claim) -> None:
+    """Execute, and turn the outcome into the run's state."""
+    try:
+        found: Findings = async_to_sync(_watched)(director, claim)
+    except Cancelled:
+        _end(run, claim, director, Run.State.CANCELLED, "cancelled", _("Stopped on the server."))
+    except (HostUnreachable, HostKeyChanged, LoginRefused) as problem:
+        _hand_back(run, claim, problem)
+    except TargetRestarted as problem:
+        runs.start_again(
+            run_id=run.pk,
+            token=claim.token,
+            code=problem.code,
+            message=problem.message,
+            most=settings.MAXIMUM_ATTEMPTS,
+        )
+    except TargetProblem as problem:
+        _end(run, claim, director, Run.State.FAILED, problem.code, problem.message, problem.remedy)
+    else:
+        _finish(run, claim, found)
+
+
+async def _watched(director: Director, claim: Claim) -> Findings:
+    async def pulse() -> Order:
+        return await sync_to_async(_pulse)(claim)
+
+    try:
+        return await execute_watched(director, pulse, interval_s=settings.HEARTBEAT_SECONDS)
+    finally:
+        await director.line.close()
+
+
+def _pulse(claim: Claim) -> Order:
+    if stopping.is_set():
+        runs.transition(
+            run_id=claim.run_id, to=Run.State.LOST, code="worker_stopped", token=claim.token
+        )
+        return "detach"
+    return reporting.retrying(lambda: leases.pulse(run_id=claim.run_id, token=claim.token))
+
+
+def _finish(run: Run, claim: Claim, found: Findings) -> None:
+    def store() -> None:
+        findings.finish(run_id=run.pk, token=claim.token, findings=found)
+
+    try:
+        reporting.retrying(store)
+    except findings.NotMine:
+        raise Detached from None
+
+
+def _end(
+    run: Run,
+    claim: Claim,
+    director: Director,
+    state: Run.State,
+    code: str,
+    message: str,
+    remedy: str = "",
+) -> None:
+    """End a run that has no result; what it printed is kept."""
+    findings.keep_partial(run_id=run.pk, findings=director.bench.findings)
+    runs.transition(
+        run_id=run.pk,
+        to=state,
+        code=code,
+        message=message,
+        remedy=_(remedy) if remedy else "",
+        token=claim.token,
+    )
+
+
+def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
+    """The server cannot be used now: the run waits for it, and the server's page says why."""
+    if run.server is not None:
+        servers.record_problem(server=run.server, problem=problem)
+    untouched = runs.transition(
+        run_id=run.pk,
+        to=Run.State.QUEUED,
+        code=problem.code,
+        message=problem.message,
+        remedy=_(problem.remedy),
+        token=claim.token,
+    )
+    if not untouched:
+        runs.transition(
+            run_id=run.pk,
+            to=Run.State.LOST,
+            code=problem.code,
+            message=problem.message,
+            remedy=_(problem.remedy),
+            token=claim.token,
+        )
+
+
+def _director(run: Run, claim: Claim) -> Director:
+    plan = RunPlan.from_json(run.plan or {})
+    scenario = registry.get(plan.scenario)
+    server = run.server
+    if server is None:
+        raise ValueError(f"run {run.pk} has no server")
+    return Director(
+        plan=plan,
+        attempt=run.attempt,
+        instance=instances.name(),
+        line=_line(server),
+        procedure=scenario.procedure,
+        reporter=reporting.DatabaseReporter(run=run, token=claim.token),
+        disk_bytes=scenario.procedure.sizes(plan.parameters).disk_bytes,
+        taken_over=claim.taken_over,
+    )
+
+
+def _line(server: Server) -> Reconnecting:
+    """Where the server is *now*: a machine that moved to another port still has its runs."""
+    private_key = ssh_keys.private_key(server.ssh_key)
+    address, host_key = servers.address_of(server), server.host_key
+
+    async def connect() -> Host:
+        return await servers.connect(address, host_key=host_key, private_key=private_key)
+
+    return Reconnecting(connect)

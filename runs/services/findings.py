@@ -1,0 +1,86 @@
+"""Storing what a run has found: measurements, series, artifacts, settings, quality notes."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterable, Mapping
+
+from django.db import transaction
+
+from runs.execution.reporter import Findings, SeriesData
+from runs.models import Measurement, Metric, Run, Series, SettingsSnapshot
+from runs.services import artifacts, runs
+
+logger = logging.getLogger(__name__)
+
+
+class NotMine(Exception):
+    """The run belongs to another worker by now; nothing was stored."""
+
+
+@transaction.atomic
+def finish(*, run_id: int, token: int, findings: Findings) -> None:
+    """Store everything and finish the run, in one act. Raises NotMine.
+
+    Whatever an earlier, interrupted attempt may have left is replaced: a finished run has each
+    measurement exactly once.
+    """
+    run = Run.objects.get(pk=run_id)
+    _store(run, findings)
+    metrics = {
+        metric.name: metric for metric in Metric.objects.filter(name__in=findings.measurements)
+    }
+    run.measurements.all().delete()
+    Measurement.objects.bulk_create(
+        Measurement(run=run, metric=metrics[name], value=value)
+        for name, value in findings.measurements.items()
+    )
+    if not runs.transition(run_id=run_id, to=Run.State.FINISHED, code="finished", token=token):
+        raise NotMine
+
+
+@transaction.atomic
+def keep_partial(*, run_id: int, findings: Findings) -> None:
+    """Keep the outputs of a run that failed: no measurement, but all that explains the failure."""
+    _store(Run.objects.get(pk=run_id), findings)
+
+
+def store_series(*, run_id: int, series: Iterable[SeriesData]) -> None:
+    """Keep series of a run, replacing earlier ones of the same names."""
+    for data in series:
+        Series.objects.update_or_create(
+            run_id=run_id,
+            name=data.name,
+            defaults={
+                "unit": data.unit,
+                "start": data.start,
+                "interval": data.interval,
+                "values": list(data.values),
+            },
+        )
+
+
+def _store(run: Run, findings: Findings) -> None:
+    notes = [vars(note) for note in findings.notes]
+    for data in findings.artifacts:
+        try:
+            artifacts.store(run=run, data=data)
+        except OSError as error:
+            # The figures matter more than the file: say it, and keep them.
+            logger.exception("artifact %s of run %s was not kept", data.name, run.pk)
+            notes.append({"code": "artifact_not_kept", "message": f"{data.name}: {error}"})
+    store_series(run_id=run.pk, series=findings.series)
+    if findings.settings:
+        run.settings = _snapshot(findings.settings)
+    run.server_version = findings.server_version
+    run.tool_name, run.tool_version = findings.tool_name, findings.tool_version
+    run.quality = notes
+    run.save(update_fields=["settings", "server_version", "tool_name", "tool_version", "quality"])
+
+
+def _snapshot(settings: Mapping[str, Mapping[str, str]]) -> SettingsSnapshot:
+    content = json.dumps(settings, sort_keys=True)
+    snapshot, _created = SettingsSnapshot.objects.get_or_create(
+        content_hash=hashlib.sha256(content.encode()).hexdigest(), defaults={"settings": settings}
+    )
+    return snapshot

@@ -1,0 +1,82 @@
+"""Leases: which worker has which server, and who is given up for lost."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Case, IntegerField, Value, When
+from django.utils import timezone
+
+from runs.execution.watch import Order
+from runs.models import Lease, Run, Server
+from runs.services import runs
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A run that this worker now has. `token` proves it to every later write."""
+
+    run_id: int
+    server_id: int
+    token: int
+    taken_over: bool
+
+
+@transaction.atomic
+def claim(*, server_id: int, holder: str) -> Claim | None:
+    """Take the next waiting run of a server, if the server is free; lost runs go first.
+
+    The lease row is locked with SKIP LOCKED: of two workers one claims, the other goes home.
+    """
+    lease = (
+        Lease.objects.select_for_update(skip_locked=True)
+        .filter(server_id=server_id, run=None, server__state=Server.State.READY)
+        .first()
+    )
+    run = _next_run(server_id) if lease else None
+    if lease is None or run is None:
+        return None
+    lease.run, lease.token = run, lease.token + 1
+    lease.holder, lease.heartbeat_at = holder, timezone.now()
+    lease.save()
+    taken_over = run.state == Run.State.LOST
+    code = "taken_over" if taken_over else "claimed"
+    runs.transition(
+        run_id=run.pk, to=Run.State.CLAIMED, code=code, message=holder, token=lease.token
+    )
+    return Claim(run.pk, server_id, lease.token, taken_over)
+
+
+def pulse(*, run_id: int, token: int) -> Order:
+    """Show a sign of life and take the order that waits for this run's worker."""
+    alive = Lease.objects.filter(run_id=run_id, token=token).update(heartbeat_at=timezone.now())
+    if not alive:
+        return "detach"
+    asked = Run.objects.filter(pk=run_id).exclude(cancel_requested_at=None).exists()
+    return "cancel" if asked else "go_on"
+
+
+def give_up_the_silent() -> list[int]:
+    """Declare runs lost whose worker shows no sign of life; return their ids."""
+    limit = timezone.now() - timedelta(seconds=settings.HEARTBEAT_TIMEOUT_SECONDS)
+    silent = Lease.objects.filter(run__isnull=False, heartbeat_at__lt=limit)
+    return [
+        run_id
+        for run_id, token, holder in silent.values_list("run_id", "token", "holder")
+        if runs.transition(
+            run_id=run_id,
+            to=Run.State.LOST,
+            code="no_heartbeat",
+            message=f"No sign of life from {holder}.",
+            token=token,
+        )
+    ]
+
+
+def _next_run(server_id: int) -> Run | None:
+    waiting = Run.objects.filter(server_id=server_id, state__in=[Run.State.QUEUED, Run.State.LOST])
+    lost_first = Case(
+        When(state=Run.State.LOST, then=Value(0)), default=Value(1), output_field=IntegerField()
+    )
+    return waiting.order_by(lost_first, "pk").first()

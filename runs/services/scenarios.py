@@ -1,0 +1,25 @@
+"""Keeps the database's scenarios and metrics in step with the code's."""
+
+from django.db import transaction
+
+from runs.models import Metric, Scenario
+from runs.scenarios import registry
+
+
+@transaction.atomic
+def sync() -> None:
+    """Make or update a row for each scenario and metric that the code knows."""
+    for scenario in registry.every():
+        Scenario.objects.update_or_create(
+            slug=scenario.slug,
+            defaults={
+                "title": scenario.title,
+                "description": scenario.description,
+                "runnable": True,
+            },
+        )
+    for metric in registry.metrics().values():
+        Metric.objects.update_or_create(
+            name=metric.name,
+            defaults={"unit": metric.unit, "direction": metric.direction, "title": metric.title},
+        )

@@ -1,0 +1,38 @@
+"""What happens without anybody asking: lost runs are noticed, waiting servers get a worker."""
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from runs import dispatch
+from runs.models import PreparedCluster, Run, Server
+from runs.services import clusters, leases, servers
+
+SECONDS_BETWEEN_INSPECTIONS = 30
+
+
+def supervise() -> None:
+    """Give up silent workers' runs, and wake a worker for each server with something to do."""
+    leases.give_up_the_silent()
+    for server_id in sorted(_with_work()):
+        dispatch.wake(server_id)
+
+
+def look_again(*, server_id: int) -> None:
+    """See whether a server that could not be reached answers again, if runs wait for it."""
+    limit = timezone.now() - timedelta(seconds=SECONDS_BETWEEN_INSPECTIONS)
+    waiting = Server.objects.filter(
+        pk=server_id, state=Server.State.UNREACHABLE, checked_at__lt=limit
+    ).exclude(host_key="")
+    server = waiting.first()
+    if server is not None:
+        servers.inspect(server=server)
+
+
+def _with_work() -> set[int]:
+    busy = Run.objects.filter(state__in=Run.ACTIVE, server__isnull=False)
+    waiting = Run.objects.filter(state__in=[Run.State.QUEUED, Run.State.LOST], server__isnull=False)
+    left = PreparedCluster.objects.filter(removed_at=None, campaign__state__in=clusters.ENDED)
+    ids = set(waiting.values_list("server_id", flat=True).distinct())
+    ids |= set(left.values_list("server_id", flat=True).distinct())
+    return ids - set(busy.values_list("server_id", flat=True))

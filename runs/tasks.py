@@ -1,0 +1,43 @@
+"""Celery's doors: they call a service and hold no logic."""
+
+import os
+import socket
+from typing import Any
+
+from celery import shared_task
+from celery.signals import worker_process_init, worker_shutting_down
+
+from runs import dispatch
+from runs.services import clusters, execution, leases, supervision
+
+
+@shared_task(name=dispatch.EXECUTE_NEXT)
+def execute_next(server_id: int) -> None:
+    """Execute the next waiting run of a server, if it has one and is free."""
+    supervision.look_again(server_id=server_id)
+    clusters.remove_needless(server_id=server_id)
+    claim = leases.claim(server_id=server_id, holder=_holder())
+    if claim is not None:
+        execution.execute(claim)
+
+
+@shared_task(name="runs.supervise")
+def supervise() -> None:
+    """Notice lost runs and wake workers; sent by beat every few seconds."""
+    supervision.supervise()
+
+
+@worker_shutting_down.connect
+def hand_runs_over(**_kwargs: Any) -> None:
+    """A worker that is asked to stop lets go of its runs at once; others take them over."""
+    execution.stopping.set()
+
+
+@worker_process_init.connect
+def start_fresh(**_kwargs: Any) -> None:
+    """A forked worker process begins with nothing to stop."""
+    execution.stopping.clear()
+
+
+def _holder() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"
