@@ -1,0 +1,48 @@
+"""One colour and one marker for each major version of PostgreSQL, the same on every page.
+
+The colours were searched for by their distances in OKLab under normal sight and simulated
+protanopia, deuteranopia and tritanopia, within the luminances that give a contrast of 3:1 on a
+white and on a near-black page alike; near versions, which meet in a chart, are the farthest apart.
+Fifteen colours cannot all be told apart by everyone: hence the markers and the labels on the lines.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a line is drawn: a CSS colour, and a Plotly marker symbol."""
+
+    colour: str
+    symbol: str
+
+
+STYLES = {
+    "9.2": Style("#bf328d", "bowtie"),
+    "9.3": Style("#c278cb", "star"),
+    "9.4": Style("#d61c17", "hexagram"),
+    "9.5": Style("#f2676b", "triangle-left"),
+    "9.6": Style("#5665b4", "pentagon"),
+    "10": Style("#a94768", "triangle-right"),
+    "11": Style("#d65cf4", "star-diamond"),
+    "12": Style("#05aa64", "x"),
+    "13": Style("#218baa", "hexagon"),
+    "14": Style("#9a26eb", "cross"),
+    "15": Style("#8e5e09", "triangle-down"),
+    "16": Style("#e33884", "square"),
+    "17": Style("#969000", "triangle-up"),
+    "18": Style("#158efe", "circle"),
+    "19": Style("#017a43", "diamond"),
+}
+OTHER = Style("#7a7f87", "circle-open")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+
+
+def style(major: str) -> Style:
+    """The style of a major version ("9.6", "16"); grey for one that has none yet."""
+    return STYLES.get(major, OTHER)
+
+
+def dash(position: int) -> str:
+    """The dash of the line at `position` (from 0) among those of one major version."""
+    return DASHES[position % len(DASHES)]

@@ -1,0 +1,147 @@
+"""A metric against a factor, one line per version: tps against clients and its relatives."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runs.charts import labels, palette
+from runs.charts.figure import Figure, layout, title
+
+
+@dataclass(frozen=True)
+class Point:
+    """One cell: its level, and median, minimum and maximum of its `n` runs in the metric's unit."""
+
+    x: float
+    median: float
+    minimum: float
+    maximum: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Line:
+    """The cells of one version in ascending order of x. `major` ("9.6", "16") gives the colour."""
+
+    label: str
+    major: str
+    points: tuple[Point, ...]
+    version: str = ""
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of the hover text, in the reader's language."""
+
+    median: str = "median"
+    range: str = "range"
+    runs: str = "runs"
+
+
+def scaling(
+    lines: Sequence[Line],
+    *,
+    x_title: str,
+    y_title: str,
+    log_x: bool = False,
+    words: Words = Words(),
+) -> Figure:
+    """One line per version: the median, with whiskers from the minimum to the maximum.
+
+    The y axis starts at zero, since the eye takes the height of a line for its amount. With
+    `log_x` the ticks are the measured levels; all of them must then be positive (ValueError).
+    Lines without points are left out.
+    """
+    drawn = [line for line in lines if line.points]
+    levels = sorted({point.x for line in drawn for point in line.points})
+    if log_x and levels and levels[0] <= 0:
+        raise ValueError("A logarithmic axis has no place for zero and below.")
+    return {
+        "data": [_trace(line, dash, x_title, words) for line, dash in _dashed(drawn)],
+        "layout": layout(
+            xaxis=_x_axis(x_title, levels, log_x=log_x),
+            yaxis={"title": title(y_title), "rangemode": "tozero", "automargin": True},
+            annotations=_end_labels(drawn, log_x=log_x),
+            margin={"l": 64, "r": _room_for_labels(drawn), "t": 24, "b": 56},
+            # Labels at the lines say which is which; the legend is for switching some of many off.
+            showlegend=len(drawn) > 4,
+            legend={"orientation": "h", "y": -0.25},
+        ),
+    }
+
+
+def _dashed(lines: Sequence[Line]) -> list[tuple[Line, str]]:
+    """Lines of the same major version share its colour and differ in their dashes."""
+    seen: dict[str, int] = {}
+    dashed = []
+    for line in lines:
+        position = seen.get(line.major, 0)
+        seen[line.major] = position + 1
+        dashed.append((line, palette.dash(position)))
+    return dashed
+
+
+def _trace(line: Line, dash: str, x_title: str, words: Words) -> dict[str, Any]:
+    style = palette.style(line.major)
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": line.label,
+        "x": [point.x for point in line.points],
+        "y": [point.median for point in line.points],
+        "line": {"color": style.colour, "width": 2, "dash": dash},
+        "marker": {"color": style.colour, "symbol": style.symbol, "size": 9},
+        "error_y": _whiskers(line.points, style.colour),
+        "customdata": [[point.minimum, point.maximum, point.n] for point in line.points],
+        "hovertemplate": (
+            f"<b>%{{fullData.name}}</b><br>{x_title}: %{{x}}"
+            f"<br>{words.median}: %{{y:,.6~g}}"
+            f"<br>{words.range}: %{{customdata[0]:,.6~g}} – %{{customdata[1]:,.6~g}}"
+            f"<br>{words.runs}: %{{customdata[2]}}<extra></extra>"
+        ),
+    }
+
+
+def _whiskers(points: Sequence[Point], colour: str) -> dict[str, Any]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [point.maximum - point.median for point in points],
+        "arrayminus": [point.median - point.minimum for point in points],
+        "color": colour,
+        "thickness": 1.5,
+        "width": 5,
+    }
+
+
+def _x_axis(text: str, levels: Sequence[float], *, log_x: bool) -> dict[str, Any]:
+    axis: dict[str, Any] = {"title": title(text), "automargin": True}
+    if log_x:
+        axis |= {"type": "log", "tickmode": "array", "tickvals": list(levels)}
+        axis["ticktext"] = [f"{level:g}" for level in levels]
+    return axis
+
+
+def _end_labels(lines: Sequence[Line], *, log_x: bool) -> list[dict[str, Any]]:
+    """The line's label beside its last point; on a log axis, Plotly takes the place as log10."""
+    highest = max((point.maximum for line in lines for point in line.points), default=0.0)
+    moved = labels.shifts([line.points[-1].median for line in lines], highest)
+    return [
+        {
+            "x": math.log10(line.points[-1].x) if log_x else line.points[-1].x,
+            "y": line.points[-1].median,
+            "text": line.label,
+            "showarrow": False,
+            "xanchor": "left",
+            "xshift": 10,
+            "yshift": shift,
+            "font": {"color": palette.style(line.major).colour},
+        }
+        for line, shift in zip(lines, moved, strict=True)
+    ]
+
+
+def _room_for_labels(lines: Sequence[Line]) -> int:
+    """Pixels for the longest label; wide enough for the usual font, whose width is not known."""
+    return 24 + 8 * max((len(line.label) for line in lines), default=0)

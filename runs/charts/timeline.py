@@ -1,0 +1,82 @@
+"""What happened within one run: values over its seconds, one panel below the other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runs.charts import palette
+from runs.charts.figure import Figure, layout, title
+from runs.charts.thinning import thin
+
+GAP = 0.08
+
+
+@dataclass(frozen=True)
+class Track:
+    """A series of the run. `start` and `interval` in seconds; a None is an interval without value.
+
+    `y_title` stands at its axis, unit included.
+    """
+
+    label: str
+    y_title: str
+    start: float
+    interval: float
+    values: Sequence[float | None]
+
+
+def timeline(tracks: Sequence[Track], *, x_title: str, major: str = "") -> Figure:
+    """One panel per track, all over the same seconds. `major` gives the colour.
+
+    Two quantities get two panels instead of two axes in one, where the crossing of their lines
+    would seem to mean something. Long tracks are thinned to what a screen can show.
+    """
+    axes: dict[str, Any] = {}
+    for position, track in enumerate(tracks):
+        axes[_axis("yaxis", position)] = {
+            "title": title(track.y_title),
+            "domain": _domain(position, len(tracks)),
+            "rangemode": "tozero",
+            "automargin": True,
+        }
+    return {
+        "data": [_trace(track, position, major) for position, track in enumerate(tracks)],
+        "layout": layout(
+            xaxis={"title": title(x_title), "anchor": _lowest(len(tracks)), "automargin": True},
+            showlegend=False,
+            hovermode="x unified",
+            **axes,
+        ),
+    }
+
+
+def _trace(track: Track, position: int, major: str) -> dict[str, Any]:
+    style = palette.style(major)
+    kept = thin(track.values)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": track.label,
+        "x": [round(track.start + index * track.interval, 6) for index in kept],
+        "y": [track.values[index] for index in kept],
+        "yaxis": _axis("y", position),
+        "connectgaps": False,
+        "line": {"color": style.colour, "width": 1.5},
+        "hovertemplate": "%{y:,.6~g}",
+    }
+
+
+def _axis(prefix: str, position: int) -> str:
+    """Plotly numbers its axes y, y2, y3, ..."""
+    return prefix if position == 0 else f"{prefix}{position + 1}"
+
+
+def _lowest(count: int) -> str:
+    return _axis("y", max(count - 1, 0))
+
+
+def _domain(position: int, count: int) -> list[float]:
+    """The share of the height from bottom to top, the first track uppermost."""
+    height = (1 - GAP * (count - 1)) / count
+    top = 1 - position * (height + GAP)
+    return [round(max(top - height, 0.0), 4), round(top, 4)]
