@@ -78,8 +78,10 @@ class Host:
         answer; the command may then still be running on the target.
         """
         try:
+            # An empty input would leave the command waiting for the end of its standard input.
+            source = {"input": stdin} if stdin else {"stdin": asyncssh.DEVNULL}
             done = await self._connection.run(
-                shell_line(argv), input=stdin, encoding=None, timeout=timeout_s
+                shell_line(argv), encoding=None, timeout=timeout_s, **source
             )
         except (OSError, asyncssh.Error, TimeoutError) as error:
             reason = str(error) or type(error).__name__
