@@ -56,9 +56,9 @@ class Instance:
         """Start everything and look after it until `pause` raises; then nothing is left."""
         self.places.prepare(self.account)
         with locked(self.places.lock, self.places.state):
-            self._check_web_port()
             self.state = State.read(self.places.state)
             end_leftovers(self.state, self._pause)
+            self._check_web_port()
             become_subreaper()
             try:
                 self._start()
@@ -213,7 +213,8 @@ class Instance:
     def _worker(self) -> Program:
         return self._program(
             "worker",
-            *("-m", "celery", "-A", "benchlab", "worker", "--concurrency", "4"),
+            *("-m", "celery", "-A", "benchlab", "worker", "--pool", "threads"),
+            *("--concurrency", "32"),
             *("--loglevel", "info", "--hostname", f"worker-{self.options.port}@%h"),
         )
 

@@ -14,7 +14,7 @@ from typing import Self
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Interrupted(Exception):  # noqa: N818 - not an error: somebody wants us to stop
+class Interrupted(Exception):
     """A signal asked this process to stop."""
 
 

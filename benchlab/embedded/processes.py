@@ -36,6 +36,7 @@ class Program:
     stdin: bytes = b""
     process: "subprocess.Popen[bytes] | None" = None
     _log_began: int = field(default=0, init=False)
+    _asked: bool = field(default=False, init=False)
 
     @property
     def pid(self) -> int | None:
@@ -49,6 +50,7 @@ class Program:
 
     def start(self) -> None:
         """Start it. Raises StartError when there is nothing to execute."""
+        self._asked = False
         self.log.parent.mkdir(parents=True, exist_ok=True)
         _turn_over(self.log)
         stdin = subprocess.PIPE if self.stdin else subprocess.DEVNULL
@@ -70,15 +72,19 @@ class Program:
         self.start()
 
     def ask_to_stop(self) -> None:
-        """Send the first of the signals, and do not wait."""
-        self._signal(self.stops[0][0])
+        """Send the first of the signals, once, and do not wait."""
+        if not self._asked:
+            self._asked = True
+            self._signal(self.stops[0][0])
 
     def stop(self) -> None:
         """Stop it and wait; the log tells what it said."""
         if self.process is None:
             return
+        self.ask_to_stop()
         for number, patience in self.stops:
-            self._signal(number)
+            if number != self.stops[0][0]:
+                self._signal(number)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(patience)
                 break

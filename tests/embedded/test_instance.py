@@ -1,0 +1,103 @@
+import os
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchlab.embedded.errors import StartError
+from benchlab.embedded.options import Options
+from benchlab.embedded.places import REPOSITORY
+from benchlab.embedded.private_files import kept_secret
+from benchlab.embedded.state import State, end_leftovers, locked
+
+
+def start(var: Path, port: int) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "benchlab.embedded"],
+        env={**os.environ, "BENCHLAB_VAR": str(var), "BENCHLAB_PORT": str(port)},
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def test_a_second_start_says_where_the_first_one_runs(ground: Path) -> None:
+    var = ground / "var"
+    var.mkdir()
+    State(url="http://127.0.0.1:8123", pid=4711).write(var / "instance.json")
+    with locked(var / "instance.lock", var / "instance.json"):
+        result = start(var, 8124)
+    assert result.returncode == 1
+    assert "already running at http://127.0.0.1:8123/ (process 4711" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_taken_web_port_is_said_before_anything_starts(ground: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as owner:
+        result = start(ground / "var", owner.getsockname()[1])
+    assert result.returncode == 1
+    assert "BENCHLAB_PORT=8001" in result.stderr
+    assert list((ground / "var/services").iterdir()) == []
+
+
+def test_the_lock_is_free_after_its_holder(tmp_path: Path) -> None:
+    for _ in range(2):
+        with locked(tmp_path / "lock", tmp_path / "state"):
+            pass
+
+
+def test_leftovers_end_and_strangers_with_an_old_number_do_not(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "60"]) as ours, subprocess.Popen(["sleep", "60"]) as stranger:
+        try:
+            state = State()
+            state.note_processes({"ours": ours.pid, "stranger": stranger.pid})
+            state.started["stranger"] = "another time"
+            state.write(tmp_path / "state")
+            end_leftovers(State.read(tmp_path / "state"), lambda _seconds: ours.wait(5))
+            assert (ours.poll(), stranger.poll()) == (-15, None)
+        finally:
+            ours.kill()
+            stranger.kill()
+
+
+def test_a_broken_state_file_counts_as_none(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("{")
+    assert State.read(tmp_path / "state") == State()
+
+
+def test_a_secret_is_made_once_and_for_its_owner_only(tmp_path: Path) -> None:
+    made = [kept_secret(tmp_path / "secret", lambda text=text: text) for text in ("one", "two")]
+    assert made == ["one", "one"]
+    assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("environment", "url", "bind"),
+    [
+        ({}, "http://127.0.0.1:8000", "127.0.0.1:8000"),
+        ({"BENCHLAB_BIND": "0.0.0.0"}, "http://127.0.0.1:8000", "0.0.0.0:8000"),
+        ({"BENCHLAB_BIND": "::1", "BENCHLAB_PORT": "80"}, "http://[::1]:80", "[::1]:80"),
+        ({"BENCHLAB_BIND": "192.0.2.7"}, "http://192.0.2.7:8000", "192.0.2.7:8000"),
+    ],
+)
+def test_the_address_follows_the_environment(
+    environment: dict[str, str], url: str, bind: str
+) -> None:
+    options = Options.from_environment(environment)
+    assert (options.url, options.public_url, options.gunicorn_bind) == (url, url, bind)
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "http", "-1"])
+def test_a_port_that_is_none_is_refused(port: str) -> None:
+    with pytest.raises(StartError, match="is not a port"):
+        Options.from_environment({"BENCHLAB_PORT": port})
+
+
+def test_hosts_of_the_user_come_beside_the_local_ones() -> None:
+    hosts = Options.from_environment({"ALLOWED_HOSTS": "bench.example.org"}).allowed_hosts
+    assert {"bench.example.org", "localhost", "127.0.0.1"} <= set(hosts.split(","))
