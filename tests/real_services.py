@@ -1,0 +1,53 @@
+"""A pytest plugin: starts the real PostgreSQL and Redis that the tests use, before Django reads
+its settings, and stops them at the end. Nothing is left behind.
+
+`BENCHLAB_TEST_KEEP=1` keeps the folder with the servers' logs.
+"""
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from cryptography.fernet import Fernet
+
+from benchlab.embedded.account import service_account
+from benchlab.embedded.binaries import postgresql_binaries, redis_server
+from benchlab.embedded.postgresql import EmbeddedPostgreSQL
+from benchlab.embedded.redis import EmbeddedRedis
+
+
+def _open_folder() -> Path:
+    """A short-named folder that the servers' account can enter, also when we are root."""
+    folder = Path(tempfile.mkdtemp(prefix="bl-"))
+    folder.chmod(0o711)
+    return folder
+
+
+def _start() -> None:
+    folder, account = _open_folder(), service_account()
+    binaries = postgresql_binaries(folder, account)
+    postgresql = EmbeddedPostgreSQL(binaries.postgresql18, folder / "pg", account=account)
+    redis = EmbeddedRedis(redis_server(folder, account), folder / "redis", account=account)
+
+    def stop() -> None:
+        redis.stop()
+        postgresql.stop()
+        if "BENCHLAB_TEST_KEEP" not in os.environ:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(stop)
+    postgresql.start()
+    redis.start()
+    os.environ.update(
+        DATABASE_URL=postgresql.url,
+        REDIS_URL=redis.url,
+        SECRET_KEY="only for tests",
+        BENCHLAB_ENCRYPTION_KEY=Fernet.generate_key().decode(),
+        BENCHLAB_VAR=str(folder / "var"),
+        BENCHLAB_TEST_FOLDER=str(folder),
+    )
+
+
+_start()
