@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 import asyncssh
+from asyncssh.public_key import get_default_public_key_algs
 
 from runs.execution.errors import ConnectionLost, HostKeyChanged, HostUnreachable, LoginRefused
 from runs.execution.quoting import shell_line
@@ -119,7 +120,7 @@ async def connect(address: Address, *, host_key: str, private_key: str) -> Host:
             address.port,
             username=address.username,
             known_hosts=([pinned], [], []),
-            server_host_key_algs=_algorithms(pinned),
+            server_host_key_algs=_pinned_first(pinned),
             client_keys=[asyncssh.import_private_key(private_key)],
             preferred_auth="publickey",
             agent_path=None,
@@ -139,9 +140,13 @@ async def connect(address: Address, *, host_key: str, private_key: str) -> Host:
     return Host(address, connection)
 
 
-def _algorithms(key: asyncssh.SSHKey) -> list[str]:
-    """Signature algorithms of the pinned key's type, so that the server proves that very key."""
-    return [algorithm.decode() for algorithm in key.sig_algorithms]
+def _pinned_first(key: asyncssh.SSHKey) -> list[str]:
+    """The pinned key's type before all others: a server with several keys shows that very one.
+
+    The others stay allowed, so that a server without that type shows a key that can be refused.
+    """
+    others = [each for each in get_default_public_key_algs() if each not in key.sig_algorithms]
+    return [algorithm.decode() for algorithm in (*key.sig_algorithms, *others)]
 
 
 def _unreachable(address: Address, error: Exception) -> str:

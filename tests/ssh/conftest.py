@@ -1,0 +1,82 @@
+"""Targets for the engine: a real OpenSSH server, real PostgreSQL binaries."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchlab.embedded.account import Account, service_account
+from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
+from runs.execution import ssh
+from runs.execution.base_dir import BaseDir
+from runs.execution.ssh import Address, Host
+from tests.ssh.openssh import OpenSSH, login_name, short_folder
+
+INSTANCE = "0123456789abcdef"
+
+
+@pytest.fixture(scope="session")
+def key_pair() -> tuple[str, str]:
+    return ssh.generate_private_key()
+
+
+@pytest.fixture(scope="session")
+def account() -> Account:
+    return service_account()
+
+
+@pytest.fixture(scope="session")
+def binaries(account: Account, test_folder: Path) -> PostgreSQLBinaries:
+    return postgresql_binaries(test_folder, account)
+
+
+@pytest.fixture
+def openssh(sshd_binary: str, key_pair: tuple[str, str], account: Account) -> Iterator[OpenSSH]:
+    server = OpenSSH(sshd_binary, short_folder(), account)
+    server.prepare(key_pair[1])
+    server.start()
+    yield server
+    server.stop()
+    shutil.rmtree(server.folder)
+
+
+@pytest.fixture
+def address(openssh: OpenSSH, account: Account) -> Address:
+    return Address("127.0.0.1", openssh.port, login_name(account))
+
+
+@pytest.fixture
+def base_dir(account: Account) -> Iterator[Path]:
+    """An empty folder of the account's own."""
+    folder = short_folder()
+    if account.switch:
+        os.chown(folder, account.uid, account.gid)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def base(base_dir: Path) -> BaseDir:
+    return BaseDir(str(base_dir), INSTANCE)
+
+
+Session = Callable[[Callable[[Host], Coroutine[Any, Any, Any]]], Any]
+
+
+@pytest.fixture
+def on_host(openssh: OpenSSH, address: Address, key_pair: tuple[str, str]) -> Session:
+    """Run a coroutine function with an open connection to the target."""
+
+    def run(act: Callable[[Host], Coroutine[Any, Any, Any]]) -> Any:
+        async def connected() -> Any:
+            host = await ssh.connect(address, host_key=openssh.host_key, private_key=key_pair[0])
+            async with host:
+                return await act(host)
+
+        return asyncio.run(connected())
+
+    return run

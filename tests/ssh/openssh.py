@@ -1,0 +1,141 @@
+"""A private OpenSSH server on 127.0.0.1, as a target like any other."""
+
+import contextlib
+import os
+import pwd
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchlab.embedded.account import Account
+from benchlab.embedded.ports import free_port
+
+CONFIGURATION = """
+ListenAddress 127.0.0.1:{port}
+HostKey {folder}/host_key
+AuthorizedKeysFile {folder}/authorized_keys
+PidFile {folder}/pid
+UsePAM no
+StrictModes no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+MaxStartups 100
+"""
+
+# The unprivileged account has no login shell. In a mount namespace of its own this sshd sees a
+# passwd file in which it has one; the machine itself is not touched.
+WITH_SHELL = """
+set -eu
+mount --bind "$1" /etc/passwd
+shift
+exec "$@"
+"""
+
+
+@dataclass
+class OpenSSH:
+    """A running sshd. `restart` brings it back with the same keys and port."""
+
+    binary: str
+    folder: Path
+    account: Account
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = None
+
+    def prepare(self, public_key: str) -> None:
+        """Make the folder, the host key and the configuration; let `public_key` in."""
+        self.port = free_port(0)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o755)
+        (self.folder / "authorized_keys").write_text(public_key + "\n")
+        (self.folder / "authorized_keys").chmod(0o644)
+        self.new_host_key()
+        configuration = CONFIGURATION.format(port=self.port, folder=self.folder)
+        (self.folder / "sshd_config").write_text(configuration)
+
+    def new_host_key(self) -> None:
+        """Generate a host key, another one if there was one."""
+        key = self.folder / "host_key"
+        key.unlink(missing_ok=True)
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)]
+        subprocess.run(command, check=True)
+
+    @property
+    def host_key(self) -> str:
+        """The public host key line."""
+        return (self.folder / "host_key.pub").read_text().strip()
+
+    def start(self) -> None:
+        """Start and wait until the port answers."""
+        (self.folder / "log").unlink(missing_ok=True)
+        command = [self.binary, "-D", "-f", str(self.folder / "sshd_config")]
+        command += ["-E", str(self.folder / "log")]
+        if self.account.switch:
+            Path("/run/sshd").mkdir(exist_ok=True)
+            shell = ["sh", "-c", WITH_SHELL, "sshd", str(self._passwd()), *command]
+            command = ["unshare", "--mount", "--propagation", "private", *shell]
+        self.process = subprocess.Popen(command, start_new_session=True)
+        self._wait()
+
+    def stop(self, *, connections: bool = True) -> None:
+        """Stop sshd, and its connections too unless they shall live on."""
+        if self.process is None:
+            return
+        if connections:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    def drop_connections(self) -> None:
+        """Kill every connection's process, as a broken network would; sshd itself stays."""
+        monitors = _children(self.process.pid if self.process else 0)
+        # A connection's two processes; what runs in it is a child of the second, and lives on.
+        for pid in [*monitors, *(child for monitor in monitors for child in _children(monitor))]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def _passwd(self) -> Path:
+        home = self.folder / "home"
+        home.mkdir(exist_ok=True)
+        os.chown(home, self.account.uid, self.account.gid)
+        lines = []
+        for line in Path("/etc/passwd").read_text().splitlines():
+            fields = line.split(":")
+            if fields[0] == self.account.name:
+                fields[5:7] = [str(home), "/bin/sh"]
+            lines.append(":".join(fields))
+        passwd = self.folder / "passwd"
+        passwd.write_text("\n".join(lines) + "\n")
+        return passwd
+
+    def _wait(self) -> None:
+        for _ in range(100):
+            log = self.folder / "log"
+            if log.exists() and "Server listening" in log.read_text():
+                return
+            if self.process is None or self.process.poll() is not None:
+                break
+            time.sleep(0.05)
+        said = (self.folder / "log").read_text() if (self.folder / "log").exists() else ""
+        raise AssertionError(f"sshd does not start: {said}")
+
+
+def _children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in tasks.read_text().split()] if tasks.exists() else []
+
+
+def short_folder() -> Path:
+    """A folder with a short name that everybody can enter."""
+    folder = Path(tempfile.mkdtemp(prefix="bl-"))
+    folder.chmod(0o755)
+    return folder
+
+
+def login_name(account: Account) -> str:
+    """The name to log in with."""
+    return account.name if account.switch else pwd.getpwuid(os.getuid()).pw_name

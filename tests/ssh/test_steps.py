@@ -1,0 +1,170 @@
+"""Durable steps on a real OpenSSH server: they outlive the connection, and are done once."""
+
+import asyncio
+import time
+
+import pytest
+
+from runs.execution.errors import ConnectionLost, TargetProblem, TargetRestarted
+from runs.execution.steps import peek, perform, stop
+
+pytestmark = pytest.mark.openssh
+
+
+def test_a_step_gives_its_streams_status_and_times(on_host, base_dir):
+    async def act(host):
+        script = "cat; echo told >&2; sleep 0.3; exit 3"
+        return await perform(host, str(base_dir), "one", ["sh", "-c", script], stdin="given")
+
+    result = on_host(act)
+    assert (result.stdout, result.stderr, result.exit_status) == ("given", "told\n", 3)
+    assert 0.3 <= result.seconds < 2
+    assert abs(result.started - time.time()) < 60
+
+
+def test_performing_a_finished_step_again_takes_its_result(on_host, base_dir):
+    count = base_dir / "count"
+
+    async def act(host):
+        argv = ["sh", "-c", f"echo x >>{count}; date +%N"]
+        first = await perform(host, str(base_dir), "once", argv)
+        return first, await perform(host, str(base_dir), "once", argv)
+
+    first, again = on_host(act)
+    assert first == again
+    assert count.read_text() == "x\n"
+
+
+def test_a_step_in_progress_is_waited_for_by_another_connection(on_host, base_dir, openssh):
+    count = base_dir / "count"
+    argv = ["sh", "-c", f"echo x >>{count}; sleep 2; echo done"]
+
+    async def cut(host):
+        step = asyncio.create_task(perform(host, str(base_dir), "long", argv))
+        await asyncio.sleep(0.7)
+        openssh.drop_connections()
+        with pytest.raises(ConnectionLost):
+            await step
+
+    async def attach(host):
+        return await perform(host, str(base_dir), "long", argv)
+
+    on_host(cut)
+    result = on_host(attach)
+    assert (result.stdout, result.exit_status) == ("done\n", 0)
+    assert count.read_text() == "x\n"
+
+
+def test_two_workers_at_once_do_a_step_once(on_host, base_dir):
+    count = base_dir / "count"
+    argv = ["sh", "-c", f"echo x >>{count}; sleep 0.5; echo done"]
+
+    async def act(host):
+        return await asyncio.gather(
+            *(perform(host, str(base_dir), "shared", argv) for _worker in range(5))
+        )
+
+    results = on_host(act)
+    assert {result.stdout for result in results} == {"done\n"}
+    assert count.read_text() == "x\n"
+
+
+def test_stopping_ends_the_whole_process_group(on_host, base_dir):
+    argv = ["sh", "-c", "sleep 71 & sleep 72 & wait"]
+
+    async def act(host):
+        step = asyncio.create_task(perform(host, str(base_dir), "tree", argv))
+        await asyncio.sleep(0.5)
+        assert _running(await host.run(["ps", "-eo", "args"])) == 2
+        await stop(host, str(base_dir), "tree")
+        assert _running(await host.run(["ps", "-eo", "args"])) == 0
+        with pytest.raises(TargetRestarted):
+            await step
+
+    on_host(act)
+
+
+def test_a_step_that_ignores_polite_signals_is_killed(on_host, base_dir):
+    argv = ["sh", "-c", "trap '' INT TERM; sleep 73; sleep 73; sleep 73"]
+
+    async def act(host):
+        step = asyncio.create_task(perform(host, str(base_dir), "deaf", argv))
+        await asyncio.sleep(0.5)
+        await stop(host, str(base_dir), "deaf")
+        assert "sleep 73" not in (await host.run(["ps", "-eo", "args"])).stdout.decode()
+        step.cancel()
+
+    on_host(act)
+
+
+def test_a_step_whose_process_vanished_is_told_as_restarted(on_host, base_dir):
+    async def act(host):
+        step = asyncio.create_task(perform(host, str(base_dir), "gone", ["sleep", "74"]))
+        await asyncio.sleep(0.5)
+        process = await host.run(["readlink", f"{base_dir}/gone/process"])
+        leader = process.stdout.decode().split()[0]
+        await host.run(["sh", "-c", 'kill -s KILL -- "-$1"', "kill", leader])
+        with pytest.raises(TargetRestarted):
+            await step
+        with pytest.raises(TargetRestarted):
+            await perform(host, str(base_dir), "gone", ["sleep", "74"])
+
+    on_host(act)
+
+
+def test_a_process_number_used_anew_is_not_taken_for_the_step(on_host, base_dir):
+    async def act(host):
+        folder = base_dir / "old"
+        make = f'mkdir {folder} && ln -s "$$ 1" {folder}/process && sleep 3'
+        other = asyncio.create_task(host.run(["sh", "-c", make]))
+        await asyncio.sleep(0.3)
+        with pytest.raises(TargetRestarted):
+            await perform(host, str(base_dir), "old", ["true"])
+        other.cancel()
+
+    on_host(act)
+
+
+def test_progress_is_seen_while_the_step_runs(on_host, base_dir):
+    argv = ["sh", "-c", "echo first >&2; sleep 1; echo second >&2"]
+
+    async def act(host):
+        step = asyncio.create_task(perform(host, str(base_dir), "talk", argv))
+        await asyncio.sleep(0.6)
+        early = await peek(host, str(base_dir), "talk", "err", 0)
+        await step
+        late = await peek(host, str(base_dir), "talk", "err", len(early))
+        return early, late
+
+    assert on_host(act) == (b"first\n", b"second\n")
+
+
+def test_a_missing_program_is_an_exit_status_and_no_hang(on_host, base_dir):
+    async def act(host):
+        return await perform(host, str(base_dir), "none", ["/no/such/program"])
+
+    assert on_host(act).exit_status == 127
+
+
+def test_a_folder_that_cannot_be_written_is_told(on_host):
+    async def act(host):
+        with pytest.raises(TargetProblem) as told:
+            await perform(host, "/proc/none", "step", ["true"])
+        return told.value
+
+    assert on_host(act).code == "base_dir_not_writable"
+
+
+def test_large_output_comes_back_whole(on_host, base_dir):
+    async def act(host):
+        argv = ["sh", "-c", "head -c 20000000 /dev/zero | tr '\\0' x; echo end >&2"]
+        return await perform(host, str(base_dir), "big", argv)
+
+    result = on_host(act)
+    assert len(result.stdout) == 20_000_000
+    assert result.stderr == "end\n"
+
+
+def _running(answer) -> int:
+    lines = answer.stdout.decode().splitlines()
+    return sum(line.strip() in {"sleep 71", "sleep 72"} for line in lines)
