@@ -1,0 +1,154 @@
+"""Campaigns: lists with the states of their runs, and what a campaign's page shows."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Avg, Count, F, Prefetch, Q, QuerySet
+from django.utils import timezone
+
+from runs.analysis.summary import Summary
+from runs.charts.scaling import Line, Point
+from runs.models import Campaign, Cell, CellSummary, Run
+from runs.selectors import grids, metrics, versions
+from runs.selectors.grids import Grid, GridCell, GridRow, GridRun, grid
+from runs.selectors.ratios import RatioRow, ratios
+
+__all__ = [
+    "CampaignRow",
+    "Grid",
+    "GridCell",
+    "GridRow",
+    "GridRun",
+    "Progress",
+    "RatioRow",
+    "grid",
+    "lines",
+    "listed",
+    "progress",
+    "ratios",
+    "recent",
+    "rows",
+    "run_counts",
+    "with_cells",
+]
+
+
+@dataclass(frozen=True)
+class CampaignRow:
+    """A campaign in a list. `run_counts` has the states that occur; `ended` counts runs."""
+
+    campaign: Campaign
+    run_counts: Mapping[str, int]
+    runs_total: int
+    ended: int
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a campaign is, in runs. `seconds_left` is unknown until a run has finished."""
+
+    done: int
+    total: int
+    seconds_left: float | None
+
+
+def listed() -> QuerySet[Campaign]:
+    """Campaigns for a list, the newest first."""
+    return Campaign.objects.select_related("scenario").order_by("-pk")
+
+
+def with_cells() -> QuerySet[Campaign]:
+    """Campaigns with everything of theirs but the runs: cells, and the summaries of those."""
+    summaries = CellSummary.objects.select_related("metric").order_by("metric__name")
+    cells = Cell.objects.order_by("ordinal").prefetch_related(Prefetch("summaries", summaries))
+    return (
+        listed()
+        .select_related("topology", "configuration")
+        .prefetch_related(Prefetch("cells", cells))
+    )
+
+
+def recent(*, limit: int, origin: str | None = None) -> list[CampaignRow]:
+    """The newest campaigns, of one origin if given. Two queries."""
+    campaigns = listed() if origin is None else listed().filter(origin=origin)
+    return rows(campaigns[:limit])
+
+
+def rows(campaigns: Iterable[Campaign]) -> list[CampaignRow]:
+    """These campaigns with the states of their runs, counted in one query for all."""
+    campaigns = list(campaigns)
+    counts = run_counts([campaign.pk for campaign in campaigns])
+    return [_row(campaign, counts[campaign.pk]) for campaign in campaigns]
+
+
+def run_counts(campaign_ids: Collection[int]) -> dict[int, dict[str, int]]:
+    """For each campaign the number of runs in each state that occurs. One query."""
+    counts: dict[int, dict[str, int]] = {campaign_id: {} for campaign_id in campaign_ids}
+    grouped = Run.objects.filter(campaign__in=campaign_ids).order_by("campaign_id", "state")
+    for campaign_id, state, number in grouped.values_list("campaign_id", "state").annotate(
+        Count("pk")
+    ):
+        counts[campaign_id][state] = number
+    return counts
+
+
+def lines(campaign: Campaign, metric_name: str) -> list[Line]:
+    """The summaries of a metric against the factor across, a line per row of the grid.
+
+    Levels that are not numbers have no place on the axis and are left out. Two queries.
+    """
+    cells = list(campaign.cells.order_by("ordinal"))
+    factor = grids.across(cells)
+    summaries = metrics.summaries(campaign, metric_name)
+    return [
+        Line(
+            label=row.label,
+            major=versions.major(row.version),
+            points=_points(row, factor, summaries),
+            version=row.version,
+        )
+        for row in grids.rows(cells)
+    ]
+
+
+def progress(campaign: Campaign) -> Progress:
+    """How many runs have ended, and how long the others will take at the pace so far. Two queries.
+
+    The formula is in docs/statistics.md.
+    """
+    found = campaign.runs.aggregate(
+        total=Count("pk"),
+        done=Count("pk", filter=Q(state__in=Run.ENDED)),
+        mean=Avg(F("finished_at") - F("started_at"), filter=Q(state=Run.State.FINISHED)),
+    )
+    done, total, mean = found["done"], found["total"], found["mean"]
+    if done == total:
+        return Progress(done, total, 0.0)
+    if mean is None:
+        return Progress(done, total, None)
+    active = campaign.runs.filter(state__in=Run.ACTIVE, started_at__isnull=False)
+    started = [at for at in active.values_list("started_at", flat=True) if at]
+    return Progress(done, total, _seconds_left(total - done, mean, started))
+
+
+def _seconds_left(remaining: int, mean: timedelta, started: Iterable[datetime]) -> float:
+    now = timezone.now()
+    spent = sum((min(now - at, mean) for at in started), timedelta())
+    return max((remaining * mean - spent).total_seconds(), 0.0)
+
+
+def _row(campaign: Campaign, counts: Mapping[str, int]) -> CampaignRow:
+    ended = sum(number for state, number in counts.items() if state in Run.ENDED)
+    return CampaignRow(campaign, counts, sum(counts.values()), ended)
+
+
+def _points(
+    row: grids.Row, factor: str | None, summaries: Mapping[int, Summary]
+) -> tuple[Point, ...]:
+    points = []
+    for cell in row.cells:
+        level, summary = cell.levels.get(factor or ""), summaries.get(cell.pk)
+        if summary is not None and isinstance(level, int | float):
+            points.append(Point(level, summary.median, summary.minimum, summary.maximum, summary.n))
+    return tuple(sorted(points, key=lambda point: point.x))

@@ -1,0 +1,156 @@
+"""The grid of a campaign: installations as rows, the levels of one factor as columns."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runs.analysis.summary import Summary
+from runs.models import Campaign, Cell, Metric, Run
+from runs.selectors import metrics, versions
+
+# The levels that say which PostgreSQL was measured; all others say under what.
+SUBJECT = ("version", "bindir")
+
+
+@dataclass(frozen=True)
+class GridRun:
+    """A run as the grid shows it."""
+
+    id: int
+    repeat: int
+    state: str
+    position: int
+
+
+@dataclass(frozen=True)
+class GridCell:
+    """A cell, its runs by repeat, and its summary of the grid's metric once a run has finished."""
+
+    cell: Cell
+    levels: Mapping[str, Any]
+    runs: tuple[GridRun, ...]
+    summary: Summary | None
+
+
+@dataclass(frozen=True)
+class GridRow:
+    """A version, under the levels of every factor but the one across. A None is no such cell."""
+
+    label: str
+    version: str
+    major: str
+    levels: Mapping[str, Any]
+    cells: tuple[GridCell | None, ...]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Rows by version and the other factors; `columns` are the levels of `factor` (None: no such).
+
+    `metric` is what the summaries are of.
+    """
+
+    factor: str | None
+    columns: tuple[Any, ...]
+    rows: tuple[GridRow, ...]
+    metric: Metric | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """Cells that differ in the factor across only, in its order."""
+
+    levels: Mapping[str, Any]
+    version: str
+    cells: tuple[Cell, ...]
+
+    @property
+    def label(self) -> str:
+        """The version, and whatever else tells this row from another."""
+        others = [f"{name} {level}" for name, level in self.levels.items() if name != "version"]
+        return " · ".join([self.version, *others])
+
+    @property
+    def others(self) -> dict[str, Any]:
+        """The levels that do not belong to the PostgreSQL measured."""
+        return {name: level for name, level in self.levels.items() if name not in SUBJECT}
+
+
+def grid(campaign: Campaign, metric: Metric | None = None) -> Grid:
+    """The cells of a campaign with the states of their runs. Four queries, whatever the size.
+
+    Shows `metric`, by default the campaign's primary one.
+    """
+    metric = metric or metrics.primary(campaign)
+    cells = list(campaign.cells.order_by("ordinal"))
+    factor = across(cells)
+    columns = _levels(cells, factor)
+    runs = _runs(campaign)
+    summaries = metrics.summaries(campaign, metric.name) if metric else {}
+
+    def shown(cell: Cell) -> GridCell:
+        return GridCell(cell, cell.levels, tuple(runs[cell.pk]), summaries.get(cell.pk))
+
+    made = []
+    for row in rows(cells):
+        by_level = {_level(cell, factor): shown(cell) for cell in row.cells}
+        places = tuple(by_level.get(level) for level in columns)
+        made.append(
+            GridRow(row.label, row.version, versions.major(row.version), row.levels, places)
+        )
+    return Grid(factor, tuple(columns), tuple(made), metric)
+
+
+def rows(cells: Sequence[Cell]) -> list[Row]:
+    """The cells in rows: by the other factors as they come, within them from the oldest version."""
+    factor = across(cells)
+    grouped: dict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        grouped[repr(sorted(_without(cell.levels, factor).items()))].append(cell)
+    made = [
+        Row(_without(group[0].levels, factor), version_of(group[0]), tuple(group))
+        for group in grouped.values()
+    ]
+    places = {repr(row.others): place for place, row in reversed(list(enumerate(made)))}
+    return sorted(made, key=lambda row: (places[repr(row.others)], versions.order(row.version)))
+
+
+def across(cells: Iterable[Cell]) -> str | None:
+    """The factor whose levels are the columns and the x axis: clients, else the most varied one."""
+    levels: dict[str, set[str]] = defaultdict(set)
+    for cell in cells:
+        for name, level in cell.levels.items():
+            if name not in SUBJECT:
+                levels[name].add(str(level))
+    return max(levels, key=lambda name: (name == "clients", len(levels[name]), name), default=None)
+
+
+def version_of(cell: Cell) -> str:
+    """The version that a cell measures, as text; empty where it is not known."""
+    return cell.version or str(cell.levels.get("version", ""))
+
+
+def _levels(cells: Iterable[Cell], factor: str | None) -> list[Any]:
+    """The levels of the factor, numbers in ascending order, names as they come."""
+    found = list(dict.fromkeys(_level(cell, factor) for cell in cells))
+    if all(isinstance(level, int | float) for level in found):
+        return sorted(found)
+    return found
+
+
+def _level(cell: Cell, factor: str | None) -> Any:
+    return cell.levels.get(factor) if factor else None
+
+
+def _without(levels: Mapping[str, Any], factor: str | None) -> dict[str, Any]:
+    return {name: level for name, level in levels.items() if name != factor}
+
+
+def _runs(campaign: Campaign) -> dict[int, list[GridRun]]:
+    found: dict[int, list[GridRun]] = defaultdict(list)
+    columns = ("cell_id", "id", "repeat", "state", "position")
+    listed = Run.objects.filter(campaign=campaign).order_by("repeat")
+    for cell_id, *run in listed.values_list(*columns):
+        found[cell_id].append(GridRun(*run))
+    return found

@@ -1,0 +1,14 @@
+"""Measurements: rows of numbers with what they were measured under."""
+
+from django.db.models import QuerySet
+
+from runs.models import Measurement
+
+
+def listed() -> QuerySet[Measurement]:
+    """Measurements of finished runs with campaign, cell and metric, the newest first."""
+    return (
+        Measurement.objects.select_related("metric", "run__campaign", "run__cell")
+        .defer("run__plan")
+        .order_by("-pk")
+    )

@@ -1,0 +1,42 @@
+"""Metrics: the one that a campaign shows first, and the summaries that it has of cells."""
+
+from runs.analysis.summary import Summary
+from runs.models import Campaign, CellSummary, Metric
+from runs.scenarios import registry
+
+
+def primary(campaign: Campaign) -> Metric | None:
+    """The metric that the campaign's charts and tables show first; None before there is any.
+
+    A scenario that runs names it. One that is only data (published, uploaded) shows tps where it
+    has it, otherwise its first metric that has a better end.
+    """
+    try:
+        name = registry.get(campaign.scenario.slug).primary_metric
+    except KeyError:
+        return _first_found(campaign)
+    return Metric.objects.filter(name=name).first()
+
+
+def summaries(campaign: Campaign, metric_name: str) -> dict[int, Summary]:
+    """The summaries of a metric by the key of their cell. One query."""
+    found = CellSummary.objects.filter(cell__campaign=campaign, metric__name=metric_name)
+    return {
+        row.cell_id: Summary(
+            n=row.n,
+            median=row.median,
+            minimum=row.minimum,
+            maximum=row.maximum,
+            mean=row.mean,
+            log_mean=row.log_mean,
+            log_variance=row.log_variance,
+        )
+        for row in found
+    }
+
+
+def _first_found(campaign: Campaign) -> Metric | None:
+    summarised = CellSummary.objects.filter(cell__campaign=campaign)
+    found = list(Metric.objects.filter(pk__in=summarised.values("metric")))
+    found.sort(key=lambda each: (each.name != "tps", each.direction == "neutral", each.name))
+    return found[0] if found else None

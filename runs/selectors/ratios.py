@@ -1,0 +1,85 @@
+"""The ratio table of a campaign: each version against the baseline under the same levels."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runs.analysis.comparison import Comparison, Direction, adjust, compare
+from runs.analysis.summary import Summary
+from runs.models import Campaign, Cell, Metric
+from runs.selectors import grids, metrics, versions
+
+
+@dataclass(frozen=True)
+class RatioRow:
+    """Two versions under the same levels, head against base."""
+
+    levels: Mapping[str, Any]
+    base_label: str
+    head_label: str
+    comparison: Comparison
+    base: Summary
+    head: Summary
+
+
+def ratios(
+    campaign: Campaign, metric_name: str, *, baseline_version: str | None = None
+) -> list[RatioRow]:
+    """Each version against the baseline under the same levels, with verdicts for the whole table.
+
+    The baseline is the lowest version, unless given. Pairs of which a side has no finished run
+    are left out, since there is nothing to say of them yet. Raises Metric.DoesNotExist. Three
+    queries.
+    """
+    metric = Metric.objects.get(name=metric_name)
+    summaries = metrics.summaries(campaign, metric_name)
+    pairs = [
+        (levels, base, head)
+        for levels, base, head in _pairs(list(campaign.cells.order_by("ordinal")), baseline_version)
+        if base.pk in summaries and head.pk in summaries
+    ]
+    direction: Direction = metric.direction  # type: ignore[assignment]
+    compared = adjust(
+        [
+            compare(summaries[base.pk], summaries[head.pk], direction=direction)
+            for _levels, base, head in pairs
+        ]
+    )
+    return [
+        RatioRow(
+            levels, _label(base), _label(head), comparison, summaries[base.pk], summaries[head.pk]
+        )
+        for (levels, base, head), comparison in zip(pairs, compared, strict=True)
+    ]
+
+
+def _pairs(
+    cells: list[Cell], baseline_version: str | None
+) -> list[tuple[dict[str, Any], Cell, Cell]]:
+    """(levels, base, head) for each combination of levels, in the order of the cells."""
+    groups: dict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        groups[repr(sorted(_conditions(cell).items()))].append(cell)
+    pairs = []
+    for group in groups.values():
+        group.sort(key=lambda cell: versions.order(grids.version_of(cell)))
+        base = _baseline(group, baseline_version)
+        if base is not None:
+            pairs += [(_conditions(base), base, head) for head in group if head is not base]
+    return pairs
+
+
+def _baseline(group: list[Cell], version: str | None) -> Cell | None:
+    if version is None:
+        return group[0]
+    return next((cell for cell in group if grids.version_of(cell) == version), None)
+
+
+def _conditions(cell: Cell) -> dict[str, Any]:
+    return {name: level for name, level in cell.levels.items() if name not in grids.SUBJECT}
+
+
+def _label(cell: Cell) -> str:
+    bindir = cell.levels.get("bindir")
+    return f"{grids.version_of(cell)} · {bindir}" if bindir else grids.version_of(cell)

@@ -1,0 +1,63 @@
+"""Runs: one with everything of its page, and lists of those in progress and done."""
+
+from django.db.models import IntegerField, Prefetch, QuerySet
+from django.db.models.expressions import Func
+
+from runs.models import Command, Measurement, Run, Series
+
+RELATED = ("campaign__scenario", "cell__installation", "server", "hardware", "environment")
+
+
+def listed() -> QuerySet[Run]:
+    """Runs for a list, the newest first. The frozen plan stays in the database."""
+    return Run.objects.select_related("campaign", "cell", "server").defer("plan").order_by("-pk")
+
+
+def detail(run_id: int) -> Run:
+    """A run with all that its page shows, in a fixed number of queries. Raises Run.DoesNotExist.
+
+    Outputs and whole series come along: expensive for a run of days.
+    """
+    return _whole(Series.objects.order_by("name")).get(pk=run_id)
+
+
+def with_findings() -> QuerySet[Run]:
+    """Runs as `detail` gives them, with each series' number of values (`length`) in their place."""
+    length = Func("values", 1, function="array_length", output_field=IntegerField())
+    return _whole(Series.objects.order_by("name").defer("values").annotate(length=length))
+
+
+def running_now() -> QuerySet[Run]:
+    """The runs that a worker has now, the longest first; at most one per server."""
+    return (
+        Run.objects.filter(state__in=Run.ACTIVE)
+        .select_related("campaign__scenario", "cell", "server")
+        .defer("plan")
+        .order_by("started_at", "pk")
+    )
+
+
+def latest(limit: int) -> QuerySet[Run]:
+    """The runs that ended last."""
+    return (
+        Run.objects.filter(state__in=Run.ENDED, finished_at__isnull=False)
+        .select_related("campaign__scenario", "cell", "server")
+        .defer("plan")
+        .order_by("-finished_at", "-pk")[:limit]
+    )
+
+
+def _whole(series: QuerySet[Series]) -> QuerySet[Run]:
+    measurements = Measurement.objects.select_related("metric").order_by("metric__name")
+    commands = Command.objects.order_by("attempt", "ordinal")
+    return (
+        Run.objects.select_related(*RELATED, "settings", "cluster")
+        .prefetch_related(
+            "events",
+            "artifacts",
+            Prefetch("measurements", measurements),
+            Prefetch("commands", commands),
+            Prefetch("series", series),
+        )
+        .order_by("-pk")
+    )

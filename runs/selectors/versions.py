@@ -1,0 +1,34 @@
+"""Versions of PostgreSQL as text ("9.6.24", "16.14", "19beta1"): their major, order and filter."""
+
+import re
+
+from django.db.models import Q
+
+TEXT = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:(devel|alpha|beta|rc)(\d*))?")
+STAGES = {"devel": 0, "alpha": 1, "beta": 2, "rc": 3, None: 4}
+
+
+def major(version: str) -> str:
+    """ "9.6" of 9.6.24, "16" of 16.14, "19" of 19beta1; empty for what is no version."""
+    match = TEXT.match(version)
+    if match is None:
+        return ""
+    first, second = match.group(1), match.group(2)
+    return f"{first}.{second}" if int(first) < 10 and second else first
+
+
+def order(version: str) -> tuple[int, ...]:
+    """A sort key: 9.6.24 before 10, 19beta1 before 19.0; what is no version comes first."""
+    match = TEXT.match(version)
+    if match is None:
+        return ()
+    first, second, third, stage, number = match.groups()
+    return (int(first), STAGES[stage], int(second or 0), int(third or 0), int(number or 0))
+
+
+def matching(version: str, *, field: str) -> Q:
+    """The condition that the text in `field` is this version, or one of this major version."""
+    condition = Q(**{field: version})
+    for continued in (".", "devel", "alpha", "beta", "rc"):
+        condition |= Q(**{f"{field}__startswith": version + continued})
+    return condition

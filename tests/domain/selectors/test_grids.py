@@ -1,0 +1,95 @@
+"""The grid of a campaign's cells."""
+
+import pytest
+
+from runs.selectors import campaigns
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def test_versions_are_rows_and_clients_are_columns():
+    factories.metric()
+    campaign = factories.campaign(factors={"version": ["18.4", "9.6.24"], "clients": [4, 1, 16]})
+
+    grid = campaigns.grid(campaign)
+
+    assert grid.factor == "clients"
+    assert grid.columns == (1, 4, 16)
+    assert [(row.label, row.major) for row in grid.rows] == [("9.6.24", "9.6"), ("18.4", "18")]
+    assert grid.rows[0].cells[2].levels == {"version": "9.6.24", "clients": 16}
+    assert grid.metric.name == "tps"
+
+
+def test_a_cell_shows_its_runs_by_repeat_and_their_median():
+    campaign = factories.campaign(factors={"version": ["16.14"], "clients": [1]})
+    first, second, third = campaign.runs.order_by("repeat")
+    factories.finish(first, tps=100)
+    factories.finish(third, tps=300)
+
+    (cell,) = campaigns.grid(campaign).rows[0].cells
+
+    assert [(run.id, run.repeat, run.state) for run in cell.runs] == [
+        (first.pk, 1, "finished"),
+        (second.pk, 2, "queued"),
+        (third.pk, 3, "finished"),
+    ]
+    assert (cell.summary.median, cell.summary.n) == (200, 2)
+
+
+def test_a_cell_without_finished_runs_has_no_summary():
+    grid = campaigns.grid(factories.campaign())
+
+    assert {cell.summary for row in grid.rows for cell in row.cells} == {None}
+    assert grid.metric is None
+
+
+def test_other_factors_make_rows_and_a_combination_that_was_not_asked_for_is_empty():
+    campaign = factories.campaign(factors={"version": []})
+    factories.cell(campaign, {"version": "16.14", "clients": 1, "fillfactor": 80})
+    factories.cell(campaign, {"version": "16.14", "clients": 2, "fillfactor": 100})
+
+    grid = campaigns.grid(campaign)
+
+    assert [row.label for row in grid.rows] == ["16.14 · fillfactor 80", "16.14 · fillfactor 100"]
+    assert [[cell is None for cell in row.cells] for row in grid.rows] == [
+        [False, True],
+        [True, False],
+    ]
+
+
+def test_without_clients_the_most_varied_factor_goes_across():
+    campaign = factories.campaign(
+        factors={"version": ["16.14"], "workers": [0, 1, 2, 4], "query": ["Q10", "Q11"]}
+    )
+
+    grid = campaigns.grid(campaign)
+
+    assert grid.factor == "workers"
+    assert [row.label for row in grid.rows] == ["16.14 · query Q10", "16.14 · query Q11"]
+
+
+def test_a_campaign_that_varies_the_version_only_has_one_column():
+    grid = campaigns.grid(factories.campaign(factors={"version": ["16.14", "18.4"]}))
+
+    assert (grid.factor, grid.columns) == (None, (None,))
+    assert [row.cells[0].cell.version for row in grid.rows] == ["16.14", "18.4"]
+
+
+def test_a_scenario_that_is_only_data_shows_tps_before_other_metrics():
+    campaign = factories.campaign(
+        factors={"version": ["16.14"], "clients": [1]}, scenario=factories.scenario("published")
+    )
+    factories.metric("elapsed", "lower")
+    factories.finish(campaign.runs.first(), elapsed=2, tps=5)
+
+    assert campaigns.grid(campaign).metric.name == "tps"
+
+
+@pytest.mark.parametrize("clients", [[1], [1, 2, 4, 8, 16]])
+def test_a_grid_takes_four_queries_however_many_cells(clients, django_assert_num_queries):
+    campaign = factories.campaign(factors={"version": ["16.14", "18.4"], "clients": clients})
+    factories.finish_all(campaign)
+
+    with django_assert_num_queries(4):
+        campaigns.grid(campaign)

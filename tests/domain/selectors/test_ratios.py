@@ -1,0 +1,116 @@
+"""The ratio table of a campaign."""
+
+import pytest
+
+from runs.models import Metric
+from runs.selectors import campaigns
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def test_each_level_compares_the_newer_version_with_the_older():
+    campaign = factories.finish_all(factories.campaign(), gain={"18.4": 1.1})
+
+    rows = campaigns.ratios(campaign, "tps")
+
+    assert [row.levels for row in rows] == [{"clients": 1}, {"clients": 2}, {"clients": 4}]
+    assert {(row.base_label, row.head_label) for row in rows} == {("16.14", "18.4")}
+    for row in rows:
+        assert row.comparison.ratio == pytest.approx(1.1)
+        assert row.comparison.low < 1.1 < row.comparison.high
+        assert row.comparison.verdict == "faster"
+    assert (rows[0].base.median, rows[0].head.median) == pytest.approx((1000, 1100))
+
+
+def test_the_lowest_version_is_the_baseline_whatever_its_text():
+    campaign = factories.campaign(factors={"version": ["10.1", "9.6.24"], "clients": [1]})
+    factories.finish_all(campaign)
+
+    (row,) = campaigns.ratios(campaign, "tps")
+
+    assert (row.base_label, row.head_label) == ("9.6.24", "10.1")
+
+
+def test_another_baseline_can_be_asked_for():
+    campaign = factories.campaign(factors={"version": ["16.14", "17.1", "18.4"], "clients": [1]})
+    factories.finish_all(campaign)
+
+    rows = campaigns.ratios(campaign, "tps", baseline_version="17.1")
+
+    assert [(row.base_label, row.head_label) for row in rows] == [
+        ("17.1", "16.14"),
+        ("17.1", "18.4"),
+    ]
+
+
+def test_a_baseline_that_was_not_measured_compares_nothing():
+    campaign = factories.finish_all(factories.campaign())
+
+    assert campaigns.ratios(campaign, "tps", baseline_version="9.2") == []
+
+
+def test_a_pair_waits_until_both_sides_have_a_result():
+    campaign = factories.campaign(factors={"version": ["16.14", "18.4"], "clients": [1]})
+    old, new = (campaign.runs.filter(cell__version=version) for version in ("16.14", "18.4"))
+    factories.finish(old[0], tps=100)
+    assert campaigns.ratios(campaign, "tps") == []
+
+    factories.finish(new[0], tps=110)
+    (row,) = campaigns.ratios(campaign, "tps")
+    assert row.comparison.verdict == "too_few_runs"
+    assert row.comparison.ratio == pytest.approx(1.1)
+
+
+def test_for_a_latency_less_is_faster():
+    factories.metric("latency_average", "lower", "ms")
+    campaign = factories.campaign(factors={"version": ["16.14", "18.4"], "clients": [1]})
+    for run in campaign.runs.all():
+        latency = 10 if run.cell.version == "16.14" else 8
+        factories.finish(run, latency_average=latency * (1 + run.repeat / 1000))
+
+    (row,) = campaigns.ratios(campaign, "latency_average")
+
+    assert row.comparison.verdict == "faster"
+    assert row.comparison.ratio == pytest.approx(0.8)
+
+
+def test_a_chance_difference_in_one_of_many_rows_is_no_evidence():
+    campaign = factories.campaign(
+        factors={"version": ["16.14", "18.4"], "clients": list(range(1, 11))}
+    )
+    samples = {("18.4", 1): [105, 108, 104], ("16.14", 1): [100, 102, 101]}
+    for run in campaign.runs.select_related("cell"):
+        cell = (run.cell.version, run.cell.levels["clients"])
+        factories.finish(run, tps=samples.get(cell, [70, 100, 150])[run.repeat - 1])
+
+    rows = campaigns.ratios(campaign, "tps")
+
+    assert rows[0].comparison.p_value < 0.05 < rows[0].comparison.adjusted_p_value
+    assert {row.comparison.verdict for row in rows} == {"no_evidence"}
+
+
+def test_two_builds_of_one_version_are_compared_under_their_folders():
+    campaign = factories.campaign(
+        factors={"version": ["16.14"], "bindir": ["/opt/a", "/opt/b"], "clients": [1]}
+    )
+    factories.finish_all(campaign)
+
+    (row,) = campaigns.ratios(campaign, "tps")
+
+    assert (row.base_label, row.head_label) == ("16.14 · /opt/a", "16.14 · /opt/b")
+    assert row.levels == {"clients": 1}
+
+
+def test_an_unknown_metric_is_said_to_be_unknown():
+    with pytest.raises(Metric.DoesNotExist):
+        campaigns.ratios(factories.campaign(), "tpz")
+
+
+@pytest.mark.parametrize("clients", [[1], [1, 2, 4, 8, 16]])
+def test_ratios_take_three_queries_however_many_cells(clients, django_assert_num_queries):
+    campaign = factories.campaign(factors={"version": ["16.14", "18.4"], "clients": clients})
+    factories.finish_all(campaign)
+
+    with django_assert_num_queries(3):
+        campaigns.ratios(campaign, "tps")

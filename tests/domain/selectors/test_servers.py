@@ -1,0 +1,56 @@
+"""Servers with what they have and do."""
+
+import pytest
+from django.utils import timezone
+
+from runs.models import Run, Server
+from runs.selectors import servers
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_server_shows_what_it_runs_and_how_many_wait():
+    server = factories.server(versions=["18.4", "16.14"])
+    first, second, third, *_ = factories.campaign(on=server).runs.all()
+    Run.objects.filter(pk=first.pk).update(state=Run.State.MEASURING)
+    Run.objects.filter(pk=second.pk).update(state=Run.State.LOST)
+    Run.objects.filter(pk=third.pk).update(state=Run.State.FINISHED)
+
+    (row,) = servers.overview()
+
+    assert row.active_run == first
+    assert row.queued == 16
+    assert [installation.version for installation in row.installations] == ["16.14", "18.4"]
+
+
+def test_an_installation_that_was_removed_is_not_shown():
+    server = factories.server(versions=["16.14"])
+    factories.installation(server, "9.6.24", removed_at=timezone.now())
+
+    assert [i.version for i in servers.detail(server.slug).installations] == ["16.14"]
+
+
+def test_an_idle_server_has_no_run_and_no_queue():
+    row = servers.detail(factories.server("idle").slug)
+
+    assert (row.server.slug, row.active_run, row.queued) == ("idle", None, 0)
+
+
+def test_a_server_that_is_not_there_is_said_so():
+    with pytest.raises(Server.DoesNotExist, match="nowhere"):
+        servers.detail("nowhere")
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_the_overview_takes_four_queries_however_many_servers(number, django_assert_num_queries):
+    for _ in range(number):
+        server = factories.server(versions=["16.14", "18.4"])
+        run = factories.campaign(on=server, repeats=1).runs.first()
+        Run.objects.filter(pk=run.pk).update(state=Run.State.MEASURING)
+
+    with django_assert_num_queries(4):
+        for row in servers.overview():
+            assert row.server.hardware.name
+            assert row.server.environment.os_name
+            assert row.active_run.campaign.slug
