@@ -1,0 +1,38 @@
+"""A reporter that keeps what it is told, in place of the results database."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from runs.execution.reporter import Phase, SeriesData
+from runs.execution.steps import StepResult
+
+
+@dataclass
+class RecordingReporter:
+    """Everything that the engine reported, in order."""
+
+    phases: list[str] = field(default_factory=list)
+    commands: list[StepResult] = field(default_factory=list)
+    events: list[tuple[str, str]] = field(default_factory=list)
+    clusters: list[tuple[str, bool]] = field(default_factory=list)
+    live: list[Sequence[SeriesData]] = field(default_factory=list)
+
+    async def phase(self, phase: Phase) -> None:
+        self.phases.append(phase)
+
+    async def command(self, host: str, result: StepResult) -> None:
+        self.commands.append(result)
+
+    async def event(self, code: str, message: str) -> None:
+        self.events.append((code, message))
+
+    async def cluster(self, directory: str, *, prepared_now: bool) -> None:
+        self.clusters.append((directory, prepared_now))
+
+    async def live_series(self, series: Sequence[SeriesData]) -> None:
+        self.live.append(series)
+
+    @property
+    def steps(self) -> list[str]:
+        """The names of the steps, in order."""
+        return [command.name for command in self.commands]

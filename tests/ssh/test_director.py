@@ -1,0 +1,338 @@
+"""Whole runs on a real OpenSSH server with real PostgreSQL and pgbench."""
+
+import asyncio
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runs.execution import ssh
+from runs.execution.bench import Reconnecting
+from runs.execution.director import Director
+from runs.execution.errors import Cancelled, Detached, TargetProblem, TargetRestarted
+from runs.execution.plan import RunPlan
+from runs.execution.watch import Order, execute_watched
+from runs.scenarios import registry
+from tests.ssh.conftest import INSTANCE
+from tests.ssh.openssh import OpenSSH
+from tests.ssh.recording import RecordingReporter
+
+pytestmark = pytest.mark.openssh
+
+READ = registry.get("fixed-point-read")
+
+
+@pytest.fixture
+def plan(address, base_dir, binaries) -> RunPlan:
+    return RunPlan(
+        run_id=7,
+        campaign="test",
+        scenario=READ.slug,
+        host=address.host,
+        port=address.port,
+        username=address.username,
+        base_dir=str(base_dir),
+        bindir=str(binaries.postgresql16),
+        version_num=160014,
+        client_bindir=str(binaries.postgresql18),
+        client_version_num=180004,
+        settings={"shared_buffers": "64MB", "fsync": "off"},
+        initdb_options=(),
+        levels={"version": "16.14", "clients": 2},
+        parameters={"scale": 1, "duration": 2},
+        cluster_key="shared",
+    )
+
+
+@pytest.fixture
+def direct(openssh: OpenSSH, address, key_pair) -> Callable[..., Director]:
+    """A director for a plan, as a worker would make it."""
+
+    def make(plan: RunPlan, *, taken_over: bool = False, attempt: int = 1) -> Director:
+        async def connect() -> ssh.Host:
+            return await ssh.connect(address, host_key=openssh.host_key, private_key=key_pair[0])
+
+        return Director(
+            plan=plan,
+            attempt=attempt,
+            instance=INSTANCE,
+            line=Reconnecting(connect, waits=(0.2, 0.5, 1)),
+            procedure=READ.procedure,
+            reporter=RecordingReporter(),
+            disk_bytes=READ.procedure.sizes(plan.parameters).disk_bytes,
+            taken_over=taken_over,
+        )
+
+    return make
+
+
+def execute(director: Director):
+    async def run():
+        try:
+            return await director.execute()
+        finally:
+            await director.line.close()
+
+    return asyncio.run(run())
+
+
+def processes_below(folder: Path) -> list[str]:
+    """Command lines of all processes that have to do with the folder."""
+    listed = subprocess.run(
+        ["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True
+    )
+    return [
+        line for line in listed.stdout.splitlines() if str(folder) in line and "ps -ww" not in line
+    ]
+
+
+def names(folder: Path) -> list[str]:
+    """What lies in a folder."""
+    return [path.name for path in folder.iterdir()]
+
+
+def test_a_run_measures_what_pgbench_prints(direct, plan, base_dir):
+    director = direct(plan)
+    found = execute(director)
+    artifacts = {artifact.name: artifact.content.decode() for artifact in found.artifacts}
+    assert f"tps = {found.measurements['tps']:.6f}" in artifacts["pgbench.out"]
+    assert found.server_version.startswith("16.")
+    assert (found.tool_name, found.tool_version[:3]) == ("pgbench", "18.")
+    assert found.settings["shared_buffers"] == {
+        "setting": "8192",
+        "unit": "8kB",
+        "source": "configuration file",
+    }
+    assert director.reporter.phases == ["preparing", "measuring", "collecting"]
+    assert {note.code for note in found.notes} == {"prewarm_sequential"}
+    assert len(next(s for s in found.series if s.name == "tps").values) in {1, 2}
+
+
+def test_the_load_is_the_one_of_the_reports(direct, plan):
+    director = direct(replace(plan, levels={"version": "16.14", "clients": 8}))
+    execute(director)
+    pgbench = next(each for each in director.reporter.commands if each.name == "pgbench")
+    assert (
+        " ".join(pgbench.argv)
+        .split("bin/pgbench ")[1]
+        .startswith("-n -c 8 -j 4 -T 2 -s 1 -P 1 -r -f ")
+    )
+    script = next(each for each in director.reporter.commands if each.name == "write-script")
+    assert script.stdin == (
+        "\\set naccounts 100000 * :scale\n"
+        "\\set row_count 10000\n"
+        "\\set aid_max :naccounts - :row_count\n"
+        "\\set aid random(1, :aid_max)\n"
+        "SELECT count(abalance) FROM pgbench_accounts"
+        " WHERE aid BETWEEN :aid and :aid + :row_count;\n"
+    )
+
+
+def test_the_second_run_shares_the_prepared_cluster(direct, plan, base_dir):
+    execute(direct(plan))
+    second = direct(replace(plan, run_id=8))
+    execute(second)
+    assert "initdb" not in second.reporter.steps
+    assert "prewarm" in second.reporter.steps
+    assert second.reporter.clusters == [(f"{base_dir}/clusters/shared", False)]
+
+
+def test_a_run_that_writes_leaves_no_cluster_behind(direct, plan, base_dir):
+    execute(direct(replace(plan, cluster_key="")))
+    assert names(base_dir / "clusters") == []
+    assert names(base_dir / "runs") == []
+
+
+def test_nothing_of_a_finished_run_is_left_but_the_shared_cluster(direct, plan, base_dir):
+    execute(direct(plan))
+    assert processes_below(base_dir) == []
+    assert names(base_dir / "runs") == []
+    assert names(base_dir / "clusters") == ["shared"]
+
+
+def watched(director: Director, orders: Iterator[Order], interval_s: float = 0.2):
+    async def pulse() -> Order:
+        return next(orders)
+
+    async def run():
+        try:
+            return await execute_watched(director, pulse, interval_s=interval_s)
+        finally:
+            await director.line.close()
+
+    return asyncio.run(run())
+
+
+def when_measuring(director: Director, order: Order) -> Iterator[Order]:
+    """Go on until pgbench has run for a second, then the order."""
+    since = None
+    while True:
+        if director.bench.running_step == "pgbench":
+            since = since or time.monotonic()
+        yield order if since and time.monotonic() - since > 1 else "go_on"
+
+
+def test_a_cancelled_run_leaves_no_process_and_no_folder(direct, plan, base_dir):
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 600}))
+    with pytest.raises(Cancelled):
+        watched(director, when_measuring(director, "cancel"))
+    assert processes_below(base_dir) == []
+    assert names(base_dir / "runs") == []
+
+
+def test_another_worker_attaches_to_the_load_in_progress(direct, plan, base_dir):
+    plan = replace(plan, parameters={"scale": 1, "duration": 5})
+    first = direct(plan)
+    with pytest.raises(Detached):
+        watched(first, when_measuring(first, "detach"))
+    running = [line for line in processes_below(base_dir) if "pgbench -n" in line]
+    assert running
+    second = direct(plan, taken_over=True)
+    began = time.monotonic()
+    found = execute(second)
+    assert found.measurements["tps"] > 0
+    assert time.monotonic() - began < 5.5
+    assert second.reporter.steps.count("pgbench") == 1
+    before = {each.name: each for each in first.reporter.commands}
+    assert all(before.get(each.name, each) == each for each in second.reporter.commands)
+    assert processes_below(base_dir) == []
+
+
+def test_a_dropped_connection_costs_nothing(direct, plan, openssh):
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 4}))
+
+    def orders() -> Iterator[Order]:
+        dropped = False
+        for order in when_measuring(director, "cancel"):
+            if order == "cancel" and not dropped:
+                dropped = True
+                openssh.drop_connections()
+            yield "go_on"
+
+    found = watched(director, orders())
+    assert found.measurements["tps"] > 0
+    assert [code for code, _message in director.reporter.events] == ["connection_lost"]
+
+
+def test_a_target_that_lost_the_run_is_told_as_restarted(direct, plan, base_dir):
+    plan = replace(plan, parameters={"scale": 1, "duration": 60})
+    first = direct(plan)
+    with pytest.raises(Detached):
+        watched(first, when_measuring(first, "detach"))
+    subprocess.run(["pkill", "-KILL", "-f", str(base_dir)], check=True)
+    time.sleep(0.5)
+    with pytest.raises(TargetRestarted):
+        execute(direct(plan, taken_over=True))
+    assert names(base_dir / "runs") == []
+    found = execute(direct(replace(plan, parameters={"scale": 1, "duration": 1}), attempt=2))
+    assert found.measurements["tps"] > 0
+
+
+def failing(director: Director) -> TargetProblem:
+    with pytest.raises(TargetProblem) as told:
+        execute(director)
+    return told.value
+
+
+def test_a_postgres_that_does_not_start_shows_the_end_of_its_log(direct, plan, base_dir):
+    problem = failing(direct(replace(plan, settings={"shared_buffers": "1EB"})))
+    assert problem.code == "postgres_does_not_start"
+    assert "shared_buffers" in problem.message
+    assert names(base_dir / "clusters") == []
+    assert names(base_dir / "runs") == []
+
+
+def test_a_missing_binary_is_named(direct, plan):
+    problem = failing(direct(replace(plan, bindir="/opt/postgresql-9.2/bin")))
+    assert problem.code == "missing_program"
+    assert "/opt/postgresql-9.2/bin/initdb" in problem.message
+
+
+def test_a_scale_too_big_for_the_disk_is_refused_before_loading(direct, plan):
+    director = direct(replace(plan, parameters={"scale": 100_000, "duration": 1}))
+    problem = failing(director)
+    assert problem.code == "disk_too_small"
+    assert "initdb" not in director.reporter.steps
+
+
+def test_a_server_killed_under_the_load_fails_the_run_and_keeps_the_output(direct, plan, base_dir):
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 30}))
+
+    def orders() -> Iterator[Order]:
+        for order in when_measuring(director, "cancel"):
+            if order == "cancel":
+                subprocess.run(["pkill", "-QUIT", "-f", f"postgres -D {base_dir}"], check=False)
+                subprocess.run(["pkill", "-QUIT", "-f", f"postgres.*{base_dir}"], check=False)
+            yield "go_on"
+
+    with pytest.raises(TargetProblem) as told:
+        watched(director, orders())
+    assert told.value.code.startswith("pgbench_")
+    kept = {
+        artifact.name: artifact.content.decode() for artifact in director.bench.findings.artifacts
+    }
+    assert "progress:" in kept["pgbench.err"]
+    assert director.bench.findings.measurements == {}
+    assert processes_below(base_dir) == []
+
+
+def test_foreign_files_in_the_base_directory_are_left_alone(direct, plan, base_dir):
+    (base_dir / "precious").write_text("data")
+    problem = failing(direct(plan))
+    assert problem.code == "base_dir_foreign"
+    assert "precious" in problem.message
+    assert (base_dir / "precious").read_text() == "data"
+    assert names(base_dir) == ["precious"]
+
+
+def test_the_base_directory_of_another_benchlab_is_left_alone(direct, plan, base_dir):
+    (base_dir / ".benchlab").write_text("benchlab another .\n")
+    assert failing(direct(plan)).code == "base_dir_foreign"
+
+
+def test_a_folder_without_our_mark_is_not_removed(on_host, base, base_dir):
+    folder = base_dir / "clusters" / "foreign"
+    folder.mkdir(parents=True)
+    (folder / "data").write_text("precious")
+
+    async def act(host):
+        with pytest.raises(TargetProblem) as told:
+            await base.remove(host, str(folder))
+        return told.value.code
+
+    assert on_host(act) == "not_ours"
+    assert (folder / "data").exists()
+
+
+def test_a_path_that_leads_out_of_the_base_directory_is_refused(base):
+    for path in ("../other", "/etc", "clusters/../../other", "."):
+        with pytest.raises(ValueError, match="not below"):
+            base.below(path)
+
+
+@pytest.fixture
+def small_disk(base_dir) -> Iterator[Path]:
+    """The base directory on a disk of its own that is soon full."""
+    if os.getuid() != 0:
+        pytest.skip("mounting a small disk needs root")
+    owner = base_dir.stat()
+    options = f"size=60m,uid={owner.st_uid},gid={owner.st_gid},mode=700"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", base_dir], check=True)
+    yield base_dir
+    subprocess.run(["umount", "--lazy", base_dir], check=True)
+
+
+def test_a_disk_that_fills_up_is_told_as_such(direct, plan, small_disk, openssh):
+    openssh.stop()  # its mount namespace was made before the disk
+    openssh.start()
+    director = direct(plan)
+    director.disk_bytes = -(10**12)  # as if another program had filled the disk after the check
+    problem = failing(director)
+    assert problem.code == "disk_full"
+    assert "smaller scale" in problem.remedy
+    assert names(small_disk / "runs") == []
+    assert names(small_disk / "clusters") == []
