@@ -1,5 +1,28 @@
 """Addresses of the REST API."""
 
-from django.urls import URLPattern, URLResolver
+from django.urls import include, path, re_path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from rest_framework.routers import SimpleRouter
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from runs.api.campaigns import CampaignDoor
+from runs.api.doors import Nowhere
+from runs.api.measurements import MeasurementDoor
+from runs.api.runs import RunDoor
+from runs.api.servers import ServerDoor
+
+app_name = "api"
+
+router = SimpleRouter(use_regex_path=False)
+router.register("campaigns", CampaignDoor, basename="campaign")
+router.register("runs", RunDoor, basename="run")
+router.register("measurements", MeasurementDoor, basename="measurement")
+router.register("servers", ServerDoor, basename="server")
+
+urlpatterns = [
+    path("v1/", include(router.urls)),
+    path("v1/schema/", SpectacularAPIView.as_view(), name="schema"),
+    # The page's script is served as a file of its own: no inline script anywhere on the site.
+    path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),
+    # Only with a slash at the end, so that an address without one is still led to that with one.
+    re_path(r"^v1/(?:.*/)?$", Nowhere.as_view(), name="nowhere"),
+]

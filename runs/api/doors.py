@@ -1,0 +1,111 @@
+"""What every door of the API shares: strict query parameters, and problems in the schema."""
+
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+from django.db.models import Model
+from django.utils.translation import gettext as _
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail, NotFound, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.settings import api_settings
+from rest_framework.views import APIView
+from rest_framework.viewsets import ReadOnlyModelViewSet
+
+from runs.api.errors import MEDIA_TYPE
+from runs.api.pagination import KeysetPagination
+
+M = TypeVar("M", bound=Model)
+
+
+class FaultSerializer(serializers.Serializer[Any]):
+    """One thing that is wrong with a request."""
+
+    pointer = serializers.CharField(help_text="JSON pointer into the body, or ?parameter.")
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """An error: `code` is stable and for programs, `detail` and `remedy` are for people."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    code = serializers.CharField()
+    remedy = serializers.CharField(required=False)
+    errors = FaultSerializer(many=True)  # type: ignore[assignment]
+
+
+class Schema(AutoSchema):
+    """Adds to each operation the problems that it may answer with."""
+
+    def get_operation(self, *args: Any, **kwargs: Any) -> Any:
+        """The operation's own answer, and problems."""
+        operation = super().get_operation(*args, **kwargs)
+        if operation is not None:
+            problem = self.resolve_serializer(ProblemSerializer, "response").ref
+            content = {MEDIA_TYPE: {"schema": problem}}
+            statuses = ["400", "404"] if "{" in self.path else ["400"]
+            operation["responses"] |= {
+                status: {"description": HTTPStatus(int(status)).phrase, "content": content}
+                for status in statuses
+            }
+        return operation
+
+
+class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
+    """A list with filters and one object.
+
+    A query parameter that is unknown, empty or given twice is refused: a script with a typo, or
+    with a variable that is not set, must not take all results for those that it asked for.
+    """
+
+    schema = Schema()
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Check the query parameters before anything is read."""
+        super().initial(request, *args, **kwargs)
+        faults = {}
+        for name, values in request.query_params.lists():
+            if fault := self._fault(name, values):
+                faults[name] = [fault]
+        if faults:
+            raise ValidationError(faults)
+
+    def _fault(self, name: str, values: list[str]) -> ErrorDetail | None:
+        known = self._known_parameters()
+        if name not in known:
+            message = _("Unknown parameter; known are: %(known)s.") % {"known": ", ".join(known)}
+            return ErrorDetail(message, "unknown_parameter")
+        if len(values) > 1:
+            return ErrorDetail(_("Given more than once."), "repeated_parameter")
+        if not values[0].strip():
+            return ErrorDetail(_("Has no value."), "empty_parameter")
+        return None
+
+    def _known_parameters(self) -> list[str]:
+        known = [str(api_settings.URL_FORMAT_OVERRIDE)]
+        if self.detail:
+            return known
+        filters = getattr(self, "filterset_class", None)
+        paging = [KeysetPagination.cursor_param, KeysetPagination.size_param]
+        return [*(filters.base_filters if filters else ()), *paging, *known]
+
+
+@extend_schema(exclude=True)
+class Nowhere(APIView):
+    """Every other address below the API: a problem in the API's shape, and no HTML page."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Say that there is nothing here, whatever the method."""
+        super().initial(request, *args, **kwargs)
+        raise NotFound(_("There is nothing at this address."))
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Never reached; here so that the schema finds a method to leave out."""
+        raise NotFound

@@ -1,0 +1,110 @@
+"""Errors of the API: one shape for all of them, `application/problem+json` (RFC 9457)."""
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.utils.translation import gettext as _
+from rest_framework import exceptions
+from rest_framework.permissions import SAFE_METHODS
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+from runs.services.errors import ServiceError
+
+MEDIA_TYPE = "application/problem+json"
+
+Fault = dict[str, str]
+
+
+def problem_json(exc: Exception, context: dict[str, Any]) -> Response | None:
+    """Answer an exception; None lets an unforeseen one go on to Django, which logs it."""
+    if isinstance(exc, ServiceError):
+        return _of_service(exc)
+    response = exception_handler(exc, context)
+    if response is None:
+        return None
+    exc = _as_api_exception(exc)
+    if isinstance(exc, exceptions.ValidationError):
+        faults = list(_faults(exc.detail, _prefix(context.get("request"))))
+        body = _problem(response.status_code, "invalid", _summary(faults), faults)
+    else:
+        body = _problem(response.status_code, _code(exc), str(exc.detail))
+    response.data = body
+    response.content_type = MEDIA_TYPE
+    return response
+
+
+def _of_service(error: ServiceError) -> Response:
+    """422 where one input is at fault, 409 where the state of things forbids it."""
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if error.field else HTTPStatus.CONFLICT
+    fault = {"pointer": f"/{error.field}", "code": error.code, "message": error.message}
+    body = _problem(status, error.code, error.message, [fault] if error.field else [])
+    if error.remedy:
+        body["remedy"] = error.remedy
+    return Response(body, status=status, content_type=MEDIA_TYPE)
+
+
+def _problem(
+    status: int, code: str, detail: str, faults: list[Fault] | None = None
+) -> dict[str, Any]:
+    return {
+        "type": f"urn:benchlab:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": int(status),
+        "detail": detail,
+        "code": code,
+        "errors": faults or [],
+    }
+
+
+def _as_api_exception(exc: Exception) -> exceptions.APIException:
+    """Django's own exceptions as the framework's, as its handler understands them."""
+    if isinstance(exc, exceptions.APIException):
+        return exc
+    if isinstance(exc, Http404):
+        return exceptions.NotFound()
+    if isinstance(exc, PermissionDenied):
+        return exceptions.PermissionDenied()
+    raise TypeError(f"{type(exc).__name__} has no answer.")
+
+
+def _code(exc: exceptions.APIException) -> str:
+    codes = exc.get_codes()
+    return codes if isinstance(codes, str) else exc.default_code
+
+
+def _prefix(request: Request | None) -> str:
+    """What a request without a body gets wrong is its query: `?version`, not `/version`."""
+    return "?" if request is not None and request.method in SAFE_METHODS else "/"
+
+
+def _faults(detail: Any, pointer: str) -> Iterator[Fault]:
+    """Every fault in the framework's nest of dicts and lists, with the path that leads to it."""
+    if isinstance(detail, dict):
+        for name, inner in detail.items():
+            yield from _faults(inner, _below(pointer, name))
+    elif isinstance(detail, list):
+        for index, inner in enumerate(detail):
+            is_nested = isinstance(inner, dict | list)
+            yield from _faults(inner, _below(pointer, index) if is_nested else pointer)
+    else:
+        code = getattr(detail, "code", None) or "invalid"
+        yield {"pointer": pointer, "code": code, "message": str(detail)}
+
+
+def _below(pointer: str, name: object) -> str:
+    """The path one step down. A fault of the whole (`non_field_errors`) stays where it is."""
+    if name == "non_field_errors":
+        return pointer
+    step = str(name).replace("~", "~0").replace("/", "~1")
+    return f"{pointer}{step}" if pointer in ("?", "/") else f"{pointer}/{step}"
+
+
+def _summary(faults: list[Fault]) -> str:
+    if len(faults) == 1:
+        return f"{faults[0]['pointer']}: {faults[0]['message']}"
+    return _("%(count)d faults; they are listed in “errors”.") % {"count": len(faults)}

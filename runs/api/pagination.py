@@ -1,0 +1,107 @@
+"""Keyset pages: `{results, next}`, newest first, equally fast on the first and the last page."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Model
+from django.utils.translation import gettext as _
+from rest_framework.exceptions import ValidationError
+from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
+from rest_framework.views import APIView
+
+LARGEST_ID = 2**63 - 1
+
+
+class KeysetPagination(BasePagination):
+    """Pages by descending id: `cursor` is the last id of the page before, `page_size` up to 1000.
+
+    Rows that arrive or vanish while a client reads shift nothing. There is no total: counting
+    would cost more than the page.
+    """
+
+    page_size = 100
+    maximum = 1000
+    cursor_param = "cursor"
+    size_param = "page_size"
+
+    def paginate_queryset(
+        self, queryset: Any, request: Request, view: APIView | None = None
+    ) -> list[Any]:
+        """The page that the request asks for. Raises ValidationError for a bad parameter."""
+        self.request = request
+        size = self._number(self.size_param, self.maximum) or self.page_size
+        cursor = self._number(self.cursor_param, LARGEST_ID)
+        if cursor is not None:
+            queryset = queryset.filter(pk__lt=cursor)
+        # One row more than asked for tells whether there is another page.
+        found = list(queryset.order_by("-pk")[: size + 1])
+        page = found[:size]
+        self.last: Model | None = page[-1] if len(found) > len(page) else None
+        return page
+
+    def get_paginated_response(self, data: Any) -> Response:
+        """The rows and the absolute address of the next page (null on the last one)."""
+        return Response({"results": data, "next": self._next()})
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """The page in OpenAPI."""
+        return {
+            "type": "object",
+            "required": ["results", "next"],
+            "properties": {
+                "results": schema,
+                "next": {
+                    "type": "string",
+                    "format": "uri",
+                    "nullable": True,
+                    "description": "Address of the next page; null on the last one.",
+                },
+            },
+        }
+
+    def get_schema_operation_parameters(self, view: APIView) -> list[Mapping[str, Any]]:
+        """The query parameters in OpenAPI."""
+        return [
+            {
+                "name": self.cursor_param,
+                "in": "query",
+                "required": False,
+                "description": "Where the page begins; taken from `next`.",
+                "schema": {"type": "integer", "minimum": 1},
+            },
+            {
+                "name": self.size_param,
+                "in": "query",
+                "required": False,
+                "description": "Rows a page.",
+                "schema": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": self.maximum,
+                    "default": self.page_size,
+                },
+            },
+        ]
+
+    def _next(self) -> str | None:
+        if self.last is None:
+            return None
+        address = self.request.build_absolute_uri()
+        return replace_query_param(address, self.cursor_param, str(self.last.pk))
+
+    def _number(self, name: str, maximum: int) -> int | None:
+        text = self.request.query_params.get(name)
+        if text is None:
+            return None
+        if not (text.isascii() and text.isdigit() and 1 <= int(text[:20]) <= maximum):
+            raise ValidationError({name: [_fault(name, maximum)]})
+        return int(text)
+
+
+def _fault(name: str, maximum: int) -> str:
+    if name == KeysetPagination.cursor_param:
+        return _("Not a cursor. Take it from the “next” of the page before.")
+    return _("Not a whole number from 1 to %(maximum)d.") % {"maximum": maximum}

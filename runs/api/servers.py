@@ -1,0 +1,97 @@
+"""Servers: what they are and have. How to reach them is nobody's business here."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from runs.api.doors import ReadOnlyDoor
+from runs.models import Environment, HardwareProfile, Installation, Server
+from runs.selectors import servers
+from runs.services.servers import fingerprint
+
+
+class HardwareSerializer(serializers.Serializer[HardwareProfile]):
+    """What a machine is made of; null where it is not known."""
+
+    fingerprint = serializers.CharField()
+    name = serializers.CharField()
+    cpu_model = serializers.CharField()
+    sockets = serializers.IntegerField(allow_null=True)
+    cores = serializers.IntegerField(allow_null=True)
+    threads = serializers.IntegerField(allow_null=True)
+    memory_bytes = serializers.IntegerField(allow_null=True)
+    virtualization = serializers.CharField()
+
+
+class EnvironmentSerializer(serializers.Serializer[Environment]):
+    """The system on a machine."""
+
+    fingerprint = serializers.CharField()
+    os_name = serializers.CharField()
+    kernel = serializers.CharField()
+    architecture = serializers.CharField()
+
+
+class InstallationSerializer(serializers.Serializer[Installation]):
+    """One set of PostgreSQL binaries."""
+
+    version = serializers.CharField()
+    version_num = serializers.IntegerField()
+    major = serializers.CharField()
+    bindir = serializers.CharField()
+    vendor = serializers.CharField()
+    configure_options = serializers.CharField()
+
+
+class ServerProblemSerializer(serializers.Serializer[Any]):
+    """What is wrong with a server, and what to do about it."""
+
+    code = serializers.CharField()
+    message = serializers.CharField()
+    remedy = serializers.CharField()
+
+
+class ServerSerializer(serializers.Serializer[Server]):
+    """A server, without address, user and keys."""
+
+    id = serializers.IntegerField()
+    slug = serializers.CharField()
+    name = serializers.CharField()
+    state = serializers.ChoiceField(choices=Server.State.choices)
+    problem = serializers.SerializerMethodField()
+    host_key_fingerprint = serializers.SerializerMethodField()
+    hardware = HardwareSerializer(allow_null=True)
+    environment = EnvironmentSerializer(allow_null=True)
+    installations = InstallationSerializer(source="present_installations", many=True)
+    checked_at = serializers.DateTimeField(allow_null=True)
+
+    @extend_schema_field(ServerProblemSerializer(allow_null=True))
+    def get_problem(self, server: Server) -> dict[str, str] | None:
+        """Null for a server without a problem; the stored text ends with a line of remedy."""
+        if not server.problem_code:
+            return None
+        message, _newline, remedy = server.problem.rpartition("\n")
+        return {
+            "code": server.problem_code,
+            "message": message or remedy,
+            "remedy": remedy if message else "",
+        }
+
+    def get_host_key_fingerprint(self, server: Server) -> str | None:
+        """SHA256 of the pinned host key, as ssh-keygen prints it; null before it is pinned."""
+        return fingerprint(server.host_key) if server.host_key else None
+
+
+class ServerDoor(ReadOnlyDoor[Server]):
+    """Servers: the registered machines, with their hardware and installations of PostgreSQL."""
+
+    queryset = servers.listed()
+    lookup_field = "slug"
+    serializer_class = ServerSerializer
+    filterset_class = None
+
+    def get_queryset(self) -> QuerySet[Server]:
+        """Servers with all that is shown of them."""
+        return servers.listed()

@@ -1,0 +1,150 @@
+"""Errors over the API: one shape, every fault."""
+
+import pytest
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from rest_framework.exceptions import ErrorDetail, Throttled, ValidationError
+from rest_framework.test import APIRequestFactory
+
+from runs.api.errors import problem_json
+from runs.services.errors import ServiceError
+
+REQUESTS = APIRequestFactory()
+
+
+def answered(exc, method="post"):
+    request = getattr(REQUESTS, method)("/api/v1/anything/")
+    response = problem_json(exc, {"request": request})
+    assert response.content_type == "application/problem+json"
+    assert response.data["status"] == response.status_code
+    return response
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("path", "query", "pointer", "code"),
+    [
+        ("campaigns/", {"orgin": "executed"}, "?orgin", "unknown_parameter"),
+        ("campaigns/", {"origin": "elsewhere"}, "?origin", "invalid_choice"),
+        ("campaigns/", {"origin": ""}, "?origin", "empty_parameter"),
+        ("campaigns/", {"origin": " "}, "?origin", "empty_parameter"),
+        ("runs/", {"state": ["failed", "finished"]}, "?state", "repeated_parameter"),
+        ("runs/", {"metric": "tps"}, "?metric", "unknown_parameter"),
+        ("measurements/", {"campain": "x"}, "?campain", "unknown_parameter"),
+        ("measurements/", {"run": "x"}, "?run", "invalid"),
+        ("servers/", {"state": "ready"}, "?state", "unknown_parameter"),
+        ("servers/lab/", {"verbose": "1"}, "?verbose", "unknown_parameter"),
+    ],
+)
+def test_a_query_parameter_that_is_wrong_is_named(get, path, query, pointer, code):
+    body = get(path, expect=400, **query)
+
+    assert body["code"] == "invalid"
+    (fault,) = body["errors"]
+    assert (fault["pointer"], fault["code"]) == (pointer, code)
+    assert fault["message"] in body["detail"]
+
+
+@pytest.mark.django_db
+def test_an_unknown_parameter_is_told_which_ones_are_known(get):
+    body = get("campaigns/", expect=400, orgin="executed")
+
+    assert "origin, state, scenario, cursor, page_size, format" in body["detail"]
+
+
+@pytest.mark.django_db
+def test_all_faults_are_told_at_once(get):
+    body = get("campaigns/", expect=400, orgin="executed", page=2)
+
+    assert [fault["pointer"] for fault in body["errors"]] == ["?orgin", "?page"]
+    assert body["detail"].startswith("2 faults")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "path", ["campaigns/no-such/", "runs/1/", "runs/x/", "servers/none/", "nonsense/", ""]
+)
+def test_what_is_not_there_is_a_problem_too(get, path):
+    body = get(path, expect=404)
+
+    assert body["type"] == "urn:benchlab:problem:not_found"
+    assert (body["title"], body["status"], body["code"]) == ("Not Found", 404, "not_found")
+    assert body["detail"]
+    assert body["errors"] == []
+
+
+def test_an_address_without_its_slash_is_led_to_that_with_it(client):
+    response = client.get("/api/v1/campaigns?origin=executed")
+
+    assert response.status_code == 301
+    assert response.headers["Location"] == "/api/v1/campaigns/?origin=executed"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
+def test_writing_needs_a_login_and_then_is_not_possible(client, admin_client, method):
+    refused = getattr(client, method)("/api/v1/campaigns/")
+    impossible = getattr(admin_client, method)("/api/v1/campaigns/")
+
+    assert (refused.status_code, refused.json()["code"]) == (403, "not_authenticated")
+    assert (impossible.status_code, impossible.json()["code"]) == (405, "method_not_allowed")
+    assert impossible.headers["Content-Type"] == "application/problem+json"
+    assert "GET" in impossible.headers["Allow"]
+
+
+def test_a_service_that_forbids_is_a_conflict_with_the_remedy():
+    response = answered(ServiceError("server_busy", "A run is in progress.", remedy="Wait for it."))
+
+    assert response.status_code == 409
+    assert (response.data["code"], response.data["remedy"]) == ("server_busy", "Wait for it.")
+    assert response.data["detail"] == "A run is in progress."
+    assert response.data["errors"] == []
+
+
+def test_a_service_that_blames_an_input_points_at_it():
+    response = answered(ServiceError("no_title", "The title is missing.", field="title"))
+
+    assert response.status_code == 422
+    assert response.data["errors"] == [
+        {"pointer": "/title", "code": "no_title", "message": "The title is missing."}
+    ]
+    assert "remedy" not in response.data
+
+
+def test_a_fault_deep_in_a_body_is_pointed_at():
+    response = answered(
+        ValidationError(
+            {
+                "runs": [
+                    {},
+                    {"levels": {"a/b": [ErrorDetail("Not a number.", "invalid")]}},
+                ],
+                "non_field_errors": ["Too many."],
+            }
+        )
+    )
+
+    assert [(f["pointer"], f["message"]) for f in response.data["errors"]] == [
+        ("/runs/1/levels/a~1b", "Not a number."),
+        ("/", "Too many."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("exc", "status", "code"),
+    [(Http404(), 404, "not_found"), (PermissionDenied(), 403, "permission_denied")],
+)
+def test_djangos_own_exceptions_get_the_same_shape(exc, status, code):
+    response = answered(exc)
+
+    assert (response.status_code, response.data["code"]) == (status, code)
+
+
+def test_headers_of_an_answer_are_kept():
+    response = answered(Throttled(wait=7))
+
+    assert (response.status_code, response.headers["Retry-After"]) == (429, "7")
+
+
+def test_an_unforeseen_exception_is_left_to_django():
+    assert problem_json(KeyError("x"), {"request": REQUESTS.get("/")}) is None
