@@ -37,16 +37,17 @@ def transition(
     message: str = "",
     remedy: str = "",
     token: int | None = None,
+    only_from: str | None = None,
 ) -> bool:
     """Change a run's state by compare-and-swap and leave an event; say whether it happened.
 
-    With `token` only the holder of that lease may: a worker that was given up for lost, and wakes
+    `only_from` narrows the states that it may come from to one. With `token` only the holder of that lease may: a worker that was given up for lost, and wakes
     again, changes nothing any more.
     """
     if token is not None and not _holds(run_id, token):
         return False
     run = Run.objects.only("state", "attempt", "cell_id", "campaign_id", "server_id").get(pk=run_id)
-    if to not in TRANSITIONS[run.state]:
+    if to not in TRANSITIONS[run.state] or only_from not in {None, run.state}:
         return False
     fields = {"state": to, "code": code, "message": message, "remedy": remedy}
     if to == S.PREPARING:
@@ -85,7 +86,11 @@ def cancel(*, run: Run, by: object = None) -> Run:
     if not asked.update(cancel_requested_at=timezone.now()):
         raise ServiceError("run_has_ended", _("This run has ended already."))
     message = _("Cancelled by %(user)s.") % {"user": by or "BenchLab"}
-    if not transition(run_id=run.pk, to=S.CANCELLED, code="cancelled", message=message, token=None):
+    # An active run is cancelled by its worker, once its processes have ended on the target.
+    waiting = transition(
+        run_id=run.pk, to=S.CANCELLED, code="cancelled", message=message, only_from=S.QUEUED
+    )
+    if not waiting:
         record_event(run_id=run.pk, code="cancel_requested", message=message, attempt=run.attempt)
     run.refresh_from_db()
     return run

@@ -1,0 +1,147 @@
+"""The states of a run: what may follow what, who may say so, and what each change leaves."""
+
+from collections import Counter
+
+import pytest
+
+from runs.models import Campaign, Lease, Run
+from runs.services import leases, runs
+from runs.services.errors import ServiceError
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+S = Run.State
+
+
+@pytest.fixture
+def server():
+    server = factories.server(versions=["16.14"])
+    Lease.objects.get_or_create(server=server)
+    return server
+
+
+@pytest.fixture
+def campaign(server):
+    return factories.campaign(on=server, factors={"version": ["16.14"], "clients": [1]}, repeats=2)
+
+
+def claimed(server) -> leases.Claim:
+    claim = leases.claim(server_id=server.pk, holder="worker")
+    assert claim is not None
+    return claim
+
+
+def to_measuring(claim: leases.Claim) -> None:
+    for state in (S.PREPARING, S.MEASURING):
+        assert runs.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+
+
+def test_a_finished_run_stays_finished(campaign, server):
+    claim = claimed(server)
+    to_measuring(claim)
+    for state in (S.COLLECTING, S.FINISHED):
+        assert runs.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+    for state in S.values:
+        assert not runs.transition(run_id=claim.run_id, to=state, code="late")
+    assert Run.objects.get(pk=claim.run_id).state == S.FINISHED
+
+
+def test_a_run_cannot_skip_a_phase(campaign, server):
+    claim = claimed(server)
+    assert not runs.transition(run_id=claim.run_id, to=S.MEASURING, code="", token=claim.token)
+    assert not runs.transition(run_id=claim.run_id, to=S.FINISHED, code="", token=claim.token)
+
+
+def test_each_change_leaves_an_event_with_both_states(campaign, server):
+    claim = claimed(server)
+    to_measuring(claim)
+    events = Run.objects.get(pk=claim.run_id).events
+    assert list(events.values_list("from_state", "to_state", "code")) == [
+        ("queued", "claimed", "claimed"),
+        ("claimed", "preparing", "preparing"),
+        ("preparing", "measuring", "measuring"),
+    ]
+
+
+def test_a_worker_that_was_given_up_changes_nothing_any_more(campaign, server):
+    old = claimed(server)
+    runs.transition(run_id=old.run_id, to=S.LOST, code="no_heartbeat", token=old.token)
+    new = claimed(server)
+    assert new.run_id == old.run_id
+    assert not runs.transition(run_id=old.run_id, to=S.PREPARING, code="", token=old.token)
+    assert runs.transition(run_id=new.run_id, to=S.PREPARING, code="", token=new.token)
+
+
+def test_a_waiting_run_is_cancelled_at_once(campaign):
+    run = runs.cancel(run=campaign.runs.first(), by="ann")
+    assert run.state == S.CANCELLED
+    assert "ann" in run.events.get().message
+
+
+def test_an_active_run_is_asked_to_stop_and_its_worker_told(campaign, server):
+    claim = claimed(server)
+    to_measuring(claim)
+    run = runs.cancel(run=Run.objects.get(pk=claim.run_id), by="ann")
+    # From the table an active run might go straight to cancelled; only its worker may do that.
+    assert run.state == S.MEASURING
+    assert leases.pulse(run_id=claim.run_id, token=claim.token) == "cancel"
+
+
+def test_a_run_that_has_ended_cannot_be_cancelled(campaign):
+    run = campaign.runs.first()
+    runs.cancel(run=run)
+    with pytest.raises(ServiceError) as told:
+        runs.cancel(run=run)
+    assert told.value.code == "run_has_ended"
+
+
+def test_a_lost_run_whose_cancel_was_asked_for_is_stopped_by_the_next_worker(campaign, server):
+    claim = claimed(server)
+    to_measuring(claim)
+    runs.cancel(run=Run.objects.get(pk=claim.run_id))
+    runs.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
+    again = claimed(server)
+    assert again.run_id == claim.run_id
+    assert leases.pulse(run_id=again.run_id, token=again.token) == "cancel"
+
+
+def test_a_restarted_target_gets_another_attempt_up_to_a_limit(campaign, server):
+    for attempt in (1, 2):
+        claim = claimed(server)
+        to_measuring(claim)
+        again = runs.start_again(
+            run_id=claim.run_id, token=claim.token, code="target_restarted", message="x", most=2
+        )
+        assert again == (attempt < 2)
+    run = Run.objects.get(pk=claim.run_id)
+    assert (run.state, run.code, run.attempt) == (S.FAILED, "target_restarted", 2)
+
+
+def test_only_one_run_of_a_server_can_be_active_even_by_force(campaign, server):
+    from django.db import IntegrityError
+
+    claimed(server)
+    waiting = campaign.runs.filter(state=S.QUEUED)
+    with pytest.raises(IntegrityError):
+        waiting.update(state=S.MEASURING)
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        ({S.QUEUED: 3}, Campaign.State.QUEUED),
+        ({S.QUEUED: 2, S.MEASURING: 1}, Campaign.State.RUNNING),
+        ({S.QUEUED: 1, S.FINISHED: 2}, Campaign.State.RUNNING),
+        ({S.LOST: 1, S.FINISHED: 2}, Campaign.State.RUNNING),
+        ({S.FINISHED: 3}, Campaign.State.FINISHED),
+        ({S.FINISHED: 2, S.FAILED: 1}, Campaign.State.INCOMPLETE),
+        ({S.FINISHED: 2, S.ERRORED: 1}, Campaign.State.INCOMPLETE),
+        ({S.FINISHED: 1, S.FAILED: 1, S.CANCELLED: 1}, Campaign.State.CANCELLED),
+    ],
+)
+def test_a_campaigns_state_follows_from_its_runs(states, expected):
+    assert runs.campaign_state(Counter(states)) == expected
+
+
+def test_every_state_has_its_transitions():
+    assert set(runs.TRANSITIONS) == set(S.values)
