@@ -3,10 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from runs.charts import labels, palette
 from runs.charts.figure import Figure, layout, title
+
+# The share of the axis that a tick's label takes.
+TICK_ROOM = 0.04
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,9 @@ def scaling(
 ) -> Figure:
     """One line per version: the median, with whiskers from the minimum to the maximum.
 
-    The y axis starts at zero, since the eye takes the height of a line for its amount. With
-    `log_x` the ticks are the measured levels; all of them must then be positive (ValueError).
-    Lines without points are left out.
+    The y axis starts at zero, since the eye takes the height of a line for its amount. Ticks of
+    the x axis are the measured levels, where they have room. With `log_x` all levels must be
+    positive (ValueError). Lines without points are left out.
     """
     drawn = [line for line in lines if line.points]
     levels = sorted({point.x for line in drawn for point in line.points})
@@ -118,9 +122,17 @@ def _whiskers(points: Sequence[Point], colour: str) -> dict[str, Any]:
 def _x_axis(text: str, levels: Sequence[float], *, log_x: bool) -> dict[str, Any]:
     axis: dict[str, Any] = {"title": title(text), "automargin": True}
     if log_x:
-        axis |= {"type": "log", "tickmode": "array", "tickvals": list(levels)}
+        axis["type"] = "log"
+    if log_x or _have_room(levels):
+        axis |= {"tickmode": "array", "tickvals": list(levels)}
         axis["ticktext"] = [f"{level:g}" for level in levels]
     return axis
+
+
+def _have_room(levels: Sequence[float]) -> bool:
+    """Whether labels at these places of a linear axis stay clear of each other."""
+    gaps = [after - before for before, after in pairwise(levels)]
+    return bool(gaps) and min(gaps) >= TICK_ROOM * (levels[-1] - levels[0])
 
 
 def _end_labels(lines: Sequence[Line], *, log_x: bool) -> list[dict[str, Any]]:

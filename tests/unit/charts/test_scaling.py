@@ -76,6 +76,19 @@ def test_on_a_logarithmic_axis_the_ticks_are_the_levels_and_labels_stand_at_the_
     assert made["annotations"][0]["x"] == pytest.approx(0.60206)
 
 
+@pytest.mark.parametrize(
+    ("levels", "ticks"),
+    [((1, 2, 4), [1, 2, 4]), ((1, 4, 16), [1, 4, 16]), ((1, 2, 4, 128), None), ((8,), None)],
+)
+def test_on_a_linear_axis_the_ticks_are_the_levels_where_they_have_room(levels, ticks):
+    points = tuple(Point(level, 1, 1, 1, 1) for level in levels)
+
+    axis = figure(Line(label="16.14", major="16", points=points))["layout"]["xaxis"]
+
+    assert axis.get("tickvals") == ticks
+    assert axis.get("type") is None
+
+
 def test_a_logarithmic_axis_refuses_the_level_zero():
     nothing = Line(label="16", major="16", points=(Point(0, 1, 1, 1, 1),))
 
