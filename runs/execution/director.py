@@ -120,8 +120,8 @@ class Director:
         await self._attempt(self._remove_directory)
 
     async def _prepare(self) -> None:
-        await self.reporter.phase("preparing")
         host = await self.line.host()
+        await self.reporter.phase("preparing")
         free = await self.base.claim(host)
         await self.base.make_folder(host, self.directory)
         await host.run(["mkdir", "-p", self.bench.steps_directory, self.bench.cluster.socket_dir])

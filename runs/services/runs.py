@@ -41,8 +41,8 @@ def transition(
 ) -> bool:
     """Change a run's state by compare-and-swap and leave an event; say whether it happened.
 
-    `only_from` narrows the states that it may come from to one. With `token` only the holder of that lease may: a worker that was given up for lost, and wakes
-    again, changes nothing any more.
+    `only_from` narrows the states that it may come from to one. With `token` only the holder of
+    that lease may: a worker that was given up for lost, and wakes again, changes nothing any more.
     """
     if token is not None and not _holds(run_id, token):
         return False

@@ -1,0 +1,244 @@
+"""Registering and inspecting servers over real SSH, and runs whose server cannot be used."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from benchlab.embedded.ports import free_port
+from runs.models import Lease, Run, Server
+from runs.services import (
+    campaigns,
+    clusters,
+    execution,
+    leases,
+    scenarios,
+    servers,
+    ssh_keys,
+    supervision,
+)
+from runs.services.errors import ServiceError
+from tests.ssh.openssh import OpenSSH, login_name, short_folder
+
+pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def openssh(sshd_binary, account):
+    """An sshd that lets BenchLab's own key in."""
+    server = OpenSSH(sshd_binary, short_folder(), account)
+    server.prepare(servers.public_key())
+    server.start()
+    yield server
+    server.stop()
+    shutil.rmtree(server.folder)
+
+
+@pytest.fixture
+def registered(openssh, account, base_dir: Path, binaries) -> Server:
+    return servers.register(
+        name="Rack 1",
+        address="127.0.0.1",
+        port=openssh.port,
+        username=login_name(account),
+        base_dir=f"{base_dir}/lab",
+        bindirs=[str(binaries.postgresql16), str(binaries.postgresql18), "/no/such"],
+    )
+
+
+@pytest.fixture
+def ready(registered) -> Server:
+    fingerprint = servers.fingerprint(registered.offered_host_key)
+    return servers.inspect(
+        server=servers.confirm_host_key(server=registered, fingerprint=fingerprint)
+    )
+
+
+def test_nothing_is_executed_before_a_person_confirmed_the_host_key(registered, base_dir):
+    assert registered.state == Server.State.UNCONFIRMED
+    with pytest.raises(ServiceError) as told:
+        servers.inspect(server=registered)
+    assert told.value.code == "host_key_not_confirmed"
+    assert list(base_dir.iterdir()) == []
+
+
+def test_another_fingerprint_than_the_offered_one_is_not_pinned(registered):
+    with pytest.raises(ServiceError) as told:
+        servers.confirm_host_key(server=registered, fingerprint="SHA256:other")
+    assert told.value.code == "fingerprint_differs"
+    registered.refresh_from_db()
+    assert registered.host_key == ""
+
+
+def test_hardware_os_and_installations_are_discovered(ready, binaries):
+    assert ready.state == Server.State.READY
+    assert ready.hardware.threads > 0
+    assert ready.hardware.memory_bytes > 10**8
+    assert ready.environment.kernel.startswith("Linux ")
+    assert ready.free_bytes > 10**6
+    found = {each.bindir: each for each in ready.installations.all()}
+    sixteen, eighteen = found[str(binaries.postgresql16)], found[str(binaries.postgresql18)]
+    assert (sixteen.major, eighteen.major) == ("16", "18")
+    assert sixteen.version_num == 160000 + int(sixteen.version.split(".")[1])
+    assert eighteen.pgbench_version_num == eighteen.version_num
+    assert eighteen.has_psql
+    assert "--prefix" in eighteen.configure_options
+    assert "/no/such" not in found
+
+
+def test_inspecting_again_notices_what_is_gone_and_changes_nothing_else(ready):
+    count = ready.installations.count()
+    hardware = ready.hardware_id
+    ready.installations.create(bindir="/opt/gone/bin", version="9.2.24", version_num=90224)
+    again = servers.inspect(server=ready)
+    assert again.installations.filter(removed_at=None).count() == count
+    assert again.installations.get(bindir="/opt/gone/bin").removed_at is not None
+    assert again.hardware_id == hardware
+
+
+def test_a_changed_host_key_refuses_the_server_and_offers_the_new_one(ready, openssh):
+    openssh.stop()
+    openssh.new_host_key()
+    openssh.start()
+    refused = servers.inspect(server=ready)
+    assert (refused.state, refused.problem_code) == (Server.State.REFUSED, "host_key_changed")
+    assert "compare the new fingerprint" in refused.problem
+    offered = servers.fingerprint(refused.offered_host_key)
+    confirmed = servers.confirm_host_key(server=refused, fingerprint=offered)
+    assert servers.inspect(server=confirmed).state == Server.State.READY
+
+
+def test_a_refused_login_says_where_the_key_goes(ready, openssh):
+    (openssh.folder / "authorized_keys").write_text("")
+    refused = servers.inspect(server=ready)
+    assert (refused.state, refused.problem_code) == (Server.State.REFUSED, "login_refused")
+    assert "authorized_keys" in refused.problem
+
+
+def test_a_wrong_port_is_told_at_registration():
+    with pytest.raises(ServiceError) as told:
+        servers.register(
+            name="x", address="127.0.0.1", port=free_port(0), username="u", base_dir="/b/c",
+            bindirs=[],
+        )  # fmt: skip
+    assert told.value.code == "host_unreachable"
+    assert Server.objects.count() == 0
+
+
+def test_a_long_base_directory_is_refused_before_connecting():
+    with pytest.raises(ServiceError) as told:
+        servers.register(
+            name="x", address="127.0.0.1", port=1, username="u", base_dir="/x" * 40, bindirs=[]
+        )
+    assert (told.value.code, told.value.field) == ("base_dir_too_long", "base_dir")
+
+
+def test_a_machine_is_registered_once(registered, openssh):
+    with pytest.raises(ServiceError) as told:
+        servers.register(
+            name="again",
+            address="127.0.0.1",
+            port=openssh.port,
+            username=registered.username,
+            base_dir="/b/c",
+            bindirs=[],
+        )
+    assert told.value.code == "server_exists"
+
+
+def test_the_private_key_is_encrypted_at_rest():
+    key = ssh_keys.default()
+    assert b"PRIVATE KEY" not in bytes(key.private_key_encrypted)
+    assert "PRIVATE KEY" in ssh_keys.private_key(key)
+
+
+@pytest.fixture
+def campaign(ready):
+    scenarios.sync()
+    versions = [each for each in ready.installations.all() if each.major in {"16", "18"}]
+    return campaigns.create(
+        draft=campaigns.Draft(
+            title="short",
+            scenario="fixed-point-read",
+            server=ready,
+            installations=[each for each in versions if "pginstall" in each.bindir][:1],
+            levels={"clients": [1]},
+            parameters={"scale": 1, "duration": 1},
+            repeats=2,
+        )
+    )
+
+
+def work(server) -> Run | None:
+    """What a worker does when it is woken."""
+    supervision.look_again(server_id=server.pk)
+    clusters.remove_needless(server_id=server.pk)
+    claim = leases.claim(server_id=server.pk, holder="test")
+    if claim is None:
+        return None
+    execution.execute(claim)
+    return Run.objects.get(pk=claim.run_id)
+
+
+def test_a_campaign_ends_finished_and_its_cluster_is_removed(campaign, ready, base_dir):
+    first, second = work(ready), work(ready)
+    assert [run.state for run in (first, second)] == ["finished", "finished"]
+    assert first.measurements.get(metric__name="tps").value > 0
+    assert first.cluster_id == second.cluster_id
+    assert first.cluster.prepared_by_id == first.pk
+    assert work(ready) is None
+    campaign.refresh_from_db()
+    assert campaign.state == "finished"
+    assert list((base_dir / "lab" / "clusters").iterdir()) == []
+    assert list((base_dir / "lab" / "runs").iterdir()) == []
+    steps = list(first.commands.order_by("ordinal").values_list("step", flat=True))
+    assert steps.index("initdb") < steps.index("load") < steps.index("pgbench")
+
+
+def test_runs_wait_for_a_server_that_does_not_answer(campaign, ready, openssh):
+    openssh.stop()
+    run = work(ready)
+    assert (run.state, run.code) == ("queued", "host_unreachable")
+    assert "Check address" in run.remedy
+    ready.refresh_from_db()
+    assert (ready.state, ready.problem_code) == (Server.State.UNREACHABLE, "host_unreachable")
+    assert work(ready) is None
+    openssh.start()
+    Server.objects.filter(pk=ready.pk).update(checked_at="2020-01-01T00:00:00Z")
+    assert work(ready).state == "finished"
+    assert Lease.objects.get(server=ready).run_id is None
+
+
+def test_a_changed_host_key_stops_the_queue_until_a_person_looks(campaign, ready, openssh):
+    openssh.stop()
+    openssh.new_host_key()
+    openssh.start()
+    run = work(ready)
+    assert (run.state, run.code) == ("queued", "host_key_changed")
+    Server.objects.filter(pk=ready.pk).update(checked_at="2020-01-01T00:00:00Z")
+    assert work(ready) is None
+    ready.refresh_from_db()
+    assert ready.state == Server.State.REFUSED
+
+
+def test_a_failed_run_says_why_and_the_next_one_goes_on(campaign, ready):
+    first, second = campaign.runs.order_by("pk")
+    first.plan["settings"]["shared_buffers"] = "1EB"
+    first.plan["cluster_key"] = "broken"
+    first.save()
+    failed = work(ready)
+    assert (failed.pk, failed.state, failed.code) == (first.pk, "failed", "postgres_does_not_start")
+    assert "shared_buffers" in failed.message
+    assert failed.commands.filter(step="initdb").exists()
+    assert work(ready).pk == second.pk
+    campaign.refresh_from_db()
+    assert campaign.state == "incomplete"
+
+
+def test_a_fault_of_benchlab_is_told_as_such(campaign, ready):
+    first = campaign.runs.order_by("pk").first()
+    first.plan["scenario"] = "no-such-scenario"
+    first.save()
+    errored = work(ready)
+    assert (errored.state, errored.code) == ("errored", "internal_error")
+    assert "no-such-scenario" in errored.message
