@@ -1,0 +1,37 @@
+"""Components with a body of their own; those without are plain includes of `components/`."""
+
+from typing import Any
+
+from django import template
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+
+register = template.Library()
+
+
+@register.simple_block_tag
+def card(content: str, title: str = "", **arguments: Any) -> SafeString:
+    """`{% card title %}...{% endcard %}`; arguments: note, id, flush (no padding, for tables)."""
+    return render_to_string(
+        "components/card.html", {"content": content, "title": title, **arguments}
+    )
+
+
+@register.simple_block_tag
+def tablewrap(content: str, label: str, **arguments: Any) -> SafeString:
+    """A table that scrolls in itself; `label` names it for who cannot see it; `tall` limits it."""
+    return render_to_string(
+        "components/table.html", {"content": content, "label": label, **arguments}
+    )
+
+
+@register.simple_block_tag
+def confirm(content: str, label: str, action: str, **arguments: Any) -> SafeString:
+    """A button that asks before it posts to `action`; the body is the question.
+
+    Arguments: button (its words), csrf_token, icon.
+    """
+    return render_to_string(
+        "components/confirm.html",
+        {"content": content, "label": label, "action": action, **arguments},
+    )

@@ -1,0 +1,102 @@
+"""How numbers, times and stored English words are written on pages."""
+
+import shlex
+from collections.abc import Sequence
+from datetime import timedelta
+from math import isfinite
+
+from django import template
+from django.utils.formats import number_format
+from django.utils.translation import gettext
+from django.utils.translation import ngettext
+
+register = template.Library()
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+
+@register.filter
+def quantity(value: float | None) -> str:
+    """A measured number with as many digits as say something: 12,345  987.6  12.35  0.1235."""
+    if value is None or not isfinite(value):
+        return "–"
+    size = abs(value)
+    decimals = 0 if size >= 1000 or value == int(value) else 1 if size >= 100 else 2
+    if 0 < size < 1:
+        decimals = 4
+    return number_format(value, decimal_pos=decimals, use_l10n=True, force_grouping=True)
+
+
+@register.filter
+def ratio(value: float | None) -> str:
+    """A ratio with three decimals: 1.083."""
+    return "–" if value is None or not isfinite(value) else f"{value:.3f}"
+
+
+@register.filter
+def change(value: float | None) -> str:
+    """A ratio as a change with its sign: 1.083 is +8.3 %."""
+    return "–" if value is None or not isfinite(value) else f"{(value - 1) * 100:+.1f} %"
+
+
+@register.filter
+def duration(value: float | timedelta | None) -> str:
+    """Seconds in the two largest units that matter: 4.2 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
+    if value is None:
+        return "–"
+    seconds = value.total_seconds() if isinstance(value, timedelta) else float(value)
+    seconds = max(seconds, 0.0)
+    if seconds < 10:
+        return gettext("%(seconds)s s") % {"seconds": f"{seconds:.1f}"}
+    whole = round(seconds)
+    if whole < MINUTE:
+        return gettext("%(seconds)s s") % {"seconds": whole}
+    if whole < HOUR:
+        parts = {"minutes": whole // MINUTE, "seconds": whole % MINUTE}
+        return gettext("%(minutes)s min %(seconds)s s") % parts
+    if whole < DAY:
+        parts = {"hours": whole // HOUR, "minutes": whole % HOUR // MINUTE}
+        return gettext("%(hours)s h %(minutes)s min") % parts
+    parts = {"days": whole // DAY, "hours": whole % DAY // HOUR}
+    return ngettext("%(days)s day %(hours)s h", "%(days)s days %(hours)s h", parts["days"]) % parts
+
+
+@register.filter
+def bytesize(value: int | None) -> str:
+    """Bytes in binary units, as memory is counted: 8 GiB."""
+    if value is None:
+        return "–"
+    size = float(value)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.3g} {unit}"
+        size /= 1024
+    return f"{size:.3g} TiB"
+
+
+@register.filter
+def translated(text: str) -> str:
+    """An English word of an engine in the reader's language; the words are marked where they are."""
+    return gettext(text) if text else ""
+
+
+@register.filter
+def shell(argv: Sequence[str]) -> str:
+    """An argument list as one would type it."""
+    return shlex.join(argv)
+
+
+@register.filter
+def tone(value: str) -> str:
+    """A stored state or verdict as the name of its tone and sign: too_few is too-few."""
+    return value.replace("_", "-").replace(" ", "-")
+
+
+@register.filter
+def capped(text: str, characters: int) -> str:
+    """The first and the last part of a long text, with a line between that says what is left out."""
+    if len(text) <= characters:
+        return text
+    half = characters // 2
+    left_out = gettext("… %(count)s characters left out …") % {"count": len(text) - 2 * half}
+    return f"{text[:half]}\n{left_out}\n{text[-half:]}"

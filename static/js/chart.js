@@ -1,0 +1,85 @@
+// Draws each [data-chart]: the figure is in the JSON script within it, the colours come from the
+// page's theme. A chart that htmx brings anew is drawn into the plot that is already there.
+(() => {
+  "use strict";
+
+  const CONFIG = { responsive: true, displaylogo: false, displayModeBar: false };
+  const SLOTS = 8;
+
+  function colour(name) {
+    const probe = document.createElement("span");
+    probe.style.color = `var(${name})`;
+    document.body.append(probe);
+    const value = getComputedStyle(probe).color;
+    probe.remove();
+    return value;
+  }
+
+  function theme() {
+    return {
+      ink: colour("--ink"),
+      soft: colour("--ink-soft"),
+      line: colour("--line-strong"),
+      grid: colour("--chart-grid"),
+      surface: colour("--surface"),
+      lines: Array.from({ length: SLOTS }, (_, index) => colour(`--chart-${index + 1}`)),
+    };
+  }
+
+  function themedAxis(axis, colours) {
+    return {
+      automargin: true,
+      ...axis,
+      gridcolor: colours.grid,
+      zerolinecolor: colours.grid,
+      linecolor: colours.line,
+      tickcolor: colours.line,
+    };
+  }
+
+  function themedLayout(layout, colours) {
+    const themed = {
+      margin: { t: 16, r: 16, b: 48, l: 56 },
+      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
+      ...layout,
+      title: undefined,
+      autosize: true,
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      colorway: colours.lines,
+      font: { ...layout.font, family: getComputedStyle(document.body).fontFamily, color: colours.soft, size: 12 },
+      hoverlabel: { bgcolor: colours.surface, bordercolor: colours.line, font: { color: colours.ink } },
+    };
+    for (const key of Object.keys(themed)) {
+      if (/^[xy]axis\d*$/.test(key)) {
+        themed[key] = themedAxis(themed[key], colours);
+      }
+    }
+    return themed;
+  }
+
+  async function draw(container) {
+    const source = container.querySelector('script[type="application/json"]');
+    const plot = container.querySelector("[data-chart-plot]");
+    if (!source || !plot || !window.Plotly) {
+      return;
+    }
+    const figure = JSON.parse(source.textContent);
+    const layout = themedLayout(figure.layout ?? {}, theme());
+    await window.Plotly.react(plot, figure.data, layout, CONFIG);
+    container.dataset.drawn = "true";
+  }
+
+  function drawAll(within) {
+    for (const container of within.querySelectorAll("[data-chart]")) {
+      draw(container);
+    }
+  }
+
+  const redraw = () => drawAll(document);
+
+  document.addEventListener("DOMContentLoaded", redraw);
+  document.addEventListener("htmx:afterSettle", redraw);
+  document.addEventListener("benchlab:theme", () => document.body && redraw());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+})();

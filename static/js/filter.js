@@ -1,0 +1,29 @@
+// A field that hides the rows of a table which do not contain what is typed.
+(() => {
+  "use strict";
+
+  function connect(filter) {
+    const input = filter.querySelector("input");
+    const count = filter.querySelector("[data-filter-count]");
+    const table = document.getElementById(filter.dataset.filter);
+    if (!table || filter.dataset.connected) {
+      return;
+    }
+    filter.dataset.connected = "true";
+    filter.hidden = false;
+    input.addEventListener("input", () => {
+      const wanted = input.value.trim().toLowerCase();
+      let shown = 0;
+      for (const row of table.tBodies[0].rows) {
+        row.hidden = !row.textContent.toLowerCase().includes(wanted);
+        shown += row.hidden ? 0 : 1;
+      }
+      count.textContent = String(shown);
+    });
+  }
+
+  const connectAll = () => document.querySelectorAll("[data-filter]").forEach(connect);
+
+  document.addEventListener("DOMContentLoaded", connectAll);
+  document.addEventListener("htmx:afterSettle", connectAll);
+})();
