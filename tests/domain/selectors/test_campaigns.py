@@ -106,6 +106,7 @@ def test_the_time_left_is_the_mean_time_of_the_finished_runs_for_each_that_remai
     first, second, third, *_ = campaign.runs.order_by("pk")
     factories.finish(first, seconds=10)
     factories.finish(second, seconds=20)
+    factories.finish(third, seconds=9000)
     Run.objects.filter(pk=third.pk).update(state=Run.State.FAILED)
 
     progress = campaigns.progress(campaign)
