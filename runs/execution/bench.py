@@ -11,6 +11,7 @@ from runs.execution.postgres import DATABASE, Cluster
 from runs.execution.reporter import Findings, Note, Reporter
 from runs.execution.ssh import Host
 from runs.execution.steps import StepResult, disk_full, peek, perform
+from runs.wording import gettext_noop as _
 
 RECONNECT_SECONDS = (1, 2, 4, 8, 15, 30, 60, 60, 60, 60)
 LAST_LINES = 20
@@ -189,11 +190,13 @@ def failed(result: StepResult, base_dir: str) -> TargetProblem:
         return TargetProblem(
             f"Step {result.name}: {result.argv[0]} is missing or cannot be executed.",
             code="missing_program",
-            remedy="Inspect the server again on its page: the installation may have been removed.",
+            remedy=_(
+                "Inspect the server again on its page: the installation may have been removed."
+            ),
         )
     lines = "\n".join(said.strip().splitlines()[-LAST_LINES:])
     return TargetProblem(
         f"Step {result.name} ended with exit status {result.exit_status}:\n{lines}",
         code="step_failed",
-        remedy="Read the step's output on the run's page.",
+        remedy=_("Read the step's output on the run's page."),
     )

@@ -22,6 +22,7 @@ from runs.execution.plan import RunPlan
 from runs.execution.postgres import DATABASE, Cluster
 from runs.execution.reporter import ArtifactData, Findings, Reporter
 from runs.execution.steps import StepResult, stop
+from runs.wording import gettext_noop as _
 
 BYTES_TO_SPARE = 256 * 1024 * 1024
 
@@ -149,7 +150,7 @@ class Director:
                 f"The scale needs {needed / 1e9:.1f} GB below {self.base.path}; "
                 f"{free / 1e9:.1f} GB are free.",
                 code="disk_too_small",
-                remedy="Choose a smaller scale, free space, or use another base directory.",
+                remedy=_("Choose a smaller scale, free space, or use another base directory."),
             )
 
     async def _make_cluster(self) -> None:
@@ -193,12 +194,12 @@ class Director:
             return TargetProblem(
                 f"PostgreSQL does not start: the disk is full.\n{log}",
                 code="disk_full",
-                remedy="Free space on the server, or use another base directory.",
+                remedy=_("Free space on the server, or use another base directory."),
             )
         return TargetProblem(
             f"PostgreSQL does not start. The last lines of its log:\n{log or result.stderr}",
             code="postgres_does_not_start",
-            remedy="Check the configuration's settings against this version and machine.",
+            remedy=_("Check the configuration's settings against this version and machine."),
         )
 
     async def _read_settings(self) -> None:
@@ -238,7 +239,7 @@ class Director:
             return TargetProblem(
                 f"{problem.message}\nPostgreSQL is not running any more. Its log ends:\n{log}",
                 code="postgres_stopped",
-                remedy="Read the server's log: out of memory, a crash, or somebody stopped it.",
+                remedy=_("Read the server's log: out of memory, a crash, or somebody stopped it."),
             )
         return problem
 

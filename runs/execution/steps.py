@@ -12,6 +12,7 @@ from pathlib import Path
 
 from runs.execution.errors import TargetProblem, TargetRestarted
 from runs.execution.ssh import Host
+from runs.wording import gettext_noop as _
 
 OUTPUT_CAP_BYTES = 64 * 1024 * 1024
 CANNOT_WRITE = 90
@@ -66,7 +67,7 @@ async def stop(host: Host, directory: str, name: str) -> None:
         raise TargetProblem(
             f"Step {name} on {host.address} does not end, not even by KILL.",
             code="step_does_not_end",
-            remedy="Look at the process on the server; it may wait for its disk.",
+            remedy=_("Look at the process on the server; it may wait for its disk."),
         )
 
 
@@ -101,7 +102,7 @@ def _cannot_write(folder: str, stderr: str) -> TargetProblem:
     return TargetProblem(
         f"Cannot write to {folder}: {stderr.strip()}",
         code="base_dir_not_writable",
-        remedy="Make the base directory writable for the user that BenchLab logs in as.",
+        remedy=_("Make the base directory writable for the user that BenchLab logs in as."),
     )
 
 
@@ -110,5 +111,5 @@ def disk_full(where: str, found: str) -> TargetProblem:
     return TargetProblem(
         f"The disk is full at {where}: {found.strip()[-500:]}",
         code="disk_full",
-        remedy="Free space on the server, choose a smaller scale, or another base directory.",
+        remedy=_("Free space on the server, choose a smaller scale, or another base directory."),
     )

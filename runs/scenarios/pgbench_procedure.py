@@ -15,6 +15,7 @@ from runs.scenarios.metrics import (
     TRANSACTIONS,
 )
 from runs.tools import pgbench
+from runs.wording import gettext_noop as _
 
 # A row of pgbench_accounts with its index entry, and WAL while loading; bytes a scale unit.
 BYTES_PER_SCALE = 16 * 1024 * 1024
@@ -143,7 +144,7 @@ def _not_complete(result: pgbench.PgbenchResult) -> TargetProblem:
     return TargetProblem(
         " ".join(problem.message for problem in problems) or "pgbench gave no result.",
         code=f"pgbench_{problems[0].code}" if problems else "pgbench_no_result",
-        remedy="The partial output is kept with the run: read pgbench.err and server.log.",
+        remedy=_("The partial output is kept with the run: read pgbench.err and server.log."),
     )
 
 

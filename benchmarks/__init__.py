@@ -1,0 +1,1 @@
+"""Measurements of BenchLab itself; each prints a ratio against something in the same run."""

@@ -1,0 +1,231 @@
+"""BenchLab against bare pgbench: the same arguments on the same cluster, in turn.
+
+    .venv/bin/python -m benchmarks.runner [--pairs 5] [--duration 10] [--scale 10] [--clients 2]
+
+Starts the embedded SSH target and makes one cluster. In each pair the engine executes a whole run
+over SSH (start, prewarm, pgbench, collect, stop), and bare pgbench puts the same load on the same
+cluster; which goes first alternates. Prints the ratio of TPS of each pair with its median, and what
+BenchLab adds to a run beyond the scenario's own steps, in seconds.
+"""
+
+import argparse
+import asyncio
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from benchlab.embedded.account import Account, service_account
+from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
+from benchlab.embedded.target import EmbeddedTarget
+from runs.execution import ssh
+from runs.execution.bench import Reconnecting
+from runs.execution.director import Director
+from runs.execution.plan import RunPlan
+from runs.execution.steps import StepResult
+from runs.scenarios import registry
+from runs.scenarios.fixed_point_read import SCRIPT
+from runs.tools import pgbench
+from tests.ssh.recording import RecordingReporter
+
+READ = registry.get("fixed-point-read")
+
+
+def main() -> None:
+    """Measure and print."""
+    options = _options()
+    folder = Path(tempfile.mkdtemp(prefix="bl-"))
+    folder.chmod(0o711)
+    account = service_account()
+    target = EmbeddedTarget(folder / "t", folder / "keys", account=account)
+    private, public = ssh.generate_private_key()
+    try:
+        with target:
+            target.authorized_keys.write_text(public + "\n")
+            binaries = postgresql_binaries(folder, account)
+            _compare(options, target, private, binaries, account)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _compare(
+    options: argparse.Namespace,
+    target: EmbeddedTarget,
+    private: str,
+    binaries: PostgreSQLBinaries,
+    account: Account,
+) -> None:
+    plan = _plan(options, target, binaries)
+    _through_benchlab(plan, 0, target, private)  # makes the shared cluster; not counted
+    ratios, overheads = [], []
+    for pair in range(1, options.pairs + 1):
+        if pair % 2:
+            ours, overhead = _through_benchlab(plan, pair, target, private)
+            bare = _bare(plan, account, target)
+        else:
+            bare = _bare(plan, account, target)
+            ours, overhead = _through_benchlab(plan, pair, target, private)
+        ratios.append(ours / bare)
+        overheads.append(overhead)
+        print(
+            f"pair {pair}: BenchLab {ours:9.1f} tps, bare pgbench {bare:9.1f} tps, "
+            f"ratio {ours / bare:.3f}, added {overhead:.2f} s"
+        )
+    print(
+        f"ratio: median {statistics.median(ratios):.3f} "
+        f"(from {min(ratios):.3f} to {max(ratios):.3f}); "
+        f"added to a run: median {statistics.median(overheads):.2f} s"
+    )
+
+
+def _through_benchlab(
+    plan: RunPlan, number: int, target: EmbeddedTarget, private: str
+) -> tuple[float, float]:
+    """(TPS, seconds beyond the scenario's own steps) of one run by the engine."""
+    reporter = RecordingReporter()
+    address = ssh.Address("127.0.0.1", target.port, target.user)
+
+    async def connect() -> ssh.Host:
+        return await ssh.connect(address, host_key=target.host_key, private_key=private)
+
+    async def run() -> float:
+        director = Director(
+            plan=plan,
+            attempt=number,
+            instance="benchmark",
+            line=Reconnecting(connect),
+            procedure=READ.procedure,
+            reporter=reporter,
+            disk_bytes=0,
+            taken_over=False,
+        )
+        found = await director.execute()
+        await director.line.close()
+        return found.measurements["tps"]
+
+    began = time.monotonic()
+    tps = asyncio.run(run())
+    own = sum(step.seconds for step in reporter.commands if _is_the_scenarios(step))
+    return tps, time.monotonic() - began - own
+
+
+def _is_the_scenarios(step: StepResult) -> bool:
+    """Steps that anybody who measures by hand would take as well."""
+    return step.name in {
+        "initdb",
+        "load",
+        "checkpoint-after-load",
+        "prewarm",
+        "pgbench",
+        "start",
+        "stop",
+    }
+
+
+def _bare(plan: RunPlan, account: Account, target: EmbeddedTarget) -> float:
+    """TPS of pgbench started by hand on the same cluster, started and warmed in the same way."""
+    data = f"{plan.base_dir}/clusters/{plan.cluster_key}/data"
+    sockets = Path(plan.base_dir) / "bare"
+    sockets.mkdir(exist_ok=True)
+    account.own(sockets)
+    script = sockets / "script.sql"
+    script.write_text(SCRIPT)
+    script.chmod(0o644)
+    connection = pgbench.Connection(str(sockets), 5432, "benchlab", "benchlab")
+    argv = pgbench.benchmark(
+        plan.client_bindir,
+        connection,
+        client_version=plan.client_version_num,
+        scripts=[pgbench.Script(str(script))],
+        clients=plan.levels["clients"],
+        duration_s=plan.parameters["duration"],
+        scale=plan.parameters["scale"],
+    )
+    warm = "SET enable_seqscan=off; SET enable_bitmapscan=off; "
+    warm += "SELECT count(abalance) FROM pgbench_accounts WHERE aid > 0;"
+    psql = [
+        f"{plan.client_bindir}/psql",
+        "-h",
+        str(sockets),
+        "-U",
+        "benchlab",
+        "-c",
+        warm,
+        "benchlab",
+    ]
+    control = f"{plan.bindir}/pg_ctl"
+    log = str(sockets / "log")
+    _as(
+        account,
+        target,
+        control,
+        "start",
+        "-w",
+        "-D",
+        data,
+        "-l",
+        log,
+        "-o",
+        f"-p 5432 -k {sockets}",
+    )
+    try:
+        _as(account, target, *psql)
+        printed = _as(account, target, *argv)
+    finally:
+        _as(account, target, control, "stop", "-w", "-D", data, "-m", "fast")
+    tps = pgbench.parse(printed, "", exit_status=0).tps
+    if tps is None:
+        raise SystemExit(f"bare pgbench gave no result:\n{printed}")
+    return tps
+
+
+def _as(account: Account, target: EmbeddedTarget, *argv: str) -> str:
+    with tempfile.TemporaryFile() as out:
+        with account.spawn(
+            argv, env=account.environment(target.home), cwd=target.home, stdout=out
+        ) as process:
+            status = process.wait()
+        out.seek(0)
+        printed = out.read().decode()
+    if status != 0:
+        raise subprocess.CalledProcessError(status, argv, printed)
+    return printed
+
+
+def _plan(
+    options: argparse.Namespace, target: EmbeddedTarget, binaries: PostgreSQLBinaries
+) -> RunPlan:
+    return RunPlan(
+        run_id=1,
+        campaign="benchmark",
+        scenario=READ.slug,
+        host="127.0.0.1",
+        port=target.port,
+        username=target.user,
+        base_dir=os.fspath(target.base_dir),
+        bindir=os.fspath(binaries.postgresql18),
+        version_num=180000,
+        client_bindir=os.fspath(binaries.postgresql18),
+        client_version_num=180000,
+        settings={"shared_buffers": "512MB", "autovacuum": "off"},
+        initdb_options=(),
+        levels={"version": "18", "clients": options.clients},
+        parameters={"scale": options.scale, "duration": options.duration},
+        cluster_key="benchmark",
+    )
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--duration", type=int, default=10, help="seconds")
+    parser.add_argument("--scale", type=int, default=10)
+    parser.add_argument("--clients", type=int, default=2)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
