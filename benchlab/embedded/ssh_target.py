@@ -21,13 +21,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import TypeVar
 
 import asyncssh
 
 from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.descendants import Ending, become_subreaper
 from benchlab.embedded.private_files import write_private
+
+Stream = TypeVar("Stream", bound=asyncio.BaseProtocol)
 
 
 class Reaper:
@@ -79,7 +81,12 @@ class Shell:
 
 
 class Input(asyncio.Protocol):
-    """What the client sends, on its way into the command's standard input."""
+    """What the client sends, on its way into the command's standard input.
+
+    The pipe counts from open() on, not from connection_made(): asyncio registers its descriptor
+    only after the latter, and a pipe that is closed in between would stay registered, to the
+    harm of whoever gets that number next.
+    """
 
     def __init__(self, channel: "asyncssh.SSHServerChannel[bytes]"):
         self._channel = channel
@@ -88,13 +95,15 @@ class Input(asyncio.Protocol):
         self._at_end = False
         self._closed = False
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._pipe = cast(asyncio.WriteTransport, transport)
-        for data in self._early:
-            self._pipe.write(data)
+    def open(self, pipe: asyncio.WriteTransport) -> None:
+        """Pass on what came before the pipe was there, and from now on all at once."""
+        self._pipe = pipe
+        pipe.write(b"".join(self._early))
         self._early.clear()
         if self._at_end:
-            self._pipe.write_eof()
+            pipe.write_eof()
+        if self._closed:
+            self.close()
 
     def feed(self, data: bytes) -> None:
         """Pass data on; a command that no longer reads gets nothing, and nothing stops for it."""
@@ -102,21 +111,23 @@ class Input(asyncio.Protocol):
             return
         if self._pipe is None:
             self._early.append(data)
-        else:
+        elif not self._pipe.is_closing():
             self._pipe.write(data)
 
     def feed_eof(self) -> None:
         """Close the command's input once it has taken what was sent."""
         self._at_end = True
-        if self._pipe is not None and not self._closed:
+        if self._pipe is not None:
             self._pipe.write_eof()
 
     def close(self) -> None:
         """Drop what is left."""
         self._closed = True
-        if self._pipe is not None:
-            self._pipe.abort()
-            self._pipe = None
+        self._early.clear()
+        pipe = self._pipe
+        # asyncio does not bear abort() after an end of file that has nothing before it to write
+        if pipe is not None and (not pipe.is_closing() or pipe.get_write_buffer_size()):
+            pipe.abort()
 
     def pause_writing(self) -> None:
         self._channel.pause_reading()
@@ -128,21 +139,30 @@ class Input(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closed = True
-        self._pipe = None
         self._channel.resume_reading()
 
 
 class Output(asyncio.Protocol):
-    """What the command writes to one of its streams, on its way to the client."""
+    """What the command writes to one of its streams, on its way to the client.
+
+    As with Input, the pipe is touched from open() on.
+    """
 
     def __init__(self, channel: "asyncssh.SSHServerChannel[bytes]", datatype: int | None):
         self._channel = channel
         self._datatype = datatype
         self._pipe: asyncio.ReadTransport | None = None
+        self._held = False
+        self._closed = False
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._pipe = cast(asyncio.ReadTransport, transport)
+    def open(self, pipe: asyncio.ReadTransport) -> None:
+        """Obey what was asked for before the pipe was there."""
+        self._pipe = pipe
+        if self._closed:
+            self.close()
+        elif self._held:
+            self.hold()
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -156,16 +176,19 @@ class Output(asyncio.Protocol):
 
     def hold(self) -> None:
         """Read no more until go_on(): the client is slower than the command."""
+        self._held = True
         if self._pipe is not None and not self._pipe.is_closing():
             self._pipe.pause_reading()
 
     def go_on(self) -> None:
         """Read again."""
+        self._held = False
         if self._pipe is not None and not self._pipe.is_closing():
             self._pipe.resume_reading()
 
     def close(self) -> None:
         """Stop reading for good."""
+        self._closed = True
         if self._pipe is not None:
             self._pipe.close()
 
@@ -218,11 +241,11 @@ class Execution(asyncssh.SSHServerSession[bytes]):
 
     async def _connect(self, process: "subprocess.Popen[bytes]") -> None:
         loop = asyncio.get_running_loop()
-        await loop.connect_write_pipe(lambda: self._input, process.stdin)
-        for output, pipe in zip(self._outputs, (process.stdout, process.stderr), strict=True):
-            await loop.connect_read_pipe(partial(_itself, output), pipe)
-        if self._lost:
-            self._close_pipes()
+        stdin, _ = await loop.connect_write_pipe(partial(_itself, self._input), process.stdin)
+        self._input.open(stdin)
+        for output, stream in zip(self._outputs, (process.stdout, process.stderr), strict=True):
+            pipe, _ = await loop.connect_read_pipe(partial(_itself, output), stream)
+            output.open(pipe)
 
     def _report(self, status: int) -> None:
         if os.WIFSIGNALED(status):
@@ -262,8 +285,8 @@ class Execution(asyncssh.SSHServerSession[bytes]):
             output.close()
 
 
-def _itself(output: Output) -> Output:
-    return output
+def _itself(protocol: Stream) -> Stream:
+    return protocol
 
 
 def _signal_number(name: str) -> signal.Signals | None:

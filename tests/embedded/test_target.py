@@ -27,6 +27,7 @@ def target() -> Iterator[EmbeddedTarget]:
     folder = open_folder()
     with started(folder) as server:
         yield server
+    assert server.log.read_text() == ""  # it logs nothing but its own faults
     shutil.rmtree(folder)
 
 
@@ -108,6 +109,19 @@ def test_input_arrives_to_its_last_byte_and_then_ends(target: EmbeddedTarget) ->
 def test_input_that_nobody_reads_is_no_obstacle(target: EmbeddedTarget) -> None:
     result = run(target, "exec <&-; sleep 0.2; echo done", input=bytes(8 * 1024 * 1024))
     assert (result.stdout, result.exit_status) == (b"done\n", 0)
+
+
+def test_commands_that_end_before_their_input_do_no_harm_to_later_ones(
+    target: EmbeddedTarget,
+) -> None:
+    async def many(connection: asyncssh.SSHClientConnection) -> None:
+        await asyncio.gather(*(connection.run("true", input="x" * 200_000) for _ in range(20)))
+        connection.abort()
+
+    data = os.urandom(8 * 1024 * 1024)
+    for _ in range(3):
+        with_connection(target, many)
+        assert run(target, "cat", input=data).stdout == data
 
 
 def test_large_output_arrives_whole(target: EmbeddedTarget) -> None:
