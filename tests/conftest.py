@@ -9,8 +9,9 @@ from django.conf import settings
 
 
 @pytest.fixture(autouse=True)
-def plain_static_files(settings):
-    """Tests collect no static files, so no manifest of them exists."""
+def plain_static_files(settings, tmp_path):
+    """Tests collect no static files: there is no manifest, and an empty folder to collect in."""
+    settings.STATIC_ROOT = tmp_path
     settings.STORAGES = {
         **settings.STORAGES,
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},

@@ -69,14 +69,13 @@ class ServerSerializer(serializers.Serializer[Server]):
 
     @extend_schema_field(ServerProblemSerializer(allow_null=True))
     def get_problem(self, server: Server) -> dict[str, str] | None:
-        """Null for a server without a problem; the stored text ends with a line of remedy."""
+        """Null for a server without a problem."""
         if not server.problem_code:
             return None
-        message, _newline, remedy = server.problem.rpartition("\n")
         return {
             "code": server.problem_code,
-            "message": message or remedy,
-            "remedy": remedy if message else "",
+            "message": server.problem,
+            "remedy": server.problem_remedy,
         }
 
     def get_host_key_fingerprint(self, server: Server) -> str | None:

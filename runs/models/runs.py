@@ -68,6 +68,7 @@ class Run(models.Model):
         ]
         indexes = [
             models.Index(fields=["campaign", "state"], name="run_by_campaign_state"),
+            models.Index(fields=["-finished_at", "-id"], name="run_by_end"),
             models.Index(
                 fields=["server", "id"],
                 condition=models.Q(state__in=["queued", "lost"]),

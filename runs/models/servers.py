@@ -49,6 +49,7 @@ class Server(models.Model):
     state = models.CharField(max_length=20, choices=State, default=State.UNCONFIRMED)
     problem_code = models.CharField(max_length=60, blank=True)
     problem = models.TextField(blank=True)
+    problem_remedy = models.TextField(blank=True)
     hardware = models.ForeignKey("HardwareProfile", models.PROTECT, null=True)
     environment = models.ForeignKey("Environment", models.PROTECT, null=True)
     free_bytes = models.BigIntegerField(_("free space in the base directory"), null=True)

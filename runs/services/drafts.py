@@ -115,7 +115,8 @@ def _server_problems(draft: Draft) -> Iterator[Problem]:
     server = draft.server
     if server.state != Server.State.READY:
         message = server.problem or _("Server %(server)s is not ready.") % {"server": server.name}
-        remedy = _("Mend it and inspect the server again on its page.")
+        mend = _("Mend it and inspect the server again on its page.")
+        remedy = server.problem_remedy or mend
         yield Problem(server.problem_code or "server_not_ready", message, remedy, "server")
     if not draft.installations:
         message = _("No installation of PostgreSQL is chosen.")

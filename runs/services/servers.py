@@ -97,7 +97,7 @@ def confirm_host_key(*, server: Server, fingerprint: str, by: object = None) -> 
         )
     server.host_key, server.offered_host_key = server.offered_host_key, ""
     server.state = Server.State.UNREACHABLE
-    server.problem_code, server.problem = "", ""
+    server.problem_code = server.problem = server.problem_remedy = ""
     server.save()
     return server
 
@@ -137,7 +137,8 @@ def record_problem(*, server: Server, problem: TargetProblem) -> Server:
     Server.objects.filter(pk=server.pk).update(
         state=state,
         problem_code=problem.code,
-        problem=f"{problem.message}\n{_(problem.remedy) if problem.remedy else ''}".strip(),
+        problem=problem.message,
+        problem_remedy=_(problem.remedy) if problem.remedy else "",
         offered_host_key=offered,
         checked_at=timezone.now(),
     )
@@ -210,7 +211,8 @@ def _keep(server: Server, facts: Facts, free: int) -> Server:
     server.environment = _environment(facts)
     server.free_bytes = free
     server.state = Server.State.READY
-    server.problem_code, server.problem, server.offered_host_key = "", "", ""
+    server.problem_code = server.problem = server.problem_remedy = ""
+    server.offered_host_key = ""
     server.checked_at = timezone.now()
     server.save()
     for found in facts.installations:

@@ -3,12 +3,6 @@
 import pytest
 
 
-@pytest.fixture(autouse=True)
-def static_folder(settings, tmp_path):
-    """A folder for static files that is there, though empty: WhiteNoise warns of a missing one."""
-    settings.STATIC_ROOT = tmp_path
-
-
 @pytest.fixture
 def get(client):
     """GET an address below /api/v1/ and give its body, after a look at the status."""

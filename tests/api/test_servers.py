@@ -47,12 +47,13 @@ def test_a_problem_comes_with_its_remedy(get):
         "down",
         state="unreachable",
         problem_code="host_unreachable",
-        problem="Nobody answers.\nCheck the port.",
+        problem="Nobody answers.\nReally.",
+        problem_remedy="Check the port.",
     )
 
     assert get("servers/down/")["problem"] == {
         "code": "host_unreachable",
-        "message": "Nobody answers.",
+        "message": "Nobody answers.\nReally.",
         "remedy": "Check the port.",
     }
 

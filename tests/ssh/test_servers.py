@@ -102,7 +102,7 @@ def test_a_changed_host_key_refuses_the_server_and_offers_the_new_one(ready, ope
     openssh.start()
     refused = servers.inspect(server=ready)
     assert (refused.state, refused.problem_code) == (Server.State.REFUSED, "host_key_changed")
-    assert "compare the new fingerprint" in refused.problem
+    assert "compare the new fingerprint" in refused.problem_remedy
     offered = servers.fingerprint(refused.offered_host_key)
     confirmed = servers.confirm_host_key(server=refused, fingerprint=offered)
     assert servers.inspect(server=confirmed).state == Server.State.READY
@@ -112,7 +112,7 @@ def test_a_refused_login_says_where_the_key_goes(ready, openssh):
     (openssh.folder / "authorized_keys").write_text("")
     refused = servers.inspect(server=ready)
     assert (refused.state, refused.problem_code) == (Server.State.REFUSED, "login_refused")
-    assert "authorized_keys" in refused.problem
+    assert "authorized_keys" in refused.problem_remedy
 
 
 def test_a_wrong_port_is_told_at_registration():
