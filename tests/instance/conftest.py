@@ -1,0 +1,182 @@
+"""A whole BenchLab, started by script/server as a newcomer starts it, and a browser before it."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from benchlab.embedded.ports import free_port
+from tests.ssh.openssh import short_folder
+
+REPOSITORY = Path(__file__).parents[2]
+START_SECONDS = 120
+CHROMIUM_OPTIONS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@dataclass
+class Instance:
+    """A running instance; its terminal's lines are kept."""
+
+    var: Path
+    port: int
+    lines: list[str] = field(default_factory=list)
+    process: subprocess.Popen[str] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def password(self) -> str:
+        said = re.search(r"password (\S+)", "\n".join(self.lines))
+        assert said, "the first start prints a password"
+        return said.group(1)
+
+    def start(self) -> None:
+        """Start it and wait until it says that it is ready."""
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY"}
+        }
+        environment |= {
+            "BENCHLAB_VAR": str(self.var),
+            "BENCHLAB_PORT": str(self.port),
+            "BENCHLAB_HEARTBEAT_TIMEOUT_SECONDS": "6",
+        }
+        self.process = subprocess.Popen(
+            [str(REPOSITORY / "script/server")],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._read_until_ready()
+
+    def stop(self) -> int:
+        """Ctrl-C; the exit status."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGINT)
+        status = self.process.wait(timeout=30)
+        if self.process.stdout is not None:
+            self.lines += self.process.stdout.read().splitlines()
+            self.process.stdout.close()
+        return status
+
+    def get(self, path: str) -> Any:
+        """The JSON that an address below /api/v1/ answers."""
+        with urllib.request.urlopen(f"{self.url}/api/v1/{path}", timeout=30) as answer:
+            return json.load(answer)
+
+    def wait_for(self, what: Callable[[], Any], seconds: float) -> Any:
+        """Ask until the answer is true, and give it."""
+        until = time.monotonic() + seconds
+        while not (answer := what()):
+            assert time.monotonic() < until, f"not within {seconds} s"
+            time.sleep(0.5)
+        return answer
+
+    def pids(self) -> dict[str, int]:
+        """The processes of the instance by name."""
+        state = json.loads((self.var / "instance.json").read_text())
+        return dict(state["pids"])
+
+    def processes_on_target(self) -> list[str]:
+        """Command lines of what runs for BenchLab on this machine as its target."""
+        listed = subprocess.run(
+            ["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True
+        )
+        base = f"{(self.var / 'services').resolve()}/target/base"
+        return [line for line in listed.stdout.splitlines() if base in line]
+
+    def _read_until_ready(self) -> None:
+        assert self.process is not None
+        assert self.process.stdout is not None
+        until = time.monotonic() + START_SECONDS
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip())
+            if "BenchLab is ready" in line:
+                return
+            assert time.monotonic() < until
+        raise AssertionError("script/server ended:\n" + "\n".join(self.lines))
+
+
+@pytest.fixture(scope="session")
+def instance() -> Iterator[Instance]:
+    folder = short_folder()
+    running = Instance(folder / "var", free_port(0))
+    running.start()
+    yield running
+    if running.process is not None and running.process.poll() is None:
+        running.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def first_campaign(instance: Instance) -> dict[str, Any]:
+    """The campaign that the first start queued, once it has ended; within 5 minutes."""
+
+    def ended() -> dict[str, Any] | None:
+        [campaign] = instance.get("campaigns/")["results"]
+        return None if campaign["state"] in {"queued", "running"} else campaign
+
+    return dict(instance.wait_for(ended, 300))
+
+
+@pytest.fixture(scope="session")
+def chromium_binary() -> str:
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    if os.environ.get("CI"):
+        pytest.fail("Chromium is missing: apt install chromium")
+    pytest.skip("Chromium is missing: apt install chromium")
+
+
+@pytest.fixture(scope="module")
+def browser(chromium_binary: str) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(
+            executable_path=chromium_binary, args=list(CHROMIUM_OPTIONS)
+        )
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    opened = browser.new_page()
+    opened.set_default_timeout(20_000)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def admin(page: Page, instance: Instance) -> Page:
+    """A page on which the administrator has logged in with the printed password."""
+    page.goto(f"{instance.url}/login/")
+    page.fill("[name=username]", "admin")
+    page.fill("[name=password]", instance.password)
+    page.click("main [type=submit]")
+    page.wait_for_url(f"{instance.url}/")
+    return page

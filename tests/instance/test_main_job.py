@@ -1,0 +1,141 @@
+"""The main job, end to end, as a newcomer and an operator meet it."""
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.instance.conftest import Instance
+
+pytestmark = [pytest.mark.instance, pytest.mark.browser, pytest.mark.timeout(600)]
+
+
+def test_the_first_campaign_finishes_with_every_run_measured(instance: Instance, first_campaign):
+    assert first_campaign["state"] == "finished"
+    assert first_campaign["runs"] == {"finished": 18}
+    for version in ("16", "18"):
+        rows = instance.get(
+            f"measurements/?campaign={first_campaign['slug']}&metric=tps&version={version}"
+        )["results"]
+        assert len(rows) == 9
+        assert {row["levels"]["clients"] for row in rows} == {1, 2, 4}
+        assert all(row["value"] > 0 for row in rows)
+
+
+def test_nothing_of_an_ended_campaign_is_left_on_the_target(instance: Instance, first_campaign):
+    base = (instance.var / "services").resolve() / "target" / "base"
+    instance.wait_for(lambda: not list((base / "clusters").iterdir()), 20)
+    assert list((base / "runs").iterdir()) == []
+    assert instance.processes_on_target() == []
+
+
+def test_the_campaign_page_shows_chart_and_ratios(page: Page, instance: Instance, first_campaign):
+    faults: list[str] = []
+    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+    page.goto(f"{instance.url}/campaigns/{first_campaign['slug']}/")
+    drawn = page.locator("[data-drawn=true]").first
+    expect(drawn).to_be_visible()
+    assert drawn.locator(".scatterlayer .trace").count() == 2
+    expect(page.get_by_text(re.compile("faster|slower|no evidence")).first).to_be_visible()
+    assert faults == []
+
+
+def test_the_run_page_shows_every_command_and_the_seconds(page: Page, instance, first_campaign):
+    run = instance.get(f"runs/?campaign={first_campaign['slug']}")["results"][0]
+    page.goto(f"{instance.url}/runs/{run['id']}/")
+    expect(page.locator("[data-drawn=true]").first).to_be_visible()
+    expect(page.get_by_text("pg_ctl").first).to_be_attached()
+    expect(page.get_by_text("pgbench.out").first).to_be_visible()
+
+
+def queue(admin: Page, instance: Instance, title: str, **fields: Any) -> str:
+    """Fill the form of a new campaign on this machine's PostgreSQL 18; its slug."""
+    admin.goto(f"{instance.url}/campaigns/new/")
+    admin.fill("[name=title]", title)
+    boxes = admin.locator("[name=installations]")
+    for index in range(boxes.count()):
+        label = admin.locator(f"label[for={boxes.nth(index).get_attribute('id')}]").inner_text()
+        boxes.nth(index).set_checked("PostgreSQL 18" in label)
+    for name, value in fields.items():
+        admin.fill(f"[name={name}]", str(value))
+    admin.click("main form [type=submit]:not([formaction])")
+    admin.wait_for_url(re.compile("/campaigns/(?!new)"))
+    return admin.url.rstrip("/").rpartition("/")[2]
+
+
+def campaign(instance: Instance, slug: str) -> dict[str, Any]:
+    return dict(instance.get(f"campaigns/{slug}/"))
+
+
+def test_from_the_form_to_the_drawn_chart(admin: Page, instance: Instance, first_campaign):
+    slug = queue(admin, instance, "Journey", clients="1, 2", repeats=1, scale=1, duration=2)
+    expect(admin.locator("[data-drawn=true]").first).to_be_visible(timeout=90_000)
+    instance.wait_for(lambda: campaign(instance, slug)["state"] == "finished", 60)
+    expect(admin.get_by_text("finished").first).to_be_visible(timeout=15_000)
+    assert campaign(instance, slug)["runs"] == {"finished": 2}
+
+
+def measuring(instance: Instance, slug: str) -> dict[str, Any]:
+    """The run of a campaign, once pgbench puts load on."""
+
+    def found() -> dict[str, Any] | None:
+        rows = instance.get(f"runs/?campaign={slug}&state=measuring")["results"]
+        loaded = any("pgbench -n" in line for line in instance.processes_on_target())
+        return rows[0] if rows and loaded else None
+
+    return dict(instance.wait_for(found, 90))
+
+
+def test_a_cancel_in_mid_run_leaves_no_process(admin: Page, instance: Instance, first_campaign):
+    slug = queue(admin, instance, "Cancelled", clients="2", repeats=2, scale=1, duration=600)
+    measuring(instance, slug)
+    admin.goto(f"{instance.url}/campaigns/{slug}/")
+    admin.on("dialog", lambda dialog: dialog.accept())
+    admin.get_by_text(re.compile("^Cancel")).first.click()
+    confirm = admin.locator("form[action$='/cancel/'] [type=submit]")
+    if confirm.count() and confirm.first.is_visible():
+        confirm.first.click()
+    instance.wait_for(lambda: campaign(instance, slug)["runs"] == {"cancelled": 2}, 30)
+    assert campaign(instance, slug)["state"] == "cancelled"
+    instance.wait_for(lambda: not instance.processes_on_target(), 5)
+
+
+def test_a_run_whose_worker_is_killed_is_measured_once(
+    admin: Page, instance: Instance, first_campaign
+):
+    slug = queue(admin, instance, "Killed worker", clients="2", repeats=1, scale=1, duration=12)
+    run = measuring(instance, slug)
+    os.kill(instance.pids()["worker"], signal.SIGKILL)
+    killed = time.monotonic()
+    instance.wait_for(lambda: campaign(instance, slug)["state"] == "finished", 90)
+    assert time.monotonic() - killed > 5
+    detail = instance.get(f"runs/{run['id']}/")
+    codes = [event["code"] for event in detail["events"]]
+    assert "no_heartbeat" in codes
+    assert "taken_over" in codes
+    assert [step["step"] for step in detail["commands"]].count("pgbench") == 1
+    rows = instance.get(f"measurements/?campaign={slug}&metric=tps")["results"]
+    assert len(rows) == 1
+
+
+def test_ctrl_c_stops_all_of_it_and_a_second_start_finds_everything(
+    admin: Page, instance: Instance, first_campaign
+):
+    slug = queue(admin, instance, "Over the restart", clients="1", repeats=1, scale=1, duration=20)
+    measuring(instance, slug)
+    pids = instance.pids()
+    assert instance.stop() == 0
+    assert [name for name, pid in pids.items() if Path(f"/proc/{pid}").exists()] == []
+    assert instance.processes_on_target() == []
+    instance.lines.clear()
+    instance.start()
+    assert not any("password" in line for line in instance.lines)
+    slugs = {each["slug"] for each in instance.get("campaigns/")["results"]}
+    assert {slug, first_campaign["slug"]} <= slugs
+    instance.wait_for(lambda: campaign(instance, slug)["state"] == "finished", 120)
+    assert len(instance.get(f"measurements/?campaign={slug}&metric=tps")["results"]) == 1
