@@ -2,15 +2,25 @@
 
 import shlex
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from math import isfinite
 
 from django import template
 from django.utils.formats import number_format
-from django.utils.translation import gettext
-from django.utils.translation import ngettext
+from django.utils.translation import gettext, gettext_lazy, ngettext
+
+from runs.models import Run
 
 register = template.Library()
+
+VERDICTS = {
+    "faster": gettext_lazy("faster"),
+    "slower": gettext_lazy("slower"),
+    "different": gettext_lazy("different"),
+    "no_evidence": gettext_lazy("no evidence"),
+    "too_few_runs": gettext_lazy("too few runs"),
+    "not_comparable": gettext_lazy("not comparable"),
+}
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
@@ -76,8 +86,32 @@ def bytesize(value: int | None) -> str:
 
 @register.filter
 def translated(text: str) -> str:
-    """An English word of an engine in the reader's language; the words are marked where they are."""
+    """An English text of an engine in the reader's language; the engine marks its texts."""
     return gettext(text) if text else ""
+
+
+@register.filter
+def verdict(value: str) -> str:
+    """A verdict in words."""
+    return str(VERDICTS[value])
+
+
+@register.filter
+def run_state(value: str) -> str:
+    """A stored state of a run in words."""
+    return str(Run.State(value).label)
+
+
+@register.filter
+def between(later: datetime | None, earlier: datetime | None) -> timedelta | None:
+    """The time from the second to the first; None while one of them is not known."""
+    return later - earlier if later and earlier else None
+
+
+@register.filter
+def unlocalised(value: float) -> str:
+    """A number for addresses and drawings: no grouping, a point for decimals."""
+    return str(value)
 
 
 @register.filter
@@ -94,7 +128,7 @@ def tone(value: str) -> str:
 
 @register.filter
 def capped(text: str, characters: int) -> str:
-    """The first and the last part of a long text, with a line between that says what is left out."""
+    """The first and last part of a long text, with a line between that says what is left out."""
     if len(text) <= characters:
         return text
     half = characters // 2

@@ -1,0 +1,27 @@
+"""Files of runs, as downloads."""
+
+from django.http import FileResponse, Http404, HttpRequest
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from runs.models import Artifact
+from runs.services import artifacts
+
+
+@require_safe
+def artifact_download(request: HttpRequest, run_id: int, name: str) -> FileResponse:
+    """The file as an attachment: what a target wrote is never shown as a page of ours."""
+    artifact = get_object_or_404(Artifact, run_id=run_id, name=name)
+    try:
+        content = artifacts.open_artifact(artifact)
+    except FileNotFoundError as error:
+        raise Http404(_("This file is no longer kept.")) from error
+    response = FileResponse(
+        content,
+        as_attachment=True,
+        filename=artifact.name.rsplit("/", 1)[-1],
+        content_type=artifact.media_type,
+    )
+    response["X-Content-Type-Options"] = "nosniff"
+    return response

@@ -1,0 +1,165 @@
+"""The form of a new campaign; its fields follow from the scenario and the server."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from runs.models import Configuration, Installation, Server
+from runs.scenarios import registry
+from runs.scenarios.definition import Factor, Parameter, Scenario
+from runs.services.drafts import MOST_REPEATS, Draft
+
+REPEATS = 3
+
+
+class LevelsField(forms.CharField):
+    """Whole numbers in a line: "1, 2, 4"."""
+
+    def clean(self, value: Any) -> list[int]:
+        """The numbers in the order given; a ValidationError names the first that is none."""
+        words = [word for word in re.split(r"[\s,、;]+", super().clean(value) or "") if word]
+        for word in words:
+            if not re.fullmatch(r"\d{1,9}", word, re.ASCII):
+                message = gettext_lazy("%(word)s is not a whole number.")
+                raise forms.ValidationError(message, params={"word": word[:40]})
+        return [int(word) for word in words]
+
+
+class InstallationsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
+    """The installations of a server, with their folders."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def label_from_instance(self, obj: Any) -> str:
+        """Version and folder: two builds of one version differ by it."""
+        return f"{obj} · {obj.bindir}"
+
+
+class CampaignForm(forms.Form):
+    """A campaign with `scenario` on `server`. `draft()` is what it asks for, once it is valid."""
+
+    title = forms.CharField(label=gettext_lazy("Title"), max_length=200)
+    scenario = forms.ChoiceField(label=gettext_lazy("Scenario"))
+    server = forms.ModelChoiceField(
+        Server.objects.none(),
+        label=gettext_lazy("Server"),
+        to_field_name="slug",
+        empty_label=None,
+    )
+    installations = InstallationsField(
+        Installation.objects.none(), label=gettext_lazy("PostgreSQL installations")
+    )
+    repeats = forms.IntegerField(
+        label=gettext_lazy("Repeats"),
+        min_value=1,
+        max_value=MOST_REPEATS,
+        help_text=gettext_lazy("The median is adopted; three or more are needed for a verdict."),
+    )
+    configuration = forms.ModelChoiceField(
+        Configuration.objects.all(),
+        label=gettext_lazy("PostgreSQL configuration"),
+        required=False,
+        empty_label=gettext_lazy("Built in: fixed-point observation, small machine"),
+    )
+    seed = forms.IntegerField(
+        label=gettext_lazy("Seed of the random order"),
+        min_value=0,
+        max_value=2**31 - 1,
+        required=False,
+        help_text=gettext_lazy("Left empty, one is drawn and kept with the campaign."),
+    )
+
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        scenario: Scenario,
+        server: Server,
+        initial: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.definition = scenario
+        self.chosen_server = server
+        super().__init__(data, initial=_initial(scenario, server) | dict(initial or {}))
+        self.choice("scenario").choices = [(each.slug, _(each.title)) for each in registry.every()]
+        self.choice("server").queryset = Server.objects.order_by("name", "pk")
+        self.choice("installations").queryset = server.installations.filter(removed_at=None)
+        for factor in scenario.factors:
+            self.fields[factor.name] = _levels(factor)
+        for parameter in scenario.parameters:
+            self.fields[parameter.name] = _number(parameter)
+
+    def choice(self, name: str) -> Any:
+        """A field whose choices depend on the database or the registry."""
+        return self.fields[name]
+
+    @property
+    def factor_fields(self) -> list[forms.BoundField]:
+        """The fields of the scenario's factors."""
+        return [self[factor.name] for factor in self.definition.factors]
+
+    @property
+    def parameter_fields(self) -> list[tuple[forms.BoundField, str]]:
+        """The fields of the scenario's parameters, with their units."""
+        return [(self[each.name], each.unit) for each in self.definition.parameters]
+
+    def untouched(self) -> "CampaignForm":
+        """This form as it would be sent without a change: what the first estimate is of."""
+        data = QueryDict(mutable=True)
+        for name, value in self.initial.items():
+            data.setlist(name, value if isinstance(value, list) else [str(value)])
+        return CampaignForm(data, scenario=self.definition, server=self.chosen_server)
+
+    def draft(self) -> Draft:
+        """The campaign asked for. Only of a valid form."""
+        given = self.cleaned_data
+        return Draft(
+            title=given["title"],
+            scenario=given["scenario"],
+            server=given["server"],
+            installations=list(given["installations"]),
+            levels={each.name: given[each.name] for each in self.definition.factors},
+            parameters={each.name: given[each.name] for each in self.definition.parameters},
+            repeats=given["repeats"],
+            seed=given["seed"],
+            configuration=given["configuration"],
+        )
+
+
+def _initial(scenario: Scenario, server: Server) -> dict[str, Any]:
+    found = {
+        "title": _("%(scenario)s on %(server)s")
+        % {"scenario": _(scenario.title), "server": server.name},
+        "scenario": scenario.slug,
+        "server": server.slug,
+        "installations": list(
+            server.installations.filter(removed_at=None).values_list("pk", flat=True)
+        ),
+        "repeats": REPEATS,
+    }
+    for factor in scenario.factors:
+        found[factor.name] = ", ".join(str(level) for level in factor.default)
+    return found | {each.name: each.default for each in scenario.parameters}
+
+
+def _levels(factor: Factor) -> LevelsField:
+    return LevelsField(
+        label=_(factor.title),
+        max_length=500,
+        help_text=_("Whole numbers from %(minimum)s to %(maximum)s, with commas between.")
+        % {"minimum": f"{factor.minimum:,}", "maximum": f"{factor.maximum:,}"},
+        widget=forms.TextInput(attrs={"autocomplete": "off", "inputmode": "text"}),
+    )
+
+
+def _number(parameter: Parameter) -> forms.IntegerField:
+    return forms.IntegerField(
+        label=_(parameter.title),
+        min_value=parameter.minimum,
+        max_value=parameter.maximum,
+        help_text=_(parameter.help) if parameter.help else "",
+    )

@@ -1,0 +1,164 @@
+"""What the page of a campaign shows: numbers and figures, ready for the template."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.charts.scaling import Words, scaling
+from runs.models import Campaign, Metric, Run
+from runs.scenarios import registry
+from runs.selectors import campaigns as campaign_selectors
+from runs.selectors import metrics
+from runs.selectors.campaigns import RatioRow
+
+LIVE = (Campaign.State.QUEUED, Campaign.State.RUNNING)
+TROUBLED = (Run.State.FAILED, Run.State.ERRORED, Run.State.LOST)
+# Below this the interval marks of a table share a scale of at least 10 % to each side.
+NARROWEST = math.log(1.1)
+
+
+@dataclass(frozen=True)
+class IntervalMark:
+    """Where an interval lies in its drawing, in percent from the left."""
+
+    unity: float
+    low: float
+    high: float
+    point: float
+
+
+@dataclass(frozen=True)
+class RatioLine:
+    """A row of the ratio table with its drawing; None where there is no interval yet."""
+
+    row: RatioRow
+    levels: str
+    mark: IntervalMark | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the table says of one version against another, in words."""
+
+    head: str
+    base: str
+    verdicts: list[tuple[str, list[str]]]
+
+
+def live(campaign: Campaign) -> dict[str, Any]:
+    """The part that changes while the campaign runs."""
+    metric = metrics.primary(campaign)
+    grid = campaign_selectors.grid(campaign, metric)
+    rows = campaign_selectors.ratios(campaign, metric.name) if metric else []
+    return {
+        "campaign": campaign,
+        "is_live": campaign.state in LIVE,
+        "grid": grid,
+        "metric": metric,
+        "factor_title": factor_title(campaign, grid.factor),
+        "figure": _figure(campaign, metric, grid.factor) if metric else None,
+        "ratios": ratio_lines(rows, factor_titles(campaign)),
+        "findings": findings(rows, factor_titles(campaign)),
+        "progress": campaign_selectors.progress(campaign),
+        "counts": campaign_selectors.run_counts([campaign.pk])[campaign.pk],
+        "troubled": list(
+            campaign.runs.filter(state__in=TROUBLED)
+            .select_related("cell")
+            .defer("plan")
+            .order_by("position")
+        ),
+        "order": list(campaign.runs.order_by("position").only("position", "state", "repeat")),
+    }
+
+
+def conditions(campaign: Campaign) -> dict[str, Any]:
+    """What was kept the same, and on what: server, hardware, environment, configuration."""
+    first = (
+        campaign.runs.select_related("server", "hardware", "environment")
+        .defer("plan")
+        .order_by("position")
+        .first()
+    )
+    return {
+        "server": first.server if first else None,
+        "hardware": first.hardware if first else None,
+        "environment": first.environment if first else None,
+        "configuration": campaign.configuration,
+        "parameters": _parameters(campaign),
+    }
+
+
+def factor_titles(campaign: Campaign) -> dict[str, str]:
+    """The factors of the campaign's scenario in the reader's language, by name."""
+    try:
+        factors = registry.get(campaign.scenario.slug).factors
+    except KeyError:
+        return {}
+    return {factor.name: _(factor.title) for factor in factors}
+
+
+def factor_title(campaign: Campaign, name: str | None) -> str:
+    """The title of one factor; its name where the scenario is only data."""
+    return factor_titles(campaign).get(name, name) if name else ""
+
+
+def ratio_lines(rows: Sequence[RatioRow], titles: Mapping[str, str]) -> list[RatioLine]:
+    """The rows, drawn to one common scale."""
+    reach = NARROWEST
+    for row in rows:
+        for value in (row.comparison.low, row.comparison.high, row.comparison.ratio):
+            if value:
+                reach = max(reach, abs(math.log(value)))
+    return [RatioLine(row, _levels(row.levels, titles), _mark(row, reach)) for row in rows]
+
+
+def findings(rows: Sequence[RatioRow], titles: Mapping[str, str]) -> list[Finding]:
+    """The verdicts of each pair of versions, with the levels that they hold for."""
+    pairs: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        pair = pairs[row.head_label, row.base_label]
+        pair[row.comparison.verdict].append(_levels(row.levels, titles))
+    return [Finding(head, base, list(verdicts.items())) for (head, base), verdicts in pairs.items()]
+
+
+def _figure(campaign: Campaign, metric: Metric, factor: str | None) -> dict[str, Any] | None:
+    lines = campaign_selectors.lines(campaign, metric.name)
+    if factor is None or not any(line.points for line in lines):
+        return None
+    return scaling(
+        lines,
+        x_title=factor_title(campaign, factor),
+        y_title=f"{_(metric.title)} ({metric.unit})" if metric.unit else _(metric.title),
+        words=Words(median=_("median"), range=_("min–max"), runs=_("runs")),
+    )
+
+
+def _levels(levels: Mapping[str, Any], titles: Mapping[str, str]) -> str:
+    return ", ".join(f"{titles.get(name, name)} {level}" for name, level in levels.items())
+
+
+def _mark(row: RatioRow, reach: float) -> IntervalMark | None:
+    found = row.comparison
+    if not (found.ratio and found.low and found.high):
+        return None
+
+    def place(value: float) -> float:
+        return round(50 + 48 * math.log(value) / reach, 2)
+
+    return IntervalMark(place(1), place(found.low), place(found.high), place(found.ratio))
+
+
+def _parameters(campaign: Campaign) -> list[tuple[str, Any, str]]:
+    """(title, value, unit) of what the scenario keeps constant."""
+    try:
+        known = {each.name: each for each in registry.get(campaign.scenario.slug).parameters}
+    except KeyError:
+        known = {}
+    return [
+        (_(known[name].title), value, known[name].unit) if name in known else (name, value, "")
+        for name, value in campaign.parameters.items()
+    ]

@@ -1,0 +1,143 @@
+"""Campaigns: the list, the form with its estimate, the live page, and cancelling."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from runs.models import Campaign, Server
+from runs.scenarios import registry
+from runs.scenarios.definition import Scenario
+from runs.selectors import campaigns as campaign_selectors
+from runs.services import campaigns
+from runs.services.errors import ServiceError
+from runs.web import campaign_page, notices
+from runs.web.campaign_forms import CampaignForm
+
+PAGE_SIZE = 25
+
+
+@require_safe
+def campaign_list(request: HttpRequest) -> HttpResponse:
+    """All campaigns, the newest first."""
+    paginator = Paginator(campaign_selectors.listed(), PAGE_SIZE)
+    page = paginator.get_page(request.GET.get("page"))
+    context = {
+        "section": "campaigns",
+        "page": page,
+        "campaigns": campaign_selectors.rows(page.object_list),
+    }
+    return render(request, "campaigns/list.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def campaign_new(request: HttpRequest) -> HttpResponse:
+    """The form; a choice of scenario or server brings the fields that follow from it."""
+    given = request.POST if request.method == "POST" else request.GET
+    server = _server(given)
+    if server is None:
+        return render(request, "campaigns/form.html", {"section": "campaigns"})
+    scenario = _scenario(given)
+    if request.method != "POST":
+        form = CampaignForm(scenario=scenario, server=server, initial=_kept(given, scenario))
+        return _form_page(request, form)
+    form = CampaignForm(request.POST, scenario=scenario, server=server)
+    if form.is_valid():
+        try:
+            campaign = campaigns.create(draft=form.draft(), by=cast(User, request.user))
+        except ServiceError as error:
+            notices.into_form(form, error)
+        else:
+            return redirect("campaign-detail", slug=campaign.slug)
+    return _form_page(request, form)
+
+
+@login_required
+@require_safe
+def campaign_estimate(request: HttpRequest) -> HttpResponse:
+    """What the campaign would take, and what stands against it, while the form is filled."""
+    server = _server(request.GET)
+    if server is None:
+        return HttpResponse(status=204)
+    form = CampaignForm(request.GET, scenario=_scenario(request.GET), server=server)
+    return render(request, "campaigns/_estimate.html", _estimated(form))
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """The page, or its live part when htmx asks."""
+    campaign = get_object_or_404(campaign_selectors.listed(), slug=slug)
+    live = campaign_page.live(campaign)
+    if getattr(request, "htmx", False):
+        return render(request, "campaigns/_live.html", live)
+    conditions = campaign_page.conditions(campaign)
+    context = {"section": "campaigns", **live, **conditions}
+    return render(request, "campaigns/detail.html", context)
+
+
+@login_required
+@require_POST
+def campaign_cancel(request: HttpRequest, slug: str) -> HttpResponse:
+    """Cancel what has not ended; finished runs stay."""
+    campaign = get_object_or_404(Campaign, slug=slug)
+    try:
+        campaigns.cancel(campaign=campaign, by=request.user)
+    except ServiceError as error:
+        notices.refused(request, error)
+    else:
+        messages.success(request, _("The campaign is being cancelled; what has finished is kept."))
+    return redirect("campaign-detail", slug=slug)
+
+
+def _form_page(request: HttpRequest, form: CampaignForm) -> HttpResponse:
+    estimated = _estimated(form if form.is_bound else form.untouched())
+    context = {"section": "campaigns", "form": form, **estimated}
+    return render(request, "campaigns/form.html", context)
+
+
+def _estimated(form: CampaignForm) -> dict[str, Any]:
+    """The estimate, or the form's own complaints while there is nothing to estimate."""
+    if not form.is_valid():
+        return {"estimate": None, "complaints": _complaints(form)}
+    return {"estimate": campaigns.estimate(form.draft()), "complaints": []}
+
+
+def _complaints(form: CampaignForm) -> list[str]:
+    return [
+        f"{form.fields[name].label}: {error}" if name in form.fields else str(error)
+        for name, errors in form.errors.items()
+        for error in errors
+    ]
+
+
+def _server(given: Mapping[str, Any]) -> Server | None:
+    """The chosen server; without a choice the first that is ready, else the first."""
+    found = Server.objects.filter(slug=str(given.get("server", ""))).first()
+    ready = Server.objects.filter(state=Server.State.READY)
+    return found or ready.first() or Server.objects.first()
+
+
+def _scenario(given: Mapping[str, Any]) -> Scenario:
+    """The chosen scenario; without a choice the first. An unknown one is refused by the form."""
+    try:
+        return registry.get(str(given.get("scenario", "")))
+    except KeyError:
+        return registry.every()[0]
+
+
+def _kept(given: QueryDict, scenario: Scenario) -> dict[str, Any]:
+    """What was typed already and still has its place."""
+    factors = [factor.name for factor in scenario.factors]
+    parameters = [parameter.name for parameter in scenario.parameters]
+    names = ["repeats", "seed", *factors, *parameters]
+    return {name: given[name] for name in names if given.get(name)}

@@ -1,0 +1,98 @@
+"""Servers: the list, registration, the host key's confirmation, and a look at the machine."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from runs.models import Server
+from runs.selectors import runs as run_selectors
+from runs.selectors import servers as server_selectors
+from runs.services import servers
+from runs.services.errors import ServiceError
+from runs.web import notices
+from runs.web.server_forms import ServerForm
+
+NEWEST = 10
+
+
+@require_safe
+def server_list(request: HttpRequest) -> HttpResponse:
+    """All servers."""
+    context = {"section": "servers", "servers": server_selectors.overview()}
+    return render(request, "servers/list.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def server_new(request: HttpRequest) -> HttpResponse:
+    """Register a server: its host key is fetched, and shown for confirmation."""
+    form = ServerForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            server = servers.register(**form.cleaned_data, by=request.user)
+        except ServiceError as error:
+            notices.into_form(form, error)
+        else:
+            return redirect("server-detail", slug=server.slug)
+    context = {"section": "servers", "form": form, "public_key": servers.public_key()}
+    return render(request, "servers/form.html", context)
+
+
+@require_safe
+def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """What the machine is, what is installed, and what has to be done before it can be used."""
+    try:
+        row = server_selectors.detail(slug)
+    except Server.DoesNotExist as error:
+        raise Http404 from error
+    server = row.server
+    context = {
+        "section": "servers",
+        "row": row,
+        "server": server,
+        "public_key": server.ssh_key.public_key,
+        "pinned": _fingerprint(server.host_key),
+        "offered": _fingerprint(server.offered_host_key),
+        "runs": list(run_selectors.listed().filter(server=server)[:NEWEST]),
+    }
+    return render(request, "servers/detail.html", context)
+
+
+@login_required
+@require_POST
+def server_confirm(request: HttpRequest, slug: str) -> HttpResponse:
+    """Pin the host key that a person has compared, and look at the machine at once."""
+    server = get_object_or_404(Server, slug=slug)
+    try:
+        server = servers.confirm_host_key(
+            server=server, fingerprint=request.POST.get("fingerprint", ""), by=request.user
+        )
+        _inspect(request, server)
+    except ServiceError as error:
+        notices.refused(request, error)
+    return redirect("server-detail", slug=slug)
+
+
+@login_required
+@require_POST
+def server_inspect(request: HttpRequest, slug: str) -> HttpResponse:
+    """Log in and look again."""
+    server = get_object_or_404(Server, slug=slug)
+    try:
+        _inspect(request, server)
+    except ServiceError as error:
+        notices.refused(request, error)
+    return redirect("server-detail", slug=slug)
+
+
+def _inspect(request: HttpRequest, server: Server) -> None:
+    """A fault of the machine is shown by its page; only success needs a message."""
+    if servers.inspect(server=server).state == Server.State.READY:
+        messages.success(request, _("The server was inspected and is ready."))
+
+
+def _fingerprint(host_key: str) -> str:
+    return servers.fingerprint(host_key) if host_key else ""

@@ -1,0 +1,65 @@
+"""The page that shows every component in every variant."""
+
+from django import forms
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
+
+from runs.charts.scaling import Line, Point, scaling
+from runs.models import Campaign, Run, Server
+from runs.templatetags.formats import VERDICTS
+
+SURFACES = ("page", "surface", "sunken", "line", "ink", "soft", "accent")
+
+
+class SampleForm(forms.Form):
+    """One field of each kind."""
+
+    name = forms.CharField(label=_("Name"), help_text=_("What people call it."))
+    number = forms.IntegerField(label=_("Number"), required=False)
+    choice = forms.ChoiceField(label=_("Choice"), choices=[("1", "PostgreSQL 16")])
+    several = forms.MultipleChoiceField(
+        label=_("Several"),
+        choices=[("16", "PostgreSQL 16"), ("18", "PostgreSQL 18")],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    text = forms.CharField(label=_("Text"), required=False, widget=forms.Textarea)
+
+
+@require_safe
+def styleguide(request: HttpRequest) -> HttpResponse:
+    """Badges, tables, charts, forms ... with made-up contents."""
+    context = {
+        "run_states": Run.State.choices,
+        "campaign_states": Campaign.State.choices,
+        "server_states": Server.State.choices,
+        "verdicts": VERDICTS.items(),
+        "surfaces": SURFACES,
+        "chart_colours": range(1, 9),
+        "page": Paginator(range(30), 10).page(2),
+        "form": SampleForm(initial={"several": ["18"]}, auto_id="sample_%s"),
+        "invalid_form": SampleForm({"number": "1.5"}, auto_id="invalid_%s"),
+        "figure": _figure(),
+    }
+    return render(request, "styleguide/index.html", context)
+
+
+def _figure() -> dict[str, object]:
+    levels = (1, 2, 4, 8)
+    return scaling(
+        [
+            Line(
+                label=f"PostgreSQL {major}",
+                major=major,
+                points=tuple(
+                    Point(level, rate * level, rate * level * 0.94, rate * level * 1.05, 3)
+                    for level in levels
+                ),
+            )
+            for major, rate in (("16", 1000.0), ("18", 1180.0))
+        ],
+        x_title="Clients",
+        y_title="tps",
+    )
