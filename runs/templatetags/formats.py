@@ -34,7 +34,8 @@ def quantity(value: float | None) -> str:
     decimals = 0 if size >= 1000 or value == int(value) else 1 if size >= 100 else 2
     if 0 < size < 1:
         decimals = 4
-    return number_format(value, decimal_pos=decimals, use_l10n=True, force_grouping=True)
+    # number_format() cuts digits off; it does not round.
+    return number_format(round(value, decimals), decimal_pos=decimals, force_grouping=True)
 
 
 @register.filter

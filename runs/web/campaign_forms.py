@@ -67,11 +67,11 @@ class CampaignForm(forms.Form):
         empty_label=gettext_lazy("Built in: fixed-point observation, small machine"),
     )
     seed = forms.IntegerField(
-        label=gettext_lazy("Seed of the random order"),
+        label=gettext_lazy("Random seed"),
         min_value=0,
         max_value=2**31 - 1,
         required=False,
-        help_text=gettext_lazy("Left empty, one is drawn and kept with the campaign."),
+        help_text=gettext_lazy("For the order of the runs. Left empty, one is drawn and kept."),
     )
 
     def __init__(

@@ -46,7 +46,7 @@ class Finding:
 
     head: str
     base: str
-    verdicts: list[tuple[str, list[str]]]
+    verdicts: list[tuple[str, str]]
 
 
 def live(campaign: Campaign) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def live(campaign: Campaign) -> dict[str, Any]:
             .defer("plan")
             .order_by("position")
         ),
-        "order": list(campaign.runs.order_by("position").only("position", "state", "repeat")),
+        "order": list(campaign.runs.order_by("position").only("campaign", "position", "state")),
     }
 
 
@@ -118,11 +118,24 @@ def ratio_lines(rows: Sequence[RatioRow], titles: Mapping[str, str]) -> list[Rat
 
 def findings(rows: Sequence[RatioRow], titles: Mapping[str, str]) -> list[Finding]:
     """The verdicts of each pair of versions, with the levels that they hold for."""
-    pairs: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    pairs: dict[tuple[str, str], dict[str, list[RatioRow]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        pair = pairs[row.head_label, row.base_label]
-        pair[row.comparison.verdict].append(_levels(row.levels, titles))
-    return [Finding(head, base, list(verdicts.items())) for (head, base), verdicts in pairs.items()]
+        pairs[row.head_label, row.base_label][row.comparison.verdict].append(row)
+    return [
+        Finding(
+            head, base, [(verdict, _places(found, titles)) for verdict, found in verdicts.items()]
+        )
+        for (head, base), verdicts in pairs.items()
+    ]
+
+
+def _places(rows: Sequence[RatioRow], titles: Mapping[str, str]) -> str:
+    """Where a verdict holds: "Clients 1, 2", or each combination where there are more factors."""
+    if all(len(row.levels) == 1 for row in rows):
+        (name,) = rows[0].levels
+        values = ", ".join(str(level) for row in rows for level in row.levels.values())
+        return f"{titles.get(name, name)} {values}"
+    return " · ".join(_levels(row.levels, titles) for row in rows)
 
 
 def _figure(campaign: Campaign, metric: Metric, factor: str | None) -> dict[str, Any] | None:

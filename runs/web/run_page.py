@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.charts.timeline import Track, timeline
-from runs.models import Run, RunEvent, Series
+from runs.models import Measurement, Run, RunEvent, Series
 from runs.scenarios import registry
 from runs.selectors import versions
 from runs.web.campaign_page import factor_titles
@@ -69,7 +69,7 @@ def live(run: Run) -> dict[str, Any]:
         "is_live": not run.has_ended,
         "phases": phases(run, events, now=timezone.now()),
         "events": events,
-        "measurements": list(run.measurements.all()),
+        "measurements": _measurements(run),
         "figure": _figure(run, series),
         "series": [facts for facts in map(_facts, series) if facts],
         "values": _values(series),
@@ -133,7 +133,17 @@ def _took(
 
 def _levels(run: Run) -> list[tuple[str, Any]]:
     titles = {"version": "PostgreSQL", "bindir": _("folder"), **factor_titles(run.campaign)}
-    return [(titles.get(name, name), level) for name, level in run.cell.levels.items()]
+    levels = sorted(run.cell.levels.items(), key=lambda item: item[0] != "version")
+    return [(titles.get(name, name), level) for name, level in levels]
+
+
+def _measurements(run: Run) -> list[Measurement]:
+    """In the order in which the scenarios name their metrics, unknown ones last."""
+    known = list(registry.metrics())
+    place = {name: position for position, name in enumerate(known)}
+    return sorted(
+        run.measurements.all(), key=lambda found: place.get(found.metric.name, len(known))
+    )
 
 
 def _series_title(name: str) -> str:

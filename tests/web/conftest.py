@@ -1,0 +1,76 @@
+"""Who looks at the pages, and a browser to look with."""
+
+import os
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from playwright.sync_api import sync_playwright
+
+from runs.services import scenarios
+from tests import factories
+
+CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def folder_of_static_files():
+    """WhiteNoise warns where it is missing, and warnings are errors."""
+    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
+
+
+@pytest.fixture
+def member(client, django_user_model):
+    """A client that has logged in."""
+    client.force_login(django_user_model.objects.create_user("ichiro", password="secret"))
+    return client
+
+
+@pytest.fixture
+def known(db):
+    """The scenarios and metrics of the code are in the database."""
+    scenarios.sync()
+
+
+@pytest.fixture
+def ready_server(known):
+    """A server with two versions of PostgreSQL and their client programs."""
+    server = factories.server("db1", name="db1")
+    for version in ("16.14", "18.4"):
+        number = factories.version_num(version)
+        factories.installation(server, version, has_psql=True, pgbench_version_num=number)
+    return server
+
+
+@pytest.fixture
+def finished_campaign(ready_server):
+    """Two versions x clients 1, 2, 4 x 3 repeats, all finished; 18 is 10 % faster."""
+    campaign = factories.campaign("finished", title="PostgreSQL 16 and 18", on=ready_server)
+    return factories.finish_all(campaign, gain={"18.4": 1.1})
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Headless Chromium: the system's, else playwright's own."""
+    # The synchronous driver keeps an event loop in this thread, in which Django refuses queries.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    found = next((path for path in CHROMIUM if Path(path).exists()), None)
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def log_in(live_server, client):
+    """A function that gives a browser's context the session of a user."""
+
+    def logged_in(context, username="browser"):
+        user, _created = User.objects.get_or_create(username=username)
+        client.force_login(user)
+        cookie = client.cookies["sessionid"]
+        context.add_cookies([{"name": "sessionid", "value": cookie.value, "url": live_server.url}])
+
+    return logged_in

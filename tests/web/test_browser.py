@@ -1,0 +1,176 @@
+"""The pages in a real browser: accessible, without faults, at every size, in every theme."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from runs.models import Campaign, Run
+from tests import factories
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PAGES = (
+    "/",
+    "/campaigns/",
+    "/campaigns/new/",
+    "/campaigns/finished/",
+    "/campaigns/live/",
+    "/runs/{run}/",
+    "/servers/",
+    "/servers/new/",
+    "/servers/db1/",
+    "/servers/offered/",
+    "/scenarios/",
+    "/scenarios/fixed-point-read/",
+    "/styleguide/",
+    "/login/",
+)
+DRAWN = "[data-chart][data-drawn=true]"
+
+
+@pytest.fixture
+def lab(finished_campaign, ready_server):
+    """A campaign of each kind; the run whose page is looked at."""
+    factories.server(
+        "offered", state="unconfirmed", host_key="", offered_host_key=factories.HOST_KEY
+    )
+    live = factories.campaign("live", on=ready_server, state="running")
+    factories.finish(live.runs.first(), tps=1000)
+    Run.objects.filter(pk=live.runs.last().pk).update(
+        state="failed", code="disk_full", message="The disk is full.", remedy="Free space."
+    )
+    return factories.story(finished_campaign.runs.first())
+
+
+@pytest.fixture
+def context(chromium, log_in, request):
+    """A logged-in browser of the size and theme that the test is marked with."""
+    width, theme = getattr(request, "param", (1280, "light"))
+    opened = chromium.new_context(
+        viewport={"width": width, "height": 800}, color_scheme=theme, locale="en"
+    )
+    log_in(opened)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def page(context):
+    """A page that keeps what the browser complains about."""
+    opened = context.new_page()
+    opened.complaints = []
+    opened.on("pageerror", lambda error: opened.complaints.append(str(error)))
+    opened.on(
+        "console",
+        lambda said: opened.complaints.append(said.text) if said.type == "error" else None,
+    )
+    return opened
+
+
+@pytest.mark.parametrize(
+    "context",
+    [(1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")],
+    indirect=True,
+    ids=["desktop-light", "desktop-dark", "phone-light", "phone-dark"],
+)
+def test_every_page_is_accessible_and_faultless(page, live_server, lab):
+    for path in PAGES:
+        page.goto(live_server.url + path.format(run=lab.pk))
+        if page.query_selector("[data-chart]"):
+            expect(page.locator(DRAWN)).to_have_count(1)
+        found = [
+            f"{path}: {violation['id']} {violation['nodes'][0]['html'][:120]}"
+            for violation in Axe().run(page).response["violations"]
+        ]
+        assert found == []
+        assert page.complaints == []
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= page.viewport_size["width"], path
+
+
+def test_a_live_campaign_grows_and_stops_asking_when_it_ends(page, live_server, lab):
+    campaign = Campaign.objects.get(slug="live")
+    page.goto(f"{live_server.url}/campaigns/live/")
+    expect(page.locator(DRAWN)).to_have_count(1)
+    page.locator("#order > summary").click()
+    page.evaluate("document.getElementById('scaling-plot').dataset.same = 'yes'")
+    for run in campaign.runs.filter(state="queued").select_related("cell"):
+        factories.finish(run, tps=1000)
+    Campaign.objects.filter(pk=campaign.pk).update(state="incomplete")
+    expect(page.get_by_text("18 of 18 runs").first).to_be_visible(timeout=10_000)
+    expect(page.locator("#live")).not_to_have_attribute("hx-trigger", "every 2s")
+    expect(page.locator("#scaling-plot[data-same=yes] .scatterlayer .trace")).to_have_count(2)
+    expect(page.locator("#order")).to_have_attribute("open", "")
+    assert page.complaints == []
+
+
+def test_the_estimate_follows_the_form(page, live_server, ready_server):
+    page.goto(f"{live_server.url}/campaigns/new/")
+    expect(page.locator("#estimate .stat__value").first).to_have_text("18")
+    page.get_by_label("Clients").fill("1, 2")
+    expect(page.locator("#estimate .stat__value").first).to_have_text("12")
+    page.get_by_label("Clients").fill("many")
+    expect(page.locator("#estimate")).to_contain_text("many is not a whole number.")
+    assert page.complaints == []
+
+
+def test_another_server_brings_its_installations(page, live_server, ready_server):
+    other = factories.server("other", name="other")
+    factories.installation(other, "9.6.24")
+    page.goto(f"{live_server.url}/campaigns/new/")
+    page.get_by_label("Clients").fill("7")
+    page.get_by_label("Server", exact=True).select_option("other")
+    expect(page.get_by_label("PostgreSQL 9.6.24")).to_be_checked()
+    expect(page.get_by_label("Clients")).to_have_value("7")
+    expect(page.locator("#estimate .stat__value").first).to_have_text("3")
+    assert page.complaints == []
+
+
+def test_a_campaign_is_queued_and_cancelled_by_keyboard_and_mouse(page, live_server, ready_server):
+    page.goto(f"{live_server.url}/campaigns/new/")
+    page.get_by_role("button", name="Queue the campaign").press("Enter")
+    expect(page.locator("h1")).to_have_text("Fixed-point read on db1")
+    page.get_by_text("Cancel the campaign").click()
+    page.get_by_role("button", name="Cancel the campaign").click()
+    expect(page.get_by_text("what has finished is kept")).to_be_visible()
+    assert Campaign.objects.get().runs.filter(state="cancelled").count() == 18
+
+
+def test_the_theme_is_switched_and_kept(page, live_server):
+    page.goto(f"{live_server.url}/styleguide/")
+    expect(page.locator(DRAWN)).to_have_count(1)
+    switch = page.locator("[data-theme-switch]")
+    switch.click()
+    switch.click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(14, 18, 23)"
+
+
+def test_settings_are_filtered(page, live_server, lab):
+    page.goto(f"{live_server.url}/runs/{lab.pk}/")
+    page.get_by_label("Filter").fill("no such setting")
+    expect(page.locator("#settings-table tbody tr").first).to_be_hidden()
+    page.get_by_label("Filter").fill("WORK")
+    expect(page.locator("#settings-table tbody tr").first).to_be_visible()
+
+
+def test_the_skip_link_leads_to_the_content(page, live_server, ready_server):
+    page.goto(f"{live_server.url}/servers/")
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip-link")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#content")).to_be_focused()
+
+
+def test_pages_work_without_javascript(chromium, log_in, live_server, lab):
+    context = chromium.new_context(java_script_enabled=False, locale="en")
+    log_in(context)
+    page = context.new_page()
+    page.goto(f"{live_server.url}/campaigns/new/")
+    page.get_by_role("button", name="Queue the campaign").click()
+    expect(page.locator("h1")).to_have_text("Fixed-point read on db1")
+    page.goto(f"{live_server.url}/campaigns/finished/")
+    expect(page.get_by_text("The chart needs JavaScript")).to_be_visible()
+    context.close()

@@ -1,0 +1,198 @@
+"""Campaigns: list, form, estimate, page and cancelling."""
+
+import json
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from runs.models import Campaign, Run
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def draft(server, **changed):
+    """What the form sends."""
+    return {
+        "title": "16 against 18",
+        "scenario": "fixed-point-read",
+        "server": server.slug,
+        "installations": [each.pk for each in server.installations.all()],
+        "clients": "1, 2, 4",
+        "repeats": "3",
+        "scale": "1",
+        "duration": "5",
+        **changed,
+    }
+
+
+def test_an_empty_list_says_what_to_do(client):
+    assert "No campaigns yet" in client.get("/campaigns/").content.decode()
+
+
+def test_the_list_is_paged(client, known):
+    for number in range(30):
+        factories.campaign(f"number-{number}", factors={"version": ["16.14"]}, repeats=1)
+    first, second = client.get("/campaigns/"), client.get("/campaigns/?page=2")
+    assert "number-29" in first.content.decode()
+    assert "number-0<" not in first.content.decode()
+    assert "number-0<" in second.content.decode()
+
+
+def test_the_lists_queries_do_not_grow(client, known, django_assert_num_queries):
+    for number in range(8):
+        factories.campaign(f"number-{number}", factors={"version": ["16.14"]}, repeats=1)
+    with django_assert_num_queries(3):
+        client.get("/campaigns/")
+
+
+@pytest.mark.parametrize("path", ["/campaigns/new/", "/campaigns/new/estimate/"])
+def test_a_visitor_is_asked_to_log_in(client, path):
+    response = client.get(path)
+    assert response.status_code == 302
+    assert response.url.startswith("/login/?next=")
+
+
+def test_without_a_server_the_form_says_to_register_one(member):
+    assert "Register a server" in member.get("/campaigns/new/").content.decode()
+
+
+def test_the_form_comes_filled_and_estimated(member, ready_server):
+    page = member.get("/campaigns/new/").content.decode()
+    assert 'value="1, 2, 4"' in page
+    assert re.search(r"Runs</span>\s*<span class=\"stat__value\">18", page)
+    assert "Nothing stands against it." in page
+
+
+def test_a_choice_keeps_what_was_typed(member, ready_server):
+    page = member.get("/campaigns/new/?server=db1&clients=8,16&scale=20").content.decode()
+    assert 'value="8,16"' in page
+    assert 'name="scale" value="20"' in page
+
+
+def test_the_estimate_follows_the_form(member, ready_server):
+    data = draft(ready_server, clients="1", repeats="5")
+    page = member.get("/campaigns/new/estimate/", data).content.decode()
+    assert re.search(r"stat__value\">10\s", page)
+
+
+def test_the_estimate_names_a_problem_with_its_remedy(member, ready_server):
+    page = member.get("/campaigns/new/estimate/", draft(ready_server, clients="99999"))
+    assert "out_of_range" in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"clients": "one"}, "one is not a whole number."),
+        ({"clients": ""}, "This field is required."),
+        ({"repeats": "0"}, "greater than or equal to 1"),
+        ({"installations": []}, "This field is required."),
+        ({"scale": "big"}, "Enter a whole number."),
+        ({"title": ""}, "This field is required."),
+    ],
+)
+def test_bad_input_is_said_and_queues_nothing(member, ready_server, changed, message):
+    response = member.post("/campaigns/new/", draft(ready_server, **changed))
+    assert response.status_code == 200
+    assert message in response.content.decode()
+    assert not Campaign.objects.exists()
+
+
+def test_what_the_service_refuses_stands_at_its_field(member, ready_server):
+    ready_server.state = "unreachable"
+    ready_server.save()
+    response = member.post("/campaigns/new/", draft(ready_server))
+    assert "Server db1 is not ready." in response.context["form"].errors["server"][0]
+    assert not Campaign.objects.exists()
+
+
+def test_a_draft_is_queued_and_its_page_shown(member, ready_server):
+    response = member.post("/campaigns/new/", draft(ready_server, seed="7"))
+    campaign = Campaign.objects.get()
+    assert response.url == f"/campaigns/{campaign.slug}/"
+    assert (campaign.runs.count(), campaign.seed) == (18, 7)
+
+
+def test_a_visitor_queues_nothing(client, ready_server):
+    assert client.post("/campaigns/new/", draft(ready_server)).status_code == 302
+    assert not Campaign.objects.exists()
+
+
+def test_a_finished_campaign_says_which_version_is_faster(client, finished_campaign):
+    page = client.get("/campaigns/finished/").content.decode()
+    assert "PostgreSQL 18.4 against 16.14:" in page
+    assert "faster" in page
+    assert "Clients 1, 2, 4" in page
+    assert "+10.0 %" in page
+    assert "hx-trigger" not in page
+
+
+def test_the_chart_has_a_line_for_each_version(client, finished_campaign):
+    page = client.get("/campaigns/finished/").content.decode()
+    (figure,) = re.findall(r'<script type="application/json">(.*?)</script>', page)
+    assert [trace["name"] for trace in json.loads(figure)["data"]] == ["16.14", "18.4"]
+
+
+def test_a_campaign_in_progress_is_polled(client, ready_server):
+    campaign = factories.campaign("live", on=ready_server, state="running")
+    run = campaign.runs.first()
+    factories.finish(run, tps=1000)
+    response = client.get("/campaigns/live/", headers={"HX-Request": "true"})
+    page = response.content.decode()
+    assert "<html" not in page
+    assert 'hx-trigger="every 2s"' in page
+    assert "1 of 18 runs" in page
+
+
+def test_a_failed_run_is_listed_with_its_remedy(client, finished_campaign):
+    run = finished_campaign.runs.first()
+    Run.objects.filter(pk=run.pk).update(
+        state="failed", code="disk_full", message="The disk is full.", remedy="Free space."
+    )
+    page = client.get("/campaigns/finished/").content.decode()
+    for words in ("disk_full", "The disk is full.", "Free space."):
+        assert words in page
+
+
+def test_its_queries_do_not_grow_with_the_runs(client, ready_server):
+    numbers = []
+    for slug, repeats in (("small", 1), ("large", 9)):
+        factories.finish_all(factories.campaign(slug, repeats=repeats, on=ready_server))
+        with CaptureQueriesContext(connection) as queries:
+            client.get(f"/campaigns/{slug}/")
+        numbers.append(len(queries))
+    assert numbers[0] == numbers[1] < 25
+
+
+def test_an_unknown_campaign_is_not_found(client):
+    response = client.get("/campaigns/none/")
+    assert response.status_code == 404
+    assert "There is no such page" in response.content.decode()
+
+
+def test_only_who_has_logged_in_may_cancel(client, ready_server):
+    campaign = factories.campaign("live", on=ready_server, state="running")
+    assert "Cancel the campaign" not in client.get("/campaigns/live/").content.decode()
+    assert client.post("/campaigns/live/cancel/").status_code == 302
+    assert not campaign.runs.filter(state="cancelled").exists()
+
+
+def test_a_member_cancels(member, ready_server):
+    campaign = factories.campaign("live", on=ready_server, state="running")
+    assert "Cancel the campaign" in member.get("/campaigns/live/").content.decode()
+    response = member.post("/campaigns/live/cancel/", follow=True)
+    assert "what has finished is kept" in response.content.decode()
+    assert campaign.runs.filter(state="cancelled").count() == 18
+
+
+def test_cancelling_twice_is_refused_in_words(member, finished_campaign):
+    response = member.post("/campaigns/finished/cancel/", follow=True)
+    assert "This campaign has ended already." in response.content.decode()
+    assert "campaign_has_ended" in response.content.decode()
+
+
+def test_cancelling_needs_a_post(member, finished_campaign):
+    assert member.get("/campaigns/finished/cancel/").status_code == 405

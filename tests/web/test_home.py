@@ -1,0 +1,44 @@
+"""The first page."""
+
+import pytest
+
+from runs.models import Campaign, Run
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def test_an_empty_lab_says_what_to_do(client):
+    page = client.get("/").content.decode()
+    assert "No servers yet" in page
+    assert "/servers/new/" in page
+    assert "/campaigns/new/" in page
+
+
+def test_it_shows_what_runs_now_and_asks_again(client, ready_server):
+    campaign = factories.campaign("live", title="Live one", on=ready_server)
+    campaign.runs.filter(position=1).update(state=Run.State.MEASURING)
+    page = client.get("/").content.decode()
+    assert "Live one" in page
+    assert 'hx-trigger="every 2s"' in page
+
+
+def test_an_idle_lab_is_not_polled(client, finished_campaign):
+    assert "hx-trigger" not in client.get("/").content.decode()
+
+
+def test_htmx_gets_the_live_part_only(client, finished_campaign):
+    response = client.get("/", headers={"HX-Request": "true"})
+    assert "<html" not in response.content.decode()
+    assert "PostgreSQL 16 and 18" in response.content.decode()
+    assert "HX-Request" in response["Vary"]
+
+
+def test_its_queries_do_not_grow_with_the_campaigns(
+    client, ready_server, django_assert_max_num_queries
+):
+    for number in range(5):
+        factories.campaign(f"campaign-{number}", on=ready_server)
+    Campaign.objects.update(state="queued")
+    with django_assert_max_num_queries(12):
+        client.get("/")

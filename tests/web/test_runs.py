@@ -1,0 +1,127 @@
+"""Runs: the page, its files, and cancelling."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from runs.execution.reporter import ArtifactData
+from runs.models import Command, Run, RunEvent
+from runs.services import artifacts
+from runs.web import run_page
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def finished_run(ready_server):
+    """A run with everything that a run leaves."""
+    campaign = factories.campaign("one", on=ready_server, repeats=1)
+    return factories.story(factories.finish(campaign.runs.first(), tps=1234.5))
+
+
+def test_it_shows_all_that_the_run_left(client, finished_run):
+    page = client.get(f"/runs/{finished_run.pk}/").content.decode()
+    for words in ("1,234", "pgbench -n", "work_mem", "Over the seconds of the run", "claimed"):
+        assert words in page
+    assert "hx-trigger" not in page
+
+
+def test_output_is_shown_as_text(client, finished_run):
+    Command.objects.update(stdout="<script>alert(1)</script>", stderr="x" * 20_000)
+    page = client.get(f"/runs/{finished_run.pk}/").content.decode()
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "12000 characters left out" in page
+
+
+def test_a_failed_run_tells_code_message_and_remedy(client, finished_run):
+    Run.objects.update(state="failed", code="c0de", message="It broke.", remedy="Mend it.")
+    page = client.get(f"/runs/{finished_run.pk}/").content.decode()
+    for words in ("c0de", "It broke.", "Mend it."):
+        assert words in page
+
+
+def test_a_run_in_progress_is_polled(client, finished_run):
+    Run.objects.filter(pk=finished_run.pk).update(state="measuring")
+    response = client.get(f"/runs/{finished_run.pk}/", headers={"HX-Request": "true"})
+    page = response.content.decode()
+    assert "<html" not in page
+    assert 'hx-trigger="every 2s"' in page
+
+
+def test_an_unknown_run_is_not_found(client):
+    assert client.get("/runs/1/").status_code == 404
+
+
+def test_its_queries_are_constant(client, finished_run, django_assert_num_queries):
+    for ordinal in range(2, 9):
+        Command.objects.create(
+            run=finished_run, attempt=1, ordinal=ordinal, step=f"s{ordinal}", host="h", argv=["ls"]
+        )
+        RunEvent.objects.create(run=finished_run, code="note", message="On the way.")
+    with django_assert_num_queries(6):
+        client.get(f"/runs/{finished_run.pk}/")
+
+
+def test_settings_that_were_chosen_come_first():
+    settings = run_page.settings_of(
+        {
+            "a": {"setting": "1", "unit": None, "source": "default"},
+            "z": {"setting": "2", "unit": "kB", "source": "configuration file"},
+        }
+    )
+    assert [setting.name for setting in settings] == ["z", "a"]
+
+
+def test_phases_tell_how_long_each_took(finished_run):
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    finished_run.queued_at, finished_run.state = start, "measuring"
+    events = [
+        RunEvent(to_state=state, at=start + timedelta(seconds=second), attempt=1)
+        for state, second in (("claimed", 5), ("preparing", 6), ("measuring", 20))
+    ]
+    found = run_page.phases(finished_run, events, now=start + timedelta(seconds=30))
+    took = [phase.took.total_seconds() if phase.took else None for phase in found]
+    assert took == [5, 1, 14, 10, None, None]
+    assert [phase.when for phase in found] == ["past", "past", "past", "now", "ahead", "ahead"]
+
+
+def test_a_failed_run_shows_no_phase_beyond(finished_run):
+    finished_run.state = "failed"
+    at = finished_run.queued_at
+    events = [RunEvent(to_state=state, at=at, attempt=1) for state in ("claimed", "failed")]
+    found = run_page.phases(finished_run, events, now=at)
+    assert [phase.state for phase in found] == ["queued", "claimed", "failed"]
+
+
+def test_an_artifact_is_downloaded_and_never_a_page(client, finished_run):
+    artifacts.store(run=finished_run, data=ArtifactData("out.html", b"<b>hi</b>", "text/html"))
+    response = client.get(f"/runs/{finished_run.pk}/artifacts/out.html/")
+    assert b"".join(response.streaming_content) == b"<b>hi</b>"
+    assert response["Content-Disposition"] == 'attachment; filename="out.html"'
+    assert response["X-Content-Type-Options"] == "nosniff"
+
+
+def test_an_unknown_artifact_is_not_found(client, finished_run):
+    assert client.get(f"/runs/{finished_run.pk}/artifacts/none/").status_code == 404
+
+
+def test_only_who_has_logged_in_may_cancel(client, ready_server):
+    run = factories.campaign("live", on=ready_server).runs.first()
+    assert client.post(f"/runs/{run.pk}/cancel/").status_code == 302
+    run.refresh_from_db()
+    assert run.state == "queued"
+
+
+def test_a_member_cancels(member, ready_server):
+    run = factories.campaign("live", on=ready_server).runs.first()
+    response = member.post(f"/runs/{run.pk}/cancel/", follow=True)
+    run.refresh_from_db()
+    assert run.state == "cancelled"
+    assert "The run is being cancelled." in response.content.decode()
+
+
+def test_cancelling_an_ended_run_is_refused_in_words(member, finished_run):
+    response = member.post(f"/runs/{finished_run.pk}/cancel/", follow=True)
+    assert "This run has ended already." in response.content.decode()

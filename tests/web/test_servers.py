@@ -1,0 +1,132 @@
+"""Servers: list, registration, host key and inspection."""
+
+import pytest
+
+from runs.models import Server
+from runs.services import servers, ssh_keys
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+GIVEN = {
+    "name": "db1",
+    "address": "127.0.0.1",
+    "port": "1",
+    "username": "benchlab",
+    "base_dir": "/srv/benchlab",
+    "bindirs": "",
+}
+
+
+@pytest.fixture
+def offered():
+    """A server whose key waits for a person, where nothing listens."""
+    return factories.server(
+        "offered",
+        state="unconfirmed",
+        host_key="",
+        offered_host_key=factories.HOST_KEY,
+        ssh_key=ssh_keys.default(),
+        address="127.0.0.1",
+        port=1,
+    )
+
+
+def test_an_empty_list_says_what_to_do(client):
+    assert "No servers yet" in client.get("/servers/").content.decode()
+
+
+def test_the_lists_queries_do_not_grow(client, django_assert_num_queries):
+    for number in range(5):
+        factories.server(f"server-{number}", versions=["16.14"])
+    with django_assert_num_queries(4):
+        client.get("/servers/")
+
+
+def test_a_visitor_registers_nothing(client):
+    assert client.get("/servers/new/").status_code == 302
+    assert client.post("/servers/new/", GIVEN).status_code == 302
+    assert not Server.objects.exists()
+
+
+def test_the_form_shows_the_key_to_let_in(member):
+    assert servers.public_key() in member.get("/servers/new/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"username": "no good"}, "Not a user name."),
+        ({"base_dir": "relative"}, "Give an absolute path"),
+        ({"bindirs": "pgsql/bin"}, "pgsql/bin is not an absolute path."),
+        ({"port": "70000"}, "less than or equal to 65535"),
+        ({"name": ""}, "This field is required."),
+    ],
+)
+def test_bad_input_is_said_and_registers_nothing(member, changed, message):
+    response = member.post("/servers/new/", GIVEN | changed)
+    assert message in response.content.decode()
+    assert not Server.objects.exists()
+
+
+def test_a_machine_that_does_not_answer_is_said_at_its_address(member):
+    response = member.post("/servers/new/", GIVEN)
+    assert response.context["form"].errors["address"]
+    assert not Server.objects.exists()
+
+
+def test_the_offered_fingerprint_is_shown_with_the_way_to_check(client, offered):
+    page = client.get("/servers/offered/").content.decode()
+    assert servers.fingerprint(factories.HOST_KEY) in page
+    assert "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub" in page
+    assert "Log in to confirm it." in page
+
+
+def test_another_fingerprint_is_refused_in_words(member, offered):
+    response = member.post("/servers/offered/confirm/", {"fingerprint": "SHA256:x"}, follow=True)
+    assert "fingerprint_differs" in response.content.decode()
+    offered.refresh_from_db()
+    assert offered.host_key == ""
+
+
+def test_the_confirmed_key_is_pinned_and_the_machine_looked_at(member, offered):
+    fingerprint = servers.fingerprint(factories.HOST_KEY)
+    response = member.post("/servers/offered/confirm/", {"fingerprint": fingerprint}, follow=True)
+    offered.refresh_from_db()
+    assert offered.host_key == factories.HOST_KEY
+    assert offered.state == "unreachable"
+    assert offered.problem_code in response.content.decode()
+
+
+@pytest.mark.parametrize("action", ["confirm", "inspect"])
+def test_a_visitor_changes_nothing(client, ready_server, action):
+    assert client.post(f"/servers/db1/{action}/").status_code == 302
+    assert client.get(f"/servers/db1/{action}/").status_code in {302, 405}
+
+
+def test_inspecting_without_a_confirmed_key_is_refused_in_words(member, offered):
+    response = member.post("/servers/offered/inspect/", follow=True)
+    assert "host_key_not_confirmed" in response.content.decode()
+
+
+def test_a_problem_is_shown_with_its_remedy(client):
+    factories.server(
+        "gone",
+        state="unreachable",
+        problem_code="host_unreachable",
+        problem="It does not answer.",
+        problem_remedy="Start it.",
+    )
+    page = client.get("/servers/gone/").content.decode()
+    for words in ("host_unreachable", "It does not answer.", "Start it."):
+        assert words in page
+
+
+def test_a_ready_server_shows_its_installations(client, ready_server):
+    page = client.get("/servers/db1/").content.decode()
+    assert "/usr/lib/postgresql/18.4/bin" in page
+    assert "/campaigns/new/?server=db1" in page
+
+
+def test_an_unknown_server_is_not_found(client):
+    assert client.get("/servers/none/").status_code == 404
