@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
+from django_htmx.http import trigger_client_event
 
 from runs.models import Campaign, Server
 from runs.scenarios import registry
@@ -49,7 +50,8 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     scenario = _scenario(given)
     if request.method != "POST":
         form = CampaignForm(scenario=scenario, server=server, initial=_kept(given, scenario))
-        return _form_page(request, form)
+        # Where htmx asked for other choices, it then asks for the estimate of these.
+        return trigger_client_event(_form_page(request, form), "choices", after="settle")
     form = CampaignForm(request.POST, scenario=scenario, server=server)
     if form.is_valid():
         try:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import connections
 from playwright.sync_api import sync_playwright
 
 from runs.services import scenarios
@@ -51,8 +52,10 @@ def finished_campaign(ready_server):
 
 
 @pytest.fixture(scope="session")
-def chromium():
-    """Headless Chromium: the system's, else playwright's own."""
+def chromium(live_server):
+    """Headless Chromium: the system's, else playwright's own. It closes before the server does."""
+    # The server's threads must not hold connections when the test database is dropped.
+    connections.settings["default"]["CONN_MAX_AGE"] = 0
     # The synchronous driver keeps an event loop in this thread, in which Django refuses queries.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     found = next((path for path in CHROMIUM if Path(path).exists()), None)

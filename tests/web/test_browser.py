@@ -130,7 +130,7 @@ def test_a_campaign_is_queued_and_cancelled_by_keyboard_and_mouse(page, live_ser
     page.goto(f"{live_server.url}/campaigns/new/")
     page.get_by_role("button", name="Queue the campaign").press("Enter")
     expect(page.locator("h1")).to_have_text("Fixed-point read on db1")
-    page.get_by_text("Cancel the campaign").click()
+    page.locator("#cancel > summary").press("Enter")
     page.get_by_role("button", name="Cancel the campaign").click()
     expect(page.get_by_text("what has finished is kept")).to_be_visible()
     assert Campaign.objects.get().runs.filter(state="cancelled").count() == 18
@@ -172,5 +172,5 @@ def test_pages_work_without_javascript(chromium, log_in, live_server, lab):
     page.get_by_role("button", name="Queue the campaign").click()
     expect(page.locator("h1")).to_have_text("Fixed-point read on db1")
     page.goto(f"{live_server.url}/campaigns/finished/")
-    expect(page.get_by_text("The chart needs JavaScript")).to_be_visible()
+    expect(page.locator("#cells")).to_contain_text("4,400")
     context.close()
