@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from babel.messages.pofile import read_po
 from django.conf import settings
 from django.template.loader import get_template
 
@@ -69,3 +70,12 @@ def test_the_style_guide_shows_every_component(client, component):
 def test_no_template_has_inline_script_or_style(template: Path):
     text = template.read_text()
     assert not re.search(r"<script(?![^>]*\bsrc=)|\sstyle=|\son[a-z]+=|<style", text)
+
+
+def test_every_text_is_translated_into_japanese():
+    path = settings.BASE_DIR / "locale" / "ja" / "LC_MESSAGES" / "django.po"
+    with path.open("rb") as file:
+        catalog = read_po(file, locale="ja")
+    texts = [message for message in catalog if message.id]
+    assert len(texts) > 300
+    assert [message.id for message in texts if message.fuzzy or not all(message.string)] == []
