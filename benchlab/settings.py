@@ -86,6 +86,7 @@ REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
 CELERY_BROKER_URL = REDIS_URL
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 2}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
@@ -97,7 +98,11 @@ SUPERVISE_SECONDS = env.float("BENCHLAB_SUPERVISE_SECONDS", default=5.0)
 MAXIMUM_ATTEMPTS = env.int("BENCHLAB_MAXIMUM_ATTEMPTS", default=3)
 
 CELERY_BEAT_SCHEDULE = {
-    "supervise": {"task": "runs.supervise", "schedule": SUPERVISE_SECONDS},
+    "supervise": {
+        "task": "runs.supervise",
+        "schedule": SUPERVISE_SECONDS,
+        "options": {"expires": 60},
+    },
 }
 
 ARTIFACTS_DIR = VAR_DIR / "artifacts"

@@ -22,8 +22,8 @@ from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
 from benchlab.embedded.target import EmbeddedTarget
 from runs.execution import ssh
-from runs.execution.bench import Reconnecting
 from runs.execution.director import Director
+from runs.execution.line import Line
 from runs.execution.plan import RunPlan
 from runs.execution.steps import StepResult
 from runs.scenarios import registry
@@ -96,15 +96,15 @@ def _through_benchlab(
             plan=plan,
             attempt=number,
             instance="benchmark",
-            line=Reconnecting(connect),
+            line=Line(connect),
             procedure=READ.procedure,
             reporter=reporter,
             disk_bytes=0,
             taken_over=False,
         )
-        found = await director.execute()
-        await director.line.close()
-        return found.measurements["tps"]
+        await director.execute()
+        await director.bench.line.close()
+        return director.bench.findings.measurements["tps"]
 
     began = time.monotonic()
     tps = asyncio.run(run())

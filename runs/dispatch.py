@@ -11,6 +11,9 @@ from kombu.exceptions import OperationalError
 
 from benchlab.celery import app
 
+# A message that nobody took is worthless soon: the supervisor sends others.
+EXPIRES_SECONDS = 60
+
 EXECUTE_NEXT = "runs.execute_next"
 
 
@@ -21,7 +24,7 @@ def wake(server_id: int) -> None:
 
 def _send(task: str, *arguments: int) -> None:
     try:
-        app.send_task(task, args=arguments, retry=False)
+        app.send_task(task, args=arguments, retry=False, expires=EXPIRES_SECONDS)
     except OperationalError:
         # Redis is away. The queue is safe in PostgreSQL; the supervisor wakes workers later.
         return

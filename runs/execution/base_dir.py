@@ -6,6 +6,7 @@ base_dir/runs/RUN-ATTEMPT/    one folder a run: steps/, the Unix socket
 """
 
 import posixpath
+import re
 from dataclasses import dataclass
 
 from runs.execution.errors import TargetProblem
@@ -16,11 +17,26 @@ from runs.wording import gettext_noop as _
 # A Unix socket's path has at most 107 bytes; this is what BenchLab itself adds to base_dir.
 LONGEST_BASE_DIR = 70
 
-_CLAIM = """
+_COMMON = """
 set -u
 umask 077
+export LC_ALL=C
 dir=$1 mark=$2
-mkdir -p "$dir" || exit 90
+free() { df -Pk "$1" 2>/dev/null | awk 'NR == 2 { print $4 }'; }
+cannot() {
+    rm -f "$dir/.benchlab.new"
+    left=$(free "$dir")
+    [ "${left:-64}" -lt 64 ] && exit 95
+    exit 90
+}
+# Whole or not at all: a mark that was cut off by a full disk would be nobody's.
+set_mark() { echo "$mark" >"$dir/.benchlab.new" && mv "$dir/.benchlab.new" "$dir/.benchlab"; }
+"""
+
+_CLAIM = (
+    _COMMON
+    + """
+mkdir -p "$dir" || cannot
 cd "$dir" || exit 90
 if [ -f .benchlab ]; then
     [ "$(cat .benchlab)" = "$mark" ] || { cat .benchlab; exit 91; }
@@ -28,27 +44,37 @@ elif [ -n "$(ls -A)" ]; then
     ls -A | head -n 5
     exit 92
 else
-    echo "$mark" >.benchlab || exit 90
+    set_mark || cannot
 fi
-mkdir -p runs clusters || exit 90
+mkdir -p runs clusters || cannot
 command -v setsid >/dev/null || exit 93
-df -Pk . | awk 'NR == 2 { print $4 }'
+[ "$(id -u)" -ne 0 ] || exit 94
+echo "benchlab-free $(free .)"
 """
+)
 
-_MARKED_FOLDER = """
-set -u
-umask 077
-dir=$1 mark=$2
-mkdir -p "$dir" && echo "$mark" >"$dir/.benchlab" || exit 90
-"""
+_MARKED_FOLDER = _COMMON + """mkdir -p "$dir" && set_mark || cannot"""
 
-_REMOVE = """
-set -u
-dir=$1 mark=$2
+_REMOVE = (
+    _COMMON
+    + """
 [ -e "$dir" ] || exit 0
 [ ! -L "$dir" ] && [ -f "$dir/.benchlab" ] && [ "$(cat "$dir/.benchlab")" = "$mark" ] || exit 91
-rm -rf -- "$dir"
+# The mark goes last, so that what an interrupted removal left is still known as ours.
+find "$dir" -mindepth 1 -maxdepth 1 ! -name .benchlab -exec rm -rf -- {} + && rm -rf -- "$dir"
 """
+)
+
+_FREE = re.compile(rb"benchlab-free (\d+)")
+_ALLOWED = re.compile(r"/[A-Za-z0-9._/-]+")
+
+
+def is_plain_path(path: str) -> bool:
+    """Whether a path is absolute, in its shortest form, and free of what a shell would read.
+
+    PostgreSQL's own pg_ctl hands paths to a shell, and takes a comma for the end of one.
+    """
+    return bool(_ALLOWED.fullmatch(path)) and posixpath.normpath(path) == path and path != "/"
 
 
 @dataclass(frozen=True)
@@ -81,7 +107,10 @@ class BaseDir:
         if answer.exit_status != 0:
             found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
             raise self._refusal(answer.exit_status, found)
-        return int(answer.stdout) * 1024
+        free = _FREE.search(answer.stdout)
+        if free is None:
+            raise self._refusal(90, answer.stdout.decode(errors="replace"))
+        return int(free.group(1)) * 1024
 
     async def make_folder(self, host: Host, path: str) -> None:
         """Make a marked folder, which `remove` will later accept."""
@@ -106,8 +135,14 @@ class BaseDir:
             raise self._refusal(answer.exit_status, answer.stderr.decode(errors="replace"))
 
     def _refusal(self, exit_status: int, found: str) -> TargetProblem:
-        if "No space left" in found:
+        if exit_status == 95:
             return disk_full(self.path, found)
+        if exit_status == 94:
+            return TargetProblem(
+                "BenchLab logs in as root, and PostgreSQL does not run as root.",
+                code="login_is_root",
+                remedy=_("Make an ordinary user for BenchLab on the server and log in as that."),
+            )
         if exit_status == 91:
             return TargetProblem(
                 f"{self.path} belongs to another BenchLab ({found}).",

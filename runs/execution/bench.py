@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, Protocol
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
-from runs.execution.errors import ConnectionLost, HostUnreachable, TargetProblem
+from runs.execution.errors import TargetProblem
+from runs.execution.line import Line
 from runs.execution.plan import RunPlan
 from runs.execution.postgres import DATABASE, Cluster
 from runs.execution.reporter import Findings, Note, Reporter
@@ -13,59 +15,10 @@ from runs.execution.ssh import Host
 from runs.execution.steps import StepResult, disk_full, peek, perform
 from runs.wording import gettext_noop as _
 
-RECONNECT_SECONDS = (1, 2, 4, 8, 15, 30, 60, 60, 60, 60)
 LAST_LINES = 20
 
-Connect = Callable[[], Awaitable[Host]]
-
-
-class Line(Protocol):
-    """A connection that comes back: reconnecting is its business, not that of the steps."""
-
-    async def host(self) -> Host:
-        """The open connection."""
-
-    async def again(self) -> None:
-        """Connect anew after a loss, with back-off. Raises HostUnreachable in the end."""
-
-    async def close(self) -> None:
-        """Close the connection if one is open."""
-
-
-class Reconnecting:
-    """A Line that opens connections by `connect`."""
-
-    def __init__(self, connect: Connect, waits: Sequence[float] = RECONNECT_SECONDS) -> None:
-        self._connect = connect
-        self._waits = waits
-        self._host: Host | None = None
-
-    async def host(self) -> Host:
-        """The open connection, opened at first use."""
-        if self._host is None:
-            self._host = await self._connect()
-        return self._host
-
-    async def again(self) -> None:
-        """Connect anew, waiting a little longer after each failure."""
-        await self.close()
-        last: HostUnreachable | None = None
-        for wait in self._waits:
-            await asyncio.sleep(wait)
-            try:
-                self._host = await self._connect()
-            except HostUnreachable as error:
-                last = error
-            else:
-                return
-        raise last or HostUnreachable("The connection did not come back.")
-
-    async def close(self) -> None:
-        """Close the connection if one is open."""
-        host, self._host = self._host, None
-        if host is not None:
-            with contextlib.suppress(Exception):
-                await host.close()
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Bench:
@@ -111,7 +64,11 @@ class Bench:
         Raises TargetProblem `step_failed` for another exit status than 0 unless `check` is off.
         """
         self.running_step = name
-        result = await self._perform(name, argv, stdin)
+
+        async def act(host: Host) -> StepResult:
+            return await perform(host, self.steps_directory, name, argv, stdin=stdin)
+
+        result = await self.on_host(act)
         self.running_step = None
         await self.reporter.command(self.plan.host, result)
         if check and result.exit_status != 0:
@@ -149,14 +106,9 @@ class Bench:
         """Add something that a reader of the result should know."""
         self.findings.notes.append(Note(code, message))
 
-    async def _perform(self, name: str, argv: Sequence[str], stdin: str) -> StepResult:
-        while True:
-            try:
-                host = await self.line.host()
-                return await perform(host, self.steps_directory, name, argv, stdin=stdin)
-            except ConnectionLost as lost:
-                await self.reporter.event(lost.code, lost.message)
-                await self.line.again()
+    async def on_host(self, act: Callable[[Host], Awaitable[T]]) -> T:
+        """Do something idempotent on the target, however often the connection is lost."""
+        return await self.line.do(act, self.reporter.event)
 
     async def _watch(
         self,
@@ -165,20 +117,20 @@ class Bench:
         interval_s: float,
         on_output: Callable[[str], Awaitable[None]],
     ) -> None:
+        """Look at a running step now and then. Whatever goes wrong here must not cost the step."""
         seen = b""
-        async for _tick in _every(interval_s):
-            with contextlib.suppress(ConnectionLost):
-                host = await self.line.host()
+        while True:
+            await asyncio.sleep(interval_s)
+            host = self.line.open_host()
+            if host is None:
+                continue
+            try:
                 new = await peek(host, self.steps_directory, name, stream, len(seen))
                 if new:
                     seen += new
                     await on_output(seen.decode(errors="replace"))
-
-
-async def _every(seconds: float) -> AsyncIterator[None]:
-    while True:
-        await asyncio.sleep(seconds)
-        yield
+            except Exception:
+                logger.exception("progress of step %s of run %s not shown", name, self.plan.run_id)
 
 
 def failed(result: StepResult, base_dir: str) -> TargetProblem:

@@ -4,12 +4,12 @@ Everything it decides rests on durable steps, so that executing the same plan ag
 folder takes the same way: that is how another worker goes on with a run.
 """
 
-import contextlib
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from runs.execution.base_dir import BaseDir
-from runs.execution.bench import LAST_LINES, Bench, Line
+from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import (
     Detached,
     HostKeyChanged,
@@ -18,20 +18,40 @@ from runs.execution.errors import (
     TargetProblem,
     TargetRestarted,
 )
+from runs.execution.line import Line
 from runs.execution.plan import RunPlan
 from runs.execution.postgres import DATABASE, Cluster
-from runs.execution.reporter import ArtifactData, Findings, Reporter
-from runs.execution.steps import StepResult, stop
+from runs.execution.reporter import ArtifactData, Reporter
+from runs.execution.ssh import Answer, Host
+from runs.execution.steps import StepResult, stop_all
 from runs.wording import gettext_noop as _
 
 BYTES_TO_SPARE = 256 * 1024 * 1024
+KEPT_LOG_LINES = 2000
+SECONDS_FOR_A_FAST_STOP = 60
+# The server cannot be used: the run is left as it is, for whoever can reach it next.
+OUT_OF_REACH = (HostUnreachable, HostKeyChanged, LoginRefused)
 
 _LOOK_FOR_CLUSTER = 'if [ -f "$1/prepared" ]; then cat "$1/prepared"; fi'
 _MARK_PREPARED = 'cat >"$1/prepared"'
 
+# One JSON object a line: a value may hold tabs and newlines. Known from 9.2 on.
 READ_SETTINGS = """
-SELECT name, setting, coalesce(unit, ''), source FROM pg_settings ORDER BY name;
+SELECT row_to_json(s) FROM (
+    SELECT name, setting, coalesce(unit, '') AS unit, source FROM pg_settings ORDER BY name
+) s;
 """
+# Where the run lay, not how the server was set.
+PLACES = frozenset(
+    (
+        "config_file",
+        "data_directory",
+        "hba_file",
+        "ident_file",
+        "unix_socket_directories",
+        "unix_socket_directory",
+    )
+)
 
 
 class Procedure(Protocol):
@@ -63,14 +83,13 @@ class Director:
         taken_over: bool,
     ) -> None:
         self.plan = plan
-        self.line = line
         self.procedure = procedure
         self.reporter = reporter
         self.disk_bytes = disk_bytes
         self.taken_over = taken_over
-        self._cluster_is_good = False
         self.base = BaseDir(plan.base_dir, instance)
         self.directory = self.base.below("runs", f"{plan.run_id}-{attempt}")
+        self._cluster_is_broken = False
         self.bench = Bench(
             plan=plan,
             line=line,
@@ -79,12 +98,13 @@ class Director:
             reporter=reporter,
         )
 
-    async def execute(self) -> Findings:
-        """Take the run through preparing, measuring and collecting; return what it found.
+    async def execute(self) -> None:
+        """Take the run through preparing, measuring and collecting, and report what it found.
 
-        Raises TargetProblem for the target's faults; what was found until then stays in
-        `bench.findings`. On a fault the target is left clean. When the target cannot be reached
-        any more, and when this worker lets go (Detached, task cancelled), it is left as it is:
+        What was found is reported before the target is cleaned, so that it is never in neither
+        place. Raises TargetProblem for the target's faults, with what was found until then in
+        `bench.findings`, and with the target left clean. When the target cannot be reached any
+        more, and when this worker lets go (Detached, task cancelled), it is left as it is:
         another worker goes on there.
         """
         try:
@@ -93,11 +113,11 @@ class Director:
             await self.procedure.measure(self.bench)
             await self.reporter.phase("collecting")
             await self._collect()
-        except (HostUnreachable, HostKeyChanged, LoginRefused, Detached):
+        except (*OUT_OF_REACH, Detached):
             raise
         except TargetProblem as problem:
             explained = await self._explained(problem)
-            self._cluster_is_good &= explained.code != "postgres_does_not_start"
+            await self._keep_log()
             await self.clean_up()
             if explained is problem:
                 raise
@@ -106,26 +126,24 @@ class Director:
             await self.clean_up()
             raise
         await self.clean_up()
-        return self.bench.findings
 
     async def clean_up(self) -> None:
-        """End the step in progress, stop the cluster, remove what the run alone needed.
+        """End every step in progress, stop the cluster, remove what the run alone needed.
 
-        A prepared cluster stays for the campaign's other runs. Best effort on each part: what
-        cannot be removed is told as an event.
+        A prepared cluster stays for the campaign's other runs. What cannot be removed is told as
+        an event, and nothing is removed below a server that does not stop. Raises HostUnreachable
+        (and its like) when the target is out of reach: then it is not clean.
         """
-        await self._attempt(self._end_running_step)
-        await self._attempt(self._stop_cluster_hard)
-        if not (self.plan.cluster_key and self._cluster_is_good):
+        await self._attempt(self._stop_steps)
+        if await self._attempt(self._stop_cluster):
             await self._attempt(self._remove_cluster)
-        await self._attempt(self._remove_directory)
+            await self._attempt(self._remove_directory)
 
     async def _prepare(self) -> None:
-        host = await self.line.host()
+        free = await self.bench.on_host(self.base.claim)
         await self.reporter.phase("preparing")
-        free = await self.base.claim(host)
-        await self.base.make_folder(host, self.directory)
-        await host.run(["mkdir", "-p", self.bench.steps_directory, self.bench.cluster.socket_dir])
+        await self.bench.on_host(lambda host: self.base.make_folder(host, self.directory))
+        await self._run("mkdir", "-p", self.bench.steps_directory, self.bench.cluster.socket_dir)
         if not await self._find_cluster():
             self._check_disk(free)
             await self._make_cluster()
@@ -134,14 +152,13 @@ class Director:
         await self.procedure.warm(self.bench)
 
     async def _find_cluster(self) -> bool:
-        cluster = self.bench.cluster
+        directory = self.bench.cluster.directory
         result = await self.bench.step(
-            "look-for-cluster", ["sh", "-c", _LOOK_FOR_CLUSTER, "look", cluster.directory]
+            "look-for-cluster", ["sh", "-c", _LOOK_FOR_CLUSTER, "look", directory]
         )
-        self._cluster_is_good = bool(result.stdout)
-        if self._cluster_is_good:
-            await self.reporter.cluster(cluster.directory, prepared_now=False)
-        return self._cluster_is_good
+        if result.stdout:
+            await self.reporter.cluster(directory, prepared_now=False)
+        return bool(result.stdout)
 
     def _check_disk(self, free: int) -> None:
         needed = self.disk_bytes + BYTES_TO_SPARE
@@ -170,26 +187,24 @@ class Director:
                 ["sh", "-c", _MARK_PREPARED, "mark", cluster.directory],
                 stdin=f"run {self.plan.run_id}\n",
             )
-            self._cluster_is_good = True
             await self.reporter.cluster(cluster.directory, prepared_now=True)
 
     async def _replace_folder(self) -> None:
         """Begin with an empty, marked folder, once: a replay must not remove what it then finds."""
-        cluster, begun = self.bench.cluster, f"{self.directory}/initialising"
-        host = await self.line.host()
-        if (await host.run(["test", "-e", begun])).exit_status != 0:
-            await self.base.remove(host, cluster.directory)
-            await self.base.make_folder(host, cluster.directory)
-            await host.run(["touch", begun])
+        directory, begun = self.bench.cluster.directory, f"{self.directory}/initialising"
+        if (await self._run("test", "-e", begun)).exit_status != 0:
+            await self.bench.on_host(lambda host: self.base.remove(host, directory))
+            await self.bench.on_host(lambda host: self.base.make_folder(host, directory))
+            await self._run("touch", begun)
 
     async def _start_cluster(self, step: str) -> None:
-        cluster = self.bench.cluster
-        result = await self.bench.step(step, cluster.start(), check=False)
+        result = await self.bench.step(step, self.bench.cluster.start(), check=False)
         if result.exit_status != 0:
+            self._cluster_is_broken = True
             raise await self._did_not_start(result)
 
     async def _did_not_start(self, result: StepResult) -> TargetProblem:
-        log = await self._server_log()
+        log = await self._server_log(LAST_LINES)
         if "No space left on device" in log + result.stderr:
             return TargetProblem(
                 f"PostgreSQL does not start: the disk is full.\n{log}",
@@ -203,71 +218,89 @@ class Director:
         )
 
     async def _read_settings(self) -> None:
-        rows = await self.bench.sql("read-settings", READ_SETTINGS)
-        settings = {}
-        for row in rows.splitlines():
-            name, setting, unit, source = row.split("\t")
-            settings[name] = {"setting": setting, "unit": unit, "source": source}
-        for name in ("data_directory", "config_file", "hba_file", "ident_file"):
-            settings.pop(name, None)  # where the run lay, not how the server was set
-        settings.pop("unix_socket_directories", None)
-        self.bench.findings.settings = settings
-        self.bench.findings.server_version = settings["server_version"]["setting"]
+        printed = await self.bench.sql("read-settings", READ_SETTINGS)
+        rows = [json.loads(line) for line in printed.split("\n") if line]
+        self.bench.findings.settings = {
+            row.pop("name"): row for row in rows if row["name"] not in PLACES
+        }
+        version = self.bench.findings.settings["server_version"]
+        self.bench.findings.server_version = version["setting"].split()[0]
 
     async def _collect(self) -> None:
         await self.bench.step("stop", self.bench.cluster.stop())
-        log = await self._server_log(lines=2000)
-        self.bench.findings.artifacts.append(ArtifactData("server.log", log.encode()))
+        await self._keep_log()
+        await self.reporter.found(self.bench.findings)
 
-    async def _server_log(self, lines: int = LAST_LINES) -> str:
-        host = await self.line.host()
-        answer = await host.run(["tail", "-n", str(lines), self.bench.cluster.log])
+    async def _keep_log(self) -> None:
+        """Keep the server's log of this run as an artifact, if there is one."""
+        log = await self._server_log(KEPT_LOG_LINES)
+        if log:
+            self.bench.findings.artifacts.append(ArtifactData("server.log", log.encode()))
+
+    async def _server_log(self, lines: int) -> str:
+        answer = await self._run("tail", "-n", str(lines), self.bench.cluster.log)
         return answer.stdout.decode(errors="replace").rstrip()
 
     async def _explained(self, problem: TargetProblem) -> TargetProblem:
-        """The problem, or the deeper one behind it: a target that was restarted under the run."""
-        if isinstance(problem, TargetRestarted) or problem.code != "step_failed":
+        """The problem, or the deeper one behind it: a server that is not there any more."""
+        may_be_the_server = problem.code == "step_failed" or problem.code.startswith("pgbench_")
+        if not may_be_the_server or await self._is_running():
             return problem
-        with contextlib.suppress(TargetProblem):
-            host = await self.line.host()
-            status = await host.run(self.bench.cluster.status())
-            if status.exit_status == 0:
-                return problem
-            if self.taken_over:
-                return TargetRestarted(f"The cluster is gone since the worker was: {problem}")
-            log = await self._server_log()
-            return TargetProblem(
-                f"{problem.message}\nPostgreSQL is not running any more. Its log ends:\n{log}",
-                code="postgres_stopped",
-                remedy=_("Read the server's log: out of memory, a crash, or somebody stopped it."),
+        if self.taken_over:
+            return TargetRestarted(f"The cluster is gone since the worker was: {problem}")
+        log = await self._server_log(LAST_LINES)
+        return TargetProblem(
+            f"{problem.message}\nPostgreSQL is not running any more. Its log ends:\n{log}",
+            code="postgres_stopped",
+            remedy=_("Read the server's log: out of memory, a crash, or somebody stopped it."),
+        )
+
+    async def _is_running(self) -> bool:
+        return (await self._run(*self.bench.cluster.status())).exit_status == 0
+
+    async def _stop_steps(self) -> None:
+        await self.bench.on_host(lambda host: stop_all(host, self.bench.steps_directory))
+
+    async def _stop_cluster(self) -> None:
+        for mode in ("fast", "immediate"):
+            if not await self._is_running():
+                return
+            patience = SECONDS_FOR_A_FAST_STOP
+            await self._run(*self.bench.cluster.stop(mode, patience_s=patience))
+        if await self._is_running():
+            raise TargetProblem(
+                f"PostgreSQL in {self.bench.cluster.directory} does not stop.",
+                code="postgres_does_not_stop",
+                remedy=_("Look at the process on the server; it may wait for its disk."),
             )
-        return problem
-
-    async def _end_running_step(self) -> None:
-        if self.bench.running_step:
-            host = await self.line.host()
-            await stop(host, self.bench.steps_directory, self.bench.running_step)
-
-    async def _stop_cluster_hard(self) -> None:
-        host = await self.line.host()
-        cluster = self.bench.cluster
-        status = await host.run(cluster.status())
-        if status.exit_status == 0:
-            await host.run(cluster.stop("fast"), timeout_s=60)
-            if (await host.run(cluster.status())).exit_status == 0:
-                await host.run(cluster.stop("immediate"), timeout_s=60)
 
     async def _remove_cluster(self) -> None:
-        await self.base.remove(await self.line.host(), self.bench.cluster.directory)
+        directory = self.bench.cluster.directory
+        is_prepared = (await self._run("test", "-f", f"{directory}/prepared")).exit_status == 0
+        if not is_prepared or self._cluster_is_broken:
+            await self.bench.on_host(lambda host: self.base.remove(host, directory))
 
     async def _remove_directory(self) -> None:
-        await self.base.remove(await self.line.host(), self.directory)
+        await self.bench.on_host(lambda host: self.base.remove(host, self.directory))
 
-    async def _attempt(self, part: Callable[[], Awaitable[None]]) -> None:
+    async def _attempt(self, part: Callable[[], Awaitable[None]]) -> bool:
         try:
             await part()
+        except OUT_OF_REACH:
+            raise
         except TargetProblem as problem:
             await self.reporter.event("cleanup_incomplete", problem.message)
+            return False
+        return True
+
+    async def _run(self, *argv: str) -> Answer:
+        """A short, idempotent command that is no step: it leaves no record."""
+        words: Sequence[str] = argv
+
+        async def act(host: Host) -> Answer:
+            return await host.run(words)
+
+        return await self.bench.on_host(act)
 
     def _cluster(self) -> Cluster:
         plan = self.plan
@@ -278,4 +311,5 @@ class Director:
             client_bindir=plan.client_bindir,
             directory=self.base.below("clusters", folder),
             socket_dir=f"{self.directory}/s",
+            log=f"{self.directory}/server.log",
         )

@@ -10,13 +10,16 @@ SUPERUSER = "benchlab"
 DATABASE = "benchlab"
 PORT = 5432
 START_TIMEOUT_SECONDS = 300
+# A fast shutdown writes a checkpoint: with large shared_buffers that takes its time.
+STOP_TIMEOUT_SECONDS = 900
 
 
 @dataclass(frozen=True)
 class Cluster:
     """Where a cluster lives and which binaries serve it.
 
-    It listens on a Unix socket in a folder that only its owner can enter, and nowhere else.
+    `log` is the server's log file of this run. The server listens on a Unix socket in a folder
+    that only its owner can enter, and nowhere else.
     """
 
     bindir: str
@@ -24,16 +27,12 @@ class Cluster:
     client_bindir: str
     directory: str
     socket_dir: str
+    log: str
 
     @property
     def data(self) -> str:
         """The data directory."""
         return f"{self.directory}/data"
-
-    @property
-    def log(self) -> str:
-        """The server's log file."""
-        return f"{self.directory}/server.log"
 
     def initdb(self, options: Sequence[str]) -> tuple[str, ...]:
         """Create the cluster; durable writes of initdb itself do not matter to a measurement."""
@@ -57,10 +56,12 @@ class Cluster:
             "-D", self.data, "-l", self.log, "-o", f"-p {PORT} -k {self.socket_dir}",
         )  # fmt: skip
 
-    def stop(self, mode: str = "fast") -> tuple[str, ...]:
+    def stop(
+        self, mode: str = "fast", *, patience_s: int = STOP_TIMEOUT_SECONDS
+    ) -> tuple[str, ...]:
         """Stop the server and wait until it has."""
         return (
-            f"{self.bindir}/pg_ctl", "stop", "-w", "-t", str(START_TIMEOUT_SECONDS),
+            f"{self.bindir}/pg_ctl", "stop", "-w", "-t", str(patience_s),
             "-D", self.data, "-m", mode,
         )  # fmt: skip
 

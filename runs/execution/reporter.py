@@ -1,6 +1,6 @@
 """What the engine tells about a run while it executes it; it reports, it does not record."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -66,8 +66,8 @@ class Reporter(Protocol):
     async def cluster(self, directory: str, *, prepared_now: bool) -> None:
         """The run uses the shared cluster in `directory`; whether it has just made it."""
 
+    async def found(self, findings: Findings) -> None:
+        """Everything that the run has found; to be kept before the target is cleaned."""
+
     async def live_series(self, series: Sequence[SeriesData]) -> None:
         """Progress while measuring."""
-
-
-Settings = Mapping[str, Mapping[str, str]]

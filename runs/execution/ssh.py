@@ -129,7 +129,7 @@ async def connect(address: Address, *, host_key: str, private_key: str) -> Host:
             keepalive_interval=KEEPALIVE_SECONDS,
             keepalive_count_max=KEEPALIVE_MISSES,
         )
-    except (asyncssh.HostKeyNotVerifiable, asyncssh.KeyExchangeFailed) as error:
+    except asyncssh.HostKeyNotVerifiable as error:
         raise HostKeyChanged(
             f"{address} shows another host key than the confirmed {pinned.get_fingerprint()}."
         ) from error

@@ -1,5 +1,5 @@
 # Perform one durable step: start it unless it was started before, wait for its end, report it.
-# usage: sh -c "$this" step DIR CAP ARGV...     (standard input becomes the step's)
+# usage: sh -c "$this" step DIR CAP SIZE ARGV...     (SIZE bytes of standard input become the step's)
 #
 # The step runs in its own session and writes into DIR, so it outlives this shell, the connection
 # and the worker. What is small is kept as the target of a symbolic link: made in one act, and
@@ -10,9 +10,18 @@
 #   exit         exit status
 set -u
 umask 077
+export LC_ALL=C
 dir=$1
 cap=$2
-shift 2
+size=$3
+shift 3
+
+cannot_write() {
+    rm -rf "$dir"
+    free=$(df -Pk "${dir%/*}" 2>/dev/null | awk 'NR == 2 { print $4 }')
+    [ "${free:-64}" -lt 64 ] && exit 95
+    exit 90
+}
 
 start_time() {
     # Field 22 of /proc/PID/stat tells a process from a later one with the same number.
@@ -38,12 +47,17 @@ leader='
 '
 
 if mkdir "$dir" 2>/dev/null; then
-    cat >"$dir/in" || { echo "cannot write to $dir" >&2; rm -rf "$dir"; exit 90; }
+    cat >"$dir/in" || cannot_write
+    # A connection that breaks looks like the end of the input; half a script must not be run.
+    if [ "$(wc -c <"$dir/in")" -ne "$size" ]; then
+        rm -rf "$dir"
+        exit 94
+    fi
     # In the foreground: a background job would ignore INT, and could not be asked to end kindly.
     setsid sh -c "$leader" step "$dir" "$@" </dev/null >/dev/null 2>&1
 elif [ ! -d "$dir" ]; then
     mkdir "$dir"
-    exit 90
+    cannot_write
 fi
 
 # Another shell may have made DIR a moment ago and not yet started the step.
@@ -59,13 +73,13 @@ if [ ! -L "$dir/exit" ]; then
     sleep 0.2
 fi
 
-size() { if [ -f "$1" ]; then wc -c <"$1" | tr -d ' '; else echo 0; fi; }
-out=$(size "$dir/out")
-err=$(size "$dir/err")
+length() { if [ -f "$1" ]; then wc -c <"$1" | tr -d ' '; else echo 0; fi; }
+out=$(length "$dir/out")
+err=$(length "$dir/err")
 [ "$out" -gt "$cap" ] && out=$cap
 [ "$err" -gt "$cap" ] && err=$cap
 link() { readlink "$dir/$1" || echo -; }
-echo "$(link exit) $(link started) $(link finished) $out $err"
+echo "benchlab-step $(link exit) $(link started) $(link finished) $out $err"
 [ "$out" -gt 0 ] && head -c "$out" "$dir/out"
 [ "$err" -gt 0 ] && head -c "$err" "$dir/err"
 exit 0

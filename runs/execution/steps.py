@@ -10,16 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runs.execution.errors import TargetProblem, TargetRestarted
-from runs.execution.ssh import Host
+from runs.execution.errors import ConnectionLost, TargetProblem, TargetRestarted
+from runs.execution.ssh import Answer, Host
 from runs.wording import gettext_noop as _
 
 OUTPUT_CAP_BYTES = 64 * 1024 * 1024
-CANNOT_WRITE = 90
+STDIN_CUT_OFF = 94
+DISK_FULL = 95
+MARKER = b"benchlab-step "
 SECONDS_BETWEEN_SIGNALS = 3
 
 _STEP = (Path(__file__).parent / "step.sh").read_text()
-_STOP = (Path(__file__).parent / "stop_step.sh").read_text()
+_STOP = (Path(__file__).parent / "stop_steps.sh").read_text()
 
 
 @dataclass(frozen=True)
@@ -49,23 +51,24 @@ async def perform(
     Raises ConnectionLost (perform it again after connecting), TargetRestarted when its process
     vanished without an exit status, TargetProblem `disk_full` when the step cannot be written.
     """
-    folder = f"{directory}/{name}"
+    folder, given = f"{directory}/{name}", stdin.encode()
     answer = await host.run(
-        ["sh", "-c", _STEP, "step", folder, str(OUTPUT_CAP_BYTES), *argv], stdin=stdin.encode()
+        ["sh", "-c", _STEP, "step", folder, str(OUTPUT_CAP_BYTES), str(len(given)), *argv],
+        stdin=given,
     )
+    if answer.exit_status == STDIN_CUT_OFF:
+        raise ConnectionLost(f"The input of step {name} did not arrive whole.")
     if answer.exit_status != 0:
-        raise _cannot_write(folder, answer.stderr.decode(errors="replace"))
+        raise _cannot_write(folder, answer)
     return _read(name, tuple(argv), stdin, answer.stdout)
 
 
-async def stop(host: Host, directory: str, name: str) -> None:
-    """End the step's process group, if it runs: INT, then TERM, then KILL."""
-    answer = await host.run(
-        ["sh", "-c", _STOP, "stop", f"{directory}/{name}", str(SECONDS_BETWEEN_SIGNALS)]
-    )
+async def stop_all(host: Host, directory: str) -> None:
+    """End the processes of every step in `directory` that still runs: INT, then TERM, then KILL."""
+    answer = await host.run(["sh", "-c", _STOP, "stop", directory, str(SECONDS_BETWEEN_SIGNALS)])
     if answer.exit_status != 0:
         raise TargetProblem(
-            f"Step {name} on {host.address} does not end, not even by KILL.",
+            f"A step in {directory} on {host.address} does not end, not even by KILL.",
             code="step_does_not_end",
             remedy=_("Look at the process on the server; it may wait for its disk."),
         )
@@ -79,8 +82,16 @@ async def peek(host: Host, directory: str, name: str, stream: str, offset: int) 
 
 
 def _read(name: str, argv: tuple[str, ...], stdin: str, report: bytes) -> StepResult:
-    head, _, body = report.partition(b"\n")
-    exit_status, started, finished, out_size, _err_size = head.decode().split()
+    # A login shell that greets has its say before the marker.
+    head, _newline, body = report.partition(MARKER)[2].partition(b"\n")
+    words = head.decode(errors="replace").split()
+    if len(words) != 5:
+        raise TargetProblem(
+            f"Step {name} gave no report: {report[:200]!r}",
+            code="no_report",
+            remedy=_("Log in as that user by hand: does its shell start programs as usual?"),
+        )
+    exit_status, started, finished, out_size, _err_size = words
     if exit_status == "-":
         raise TargetRestarted(f"Step {name} vanished from the target without an exit status.")
     out, err = body[: int(out_size)], body[int(out_size) :]
@@ -89,18 +100,24 @@ def _read(name: str, argv: tuple[str, ...], stdin: str, report: bytes) -> StepRe
         argv=argv,
         stdin=stdin,
         exit_status=int(exit_status),
-        started=float(started),
-        finished=float(finished),
+        started=_seconds(started),
+        finished=_seconds(finished),
         stdout=out.decode(errors="replace"),
         stderr=err.decode(errors="replace"),
     )
 
 
-def _cannot_write(folder: str, stderr: str) -> TargetProblem:
-    if "No space left" in stderr:
-        return disk_full(folder, stderr)
+def _seconds(text: str) -> float:
+    """Seconds since the epoch; a `date` without nanoseconds leaves its `%N` behind."""
+    return float(text.partition("%")[0].rstrip(".") or 0)
+
+
+def _cannot_write(folder: str, answer: Answer) -> TargetProblem:
+    said = answer.stderr.decode(errors="replace").strip()
+    if answer.exit_status == DISK_FULL:
+        return disk_full(folder, said)
     return TargetProblem(
-        f"Cannot write to {folder}: {stderr.strip()}",
+        f"Cannot write to {folder}: {said}",
         code="base_dir_not_writable",
         remedy=_("Make the base directory writable for the user that BenchLab logs in as."),
     )

@@ -2,36 +2,72 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from runs.execution.director import Director
 from runs.execution.errors import Cancelled, Detached
-from runs.execution.reporter import Findings
 
 Order = Literal["go_on", "cancel", "detach"]
 Pulse = Callable[[], Awaitable[Order]]
 
+logger = logging.getLogger(__name__)
 
-async def execute_watched(director: Director, pulse: Pulse, *, interval_s: float) -> Findings:
+
+async def execute_watched(director: Director, pulse: Pulse, *, interval_s: float) -> None:
     """Execute the run; every `interval_s` seconds show a sign of life and take an order.
 
     Raises Cancelled once the run's processes have ended and the target is clean; Detached when
-    the run now belongs to somebody else, who finds the target as it is.
+    the run now belongs to somebody else, or no sign of life can be given any more: then whoever
+    comes next finds the target as it is.
     """
     work = asyncio.create_task(director.execute())
-    try:
-        order: Order = await pulse()
-        while order == "go_on":
-            await asyncio.wait({work}, timeout=interval_s)
-            if work.done():
-                return work.result()
-            order = await pulse()
-    finally:
-        work.cancel()
-        with contextlib.suppress(BaseException):
-            await work
+    order = await _watch(work, pulse, interval_s, heed=("cancel", "detach"))
+    if order == "go_on":
+        return work.result()
+    await _end(work)
     if order == "cancel":
-        await director.clean_up()
+        await clean_up_watched(director, pulse, interval_s=interval_s)
         raise Cancelled
     raise Detached
+
+
+async def clean_up_watched(director: Director, pulse: Pulse, *, interval_s: float) -> None:
+    """Clean the target, with signs of life meanwhile: it may take longer than a lease lasts."""
+    work = asyncio.create_task(director.clean_up())
+    order = await _watch(work, pulse, interval_s, heed=("detach",))
+    if order == "detach":
+        await _end(work)
+        raise Detached
+    work.result()
+
+
+async def _watch(
+    work: "asyncio.Task[None]", pulse: Pulse, interval_s: float, *, heed: tuple[Order, ...]
+) -> Order:
+    """Pulse until the work is done ("go_on") or an order to heed comes."""
+    try:
+        while not work.done():
+            order = await _pulse(pulse)
+            if order in heed:
+                return order
+            await asyncio.wait({work}, timeout=interval_s)
+    except asyncio.CancelledError:
+        await _end(work)
+        raise
+    return "go_on"
+
+
+async def _pulse(pulse: Pulse) -> Order:
+    try:
+        return await pulse()
+    except Exception:
+        logger.exception("no sign of life could be given; the run is left to another worker")
+        return "detach"
+
+
+async def _end(work: "asyncio.Task[None]") -> None:
+    work.cancel()
+    with contextlib.suppress(Exception, asyncio.CancelledError):
+        await work

@@ -27,9 +27,7 @@ class Measurement(models.Model):
     class Meta:
         ordering = ["run", "metric"]
         constraints = [
-            models.UniqueConstraint(
-                fields=["run", "metric", "statistic"], name="measurement_once"
-            ),
+            models.UniqueConstraint(fields=["run", "metric", "statistic"], name="measurement_once"),
         ]
 
     def __str__(self) -> str:

@@ -40,6 +40,12 @@ def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     # Into a temporary name first: a reader, or a crash, never meets half a file.
     handle, temporary = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(gzip.compress(content, mtime=0))
-    Path(temporary).rename(path)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(gzip.compress(content, mtime=0))
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).rename(path)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+        raise

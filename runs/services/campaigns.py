@@ -43,12 +43,11 @@ def create(*, draft: Draft, by: User | None = None) -> Campaign:
 @transaction.atomic
 def cancel(*, campaign: Campaign, by: object = None) -> Campaign:
     """Cancel every run of a campaign that has not ended. Raises `campaign_has_ended`."""
-    # The last in line first, so that none is claimed while those before it are cancelled.
-    remaining = campaign.runs.exclude(state__in=Run.ENDED).order_by("-pk")
-    if not remaining:
+    if not run_service.cancel_all(runs=campaign.runs.all(), by=by):
         raise ServiceError("campaign_has_ended", _("This campaign has ended already."))
-    for run in remaining:
-        run_service.cancel(run=run, by=by)
+    run_service.refresh_campaign(campaign_id=campaign.pk)
+    for server_id in set(campaign.runs.values_list("server_id", flat=True)) - {None}:
+        dispatch.wake(server_id)
     campaign.refresh_from_db()
     return campaign
 
@@ -105,8 +104,9 @@ def _queue(campaign: Campaign, draft: Draft, cells: list[tuple[Cell, Installatio
         for position, (repeat, index) in enumerate(order, start=1)
     ]
     Run.objects.bulk_create(queued)
+    client = _client(draft.server)
     for run, (_repeat, index) in zip(queued, order, strict=True):
-        run.plan = _plan(run, campaign, draft.server, *cells[index])
+        run.plan = _plan(run, campaign, draft.server, client, *cells[index])
     Run.objects.bulk_update(queued, ["plan"], batch_size=500)
 
 
@@ -121,12 +121,21 @@ def _order(cells: int, repeats: int, seed: int) -> list[tuple[int, int]]:
     return order
 
 
-def _plan(
-    run: Run, campaign: Campaign, server: Server, cell: Cell, installation: Installation
-) -> dict[str, Any]:
+def _client(server: Server) -> Installation:
     client = drafts.client_of(server)
     if client is None:
         raise ServiceError("missing_program", _("pgbench is missing on the server."))
+    return client
+
+
+def _plan(
+    run: Run,
+    campaign: Campaign,
+    server: Server,
+    client: Installation,
+    cell: Cell,
+    installation: Installation,
+) -> dict[str, Any]:
     plan = plans.freeze(
         run=run,
         campaign=campaign,

@@ -2,13 +2,15 @@
 
 import logging
 
-from asgiref.sync import async_to_sync
+from asgiref.sync import async_to_sync, sync_to_async
+from cryptography.fernet import InvalidToken
+from django.db import transaction
 from django.utils import timezone
 
 from runs.execution.base_dir import BaseDir
-from runs.execution.errors import TargetProblem
-from runs.models import Campaign, PreparedCluster, Run, Server
-from runs.services import instances, servers, ssh_keys
+from runs.execution.errors import ConnectionLost, TargetProblem
+from runs.models import Campaign, PreparedCluster, Server
+from runs.services import instances, leases, servers, ssh_keys
 
 logger = logging.getLogger(__name__)
 
@@ -22,29 +24,46 @@ def of_ended_campaigns(server_id: int) -> list[PreparedCluster]:
 
 
 def remove_needless(*, server_id: int) -> None:
-    """Remove what ended campaigns left, unless a run is being measured on that server."""
-    needless = of_ended_campaigns(server_id)
-    if not needless or Run.objects.filter(server_id=server_id, state__in=Run.ACTIVE).exists():
+    """Remove what ended campaigns left, unless a worker has the server. Raises nothing.
+
+    The lease's row stays locked meanwhile: a run that is measured must not share its disk with a
+    removal.
+    """
+    if not of_ended_campaigns(server_id):
         return
-    server = Server.objects.select_related("ssh_key").get(pk=server_id)
-    try:
-        async_to_sync(_remove)(
-            server,
-            ssh_keys.private_key(server.ssh_key),
-            BaseDir(server.base_dir, instances.name()),
-            [cluster.directory for cluster in needless],
-        )
-    except TargetProblem as problem:
-        logger.warning("clusters on %s not removed yet: %s", server, problem.message)
-        return
-    ids = [cluster.pk for cluster in needless]
-    PreparedCluster.objects.filter(pk__in=ids).update(removed_at=timezone.now())
+    with transaction.atomic():
+        if leases.free_lease(server_id) is None:
+            return
+        server = Server.objects.select_related("ssh_key").get(pk=server_id)
+        try:
+            removed = async_to_sync(_remove)(server, of_ended_campaigns(server_id))
+        except TargetProblem as problem:
+            servers.record_problem(server=server, problem=problem)
+            return
+        except InvalidToken:
+            logger.exception("the private key for %s cannot be read", server)
+            return
+        PreparedCluster.objects.filter(pk__in=removed).update(removed_at=timezone.now())
 
 
-async def _remove(server: Server, private_key: str, base: BaseDir, directories: list[str]) -> None:
+async def _remove(server: Server, needless: list[PreparedCluster]) -> list[int]:
+    """Remove each by itself; the ids of those that need no further try."""
+    private_key, instance = await sync_to_async(_secrets)(server)
+    base = BaseDir(server.base_dir, instance)
     host = await servers.connect(
         servers.address_of(server), host_key=server.host_key, private_key=private_key
     )
     async with host:
-        for directory in directories:
-            await base.remove(host, directory)
+        for cluster in needless:
+            try:
+                await base.remove(host, cluster.directory)
+            except ConnectionLost:
+                raise
+            except (TargetProblem, ValueError) as problem:
+                # Not ours any more, or below another base directory: a further try changes nothing.
+                logger.warning("%s on %s is left alone: %s", cluster.directory, server, problem)
+    return [cluster.pk for cluster in needless]
+
+
+def _secrets(server: Server) -> tuple[str, str]:
+    return ssh_keys.private_key(server.ssh_key), instances.name()

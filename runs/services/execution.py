@@ -6,9 +6,9 @@ import traceback
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
+from django.db import transaction
 from django.utils.translation import gettext as _
 
-from runs.execution.bench import Reconnecting
 from runs.execution.director import Director
 from runs.execution.errors import (
     Cancelled,
@@ -19,10 +19,10 @@ from runs.execution.errors import (
     TargetProblem,
     TargetRestarted,
 )
+from runs.execution.line import Line
 from runs.execution.plan import RunPlan
-from runs.execution.reporter import Findings
 from runs.execution.ssh import Host
-from runs.execution.watch import Order, execute_watched
+from runs.execution.watch import Order, clean_up_watched, execute_watched
 from runs.models import Run, Server
 from runs.scenarios import registry
 from runs.services import findings, instances, leases, reporting, runs, servers, ssh_keys
@@ -33,13 +33,15 @@ logger = logging.getLogger(__name__)
 # Set when this worker is asked to stop: its runs are handed over instead of waited for.
 stopping = threading.Event()
 
+MOST_TAKEOVERS = 20
+
 
 def execute(claim: Claim) -> None:
     """Execute a claimed run to its end, whatever the end is. Raises nothing of the run's own."""
     run = Run.objects.select_related("server__ssh_key", "campaign").get(pk=claim.run_id)
     try:
-        director = _director(run, claim)
-        _conclude(director, run, claim)
+        _check_takeovers(run, claim)
+        _conclude(_director(run, claim), run, claim)
     except Detached:
         logger.info("run %s goes on elsewhere", run.pk)
     except Exception:
@@ -48,16 +50,25 @@ def execute(claim: Claim) -> None:
             run_id=run.pk,
             to=Run.State.ERRORED,
             code="internal_error",
-            message=traceback.format_exc(limit=-5),
+            message=traceback.format_exc(limit=-5).replace("\0", ""),
             remedy=_("This is a fault of BenchLab: please report it with this text."),
             token=claim.token,
         )
 
 
+def _check_takeovers(run: Run, claim: Claim) -> None:
+    """A run that loses one worker after the other is itself the likely reason."""
+    taken = run.events.filter(code="taken_over", attempt=run.attempt).count()
+    if claim.taken_over and taken > MOST_TAKEOVERS:
+        raise RuntimeError(f"this run has lost {taken} workers, and may be what ends them")
+
+
 def _conclude(director: Director, run: Run, claim: Claim) -> None:
     """Execute, and turn the outcome into the run's state."""
+    # The worker before may have stored the result and not lived to clean up and say so.
+    is_stored = claim.taken_over and run.measurements.exists()
     try:
-        found: Findings = async_to_sync(_watched)(director, claim)
+        async_to_sync(_watched)(director, claim, is_stored)
     except Cancelled:
         _end(run, claim, director, Run.State.CANCELLED, "cancelled", _("Stopped on the server."))
     except (HostUnreachable, HostKeyChanged, LoginRefused) as problem:
@@ -73,17 +84,18 @@ def _conclude(director: Director, run: Run, claim: Claim) -> None:
     except TargetProblem as problem:
         _end(run, claim, director, Run.State.FAILED, problem.code, problem.message, problem.remedy)
     else:
-        _finish(run, claim, found)
+        _finish(run, claim)
 
 
-async def _watched(director: Director, claim: Claim) -> Findings:
+async def _watched(director: Director, claim: Claim, is_stored: bool) -> None:
     async def pulse() -> Order:
         return await sync_to_async(_pulse)(claim)
 
+    execute_or_clean = clean_up_watched if is_stored else execute_watched
     try:
-        return await execute_watched(director, pulse, interval_s=settings.HEARTBEAT_SECONDS)
+        await execute_or_clean(director, pulse, interval_s=settings.HEARTBEAT_SECONDS)
     finally:
-        await director.line.close()
+        await director.bench.line.close()
 
 
 def _pulse(claim: Claim) -> Order:
@@ -95,14 +107,14 @@ def _pulse(claim: Claim) -> Order:
     return reporting.retrying(lambda: leases.pulse(run_id=claim.run_id, token=claim.token))
 
 
-def _finish(run: Run, claim: Claim, found: Findings) -> None:
-    def store() -> None:
-        findings.finish(run_id=run.pk, token=claim.token, findings=found)
+def _finish(run: Run, claim: Claim) -> None:
+    """Say that the run has finished; its findings were stored before the target was cleaned."""
 
-    try:
-        reporting.retrying(store)
-    except findings.NotMine:
-        raise Detached from None
+    def say() -> None:
+        for state in (Run.State.COLLECTING, Run.State.FINISHED):
+            runs.transition(run_id=run.pk, to=state, code=state, token=claim.token)
+
+    reporting.retrying(say)
 
 
 def _end(
@@ -115,38 +127,41 @@ def _end(
     remedy: str = "",
 ) -> None:
     """End a run that has no result; what it printed is kept."""
-    findings.keep_partial(run_id=run.pk, findings=director.bench.findings)
-    runs.transition(
-        run_id=run.pk,
-        to=state,
-        code=code,
-        message=message,
-        remedy=_(remedy) if remedy else "",
-        token=claim.token,
-    )
+
+    def say() -> None:
+        with transaction.atomic():
+            found = director.bench.findings
+            if findings.keep_partial(run_id=run.pk, token=claim.token, findings=found):
+                runs.transition(
+                    run_id=run.pk,
+                    to=state,
+                    code=code,
+                    message=message.replace("\0", ""),
+                    remedy=_(remedy) if remedy else "",
+                    token=claim.token,
+                )
+
+    reporting.retrying(say)
 
 
 def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
     """The server cannot be used now: the run waits for it, and the server's page says why."""
     if run.server is not None:
         servers.record_problem(server=run.server, problem=problem)
-    untouched = runs.transition(
-        run_id=run.pk,
-        to=Run.State.QUEUED,
-        code=problem.code,
-        message=problem.message,
-        remedy=_(problem.remedy),
-        token=claim.token,
-    )
-    if not untouched:
-        runs.transition(
+
+    def leave_as(state: Run.State) -> bool:
+        return runs.transition(
             run_id=run.pk,
-            to=Run.State.LOST,
+            to=state,
             code=problem.code,
             message=problem.message,
             remedy=_(problem.remedy),
             token=claim.token,
         )
+
+    # A run that was on the target before is lost, not queued: something of it may still be there.
+    if claim.taken_over or not leave_as(Run.State.QUEUED):
+        leave_as(Run.State.LOST)
 
 
 def _director(run: Run, claim: Claim) -> Director:
@@ -167,7 +182,7 @@ def _director(run: Run, claim: Claim) -> Director:
     )
 
 
-def _line(server: Server) -> Reconnecting:
+def _line(server: Server) -> Line:
     """Where the server is *now*: a machine that moved to another port still has its runs."""
     private_key = ssh_keys.private_key(server.ssh_key)
     address, host_key = servers.address_of(server), server.host_key
@@ -175,4 +190,4 @@ def _line(server: Server) -> Reconnecting:
     async def connect() -> Host:
         return await servers.connect(address, host_key=host_key, private_key=private_key)
 
-    return Reconnecting(connect)
+    return Line(connect)

@@ -14,35 +14,35 @@ from runs.services import artifacts, runs
 logger = logging.getLogger(__name__)
 
 
-class NotMine(Exception):
-    """The run belongs to another worker by now; nothing was stored."""
-
-
 @transaction.atomic
-def finish(*, run_id: int, token: int, findings: Findings) -> None:
-    """Store everything and finish the run, in one act. Raises NotMine.
+def store(*, run_id: int, token: int, findings: Findings) -> bool:
+    """Store everything that a run has found, in one act; say whether the run was still ours.
 
-    Whatever an earlier, interrupted attempt may have left is replaced: a finished run has each
-    measurement exactly once.
+    Whatever an earlier, interrupted attempt may have left is replaced: a run has each measurement
+    exactly once.
     """
+    if not runs.holds(run_id, token):
+        return False
     run = Run.objects.get(pk=run_id)
     _store(run, findings)
-    metrics = {
-        metric.name: metric for metric in Metric.objects.filter(name__in=findings.measurements)
-    }
+    metrics = {each.name: each for each in Metric.objects.filter(name__in=findings.measurements)}
     run.measurements.all().delete()
     Measurement.objects.bulk_create(
         Measurement(run=run, metric=metrics[name], value=value)
         for name, value in findings.measurements.items()
     )
-    if not runs.transition(run_id=run_id, to=Run.State.FINISHED, code="finished", token=token):
-        raise NotMine
+    return True
 
 
 @transaction.atomic
-def keep_partial(*, run_id: int, findings: Findings) -> None:
+def keep_partial(*, run_id: int, token: int, findings: Findings) -> bool:
     """Keep the outputs of a run that failed: no measurement, but all that explains the failure."""
-    _store(Run.objects.get(pk=run_id), findings)
+    if not runs.holds(run_id, token):
+        return False
+    run = Run.objects.get(pk=run_id)
+    run.measurements.all().delete()
+    _store(run, findings)
+    return True
 
 
 def store_series(*, run_id: int, series: Iterable[SeriesData]) -> None:

@@ -10,10 +10,11 @@ from asgiref.sync import sync_to_async
 from django.db import InterfaceError, OperationalError, connection
 
 from runs.execution.errors import Detached
-from runs.execution.reporter import Phase, SeriesData
+from runs.execution.reporter import Findings, Phase, SeriesData
 from runs.execution.steps import StepResult
 from runs.models import Command, PreparedCluster, Run
-from runs.services import findings, runs
+from runs.services import findings as finding_service
+from runs.services import runs
 
 T = TypeVar("T")
 
@@ -55,9 +56,18 @@ class DatabaseReporter:
         """Note which shared cluster the run uses, and who made it."""
         await self._write(lambda: self._keep_cluster(directory, prepared_now))
 
+    async def found(self, findings: Findings) -> None:
+        """Keep the result, before anything of it goes from the target. Raises Detached."""
+
+        def store() -> bool:
+            return finding_service.store(run_id=self.run.pk, token=self.token, findings=findings)
+
+        if not await self._write(store):
+            raise Detached
+
     async def live_series(self, series: Sequence[SeriesData]) -> None:
         """Show progress."""
-        await self._write(lambda: findings.store_series(run_id=self.run.pk, series=series))
+        await self._write(lambda: finding_service.store_series(run_id=self.run.pk, series=series))
 
     def _enter(self, phase: Phase) -> bool:
         return runs.transition(run_id=self.run.pk, to=phase, code=phase, token=self.token)

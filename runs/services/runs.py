@@ -3,6 +3,7 @@
 from collections import Counter
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -16,11 +17,12 @@ S = Run.State
 ENDINGS = {S.FAILED, S.ERRORED, S.CANCELLED, S.LOST}
 TRANSITIONS: dict[str, set[str]] = {
     S.QUEUED: {S.CLAIMED, S.CANCELLED},
-    S.CLAIMED: {S.PREPARING, S.QUEUED} | ENDINGS,
+    # Straight to collecting: the worker before had stored the result, and not yet cleaned up.
+    S.CLAIMED: {S.PREPARING, S.COLLECTING, S.QUEUED} | ENDINGS,
     S.PREPARING: {S.MEASURING} | ENDINGS,
     S.MEASURING: {S.COLLECTING} | ENDINGS,
     S.COLLECTING: {S.FINISHED} | ENDINGS,
-    S.LOST: {S.CLAIMED},
+    S.LOST: {S.CLAIMED, S.CANCELLED},
     S.FAILED: {S.QUEUED},
     S.ERRORED: set(),
     S.CANCELLED: set(),
@@ -44,9 +46,9 @@ def transition(
     `only_from` narrows the states that it may come from to one. With `token` only the holder of
     that lease may: a worker that was given up for lost, and wakes again, changes nothing any more.
     """
-    if token is not None and not _holds(run_id, token):
+    if token is not None and not holds(run_id, token):
         return False
-    run = Run.objects.only("state", "attempt", "cell_id", "campaign_id", "server_id").get(pk=run_id)
+    run = Run.objects.defer("plan").get(pk=run_id)
     if to not in TRANSITIONS[run.state] or only_from not in {None, run.state}:
         return False
     fields = {"state": to, "code": code, "message": message, "remedy": remedy}
@@ -60,6 +62,12 @@ def transition(
     )
     _after(run, to)
     return True
+
+
+def holds(run_id: int, token: int) -> bool:
+    """Whether the lease `token` still has the run; locks the lease. Call it in a transaction."""
+    lease = Lease.objects.select_for_update().filter(run_id=run_id, token=token)
+    return lease.first() is not None
 
 
 def record_event(
@@ -82,18 +90,61 @@ def cancel(*, run: Run, by: object = None) -> Run:
 
     Raises ServiceError `run_has_ended`.
     """
-    asked = Run.objects.filter(pk=run.pk).exclude(state__in=Run.ENDED)
-    if not asked.update(cancel_requested_at=timezone.now()):
+    if not cancel_all(runs=Run.objects.filter(pk=run.pk), by=by):
         raise ServiceError("run_has_ended", _("This run has ended already."))
-    message = _("Cancelled by %(user)s.") % {"user": by or "BenchLab"}
-    # An active run is cancelled by its worker, once its processes have ended on the target.
-    waiting = transition(
-        run_id=run.pk, to=S.CANCELLED, code="cancelled", message=message, only_from=S.QUEUED
-    )
-    if not waiting:
-        record_event(run_id=run.pk, code="cancel_requested", message=message, attempt=run.attempt)
+    refresh_campaign(campaign_id=run.campaign_id)
     run.refresh_from_db()
     return run
+
+
+def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
+    """Cancel those of one campaign's runs that have not ended; how many. In a transaction.
+
+    A waiting run is cancelled here. A run that a worker has, or had, on its target is cancelled by
+    a worker, once its processes have ended there; unless the server is out of reach: then nobody
+    could ever end it, and the event says what may be left.
+    """
+    message = _("Cancelled by %(user)s.") % {"user": by or "BenchLab"}
+    # In one order, so that two who cancel do not wait for each other.
+    open_runs = list(
+        runs.exclude(state__in=Run.ENDED).select_for_update(of=("self",)).order_by("pk")
+        .select_related("server").defer("plan")
+    )  # fmt: skip
+    now = timezone.now()
+    at_once = [run for run in open_runs if _can_be_cancelled_here(run)]
+    asked = [run for run in open_runs if run not in at_once]
+    Run.objects.filter(pk__in=[run.pk for run in open_runs]).update(cancel_requested_at=now)
+    Run.objects.filter(pk__in=[run.pk for run in at_once]).update(
+        state=S.CANCELLED, code="cancelled", message=message, remedy="", finished_at=now
+    )
+    RunEvent.objects.bulk_create(
+        [_cancelled_event(run, message) for run in at_once]
+        + [
+            RunEvent(run=run, code="cancel_requested", message=message, attempt=run.attempt)
+            for run in asked
+        ]
+    )
+    return len(open_runs)
+
+
+def _can_be_cancelled_here(run: Run) -> bool:
+    if run.state == S.QUEUED:
+        return True
+    return run.state == S.LOST and run.server is not None and run.server.state != "ready"
+
+
+def _cancelled_event(run: Run, message: str) -> RunEvent:
+    if run.state == S.LOST:
+        left = _("The server is out of reach: processes and files of the run may be left there.")
+        message = f"{message} {left}"
+    return RunEvent(
+        run=run,
+        from_state=run.state,
+        to_state=S.CANCELLED,
+        code="cancelled",
+        message=message,
+        attempt=run.attempt,
+    )
 
 
 @transaction.atomic
@@ -106,7 +157,9 @@ def start_again(*, run_id: int, token: int, code: str, message: str, most: int) 
         return False
     if not transition(run_id=run_id, to=S.QUEUED, code="queued_again", message=message):
         return False
-    Run.objects.filter(pk=run_id).update(attempt=run.attempt + 1, code="", message="", remedy="")
+    Run.objects.filter(pk=run_id).update(
+        attempt=run.attempt + 1, code="", message="", remedy="", started_at=None
+    )
     refresh_campaign(campaign_id=run.campaign_id)
     return True
 
@@ -131,14 +184,9 @@ def campaign_state(states: Counter[str]) -> str:
     return Campaign.State.FINISHED if states[S.FINISHED] == total else Campaign.State.INCOMPLETE
 
 
-def _holds(run_id: int, token: int) -> bool:
-    lease = Lease.objects.select_for_update().filter(run_id=run_id, token=token)
-    return lease.first() is not None
-
-
 def _times(run: Run, to: str) -> dict[str, object]:
     now = timezone.now()
-    if to == S.PREPARING and run.state == S.CLAIMED:
+    if to == S.PREPARING and run.started_at is None:
         return {"started_at": now, "finished_at": None}
     return {"finished_at": now} if to in Run.ENDED else {}
 

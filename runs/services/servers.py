@@ -8,8 +8,13 @@ from django.utils.translation import gettext as _
 
 from runs import dispatch
 from runs.execution import ssh
-from runs.execution.base_dir import LONGEST_BASE_DIR, BaseDir
-from runs.execution.errors import HostKeyChanged, HostUnreachable, LoginRefused, TargetProblem
+from runs.execution.base_dir import LONGEST_BASE_DIR, BaseDir, is_plain_path
+from runs.execution.errors import (
+    ConnectionLost,
+    HostKeyChanged,
+    HostUnreachable,
+    TargetProblem,
+)
 from runs.execution.facts import Facts, InstallationFacts, discover
 from runs.models import (
     Environment,
@@ -22,8 +27,6 @@ from runs.models import (
 )
 from runs.services import instances, ssh_keys
 from runs.services.errors import ServiceError
-
-REFUSING = (HostKeyChanged, LoginRefused)
 
 
 def public_key() -> str:
@@ -61,7 +64,8 @@ def register(
     Nothing is logged in to or executed yet. Raises ServiceError `host_unreachable`,
     `server_exists` or `base_dir_too_long`.
     """
-    _check_base_dir(base_dir)
+    base_dir = base_dir.rstrip("/")
+    _check_paths(base_dir, bindirs)
     if Server.objects.filter(address=address, port=port, username=username).exists():
         raise ServiceError(
             "server_exists",
@@ -76,7 +80,7 @@ def register(
         address=address,
         port=port,
         username=username,
-        base_dir=base_dir.rstrip("/"),
+        base_dir=base_dir,
         bindirs=bindirs,
         offered_host_key=offered,
     )
@@ -132,7 +136,7 @@ def record_problem(*, server: Server, problem: TargetProblem) -> Server:
         except ServiceError:
             offered = ""
     state = Server.State.UNREACHABLE
-    if not isinstance(problem, HostUnreachable):
+    if not isinstance(problem, (HostUnreachable, ConnectionLost)):
         state = Server.State.REFUSED
     Server.objects.filter(pk=server.pk).update(
         state=state,
@@ -159,7 +163,17 @@ def single_topology(*, server: Server) -> Topology:
     return topology
 
 
-def _check_base_dir(base_dir: str) -> None:
+def _check_paths(base_dir: str, bindirs: list[str]) -> None:
+    for field, path in (("base_dir", base_dir), *(("bindirs", bindir) for bindir in bindirs)):
+        if not is_plain_path(path):
+            raise ServiceError(
+                "path_not_plain",
+                _("%(path)s is not a path that BenchLab can use.") % {"path": path},
+                remedy=_(
+                    "Give an absolute path in its shortest form, of letters, digits and . _ - /."
+                ),
+                field=field,
+            )
     if len(base_dir) > LONGEST_BASE_DIR:
         raise ServiceError(
             "base_dir_too_long",
@@ -215,9 +229,10 @@ def _keep(server: Server, facts: Facts, free: int) -> Server:
     server.offered_host_key = ""
     server.checked_at = timezone.now()
     server.save()
-    for found in facts.installations:
+    usable = [found for found in facts.installations if is_plain_path(found.bindir)]
+    for found in usable:
         _keep_installation(server, found)
-    gone = server.installations.exclude(bindir__in=[found.bindir for found in facts.installations])
+    gone = server.installations.exclude(bindir__in=[found.bindir for found in usable])
     gone.filter(removed_at=None).update(removed_at=timezone.now())
     dispatch.wake(server.pk)
     return server

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from runs.execution.reporter import Phase, SeriesData
+from runs.execution.reporter import Findings, Phase, SeriesData
 from runs.execution.steps import StepResult
 
 
@@ -16,6 +16,7 @@ class RecordingReporter:
     events: list[tuple[str, str]] = field(default_factory=list)
     clusters: list[tuple[str, bool]] = field(default_factory=list)
     live: list[Sequence[SeriesData]] = field(default_factory=list)
+    kept: Findings | None = None
 
     async def phase(self, phase: Phase) -> None:
         self.phases.append(phase)
@@ -28,6 +29,9 @@ class RecordingReporter:
 
     async def cluster(self, directory: str, *, prepared_now: bool) -> None:
         self.clusters.append((directory, prepared_now))
+
+    async def found(self, findings: Findings) -> None:
+        self.kept = findings
 
     async def live_series(self, series: Sequence[SeriesData]) -> None:
         self.live.append(series)

@@ -11,9 +11,15 @@ from pathlib import Path
 import pytest
 
 from runs.execution import ssh
-from runs.execution.bench import Reconnecting
 from runs.execution.director import Director
-from runs.execution.errors import Cancelled, Detached, TargetProblem, TargetRestarted
+from runs.execution.errors import (
+    Cancelled,
+    Detached,
+    HostUnreachable,
+    TargetProblem,
+    TargetRestarted,
+)
+from runs.execution.line import Line
 from runs.execution.plan import RunPlan
 from runs.execution.watch import Order, execute_watched
 from runs.scenarios import registry
@@ -60,7 +66,7 @@ def direct(openssh: OpenSSH, address, key_pair) -> Callable[..., Director]:
             plan=plan,
             attempt=attempt,
             instance=INSTANCE,
-            line=Reconnecting(connect, waits=(0.2, 0.5, 1)),
+            line=Line(connect, waits=(0.2, 0.5, 1)),
             procedure=READ.procedure,
             reporter=RecordingReporter(),
             disk_bytes=READ.procedure.sizes(plan.parameters).disk_bytes,
@@ -73,9 +79,11 @@ def direct(openssh: OpenSSH, address, key_pair) -> Callable[..., Director]:
 def execute(director: Director):
     async def run():
         try:
-            return await director.execute()
+            await director.execute()
         finally:
-            await director.line.close()
+            await director.bench.line.close()
+        assert director.reporter.kept is director.bench.findings
+        return director.bench.findings
 
     return asyncio.run(run())
 
@@ -160,9 +168,10 @@ def watched(director: Director, orders: Iterator[Order], interval_s: float = 0.2
 
     async def run():
         try:
-            return await execute_watched(director, pulse, interval_s=interval_s)
+            await execute_watched(director, pulse, interval_s=interval_s)
         finally:
-            await director.line.close()
+            await director.bench.line.close()
+        return director.bench.findings
 
     return asyncio.run(run())
 
@@ -218,6 +227,96 @@ def test_a_dropped_connection_costs_nothing(direct, plan, openssh):
     assert [code for code, _message in director.reporter.events] == ["connection_lost"]
 
 
+def test_a_connection_dropped_after_the_load_costs_nothing(direct, plan, openssh, base_dir):
+    """In collecting and cleaning up, which are not steps of the scenario."""
+    director = direct(plan)
+    phase = director.reporter.phase
+
+    async def dropping(name):
+        await phase(name)
+        if name == "collecting":
+            openssh.drop_connections()
+
+    director.reporter.phase = dropping
+    found = execute(director)
+    assert found.measurements["tps"] > 0
+    assert processes_below(base_dir) == []
+    assert names(base_dir / "runs") == []
+
+
+def test_a_cancel_whose_target_is_out_of_reach_is_not_called_done(direct, plan, openssh, base_dir):
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 15}))
+
+    def orders() -> Iterator[Order]:
+        for order in when_measuring(director, "cancel"):
+            if order == "cancel":
+                openssh.drop_connections()
+                openssh.stop()
+            yield order
+
+    with pytest.raises(HostUnreachable):
+        watched(director, orders())
+    assert [line for line in processes_below(base_dir) if "pgbench -n" in line]
+    openssh.start()
+    again = direct(plan, taken_over=True)
+    with pytest.raises(Cancelled):
+        watched(again, iter(["cancel"] * 100))
+    assert processes_below(base_dir) == []
+    assert names(base_dir / "runs") == []
+
+
+def test_a_worker_without_the_database_leaves_the_run_to_the_next(direct, plan, base_dir):
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 8}))
+
+    def orders() -> Iterator[Order]:
+        for order in when_measuring(director, "cancel"):
+            if order == "cancel":
+                raise RuntimeError("the results database is away")
+            yield order
+
+    with pytest.raises(Detached):
+        watched(director, orders())
+    assert [line for line in processes_below(base_dir) if "pgbench -n" in line]
+    found = execute(direct(director.plan, taken_over=True))
+    assert found.measurements["tps"] > 0
+
+
+def test_a_display_that_fails_does_not_cost_the_measurement(direct, plan):
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 4}))
+    tried = []
+
+    async def failing_display(series):
+        tried.append(series)
+        raise RuntimeError("the display is broken")
+
+    director.reporter.live_series = failing_display
+    assert execute(director).measurements["tps"] > 0
+    assert tried
+
+
+def test_a_cancel_at_the_first_moment_keeps_the_shared_cluster(direct, plan, base_dir):
+    execute(direct(plan))
+    with pytest.raises(Cancelled):
+        watched(direct(replace(plan, run_id=8)), iter(["cancel"] * 100))
+    assert names(base_dir / "clusters") == ["shared"]
+
+
+def test_a_taken_over_run_that_is_cancelled_at_once_leaves_no_step_running(direct, plan, base_dir):
+    plan = replace(plan, parameters={"scale": 1, "duration": 600})
+    first = direct(plan)
+    with pytest.raises(Detached):
+        watched(first, when_measuring(first, "detach"))
+    with pytest.raises(Cancelled):
+        watched(direct(plan, taken_over=True), iter(["cancel"] * 100))
+    assert processes_below(base_dir) == []
+
+
+def test_settings_with_tabs_and_quotes_are_read_back_as_they_are(direct, plan):
+    odd = "%m\t[%p] it's \\ here "
+    found = execute(direct(replace(plan, settings=plan.settings | {"log_line_prefix": odd})))
+    assert found.settings["log_line_prefix"]["setting"] == odd
+
+
 def test_a_target_that_lost_the_run_is_told_as_restarted(direct, plan, base_dir):
     plan = replace(plan, parameters={"scale": 1, "duration": 60})
     first = direct(plan)
@@ -271,11 +370,13 @@ def test_a_server_killed_under_the_load_fails_the_run_and_keeps_the_output(direc
 
     with pytest.raises(TargetProblem) as told:
         watched(director, orders())
-    assert told.value.code.startswith("pgbench_")
+    assert told.value.code == "postgres_stopped"
+    assert "immediate shutdown" in told.value.message
     kept = {
         artifact.name: artifact.content.decode() for artifact in director.bench.findings.artifacts
     }
     assert "progress:" in kept["pgbench.err"]
+    assert "immediate shutdown" in kept["server.log"]
     assert director.bench.findings.measurements == {}
     assert processes_below(base_dir) == []
 

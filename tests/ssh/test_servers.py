@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchlab.embedded.ports import free_port
-from runs.models import Lease, Run, Server
+from runs.models import Campaign, Lease, PreparedCluster, Run, Server
 from runs.services import (
     campaigns,
     clusters,
@@ -17,6 +17,7 @@ from runs.services import (
     ssh_keys,
     supervision,
 )
+from runs.services import runs as run_service
 from runs.services.errors import ServiceError
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 
@@ -242,3 +243,41 @@ def test_a_fault_of_benchlab_is_told_as_such(campaign, ready):
     errored = work(ready)
     assert (errored.state, errored.code) == ("errored", "internal_error")
     assert "no-such-scenario" in errored.message
+
+
+def test_a_result_that_was_stored_survives_the_death_of_its_worker(campaign, ready, monkeypatch):
+    """Stored, but neither cleaned up nor said to be finished: the next worker does just that."""
+    claim = leases.claim(server_id=ready.pk, holder="dies")
+    monkeypatch.setattr(execution, "_finish", lambda run, claim: None)
+    execution.execute(claim)
+    monkeypatch.undo()
+    run = Run.objects.get(pk=claim.run_id)
+    value = run.measurements.get(metric__name="tps").value
+    assert run.state == "collecting"
+    assert run_service.transition(run_id=run.pk, to="lost", code="no_heartbeat", token=claim.token)
+    again = work(ready)
+    assert (again.pk, again.state) == (run.pk, "finished")
+    assert again.measurements.get(metric__name="tps").value == value
+
+
+@pytest.mark.parametrize(
+    "path", ["/x/a$(touch /tmp/pwned)b", "/x/a b", "/x,y/z", "/x//y", "/x/../y", "x/y", "/"]
+)
+def test_a_path_that_a_shell_could_read_is_refused(path):
+    with pytest.raises(ServiceError) as told:
+        servers.register(
+            name="x", address="127.0.0.1", port=1, username="u", base_dir=path, bindirs=[]
+        )
+    assert (told.value.code, told.value.field) == ("path_not_plain", "base_dir")
+
+
+def test_a_cluster_that_cannot_be_removed_does_not_stop_the_server(campaign, ready):
+    ended = Campaign.objects.create(
+        slug="ended", title="ended", scenario=campaign.scenario, state="finished"
+    )
+    cluster = PreparedCluster.objects.create(
+        campaign=ended, server=ready, key="x", directory="/elsewhere/clusters/x"
+    )
+    assert work(ready).state == "finished"
+    cluster.refresh_from_db()
+    assert cluster.removed_at is not None

@@ -5,8 +5,9 @@ import time
 
 import pytest
 
+from runs.execution import steps
 from runs.execution.errors import ConnectionLost, TargetProblem, TargetRestarted
-from runs.execution.steps import peek, perform, stop
+from runs.execution.steps import peek, perform, stop_all
 
 pytestmark = pytest.mark.openssh
 
@@ -76,7 +77,7 @@ def test_stopping_ends_the_whole_process_group(on_host, base_dir):
         step = asyncio.create_task(perform(host, str(base_dir), "tree", argv))
         await asyncio.sleep(0.5)
         assert _running(await host.run(["ps", "-eo", "args"])) == 2
-        await stop(host, str(base_dir), "tree")
+        await stop_all(host, str(base_dir))
         assert _running(await host.run(["ps", "-eo", "args"])) == 0
         with pytest.raises(TargetRestarted):
             await step
@@ -90,7 +91,7 @@ def test_a_step_that_ignores_polite_signals_is_killed(on_host, base_dir):
     async def act(host):
         step = asyncio.create_task(perform(host, str(base_dir), "deaf", argv))
         await asyncio.sleep(0.5)
-        await stop(host, str(base_dir), "deaf")
+        await stop_all(host, str(base_dir))
         assert "sleep 73" not in (await host.run(["ps", "-eo", "args"])).stdout.decode()
         step.cancel()
 
@@ -168,3 +169,21 @@ def test_large_output_comes_back_whole(on_host, base_dir):
 def _running(answer) -> int:
     lines = answer.stdout.decode().splitlines()
     return sum(line.strip() in {"sleep 71", "sleep 72"} for line in lines)
+
+
+def test_half_an_input_is_not_run(on_host, base_dir):
+    async def act(host):
+        script = steps._STEP
+        answer = await host.run(
+            ["sh", "-c", script, "step", f"{base_dir}/cut", "1000", "20", "cat"], stdin=b"only half"
+        )
+        assert answer.exit_status == steps.STDIN_CUT_OFF
+        return await perform(host, str(base_dir), "cut", ["cat"], stdin="all of the input")
+
+    assert on_host(act).stdout == "all of the input"
+
+
+def test_a_shell_that_greets_and_a_clock_without_nanoseconds_do_not_disturb():
+    report = b"Welcome\nbenchlab-step 0 1.5 2.%N 2 0\nok"
+    result = steps._read("greeted", ("true",), "", report)
+    assert (result.stdout, result.started, result.finished) == ("ok", 1.5, 2.0)

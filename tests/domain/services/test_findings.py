@@ -40,7 +40,8 @@ def found(tps: float = 1000.0) -> Findings:
 
 
 def finish(claim, tps=1000.0):
-    findings.finish(run_id=claim.run_id, token=claim.token, findings=found(tps))
+    assert findings.store(run_id=claim.run_id, token=claim.token, findings=found(tps))
+    assert runs.transition(run_id=claim.run_id, to="finished", code="finished", token=claim.token)
     return Run.objects.get(pk=claim.run_id)
 
 
@@ -80,8 +81,8 @@ def test_equal_settings_are_stored_once(claim):
 
 def test_a_worker_that_lost_the_run_stores_nothing(claim):
     runs.transition(run_id=claim.run_id, to="lost", code="no_heartbeat", token=claim.token)
-    with pytest.raises(findings.NotMine):
-        finish(claim)
+    assert not findings.store(run_id=claim.run_id, token=claim.token, findings=found())
+    assert not findings.keep_partial(run_id=claim.run_id, token=claim.token, findings=found())
     run = Run.objects.get(pk=claim.run_id)
     assert run.state == "lost"
     assert run.measurements.count() == run.artifacts.count() == 0
@@ -96,7 +97,7 @@ def test_an_artifact_that_cannot_be_kept_does_not_cost_the_figures(claim, settin
 
 
 def test_a_failed_run_keeps_its_output_and_no_measurement(claim):
-    findings.keep_partial(run_id=claim.run_id, findings=found())
+    findings.keep_partial(run_id=claim.run_id, token=claim.token, findings=found())
     run = Run.objects.get(pk=claim.run_id)
     assert run.artifacts.get().name == "pgbench.out"
     assert run.measurements.count() == 0

@@ -105,6 +105,17 @@ def test_a_lost_run_whose_cancel_was_asked_for_is_stopped_by_the_next_worker(cam
     assert leases.pulse(run_id=again.run_id, token=again.token) == "cancel"
 
 
+def test_a_lost_run_on_a_server_out_of_reach_can_be_given_up(campaign, server):
+    claim = claimed(server)
+    to_measuring(claim)
+    runs.transition(run_id=claim.run_id, to=S.LOST, code="host_unreachable", token=claim.token)
+    server.state = "unreachable"
+    server.save()
+    run = runs.cancel(run=Run.objects.get(pk=claim.run_id))
+    assert run.state == S.CANCELLED
+    assert "may be left there" in run.events.last().message
+
+
 def test_a_restarted_target_gets_another_attempt_up_to_a_limit(campaign, server):
     for attempt in (1, 2):
         claim = claimed(server)

@@ -8,7 +8,7 @@ from runs.execution.quoting import shell_line
 
 @pytest.fixture
 def cluster() -> Cluster:
-    return Cluster("/pg/bin", 90224, "/client/bin", "/base/clusters/x", "/base/runs/1-1/s")
+    return Cluster("/pg/bin", 90224, "/client/bin", "/base/clusters/x", "/base/runs/1-1/s", "/log")
 
 
 def test_settings_are_quoted_and_nothing_listens_on_the_network(cluster):
@@ -28,7 +28,7 @@ def test_a_value_of_two_lines_is_refused(cluster):
 
 def test_an_old_initdb_is_not_given_an_option_that_it_does_not_know(cluster):
     assert "-N" not in cluster.initdb([])
-    assert "-N" in Cluster("/b", 90300, "/b", "/c", "/s").initdb([])
+    assert "-N" in Cluster("/b", 90300, "/b", "/c", "/s", "/log").initdb([])
 
 
 def test_initdb_options_come_through(cluster):

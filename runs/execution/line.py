@@ -1,0 +1,77 @@
+"""A connection that comes back: reconnecting is its business, not that of the steps."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from runs.execution.errors import ConnectionLost, HostUnreachable
+from runs.execution.ssh import Host
+
+T = TypeVar("T")
+Connect = Callable[[], Awaitable[Host]]
+Tell = Callable[[str, str], Awaitable[None]]
+
+WAITS_SECONDS = (1, 2, 4, 8, 15, 30, 60, 60, 60, 60)
+
+
+class Line:
+    """The way to one target, for as long as a run takes.
+
+    The first connection is tried once: who is not there when a run begins lets it wait in the
+    queue. A connection that is lost later is tried again with back-off.
+    """
+
+    def __init__(self, connect: Connect, waits: Sequence[float] = WAITS_SECONDS) -> None:
+        self._connect = connect
+        self._waits = waits
+        self._host: Host | None = None
+        self._was_open = False
+        self._opening = asyncio.Lock()
+
+    async def do(self, act: Callable[[Host], Awaitable[T]], tell: Tell) -> T:
+        """Do something on the target, again after each loss of the connection until it is done.
+
+        `act` must be idempotent. `tell` hears of each loss. Raises HostUnreachable when the
+        connection does not come back, and whatever `act` raises.
+        """
+        while True:
+            host = await self._open()
+            try:
+                return await act(host)
+            except ConnectionLost as lost:
+                await self._drop(host)
+                await tell(lost.code, lost.message)
+
+    def open_host(self) -> Host | None:
+        """The connection, if there is one right now."""
+        return self._host
+
+    async def close(self) -> None:
+        """Close the connection if one is open."""
+        if self._host is not None:
+            await self._drop(self._host)
+
+    async def _open(self) -> Host:
+        async with self._opening:
+            if self._host is None:
+                self._host = await (self._come_back() if self._was_open else self._connect())
+                self._was_open = True
+            return self._host
+
+    async def _come_back(self) -> Host:
+        last = HostUnreachable("The connection did not come back.")
+        for wait in self._waits:
+            await asyncio.sleep(wait)
+            try:
+                return await self._connect()
+            except HostUnreachable as error:
+                last = error
+        raise last
+
+    async def _drop(self, host: Host) -> None:
+        async with self._opening:
+            if self._host is host:
+                self._host = None
+        with contextlib.suppress(Exception):
+            await host.close()
