@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from runs.execution.errors import TargetProblem
 from runs.execution.line import Line
@@ -102,9 +102,11 @@ class Bench:
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
 
-    def note(self, code: str, message: str) -> None:
+    def note(
+        self, code: str, message: str, *, level: Literal["info", "warning"] = "warning"
+    ) -> None:
         """Add something that a reader of the result should know."""
-        self.findings.notes.append(Note(code, message))
+        self.findings.notes.append(Note(code, message, level))
 
     async def on_host(self, act: Callable[[Host], Awaitable[T]]) -> T:
         """Do something idempotent on the target, however often the connection is lost."""

@@ -31,10 +31,11 @@ class ArtifactData:
 
 @dataclass(frozen=True)
 class Note:
-    """Something about the quality of the result that a reader should know."""
+    """Something about the result that a reader should know; a warning puts it in doubt."""
 
     code: str
     message: str
+    level: Literal["info", "warning"] = "warning"
 
 
 @dataclass

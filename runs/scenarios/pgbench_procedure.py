@@ -59,13 +59,14 @@ async def prewarm(bench: Bench) -> None:
     available = await bench.sql("look-for-pg-prewarm", PREWARM)
     if available.strip() == "1":
         await bench.sql("prewarm", PREWARM_BY_EXTENSION)
-        bench.note("prewarm_extension", "Warmed up by pg_prewarm.")
+        bench.note("prewarm_extension", "Warmed up by pg_prewarm.", level="info")
     else:
         await bench.sql("prewarm", PREWARM_BY_READING)
         bench.note(
             "prewarm_sequential",
             "Warmed up by a sequential read in the order of the primary key: "
             "pg_prewarm is not installed.",
+            level="info",
         )
 
 

@@ -68,7 +68,8 @@ def _store(run: Run, findings: Findings) -> None:
         except OSError as error:
             # The figures matter more than the file: say it, and keep them.
             logger.exception("artifact %s of run %s was not kept", data.name, run.pk)
-            notes.append({"code": "artifact_not_kept", "message": f"{data.name}: {error}"})
+            message = f"{data.name}: {error}"
+            notes.append({"code": "artifact_not_kept", "message": message, "level": "warning"})
     store_series(run_id=run.pk, series=findings.series)
     if findings.settings:
         run.settings = _snapshot(findings.settings)

@@ -55,7 +55,7 @@ def test_a_finished_run_has_all_that_was_found(claim):
     assert run.series.get().values == [990.0, None, 1010.0]
     assert (run.server_version, run.tool_name, run.tool_version) == ("16.14", "pgbench", "18.4")
     assert run.settings.settings["work_mem"]["setting"] == "4096"
-    assert run.quality == [{"code": "prewarm_sequential", "message": "read"}]
+    assert run.quality == [{"code": "prewarm_sequential", "message": "read", "level": "warning"}]
 
 
 def test_an_artifact_comes_back_as_it_was_and_lies_compressed(claim, settings):
