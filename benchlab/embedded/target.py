@@ -1,5 +1,6 @@
 """The embedded SSH target as a child process: this machine, as a server that BenchLab can reach."""
 
+import hashlib
 import os
 import signal
 import sys
@@ -8,8 +9,10 @@ from typing import Any
 
 from benchlab.embedded.account import Account, myself
 from benchlab.embedded.embedded_server import EmbeddedServer
+from benchlab.embedded.errors import StartError
 from benchlab.embedded.places import REPOSITORY
 from benchlab.embedded.processes import Program
+from runs.execution.base_dir import LONGEST_BASE_DIR
 
 
 class EmbeddedTarget(EmbeddedServer):
@@ -25,7 +28,7 @@ class EmbeddedTarget(EmbeddedServer):
     def __init__(self, folder: Path, keys: Path, **options: Any):
         super().__init__(folder, **options)
         self.home = self.folder / "home"
-        self.base_dir = self.folder / "base"
+        self.base_dir = _within_reach_of_sockets(self.folder / "base")
         self.authorized_keys = keys / "authorized_keys"
         self._host_key = keys / "host_key"
         self._port_file = keys / "port"
@@ -47,7 +50,14 @@ class EmbeddedTarget(EmbeddedServer):
         self.folder.chmod(0o711)
         for folder in (self.home, self.base_dir):
             folder.mkdir(mode=0o700, exist_ok=True)
-            self.account.own(folder)
+            self._own(folder)
+
+    def _own(self, folder: Path) -> None:
+        """Give the folder to the account; one below /var/tmp may be somebody else's by now."""
+        owner = folder.lstat()
+        if owner.st_uid not in {os.getuid(), self.account.uid} or folder.is_symlink():
+            raise StartError(f"{folder} belongs to somebody else: remove it, or set BENCHLAB_VAR")
+        self.account.own(folder)
 
     def program(self) -> Program:
         """The server. It stays who we are: it must read its keys, and change to the account."""
@@ -70,6 +80,17 @@ class EmbeddedTarget(EmbeddedServer):
     def answers(self) -> bool:
         """Whether it listens: it then writes its port."""
         return self._port_file.exists()
+
+
+def _within_reach_of_sockets(base: Path) -> Path:
+    """The base directory; one with a short name where the path is too long for a Unix socket.
+
+    Nothing in it outlives a campaign, so it may lie outside of var/.
+    """
+    if len(os.fsencode(base)) <= LONGEST_BASE_DIR:
+        return base
+    digest = hashlib.sha256(os.fsencode(base)).hexdigest()[:12]
+    return Path("/var/tmp") / f"benchlab-{digest}"  # noqa: S108 (owner and mode are checked)
 
 
 def _environment(account: Account) -> dict[str, str]:

@@ -66,15 +66,18 @@ find "$dir" -mindepth 1 -maxdepth 1 ! -name .benchlab -exec rm -rf -- {} + && rm
 )
 
 _FREE = re.compile(rb"benchlab-free (\d+)")
-_ALLOWED = re.compile(r"/[A-Za-z0-9._/-]+")
+# What a shell reads even between double quotes, or would read if a quote were forgotten; and the
+# comma, with which PostgreSQL separates the folders of its sockets.
+_NOT_ALLOWED = re.compile(r"""[\x00-\x1f\x7f"'`$\\,;&|<>(){}\[\]*?!#]""")
 
 
 def is_plain_path(path: str) -> bool:
     """Whether a path is absolute, in its shortest form, and free of what a shell would read.
 
-    PostgreSQL's own pg_ctl hands paths to a shell, and takes a comma for the end of one.
+    PostgreSQL's own pg_ctl hands paths, between double quotes, to a shell.
     """
-    return bool(_ALLOWED.fullmatch(path)) and posixpath.normpath(path) == path and path != "/"
+    is_shortest = posixpath.isabs(path) and posixpath.normpath(path) == path and path != "/"
+    return is_shortest and not path.startswith("//") and _NOT_ALLOWED.search(path) is None
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class Cluster:
         """Start the server and wait until it answers."""
         return (
             f"{self.bindir}/pg_ctl", "start", "-w", "-t", str(START_TIMEOUT_SECONDS),
-            "-D", self.data, "-l", self.log, "-o", f"-p {PORT} -k {self.socket_dir}",
+            "-D", self.data, "-l", self.log, "-o", f'-p {PORT} -k "{self.socket_dir}"',
         )  # fmt: skip
 
     def stop(

@@ -170,15 +170,16 @@ def _check_paths(base_dir: str, bindirs: list[str]) -> None:
                 "path_not_plain",
                 _("%(path)s is not a path that BenchLab can use.") % {"path": path},
                 remedy=_(
-                    "Give an absolute path in its shortest form, of letters, digits and . _ - /."
+                    "Give an absolute path in its shortest form, without quotes, commas or signs "
+                    "that a shell reads."
                 ),
                 field=field,
             )
-    if len(base_dir) > LONGEST_BASE_DIR:
+    if len(base_dir.encode()) > LONGEST_BASE_DIR:
         raise ServiceError(
             "base_dir_too_long",
-            _("The base directory has %(length)d characters; at most %(most)d are possible.")
-            % {"length": len(base_dir), "most": LONGEST_BASE_DIR},
+            _("The base directory has %(length)d bytes; at most %(most)d are possible.")
+            % {"length": len(base_dir.encode()), "most": LONGEST_BASE_DIR},
             remedy=_("PostgreSQL's Unix socket lies below it: choose a shorter path."),
             field="base_dir",
         )

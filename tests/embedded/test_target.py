@@ -394,3 +394,16 @@ class TestOpenSSHClient:
             time.sleep(0.5)
             client.send_signal(signal.SIGKILL)
         assert eventually(lambda: run(target, "cat openssh-survivor").stdout == b"yes\n", 5)
+
+
+def test_a_path_too_long_for_a_socket_gets_a_short_base_directory(ground, account):
+    long = ground / ("n" * 60) / "target"
+    target = EmbeddedTarget(long, ground / "keys", account=account)
+    assert target.base_dir.parent == Path("/var/tmp")
+    assert EmbeddedTarget(long, ground / "keys", account=account).base_dir == target.base_dir
+    target.prepare()
+    try:
+        assert target.base_dir.stat().st_uid == account.uid
+        assert target.base_dir.stat().st_mode & 0o777 == 0o700
+    finally:
+        target.base_dir.rmdir()

@@ -311,6 +311,11 @@ def test_a_taken_over_run_that_is_cancelled_at_once_leaves_no_step_running(direc
     assert processes_below(base_dir) == []
 
 
+def test_a_base_directory_with_a_space_in_its_name_works(direct, plan, base_dir):
+    found = execute(direct(replace(plan, base_dir=f"{base_dir}/my lab")))
+    assert found.measurements["tps"] > 0
+
+
 def test_settings_with_tabs_and_quotes_are_read_back_as_they_are(direct, plan):
     odd = "%m\t[%p] it's \\ here "
     found = execute(direct(replace(plan, settings=plan.settings | {"log_line_prefix": odd})))
