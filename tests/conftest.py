@@ -2,10 +2,23 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.db import connections
+from playwright.sync_api import Browser, sync_playwright
+
+CHROMIUM_OPTIONS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +46,36 @@ def sshd_binary() -> str:
             pytest.fail("sshd is missing: apt install openssh-server")
         pytest.skip("sshd is missing: apt install openssh-server")
     return found
+
+
+@pytest.fixture(scope="session")
+def chromium_binary() -> str:
+    """The system's Chromium; CI fails without it, a laptop skips."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    if os.environ.get("CI"):
+        pytest.fail("Chromium is missing: apt install chromium")
+    pytest.skip("Chromium is missing: apt install chromium")
+
+
+@pytest.fixture(scope="module")
+def chromium(chromium_binary: str) -> Iterator[Browser]:
+    """Headless Chromium, closed at the end of each module.
+
+    Its synchronous driver keeps an event loop in this thread, in which Django refuses queries and
+    no test can start a loop of its own.
+    """
+    # A live server's threads must not hold connections when the test database is dropped.
+    connections.settings["default"]["CONN_MAX_AGE"] = 0
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=chromium_binary, args=list(CHROMIUM_OPTIONS)
+        )
+        yield browser
+        browser.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
 @pytest.fixture(scope="session")

@@ -14,22 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from benchlab.embedded.ports import free_port
 from tests.ssh.openssh import short_folder
 
 REPOSITORY = Path(__file__).parents[2]
 START_SECONDS = 120
-CHROMIUM_OPTIONS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 
 
 @dataclass
@@ -143,29 +134,9 @@ def first_campaign(instance: Instance) -> dict[str, Any]:
     return dict(instance.wait_for(ended, 300))
 
 
-@pytest.fixture(scope="session")
-def chromium_binary() -> str:
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if found := shutil.which(name):
-            return found
-    if os.environ.get("CI"):
-        pytest.fail("Chromium is missing: apt install chromium")
-    pytest.skip("Chromium is missing: apt install chromium")
-
-
-@pytest.fixture(scope="module")
-def browser(chromium_binary: str) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(
-            executable_path=chromium_binary, args=list(CHROMIUM_OPTIONS)
-        )
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    opened = browser.new_page()
+def page(chromium: Browser) -> Iterator[Page]:
+    opened = chromium.new_page()
     opened.set_default_timeout(20_000)
     yield opened
     opened.close()

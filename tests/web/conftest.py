@@ -1,18 +1,13 @@
 """Who looks at the pages, and a browser to look with."""
 
-import os
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import connections
-from playwright.sync_api import sync_playwright
 
 from runs.services import scenarios
 from tests import factories
-
-CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -49,21 +44,6 @@ def finished_campaign(ready_server):
     """Two versions x clients 1, 2, 4 x 3 repeats, all finished; 18 is 10 % faster."""
     campaign = factories.campaign("finished", title="PostgreSQL 16 and 18", on=ready_server)
     return factories.finish_all(campaign, gain={"18.4": 1.1})
-
-
-@pytest.fixture(scope="session")
-def chromium(live_server):
-    """Headless Chromium: the system's, else playwright's own. It closes before the server does."""
-    # The server's threads must not hold connections when the test database is dropped.
-    connections.settings["default"]["CONN_MAX_AGE"] = 0
-    # The synchronous driver keeps an event loop in this thread, in which Django refuses queries.
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-    found = next((path for path in CHROMIUM if Path(path).exists()), None)
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
 @pytest.fixture
