@@ -2,13 +2,14 @@
 
 from django.db.models import QuerySet
 
-from runs.models import Measurement
+from runs.models import Measurement, Run
 
 
 def listed() -> QuerySet[Measurement]:
     """Measurements of finished runs with campaign, cell and metric, the newest first."""
     return (
-        Measurement.objects.select_related("metric", "run__campaign", "run__cell")
+        Measurement.objects.filter(run__state=Run.State.FINISHED)
+        .select_related("metric", "run__campaign", "run__cell")
         .defer("run__plan")
         .order_by("-pk")
     )

@@ -62,3 +62,11 @@ def test_the_list_takes_one_query_however_long(get, repeats, django_assert_num_q
 
     with django_assert_num_queries(1):
         assert len(get("measurements/")["results"]) == 6 * repeats
+
+
+def test_a_result_that_is_stored_but_not_yet_finished_is_not_told(get):
+    run = factories.finish(factories.run(), tps=1000)
+    assert len(get("measurements/")["results"]) == 1
+    run.state = "collecting"
+    run.save()
+    assert get("measurements/")["results"] == []
