@@ -25,9 +25,11 @@ from runs.execution import ssh
 from runs.execution.director import Director
 from runs.execution.line import Line
 from runs.execution.plan import RunPlan
+from runs.execution.postgres import DATABASE, PORT, SUPERUSER
 from runs.execution.steps import StepResult
 from runs.scenarios import registry
 from runs.scenarios.fixed_point_read import SCRIPT
+from runs.scenarios.pgbench_procedure import PREWARM_BY_READING
 from runs.tools import pgbench
 from tests.ssh.recording import RecordingReporter
 
@@ -131,55 +133,37 @@ def _bare(plan: RunPlan, account: Account, target: EmbeddedTarget) -> float:
     sockets = Path(plan.base_dir) / "bare"
     sockets.mkdir(exist_ok=True)
     account.own(sockets)
-    script = sockets / "script.sql"
-    script.write_text(SCRIPT)
-    script.chmod(0o644)
-    connection = pgbench.Connection(str(sockets), 5432, "benchlab", "benchlab")
-    argv = pgbench.benchmark(
-        plan.client_bindir,
-        connection,
-        client_version=plan.client_version_num,
-        scripts=[pgbench.Script(str(script))],
-        clients=plan.levels["clients"],
-        duration_s=plan.parameters["duration"],
-        scale=plan.parameters["scale"],
-    )
-    warm = "SET enable_seqscan=off; SET enable_bitmapscan=off; "
-    warm += "SELECT count(abalance) FROM pgbench_accounts WHERE aid > 0;"
-    psql = [
-        f"{plan.client_bindir}/psql",
-        "-h",
-        str(sockets),
-        "-U",
-        "benchlab",
-        "-c",
-        warm,
-        "benchlab",
-    ]
-    control = f"{plan.bindir}/pg_ctl"
-    log = str(sockets / "log")
-    _as(
-        account,
-        target,
-        control,
-        "start",
-        "-w",
-        "-D",
-        data,
-        "-l",
-        log,
-        "-o",
-        f"-p 5432 -k {sockets}",
-    )
+    control = (f"{plan.bindir}/pg_ctl", "-w", "-D", data)
+    options = ("-l", f"{sockets}/log", "-o", f"-p {PORT} -k {sockets}")
+    _as(account, target, *control, "start", *options)
     try:
-        _as(account, target, *psql)
-        printed = _as(account, target, *argv)
+        warm = (f"{plan.client_bindir}/psql", "-h", str(sockets), "-U", SUPERUSER, "-f")
+        _as(account, target, *warm, _file(sockets / "warm.sql", PREWARM_BY_READING), DATABASE)
+        printed = _as(account, target, *_load(plan, sockets))
     finally:
-        _as(account, target, control, "stop", "-w", "-D", data, "-m", "fast")
+        _as(account, target, *control, "stop", "-m", "fast")
     tps = pgbench.parse(printed, "", exit_status=0).tps
     if tps is None:
         raise SystemExit(f"bare pgbench gave no result:\n{printed}")
     return tps
+
+
+def _load(plan: RunPlan, sockets: Path) -> tuple[str, ...]:
+    return pgbench.benchmark(
+        plan.client_bindir,
+        pgbench.Connection(str(sockets), PORT, SUPERUSER, DATABASE),
+        client_version=plan.client_version_num,
+        scripts=[pgbench.Script(_file(sockets / "script.sql", SCRIPT))],
+        clients=plan.levels["clients"],
+        duration_s=plan.parameters["duration"],
+        scale=plan.parameters["scale"],
+    )
+
+
+def _file(path: Path, text: str) -> str:
+    path.write_text(text)
+    path.chmod(0o644)
+    return str(path)
 
 
 def _as(account: Account, target: EmbeddedTarget, *argv: str) -> str:

@@ -1,11 +1,11 @@
 """The bench: what a scenario's procedure works with while its run is executed."""
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeVar
 
+from runs.execution.ending import end
 from runs.execution.errors import TargetProblem
 from runs.execution.line import Line
 from runs.execution.plan import RunPlan
@@ -98,9 +98,7 @@ class Bench:
         try:
             return await self.step(name, argv, stdin=stdin, check=False)
         finally:
-            watching.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await watching
+            await end(watching)
 
     def note(
         self, code: str, message: str, *, level: Literal["info", "warning"] = "warning"

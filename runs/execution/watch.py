@@ -1,12 +1,12 @@
 """Executing under watch: signs of life, and orders that reach a run in the middle of a step."""
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from runs.execution.director import Director
+from runs.execution.ending import end
 from runs.execution.errors import Cancelled, Detached
 
 Order = Literal["go_on", "cancel", "detach"]
@@ -26,7 +26,7 @@ async def execute_watched(director: Director, pulse: Pulse, *, interval_s: float
     order = await _watch(work, pulse, interval_s, heed=("cancel", "detach"))
     if order == "go_on":
         return work.result()
-    await _end(work)
+    await end(work)
     if order == "cancel":
         await clean_up_watched(director, pulse, interval_s=interval_s)
         raise Cancelled
@@ -38,7 +38,7 @@ async def clean_up_watched(director: Director, pulse: Pulse, *, interval_s: floa
     work = asyncio.create_task(director.clean_up())
     order = await _watch(work, pulse, interval_s, heed=("detach",))
     if order == "detach":
-        await _end(work)
+        await end(work)
         raise Detached
     work.result()
 
@@ -54,7 +54,7 @@ async def _watch(
                 return order
             await asyncio.wait({work}, timeout=interval_s)
     except asyncio.CancelledError:
-        await _end(work)
+        await end(work)
         raise
     return "go_on"
 
@@ -65,9 +65,3 @@ async def _pulse(pulse: Pulse) -> Order:
     except Exception:
         logger.exception("no sign of life could be given; the run is left to another worker")
         return "detach"
-
-
-async def _end(work: "asyncio.Task[None]") -> None:
-    work.cancel()
-    with contextlib.suppress(Exception, asyncio.CancelledError):
-        await work

@@ -1,0 +1,19 @@
+"""Ending an asyncio task for good."""
+
+import asyncio
+from typing import Any
+
+SECONDS_BEFORE_ASKING_AGAIN = 0.2
+
+
+async def end(task: "asyncio.Task[Any]") -> None:
+    """Cancel a task until it has ended, whatever its end is.
+
+    Once is not enough: `asyncio.wait_for` of Python 3.11 swallows a cancel that comes in the
+    moment in which what it waits for is done, and the task would go on as if nothing were.
+    """
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=SECONDS_BEFORE_ASKING_AGAIN)
+    if not task.cancelled():
+        task.exception()  # seen here, so that nobody is told of it later
