@@ -1,6 +1,7 @@
 """SSH to a target: pinned host keys, explicit keys, no agent and no configuration files."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -151,7 +152,9 @@ def _pinned_first(key: asyncssh.SSHKey) -> list[str]:
 
 def _unreachable(address: Address, error: Exception) -> str:
     reason = str(error) or type(error).__name__
-    return f"{address} cannot be reached over SSH: {reason}"
+    if isinstance(error, OSError) and (error.errno or 0) > 0:
+        reason = os.strerror(error.errno or 0)  # "Connection refused", without Python's frame
+    return f"{address} cannot be reached over SSH: {reason.rstrip('.')}."
 
 
 def _bytes(data: bytes | str | None) -> bytes:

@@ -60,9 +60,8 @@ def estimate(draft: Draft) -> Estimate:
         cells *= len(set(levels))
     runs = cells * draft.repeats
     problems = list(_problems(draft, scenario, runs))
-    given = {parameter.name for parameter in scenario.parameters}
     seconds = 0.0
-    if not any(problem.field in given for problem in problems):
+    if all(draft.parameters.get(each.name) is not None for each in scenario.parameters):
         prepare, measure = scenario.procedure.seconds(draft.parameters)
         clusters = runs if scenario.writes else len(draft.installations)
         seconds = clusters * prepare + runs * (measure + SECONDS_AROUND_A_RUN)

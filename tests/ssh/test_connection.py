@@ -62,7 +62,9 @@ def test_a_wrong_port_is_unreachable(openssh: OpenSSH, address, key_pair):
     openssh.stop()
     with pytest.raises(HostUnreachable) as refused:
         connecting(address, openssh.host_key, key_pair[0])
-    assert str(address.port) in refused.value.message
+    assert refused.value.message.endswith(
+        f":{address.port} cannot be reached over SSH: Connection refused."
+    )
 
 
 def test_an_unknown_host_is_unreachable(openssh: OpenSSH, key_pair):

@@ -131,6 +131,11 @@ def test_a_fault_of_the_draft_is_named_with_its_field(draft, change, expected):
     assert problems(replace(draft, **change)) == {expected}
 
 
+def test_the_time_is_estimated_also_where_the_disk_is_too_small(draft):
+    too_large = replace(draft, parameters={"scale": 90_000, "duration": 60})
+    assert campaigns.estimate(too_large).seconds > campaigns.estimate(draft).seconds > 18 * 60
+
+
 def test_all_faults_are_told_at_once(draft):
     bad = replace(draft, title="", repeats=0, levels={"clients": [99_999]})
     assert {("no_title", "title"), ("out_of_range", "repeats"), ("out_of_range", "clients")} <= (
