@@ -282,7 +282,7 @@ def test_a_worker_without_the_database_leaves_the_run_to_the_next(direct, plan, 
 
 
 def test_a_display_that_fails_does_not_cost_the_measurement(direct, plan):
-    director = direct(replace(plan, parameters={"scale": 1, "duration": 4}))
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 7}))
     tried = []
 
     async def failing_display(series):
