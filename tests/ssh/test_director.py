@@ -98,6 +98,14 @@ def processes_below(folder: Path) -> list[str]:
     ]
 
 
+def left_running(folder: Path) -> list[str]:
+    """What still runs after a moment in which the shell that waited for a step sees its end."""
+    until = time.monotonic() + 3
+    while (found := processes_below(folder)) and time.monotonic() < until:
+        time.sleep(0.1)
+    return found
+
+
 def names(folder: Path) -> list[str]:
     """What lies in a folder."""
     return [path.name for path in folder.iterdir()]
@@ -157,7 +165,7 @@ def test_a_run_that_writes_leaves_no_cluster_behind(direct, plan, base_dir):
 
 def test_nothing_of_a_finished_run_is_left_but_the_shared_cluster(direct, plan, base_dir):
     execute(direct(plan))
-    assert processes_below(base_dir) == []
+    assert left_running(base_dir) == []
     assert names(base_dir / "runs") == []
     assert names(base_dir / "clusters") == ["shared"]
 
@@ -189,7 +197,7 @@ def test_a_cancelled_run_leaves_no_process_and_no_folder(direct, plan, base_dir)
     director = direct(replace(plan, parameters={"scale": 1, "duration": 600}))
     with pytest.raises(Cancelled):
         watched(director, when_measuring(director, "cancel"))
-    assert processes_below(base_dir) == []
+    assert left_running(base_dir) == []
     assert names(base_dir / "runs") == []
 
 
@@ -208,7 +216,7 @@ def test_another_worker_attaches_to_the_load_in_progress(direct, plan, base_dir)
     assert second.reporter.steps.count("pgbench") == 1
     before = {each.name: each for each in first.reporter.commands}
     assert all(before.get(each.name, each) == each for each in second.reporter.commands)
-    assert processes_below(base_dir) == []
+    assert left_running(base_dir) == []
 
 
 def test_a_dropped_connection_costs_nothing(direct, plan, openssh):
@@ -240,7 +248,7 @@ def test_a_connection_dropped_after_the_load_costs_nothing(direct, plan, openssh
     director.reporter.phase = dropping
     found = execute(director)
     assert found.measurements["tps"] > 0
-    assert processes_below(base_dir) == []
+    assert left_running(base_dir) == []
     assert names(base_dir / "runs") == []
 
 
@@ -261,7 +269,7 @@ def test_a_cancel_whose_target_is_out_of_reach_is_not_called_done(direct, plan, 
     again = direct(plan, taken_over=True)
     with pytest.raises(Cancelled):
         watched(again, iter(["cancel"] * 100))
-    assert processes_below(base_dir) == []
+    assert left_running(base_dir) == []
     assert names(base_dir / "runs") == []
 
 
@@ -308,7 +316,7 @@ def test_a_taken_over_run_that_is_cancelled_at_once_leaves_no_step_running(direc
         watched(first, when_measuring(first, "detach"))
     with pytest.raises(Cancelled):
         watched(direct(plan, taken_over=True), iter(["cancel"] * 100))
-    assert processes_below(base_dir) == []
+    assert left_running(base_dir) == []
 
 
 def test_a_base_directory_with_a_space_in_its_name_works(direct, plan, base_dir):
@@ -383,7 +391,7 @@ def test_a_server_killed_under_the_load_fails_the_run_and_keeps_the_output(direc
     assert "progress:" in kept["pgbench.err"]
     assert "immediate shutdown" in kept["server.log"]
     assert director.bench.findings.measurements == {}
-    assert processes_below(base_dir) == []
+    assert left_running(base_dir) == []
 
 
 def test_foreign_files_in_the_base_directory_are_left_alone(direct, plan, base_dir):
