@@ -1,28 +1,40 @@
 """What is stored. One module a noun; the same noun names the module in every layer."""
 
+from runs.models.annotations import Annotation
 from runs.models.artifacts import Artifact
 from runs.models.campaigns import Campaign, Cell, CellSummary
+from runs.models.changes import Change
 from runs.models.clusters import PreparedCluster
 from runs.models.commands import Command
+from runs.models.comparisons import SavedComparison
 from runs.models.hardware import Environment, HardwareProfile
 from runs.models.instances import Instance
 from runs.models.leases import Lease
 from runs.models.measurements import Measurement, Series
 from runs.models.metrics import Metric
 from runs.models.postgres import Configuration, Installation, SettingsSnapshot
+from runs.models.projects import Project
+from runs.models.revisions import Revision
 from runs.models.runs import Run, RunEvent
 from runs.models.scenarios import Scenario
 from runs.models.servers import Server
+from runs.models.sources import Discrepancy, PrintedFigure, PublishedNode, PublishedTable, Source
 from runs.models.ssh_keys import SSHKey
+from runs.models.tokens import Token
 from runs.models.topologies import Topology, TopologyNode
+from runs.models.uploads import Upload
+from runs.models.webhooks import Webhook, WebhookDelivery
 
 __all__ = [
+    "Annotation",
     "Artifact",
     "Campaign",
     "Cell",
     "CellSummary",
+    "Change",
     "Command",
     "Configuration",
+    "Discrepancy",
     "Environment",
     "HardwareProfile",
     "Installation",
@@ -31,13 +43,24 @@ __all__ = [
     "Measurement",
     "Metric",
     "PreparedCluster",
+    "PrintedFigure",
+    "Project",
+    "PublishedNode",
+    "PublishedTable",
+    "Revision",
     "Run",
     "RunEvent",
     "SSHKey",
+    "SavedComparison",
     "Scenario",
     "Series",
     "Server",
     "SettingsSnapshot",
+    "Source",
+    "Token",
     "Topology",
     "TopologyNode",
+    "Upload",
+    "Webhook",
+    "WebhookDelivery",
 ]

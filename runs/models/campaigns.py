@@ -29,7 +29,10 @@ class Campaign(models.Model):
 
     slug = models.SlugField(max_length=120, unique=True)
     title = models.CharField(_("title"), max_length=200)
+    title_ja = models.CharField(max_length=200, blank=True)
     question = models.TextField(_("question"), blank=True)
+    question_ja = models.TextField(blank=True)
+    project = models.ForeignKey("Project", models.PROTECT, null=True, related_name="campaigns")
     origin = models.CharField(max_length=10, choices=Origin, default=Origin.EXECUTED)
     state = models.CharField(max_length=12, choices=State, default=State.QUEUED)
     scenario = models.ForeignKey("Scenario", models.PROTECT, related_name="campaigns")
@@ -39,6 +42,9 @@ class Campaign(models.Model):
     parameters = models.JSONField(default=dict)
     repeats = models.PositiveSmallIntegerField(_("repeats"), default=3)
     seed = models.BigIntegerField(default=0)
+    year = models.PositiveSmallIntegerField(_("year"), null=True)
+    # Uploads that stay away for longer are reported.
+    expected_every = models.DurationField(_("expected every"), null=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -51,12 +57,18 @@ class Campaign(models.Model):
 
 
 class Cell(models.Model):
-    """One combination of levels. `levels` maps factor to level; `key` is its canonical text."""
+    """One combination of levels. `levels` maps factor to level; `key` is its canonical text.
+
+    An uploaded cell belongs to a revision as well, which is then part of its key; cells that
+    differ only in their revision share `series_key` and are the points of one history.
+    """
 
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="cells")
     ordinal = models.PositiveIntegerField()
     levels = models.JSONField()
     key = models.CharField(max_length=300)
+    series_key = models.CharField(max_length=300, blank=True)
+    revision = models.ForeignKey("Revision", models.PROTECT, null=True, related_name="cells")
     installation = models.ForeignKey("Installation", models.PROTECT, null=True)
     version = models.CharField(max_length=40, blank=True)
     version_num = models.PositiveIntegerField(null=True)
@@ -66,6 +78,7 @@ class Cell(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["campaign", "key"], name="cell_once"),
         ]
+        indexes = [models.Index(fields=["campaign", "series_key"], name="cell_by_series")]
 
     def __str__(self) -> str:
         return self.key

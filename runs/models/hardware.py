@@ -8,6 +8,7 @@ class HardwareProfile(models.Model):
     """What a machine is made of, stored once per content. Sizes in bytes; unknown is null."""
 
     fingerprint = models.CharField(max_length=64, unique=True)
+    slug = models.SlugField(max_length=120, blank=True)
     name = models.CharField(_("name"), max_length=200)
     cpu_model = models.CharField(_("CPU model"), max_length=200, blank=True)
     sockets = models.PositiveIntegerField(_("sockets"), null=True)
@@ -20,6 +21,11 @@ class HardwareProfile(models.Model):
 
     class Meta:
         ordering = ["name", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["slug"], condition=~models.Q(slug=""), name="hardware_slug_once"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -29,6 +35,7 @@ class Environment(models.Model):
     """OS, kernel and tool versions of a machine, stored once per content."""
 
     fingerprint = models.CharField(max_length=64, unique=True)
+    slug = models.SlugField(max_length=120, blank=True)
     os_name = models.CharField(_("operating system"), max_length=200, blank=True)
     kernel = models.CharField(_("kernel"), max_length=200, blank=True)
     architecture = models.CharField(_("architecture"), max_length=40, blank=True)
@@ -37,6 +44,11 @@ class Environment(models.Model):
 
     class Meta:
         ordering = ["os_name", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["slug"], condition=~models.Q(slug=""), name="environment_slug_once"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.os_name} ({self.kernel})"

@@ -16,6 +16,8 @@ class Metric(models.Model):
     unit = models.CharField(max_length=40, blank=True)
     direction = models.CharField(max_length=10, choices=Direction)
     title = models.CharField(max_length=200)
+    # Of metrics that come as data; the titles of the code's own are in the message catalogue.
+    title_ja = models.CharField(max_length=200, blank=True)
 
     class Meta:
         ordering = ["name"]

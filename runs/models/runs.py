@@ -31,7 +31,7 @@ class Run(models.Model):
 
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="runs")
     cell = models.ForeignKey("Cell", models.CASCADE, related_name="runs")
-    repeat = models.PositiveSmallIntegerField()
+    repeat = models.PositiveIntegerField()
     position = models.PositiveIntegerField()
     origin = models.CharField(max_length=10, choices=Origin, default=Origin.EXECUTED)
     state = models.CharField(max_length=12, choices=State, default=State.QUEUED)
@@ -51,6 +51,9 @@ class Run(models.Model):
     tool_name = models.CharField(max_length=40, blank=True)
     tool_version = models.CharField(max_length=40, blank=True)
     quality = models.JSONField(default=list)
+    # What an uploader calls the run, and what it says of it.
+    external_id = models.CharField(max_length=200, blank=True)
+    labels = models.JSONField(default=dict)
 
     queued_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
@@ -60,6 +63,11 @@ class Run(models.Model):
         ordering = ["-id"]
         constraints = [
             models.UniqueConstraint(fields=["cell", "repeat"], name="run_once_a_repeat"),
+            models.UniqueConstraint(
+                fields=["campaign", "external_id"],
+                condition=~models.Q(external_id=""),
+                name="run_once_an_external_id",
+            ),
             models.UniqueConstraint(
                 fields=["server"],
                 condition=models.Q(state__in=["claimed", "preparing", "measuring", "collecting"]),

@@ -9,6 +9,12 @@ class Topology(models.Model):
 
     class Kind(models.TextChoices):
         SINGLE = "single", _("single server")
+        CLIENT = "client", _("database and load generator apart")
+        STREAMING = "streaming", _("streaming replication")
+        LOGICAL = "logical", _("logical replication")
+        FDW = "fdw", _("foreign tables")
+        SHARDED = "sharded", _("sharded")
+        POOLED = "pooled", _("connection pool")
 
     slug = models.SlugField(max_length=100, unique=True)
     name = models.CharField(_("name"), max_length=200)
