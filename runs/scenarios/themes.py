@@ -31,9 +31,7 @@ THEMES = (
     Theme(
         "page-checksums",
         _("Page checksums"),
-        _(
-            "What page checksums cost a reading load, with usual and with optimising compiler flags."
-        ),
+        _("What page checksums cost a reading load, by compiler flags."),
     ),
     Theme(
         "cpu-cores",
