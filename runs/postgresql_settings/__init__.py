@@ -1,0 +1,5 @@
+"""PostgreSQL's settings through the versions: catalogue, values, checks, translation, files.
+
+Plain Python. What is known about each setting was printed by real servers (`settings.csv`); what
+`pg_settings` does not tell (hidden words, old names, why something went) stands in tables beside it.
+"""

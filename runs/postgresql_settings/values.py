@@ -1,0 +1,223 @@
+"""Reads a setting's value as PostgreSQL does, and writes it for people and files.
+
+Source: `parse_bool`, `parse_int`, `parse_real` and `config_enum_lookup_by_name` of PostgreSQL.
+"""
+
+import re
+from collections.abc import Mapping
+
+from runs.postgresql_settings import hidden, units
+from runs.postgresql_settings.catalogue import Setting, before
+from runs.wording import gettext_noop as _
+
+Value = bool | int | float | str
+
+_INTEGER = re.compile(r"\s*(?P<number>[+-]?(?:0[xX][0-9a-fA-F]+|\d+))\s*(?P<unit>[^\s\d.].*)?\s*")
+_REAL = re.compile(r"\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>\S.*)?\s*")
+_BOOLEANS = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False}
+
+
+class BadValue(ValueError):
+    """PostgreSQL would refuse the value: a stable code, a template and what belongs into it.
+
+    `message` and `remedy` are translatable templates with named parameters.
+    """
+
+    def __init__(
+        self, code: str, message: str, parameters: Mapping[str, str], remedy: str = ""
+    ) -> None:
+        super().__init__(message % parameters)
+        self.code = code
+        self.message = message
+        self.parameters = parameters
+        self.remedy = remedy
+
+
+def parse(text: str, setting: Setting) -> Value:
+    """The value in the setting's own unit, as its version reads it.
+
+    Memory and time come as a number of `setting.unit`, bool as bool, enum in the word that
+    PostgreSQL shows. Raises BadValue for what the server would refuse; what a string setting
+    means is for the server to judge.
+    """
+    if setting.kind == "bool":
+        return _boolean(text, setting)
+    if setting.kind == "enum":
+        return _enum(text, setting)
+    if setting.is_number:
+        return _within_range(_number(text, setting), text, setting)
+    return text
+
+
+def spelled(value: Value, setting: Setting) -> str:
+    """The value as one writes it into a file of that version: `on`, `128MB`, `0.9`."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, str):
+        return value
+    return units.spelled(value, setting.unit, setting.major)
+
+
+def default(setting: Setting) -> str:
+    """The built-in default for people: `1GB` rather than 65536 pages of 8kB."""
+    if not setting.is_number or not setting.boot:
+        return setting.boot
+    return units.spelled(float(setting.boot), setting.unit, setting.major)
+
+
+def allowed(setting: Setting) -> str:
+    """The allowed values for people: `128kB to 8TB`, `on, off`, or empty where anything goes."""
+    if setting.kind == "bool":
+        return "on, off"
+    if setting.minimum is not None and setting.maximum is not None:
+        ends = (units.rounded(end, setting.unit) for end in (setting.minimum, setting.maximum))
+        return " … ".join(ends)
+    return ", ".join(word or "''" for word in (*setting.values, *hidden.build_words(setting)))
+
+
+def in_bytes(text: str, setting: Setting) -> int | None:
+    """How many bytes the value stands for; None for -1 and 0, which have other meanings.
+
+    Raises BadValue; ValueError where the setting is no amount of memory.
+    """
+    if setting.unit not in units.BYTES and not setting.unit.endswith("B"):
+        raise ValueError(f"{setting.name} is no amount of memory")
+    number = parse(text, setting)
+    if isinstance(number, str) or number <= 0:
+        return None
+    return int(number * units.size(setting.unit))
+
+
+def _boolean(text: str, setting: Setting) -> bool:
+    word = text.strip().lower()
+    if word in {"1", "0"}:
+        return word == "1"
+    # `o` could be on or off; any other beginning is enough.
+    found = {value for name, value in _BOOLEANS.items() if word and name.startswith(word)}
+    if len(found) != 1:
+        raise BadValue(
+            "invalid_boolean",
+            _("%(name)s takes on or off, not “%(value)s”."),
+            _named(setting, text),
+        )
+    return found.pop()
+
+
+def _enum(text: str, setting: Setting) -> str:
+    word = text.lower()
+    for value in (*setting.values, *hidden.build_words(setting)):
+        if value.lower() == word:
+            return value
+    if word in hidden.words(setting):
+        return _shown(word, setting)
+    raise BadValue(
+        "invalid_choice",
+        _("%(name)s cannot be “%(value)s” in PostgreSQL %(major)s."),
+        _named(setting, text, allowed=allowed(setting)),
+        _("Choose one of: %(allowed)s."),
+    )
+
+
+def _shown(word: str, setting: Setting) -> str:
+    """What the server shows for a word that it takes but does not list."""
+    shown = {"wal_level": "replica", "password_encryption": "md5"}.get(setting.name)
+    if shown is not None:
+        return shown
+    if word == "debug":
+        return "debug2"
+    if word in hidden.ON:
+        return "pglz" if setting.name == "wal_compression" else "on"
+    return "off" if word in hidden.OFF else word
+
+
+def _number(text: str, setting: Setting) -> float:
+    match = (setting.kind == "integer" and _INTEGER.fullmatch(text)) or _REAL.fullmatch(text)
+    if not match or _is_broken_octal(match["number"], setting):
+        raise BadValue(
+            "invalid_number",
+            _("%(name)s takes a number, not “%(value)s”."),
+            _named(setting, text),
+        )
+    number, unit = match["number"], (match["unit"] or "").strip()
+    _refuse_fraction_of_old(number, unit, text, setting)
+    count = _read(number, setting)
+    if unit:
+        _refuse_unit(unit, text, setting)
+        count = units.to_base(count, unit, setting.unit, setting.major)
+    return round(count) if setting.kind == "integer" else count
+
+
+def _read(number: str, setting: Setting) -> float:
+    """As C reads it: whole numbers of integer settings may be hexadecimal or octal (010 is 8)."""
+    sign, digits = (-1 if number.startswith("-") else 1), number.lstrip("+-")
+    if digits.lower().startswith("0x"):
+        return sign * int(digits, 16)
+    if setting.kind == "integer" and digits.isdigit():
+        return sign * int(digits, 8 if digits.startswith("0") else 10)
+    return float(number)
+
+
+def _is_broken_octal(number: str, setting: Setting) -> bool:
+    digits = number.lstrip("+-")
+    octal = setting.kind == "integer" and digits.isdigit() and digits.startswith("0")
+    return octal and not set(digits) <= set("01234567")
+
+
+def _refuse_fraction_of_old(number: str, unit: str, text: str, setting: Setting) -> None:
+    """Before 12, integers had no fraction and no exponent, and reals had no unit."""
+    whole = number.lstrip("+-").isdigit() or number.lower().lstrip("+-").startswith("0x")
+    if not before(setting.major, "12") or (whole if setting.kind == "integer" else not unit):
+        return
+    raise BadValue(
+        "fraction_too_new",
+        _("PostgreSQL %(major)s takes no fraction or exponent in %(name)s = %(value)s."),
+        _named(setting, text),
+        _("Write it as a whole number, in a smaller unit where there is one."),
+    )
+
+
+def _refuse_unit(unit: str, text: str, setting: Setting) -> None:
+    if not setting.unit:
+        raise BadValue(
+            "no_unit",
+            _("%(name)s takes a number without a unit, not “%(value)s”."),
+            _named(setting, text),
+        )
+    known = units.known(setting.unit, setting.major)
+    if unit in known:
+        return
+    parameters = _named(setting, text, unit=unit, units=", ".join(known))
+    if unit in units.family(setting.unit):
+        raise BadValue(
+            "unit_too_new",
+            _("PostgreSQL %(major)s does not know the unit %(unit)s of %(name)s = %(value)s."),
+            parameters,
+            _("It knows: %(units)s."),
+        )
+    raise BadValue(
+        "wrong_unit",
+        _("“%(unit)s” is no unit for %(name)s."),
+        parameters,
+        _("Write one of these, in just these letters: %(units)s."),
+    )
+
+
+def _within_range(number: float, text: str, setting: Setting) -> float:
+    low, high = setting.minimum, setting.maximum
+    if low is None or high is None or low <= number <= high:
+        return number
+    raise BadValue(
+        "out_of_range",
+        _("%(name)s = %(value)s is outside the range of PostgreSQL %(major)s."),
+        _named(
+            setting,
+            text,
+            low=units.spelled(low, setting.unit, setting.major),
+            high=units.rounded(high, setting.unit),
+        ),
+        _("Choose a value from %(low)s to %(high)s."),
+    )
+
+
+def _named(setting: Setting, text: str, **others: str) -> dict[str, str]:
+    return {"name": setting.name, "value": text, "major": setting.major, **others}
