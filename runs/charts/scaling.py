@@ -26,7 +26,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Line:
-    """The cells of one version in ascending order of x. `major` ("9.6", "16") gives the colour."""
+    """The cells of one series in ascending order of x.
+
+    `major` ("9.6", "16") gives the colour of a version; without one the theme gives the next.
+    """
 
     label: str
     major: str
@@ -49,13 +52,14 @@ def scaling(
     x_title: str,
     y_title: str,
     log_x: bool = False,
+    log_y: bool = False,
     words: Words = Words(),
 ) -> Figure:
     """One line per version: the median, with whiskers from the minimum to the maximum.
 
-    The y axis starts at zero, since the eye takes the height of a line for its amount. Ticks of
-    the x axis are the measured levels, where they have room. With `log_x` all levels must be
-    positive (ValueError). Lines without points are left out.
+    The y axis starts at zero, since the eye takes the height of a line for its amount; with
+    `log_y` it cannot. Ticks of the x axis are the measured levels, where they have room. With
+    `log_x` all levels must be positive (ValueError). Lines without points are left out.
     """
     drawn = [line for line in lines if line.points]
     levels = sorted({point.x for line in drawn for point in line.points})
@@ -65,8 +69,8 @@ def scaling(
         "data": [_trace(line, dash, x_title, words) for line, dash in _dashed(drawn)],
         "layout": layout(
             xaxis=_x_axis(x_title, levels, log_x=log_x),
-            yaxis={"title": title(y_title), "rangemode": "tozero", "automargin": True},
-            annotations=_end_labels(drawn, log_x=log_x),
+            yaxis=_y_axis(y_title, log_y=log_y),
+            annotations=_end_labels(drawn, log_x=log_x, log_y=log_y),
             margin={"l": 64, "r": _room_for_labels(drawn), "t": 24, "b": 56},
             # Labels at the lines say which is which; the legend is for switching some of many off.
             showlegend=len(drawn) > 4,
@@ -80,23 +84,24 @@ def _dashed(lines: Sequence[Line]) -> list[tuple[Line, str]]:
     seen: dict[str, int] = {}
     dashed = []
     for line in lines:
-        position = seen.get(line.major, 0)
+        position = seen.get(line.major, 0) if line.major else 0
         seen[line.major] = position + 1
         dashed.append((line, palette.dash(position)))
     return dashed
 
 
 def _trace(line: Line, dash: str, x_title: str, words: Words) -> dict[str, Any]:
-    style = palette.style(line.major)
+    style = palette.style(line.major) if line.major else None
+    colour = {"color": style.colour} if style else {}
     return {
         "type": "scatter",
         "mode": "lines+markers",
         "name": line.label,
         "x": [point.x for point in line.points],
         "y": [point.median for point in line.points],
-        "line": {"color": style.colour, "width": 2, "dash": dash},
-        "marker": {"color": style.colour, "symbol": style.symbol, "size": 9},
-        "error_y": _whiskers(line.points, style.colour),
+        "line": {**colour, "width": 2, "dash": dash},
+        "marker": {**colour, "symbol": style.symbol if style else "circle", "size": 9},
+        "error_y": _whiskers(line.points) | colour,
         "customdata": [[point.minimum, point.maximum, point.n] for point in line.points],
         "hovertemplate": (
             f"<b>%{{fullData.name}}</b><br>{x_title}: %{{x}}"
@@ -107,13 +112,12 @@ def _trace(line: Line, dash: str, x_title: str, words: Words) -> dict[str, Any]:
     }
 
 
-def _whiskers(points: Sequence[Point], colour: str) -> dict[str, Any]:
+def _whiskers(points: Sequence[Point]) -> dict[str, Any]:
     return {
         "type": "data",
         "symmetric": False,
         "array": [point.maximum - point.median for point in points],
         "arrayminus": [point.median - point.minimum for point in points],
-        "color": colour,
         "thickness": 1.5,
         "width": 5,
     }
@@ -129,26 +133,33 @@ def _x_axis(text: str, levels: Sequence[float], *, log_x: bool) -> dict[str, Any
     return axis
 
 
+def _y_axis(text: str, *, log_y: bool) -> dict[str, Any]:
+    axis: dict[str, Any] = {"title": title(text), "automargin": True}
+    return axis | ({"type": "log"} if log_y else {"rangemode": "tozero"})
+
+
 def _have_room(levels: Sequence[float]) -> bool:
     """Whether labels at these places of a linear axis stay clear of each other."""
     gaps = [after - before for before, after in pairwise(levels)]
     return bool(gaps) and min(gaps) >= TICK_ROOM * (levels[-1] - levels[0])
 
 
-def _end_labels(lines: Sequence[Line], *, log_x: bool) -> list[dict[str, Any]]:
+def _end_labels(lines: Sequence[Line], *, log_x: bool, log_y: bool) -> list[dict[str, Any]]:
     """The line's label beside its last point; on a log axis, Plotly takes the place as log10."""
     highest = max((point.maximum for line in lines for point in line.points), default=0.0)
-    moved = labels.shifts([line.points[-1].median for line in lines], highest)
+    ends = [line.points[-1] for line in lines]
+    # Labels are not moved apart on a log axis: its range is not known here.
+    moved = [0.0] * len(ends) if log_y else labels.shifts([e.median for e in ends], highest)
     return [
         {
             "x": math.log10(line.points[-1].x) if log_x else line.points[-1].x,
-            "y": line.points[-1].median,
+            "y": math.log10(line.points[-1].median) if log_y else line.points[-1].median,
             "text": line.label,
             "showarrow": False,
             "xanchor": "left",
             "xshift": 10,
             "yshift": shift,
-            "font": {"color": palette.style(line.major).colour},
+            **({"font": {"color": palette.style(line.major).colour}} if line.major else {}),
         }
         for line, shift in zip(lines, moved, strict=True)
     ]

@@ -1,0 +1,95 @@
+"""A metric over levels that are names: bars side by side, or stacked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runs.charts import palette
+from runs.charts.figure import Figure, layout, title
+from runs.charts.scaling import Words
+
+# A logarithmic axis in Plotly counts in powers of ten.
+LOG_AXIS = {"type": "log", "dtick": 1}
+ENGLISH = Words()
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One cell: the name of its level, and median, minimum and maximum of its `n` runs."""
+
+    x: str
+    median: float
+    minimum: float
+    maximum: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """The bars of one colour. `major` ("9.6") gives a version's; empty takes the theme's next."""
+
+    label: str
+    bars: tuple[Bar, ...]
+    major: str = ""
+
+
+def bars(
+    groups: Sequence[Group],
+    *,
+    x_title: str,
+    y_title: str,
+    log_y: bool = False,
+    stacked: bool = False,
+    words: Words = ENGLISH,
+) -> Figure:
+    """Bars by level, one colour a group, each with its value in print.
+
+    Stacked bars have no whiskers, as a part does not begin at zero. A logarithmic axis leaves
+    out what is not positive. Groups without bars are left out.
+    """
+    drawn = [group for group in groups if group.bars]
+    yaxis: dict[str, Any] = {"title": title(y_title), "automargin": True}
+    yaxis |= LOG_AXIS if log_y else {"rangemode": "tozero"}
+    return {
+        "data": [_trace(group, words, log_y=log_y, stacked=stacked) for group in drawn],
+        "layout": layout(
+            barmode="stack" if stacked else "group",
+            bargap=0.25,
+            xaxis={"title": title(x_title), "type": "category", "automargin": True},
+            yaxis=yaxis,
+            showlegend=len(drawn) > 1,
+            legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+            margin={"l": 64, "r": 24, "t": 48 if len(drawn) > 1 else 24, "b": 56},
+        ),
+    }
+
+
+def _trace(group: Group, words: Words, *, log_y: bool, stacked: bool) -> dict[str, Any]:
+    shown = [bar for bar in group.bars if bar.median > 0 or not log_y]
+    trace: dict[str, Any] = {
+        "type": "bar",
+        "name": group.label,
+        "x": [bar.x for bar in shown],
+        "y": [bar.median for bar in shown],
+        "customdata": [[bar.minimum, bar.maximum, bar.n] for bar in shown],
+        "texttemplate": "%{y:,.3~s}",
+        "textposition": "inside" if stacked else "outside",
+        "cliponaxis": False,
+        "hovertemplate": (
+            f"<b>%{{fullData.name}}</b><br>%{{x}}<br>{words.median}: %{{y:,.6~g}}"
+            f"<br>{words.range}: %{{customdata[0]:,.6~g}} – %{{customdata[1]:,.6~g}}"
+            f"<br>{words.runs}: %{{customdata[2]}}<extra></extra>"
+        ),
+    }
+    if group.major:
+        trace["marker"] = {"color": palette.style(group.major).colour}
+    if not stacked and any(bar.minimum < bar.maximum for bar in shown):
+        trace["error_y"] = {
+            "type": "data",
+            "symmetric": False,
+            "array": [bar.maximum - bar.median for bar in shown],
+            "arrayminus": [bar.median - bar.minimum for bar in shown],
+            "thickness": 1.5,
+            "width": 4,
+        }
+    return trace
