@@ -4,14 +4,19 @@ The formulas, and why they are these, are in docs/statistics.md.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from runs.analysis import hodges_lehmann, mann_whitney
+from runs.analysis.conditions import Conditions, Difference, Judgement, Unknown, judge
+from runs.analysis.hodges_lehmann import HodgesLehmann
 from runs.analysis.summary import Summary
 
 Direction = Literal["higher", "lower", "neutral"]
 Verdict = Literal["faster", "slower", "different", "no_evidence", "too_few_runs", "not_comparable"]
+
+Reason = Literal[Difference, "not_positive", "not_measured", "single_run", "spread_unknown"]
 
 SIGNIFICANCE = 0.05
 MINIMUM_EFFECT = 0.03
@@ -23,10 +28,16 @@ class Comparison:
 
     `ratio` is that of the geometric means, head / base; `low` and `high` are its 95 % interval.
     `p_value` is Welch's, `adjusted_p_value` Holm's over the table (None outside of one). The
-    interval and the p-values are None where a side has fewer than two runs; everything is None
-    where a value was not positive, as it has no logarithm then.
+    interval, its `log_error` (the standard error of ln ratio) with its degrees of `freedom`, and
+    the p-values are None where a side has fewer than two runs or tells no spread; everything is
+    None where the two are not comparable.
+
+    `mann_whitney_p` and `hodges_lehmann` are there where the values themselves were given: a
+    second opinion by ranks, which the verdict does not use.
 
     `different` stands in place of faster and slower for a metric of which neither end is better.
+    `reasons` say why a verdict is `not_comparable` or `too_few_runs`; `despite` says what differs
+    between the sides, or is not known of them, although they were compared.
     """
 
     verdict: Verdict
@@ -35,6 +46,12 @@ class Comparison:
     high: float | None = None
     p_value: float | None = None
     adjusted_p_value: float | None = None
+    log_error: float | None = None
+    freedom: float | None = None
+    mann_whitney_p: float | None = None
+    hodges_lehmann: HodgesLehmann | None = None
+    reasons: tuple[Reason, ...] = ()
+    despite: tuple[Difference | Unknown, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,22 +64,55 @@ class _Welch:
 
 
 def compare(
-    base: Summary,
-    head: Summary,
+    base: Summary | None,
+    head: Summary | None,
     *,
     direction: Direction,
     minimum_effect: float = MINIMUM_EFFECT,
+    values: tuple[Sequence[float], Sequence[float]] | None = None,
+    conditions: tuple[Conditions, Conditions] | None = None,
+    ignore: Collection[str] = (),
 ) -> Comparison:
-    """Compare the repeats of two cells.
+    """Compare the repeats of two cells; None is a cell that was not measured.
 
     A verdict needs both: an interval that excludes 1, and an effect of at least
     `minimum_effect` (0.03 is 3 %), counted alike in both directions: ratio >= 1.03 or <= 1/1.03.
+
+    `values` are those behind the summaries of (base, head), for the second opinion by ranks.
+    `conditions` are those of (base, head): where they differ, the cells are not comparable, unless
+    `ignore` has the code of the difference. Raises ValueError where `values` are not as many as
+    the summaries count.
     """
-    if base.log_mean is None or head.log_mean is None:
-        return Comparison(verdict="not_comparable")
-    difference = head.log_mean - base.log_mean
+    judgement = Judgement() if conditions is None else judge(*conditions, ignore)
+    reasons = (*judgement.reasons, *_without_ratio(base, head))
+    if reasons or base is None or head is None or base.log_mean is None or head.log_mean is None:
+        return Comparison("not_comparable", reasons=reasons, despite=judgement.despite)
+    comparison = _by_welch(base, head, head.log_mean - base.log_mean, direction, minimum_effect)
+    comparison = replace(comparison, despite=judgement.despite)
+    if values is None:
+        return comparison
+    if (len(values[0]), len(values[1])) != (base.n, head.n):
+        raise ValueError("The values are not those that were summarised.")
+    return replace(
+        comparison,
+        mann_whitney_p=mann_whitney.p_value(*values),
+        hodges_lehmann=hodges_lehmann.estimate(*values),
+    )
+
+
+def _without_ratio(base: Summary | None, head: Summary | None) -> tuple[Reason, ...]:
+    if base is None or head is None:
+        return ("not_measured",)
+    return ("not_positive",) if base.log_mean is None or head.log_mean is None else ()
+
+
+def _by_welch(
+    base: Summary, head: Summary, difference: float, direction: Direction, minimum_effect: float
+) -> Comparison:
     if base.log_variance is None or head.log_variance is None:
-        return Comparison(verdict="too_few_runs", ratio=math.exp(difference))
+        return Comparison(
+            "too_few_runs", ratio=math.exp(difference), reasons=_without_interval(base, head)
+        )
     welch = _welch(
         difference, (base.log_variance / base.n, base.n), (head.log_variance / head.n, head.n)
     )
@@ -74,7 +124,20 @@ def compare(
         low=math.exp(difference - margin),
         high=math.exp(difference + margin),
         p_value=p_value,
+        log_error=welch.error,
+        freedom=welch.freedom,
     )
+
+
+def _without_interval(base: Summary, head: Summary) -> tuple[Reason, ...]:
+    """A published median of three runs is not a single run: its spread was just not printed."""
+    unspread = [side.n for side in (base, head) if side.log_variance is None]
+    codes: list[Reason] = []
+    if min(unspread) < 2:
+        codes.append("single_run")
+    if max(unspread) >= 2:
+        codes.append("spread_unknown")
+    return tuple(codes)
 
 
 def adjust(comparisons: Sequence[Comparison]) -> list[Comparison]:

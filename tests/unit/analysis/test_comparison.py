@@ -106,7 +106,9 @@ def test_one_run_on_a_side_gives_a_ratio_and_no_interval(base, head):
 
 
 def test_a_value_that_is_not_positive_cannot_be_compared():
-    assert compared([0, 1], [1, 2]) == Comparison(verdict="not_comparable")
+    assert compared([0, 1], [1, 2]) == Comparison(
+        verdict="not_comparable", reasons=("not_positive",)
+    )
 
 
 def test_repeats_without_any_spread_are_compared_by_the_minimum_effect_alone():

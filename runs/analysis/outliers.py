@@ -1,0 +1,75 @@
+"""Repeats that stand apart. They are flagged for a person to look at, never left out.
+
+The median that charts show does not move for one of them, and the interval of a comparison widens
+as it should; to drop a run because it does not please is how benchmarks lie.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+ROBUST_FROM = 5
+"""From five repeats on, four tell what the spread is without the fifth."""
+
+LIMIT = 3.5
+"""Of the modified z-score: B. Iglewicz, D. Hoaglin, "How to Detect and Handle Outliers", 1993."""
+
+SMALLEST_RATIO = 1.03
+"""A repeat closer to the median than this is never flagged: a MAD of five can be as good as 0."""
+
+FEW_RATIO = 1.2
+FEW_GAP = 0.8
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """The repeat at `index`: `ratio` to the median of its cell, `score` of the rule that flags it.
+
+    The score is the modified z-score from ROBUST_FROM repeats on; below it is Dixon's r10, the
+    share of the range that lies between the repeat and its nearest neighbour.
+    """
+
+    index: int
+    value: float
+    ratio: float
+    score: float
+
+
+def flag(values: Sequence[float]) -> tuple[Outlier, ...]:
+    """The outliers among the repeats of a cell, in the order of the repeats.
+
+    None are found below three repeats, or where a value is not positive (it has no logarithm, and
+    is conspicuous by itself).
+    """
+    if len(values) < 3 or min(values) <= 0:
+        return ()
+    logs = [math.log(value) for value in values]
+    median = statistics.median(logs)
+    scores = _modified_z(logs, median) if len(logs) >= ROBUST_FROM else _gaps(logs)
+    limit, ratio = (LIMIT, SMALLEST_RATIO) if len(logs) >= ROBUST_FROM else (FEW_GAP, FEW_RATIO)
+    return tuple(
+        Outlier(index, values[index], math.exp(log - median), score)
+        for index, (log, score) in enumerate(zip(logs, scores, strict=True))
+        if score > limit and abs(log - median) > math.log(ratio)
+    )
+
+
+def _modified_z(logs: Sequence[float], median: float) -> list[float]:
+    """0.6745 (x - median) / MAD, without its sign."""
+    distances = [abs(log - median) for log in logs]
+    mad = statistics.median(distances)
+    if mad == 0:
+        return [math.inf if distance > 0 else 0.0 for distance in distances]
+    return [0.6745 * distance / mad for distance in distances]
+
+
+def _gaps(logs: Sequence[float]) -> list[float]:
+    """Dixon's r10 of the lowest and the highest; 0 for the others."""
+    order = sorted(range(len(logs)), key=logs.__getitem__)
+    scores = [0.0] * len(logs)
+    extent = logs[order[-1]] - logs[order[0]]
+    if extent > 0:
+        scores[order[0]] = (logs[order[1]] - logs[order[0]]) / extent
+        scores[order[-1]] = (logs[order[-1]] - logs[order[-2]]) / extent
+    return scores

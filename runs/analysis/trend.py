@@ -1,0 +1,151 @@
+"""A line through versions: ratios of pairs chained to an index.
+
+Each year's hardware is another, so that no two years' numbers can stand side by side; but each
+year measures a version beside the one before it. The chain of these ratios is what can be told
+over all years. The formulas are in docs/statistics.md.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from runs.analysis.links import Link, Step, combine
+
+SIGNIFICANCE = 0.05
+
+
+@dataclass(frozen=True)
+class Point:
+    """A version's index: its chain's base is 1.0.
+
+    `low` and `high` are the 95 % interval, None where a step on the way from the base has no
+    variance. `step` is the last step on that way (None at the base itself), so that a chart draws
+    a line from `step.base` to here; steps behind the base lead backwards.
+    """
+
+    version: str
+    index: float
+    low: float | None
+    high: float | None
+    step: Step | None = None
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Versions that links join, in the order of versions. Indices of two chains say nothing."""
+
+    base: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Trend:
+    """All chains: first the one of the wanted base, the others in the order of their bases.
+
+    `unlinked` are the versions of which no link tells anything.
+    """
+
+    chains: tuple[Chain, ...]
+    unlinked: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Reached:
+    """What is known at a version: the log of its index, and (variance, freedom) of each step."""
+
+    log_index: float
+    parts: tuple[tuple[float, float], ...] | None
+    step: Step | None
+
+
+def trend(links: Iterable[Link], *, versions: Sequence[str], base: str) -> Trend:
+    """Chain the links to indices with `base` at 1.0; `versions` are in their order.
+
+    Each version is reached on the way whose steps, counted in versions that they span and squared,
+    sum to the least: through consecutive versions where these are linked, by a link that skips
+    some where not. Versions that no way joins to the base make chains of their own, whose base is
+    their lowest version. Raises ValueError for a link or a base outside of `versions`.
+    """
+    place = {version: position for position, version in enumerate(versions)}
+    steps = _steps(links, place)
+    if base not in place:
+        raise ValueError(f"The base {base!r} is not among the versions.")
+    linked = {end for step in steps for end in (step.base, step.head)} | {base}
+    chains: list[Chain] = []
+    seen: set[str] = set()
+    for start in (base, *(version for version in versions if version in linked)):
+        if start not in seen:
+            reached = _reach(start, steps, place)
+            seen |= reached.keys()
+            chains.append(_chain(start, reached, versions))
+    return Trend(tuple(chains), tuple(version for version in versions if version not in linked))
+
+
+def _steps(links: Iterable[Link], place: Mapping[str, int]) -> list[Step]:
+    """Parallel links of a pair made one, each in the direction of the versions."""
+    pairs: dict[tuple[str, str], list[Link]] = {}
+    for link in links:
+        if link.base not in place or link.head not in place:
+            raise ValueError(f"The link {link.base!r} to {link.head!r} is outside of the versions.")
+        forward = link if place[link.base] < place[link.head] else link.reversed()
+        pairs.setdefault((forward.base, forward.head), []).append(forward)
+    return [combine(parallel) for parallel in pairs.values()]
+
+
+def _reach(start: str, steps: Iterable[Step], place: Mapping[str, int]) -> dict[str, _Reached]:
+    """Dijkstra's shortest ways from the start; equal costs are settled by the order of versions."""
+    from_version: dict[str, list[Step]] = {}
+    for step in steps:
+        from_version.setdefault(step.base, []).append(step)
+        from_version.setdefault(step.head, []).append(step.reversed())
+    reached: dict[str, _Reached] = {}
+    waiting = [(0, place[start], 0, start, _Reached(0.0, (), None))]
+    order = 0
+    while waiting:
+        cost, _, _, version, state = heappop(waiting)
+        if version in reached:
+            continue
+        reached[version] = state
+        for step in from_version.get(version, ()):
+            order += 1  # so that the heap never has to compare states
+            further = cost + (place[step.head] - place[version]) ** 2
+            onward = (further, place[step.head], order, step.head, _after(state, step))
+            heappush(waiting, onward)
+    return reached
+
+
+def _after(state: _Reached, step: Step) -> _Reached:
+    parts = None
+    if state.parts is not None and step.log_error is not None:
+        freedom = math.inf if step.freedom is None else step.freedom
+        parts = (*state.parts, (step.log_error**2, freedom))
+    return _Reached(state.log_index + math.log(step.ratio), parts, step)
+
+
+def _chain(base: str, reached: Mapping[str, _Reached], versions: Sequence[str]) -> Chain:
+    points = (_point(version, reached[version]) for version in versions if version in reached)
+    return Chain(base, tuple(points))
+
+
+def _point(version: str, state: _Reached) -> Point:
+    index = math.exp(state.log_index)
+    if state.parts is None:
+        return Point(version, index, None, None, state.step)
+    margin = _margin(state.parts)
+    low, high = math.exp(state.log_index - margin), math.exp(state.log_index + margin)
+    return Point(version, index, low, high, state.step)
+
+
+def _margin(parts: Sequence[tuple[float, float]]) -> float:
+    """Half the 95 % interval of a sum: variances add, the freedom by Welch and Satterthwaite."""
+    total = math.fsum(variance for variance, _ in parts)
+    if total == 0:
+        return 0.0
+    # Shares of the total instead of squares of variances: those underflow for a quiet machine.
+    shares = math.fsum((variance / total) ** 2 / freedom for variance, freedom in parts)
+    from scipy.special import ndtri, stdtrit  # noqa: PLC0415 (slow to import)
+
+    quantile = 1 - SIGNIFICANCE / 2
+    width = ndtri(quantile) if shares == 0 else stdtrit(1 / shares, quantile)
+    return float(width) * math.sqrt(total)
