@@ -69,10 +69,10 @@ class Shelf:
     entries: list[Entry] = field(default_factory=list)
 
 
-def shelves(wanted: Wanted) -> list[Shelf]:
-    """Publications with the tables that match, in the order of their years."""
+def shelves(listed: Iterable[Entry]) -> list[Shelf]:
+    """These tables by publication, in the order of the tables."""
     made: dict[int, Shelf] = {}
-    for entry in matching(entries(), wanted):
+    for entry in listed:
         made.setdefault(entry.table.source_id, Shelf(entry.table.source)).entries.append(entry)
     return list(made.values())
 

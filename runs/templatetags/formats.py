@@ -1,13 +1,14 @@
 """How numbers, times and stored English words are written on pages."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from math import isfinite
+from typing import Any
 
 from django import template
 from django.utils.formats import number_format
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import get_language, gettext, gettext_lazy, ngettext
 
 from runs.models import Run
 
@@ -89,6 +90,21 @@ def bytesize(value: int | None) -> str:
 def translated(text: str) -> str:
     """An English text of an engine in the reader's language; the engine marks its texts."""
     return gettext(text) if text else ""
+
+
+@register.filter
+def spoken(text: str | Mapping[str, str] | None) -> str:
+    """A text that comes as data, in the reader's language: "..." or {"en": ..., "ja": ...}."""
+    if text is None or isinstance(text, str):
+        return text or ""
+    return text.get((get_language() or "en")[:2]) or text.get("en", "")
+
+
+@register.filter
+def told(stored: Any, field: str) -> str:
+    """A text field of a stored object in the reader's language: `title_ja` where it is filled."""
+    translation = getattr(stored, f"{field}_{(get_language() or 'en')[:2]}", "")
+    return str(translation or getattr(stored, field))
 
 
 @register.filter

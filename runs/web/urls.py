@@ -2,10 +2,13 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from runs.web import artifacts, campaigns, home, runs, scenarios, servers, styleguide
+from runs.web import archive, artifacts, campaigns, home, runs, scenarios, servers, styleguide
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
+    path("archive/", archive.archive_index, name="archive"),
+    path("archive/discrepancies/", archive.archive_discrepancies, name="archive-discrepancies"),
+    path("archive/<slug:slug>/", archive.archive_source, name="archive-source"),
     path("campaigns/", campaigns.campaign_list, name="campaign-list"),
     path("campaigns/new/", campaigns.campaign_new, name="campaign-new"),
     path("campaigns/new/estimate/", campaigns.campaign_estimate, name="campaign-estimate"),
