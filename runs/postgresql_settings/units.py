@@ -39,10 +39,9 @@ def known(base: str, major: str) -> tuple[str, ...]:
 
     PostgreSQL has no unit for what is smaller than it can count: 9.2 to 10 know no bytes.
     """
+    smallest_first = reversed(list(family(base)))
     return tuple(
-        unit
-        for unit in reversed(family(base))
-        if unit not in SINCE or not before(major, SINCE[unit])
+        unit for unit in smallest_first if unit not in SINCE or not before(major, SINCE[unit])
     )
 
 

@@ -12,7 +12,7 @@ from runs.wording import gettext_noop as _
 
 Value = bool | int | float | str
 
-_INTEGER = re.compile(r"\s*(?P<number>[+-]?(?:0[xX][0-9a-fA-F]+|\d+))\s*(?P<unit>[^\s\d.].*)?\s*")
+_INTEGER = re.compile(r"\s*(?P<number>[+-]?(?:0[xX][0-9a-fA-F]+|\d+))\s*(?P<unit>[^\s\d.eE].*)?\s*")
 _REAL = re.compile(r"\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>\S.*)?\s*")
 _BOOLEANS = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False}
 

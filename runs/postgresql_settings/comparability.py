@@ -1,0 +1,164 @@
+"""Settings that make runs incomparable with others, each with the reason.
+
+A warning does not say that the setting is wrong: the reports themselves measure with autovacuum
+off. It says what must be told beside the figures.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from runs.postgresql_settings import history, values
+from runs.postgresql_settings.catalogue import before, existence, setting
+from runs.postgresql_settings.effective import Effective
+from runs.postgresql_settings.findings import Finding
+from runs.wording import gettext_noop as _
+
+_UNSAFE = _("%(name)s = %(value)s gives up durability; such figures compare only with their like.")
+_COSTS = _("%(name)s = %(value)s costs time in every run that others do not spend.")
+_PLANS = _("%(name)s = off forbids plans that other runs may use.")
+_DAMAGE = _("%(name)s hides damaged data, so that a run may measure less than it should.")
+
+# Setting: words of its value that matter, and why.
+_WORDS: Mapping[str, tuple[frozenset[str], str]] = {
+    "fsync": (frozenset({"off"}), _UNSAFE),
+    "full_page_writes": (frozenset({"off"}), _UNSAFE),
+    "synchronous_commit": (
+        frozenset({"off"}),
+        _(
+            "With synchronous_commit = off, commits do not wait for the disk: updates look faster"
+            " than with the default."
+        ),
+    ),
+    "autovacuum": (
+        frozenset({"off"}),
+        _(
+            "With autovacuum off, nothing vacuums or analyses during the run: tables bloat in long"
+            " runs, and figures compare only with runs without autovacuum."
+        ),
+    ),
+    "log_statement": (frozenset({"all", "mod"}), _COSTS),
+    "debug_parallel_query": (frozenset({"on", "regress"}), _COSTS),
+    "force_parallel_mode": (frozenset({"on", "regress"}), _COSTS),
+    "zero_damaged_pages": (frozenset({"on"}), _DAMAGE),
+    "ignore_checksum_failure": (frozenset({"on"}), _DAMAGE),
+    "ignore_invalid_pages": (frozenset({"on"}), _DAMAGE),
+    **{
+        name: (frozenset({"on"}), _COSTS)
+        for name in (
+            "debug_assertions",
+            "debug_print_parse",
+            "debug_print_plan",
+            "debug_print_rewritten",
+            "jit_dump_bitcode",
+            "jit_profiling_support",
+            "log_duration",
+            "log_executor_stats",
+            "log_parser_stats",
+            "log_planner_stats",
+            "log_statement_stats",
+            "trace_notify",
+            "trace_sort",
+        )
+    },
+}
+# Numbers that cost as soon as they are at or above the first figure.
+_NUMBERS: Mapping[str, tuple[float, float]] = {
+    "debug_discard_caches": (1, float("inf")),
+    "log_min_duration_statement": (0, 0),
+    "post_auth_delay": (1, float("inf")),
+    "pre_auth_delay": (1, float("inf")),
+}
+
+
+def findings(effective: Effective) -> Iterator[Finding]:
+    """What sets runs with these settings apart from others, in one version."""
+    for name in sorted(effective.given):
+        found = setting(name, effective.major)
+        if found is None:
+            continue
+        message = _reason(effective, found.name)
+        if message:
+            value = effective.given[name]
+            parameters = {"name": found.name, "value": value, "major": effective.major}
+            yield Finding(
+                "warning", "not_comparable", found.name, (effective.major,), message, parameters
+            )
+
+
+def across(settings: Mapping[str, str], majors: Sequence[str]) -> Iterator[Finding]:
+    """Defaults that differ between the versions of one comparison and are felt in its figures."""
+    given = {name.lower() for name in settings}
+    for name in sorted(_FELT_DEFAULTS - given):
+        defaults: dict[str, list[str]] = {}
+        for major in majors:
+            found = setting(name, major)
+            if found is not None:
+                defaults.setdefault(values.default(found), []).append(major)
+        if len(defaults) > 1:
+            yield _differing(name, defaults)
+
+
+# Settings with defaults that changed in some version, and that change how fast a server is.
+_FELT_DEFAULTS = frozenset(
+    {
+        "autovacuum_vacuum_cost_delay",
+        "checkpoint_completion_target",
+        "effective_cache_size",
+        "effective_io_concurrency",
+        "hash_mem_multiplier",
+        "jit",
+        "log_checkpoints",
+        "maintenance_io_concurrency",
+        "maintenance_work_mem",
+        "max_parallel_workers_per_gather",
+        "max_wal_senders",
+        "vacuum_buffer_usage_limit",
+        "vacuum_cost_page_miss",
+        "wal_level",
+        "work_mem",
+    }
+)
+
+
+def _reason(effective: Effective, name: str) -> str:
+    if name in _WORDS:
+        words, message = _WORDS[name]
+        word = effective.word(name) or ("on" if effective.is_on(name) else "off")
+        return message if word in words else ""
+    if name in _NUMBERS:
+        low, high = _NUMBERS[name]
+        number = effective.number(name)
+        return _COSTS if number is not None and low <= number <= high else ""
+    if name.startswith("enable_") and _is_a_plan_switched_off(effective, name):
+        return _PLANS
+    return ""
+
+
+def _is_a_plan_switched_off(effective: Effective, name: str) -> bool:
+    """Off though the version's default is on."""
+    found = setting(name, effective.major)
+    return found is not None and found.boot == "on" and not effective.is_on(name)
+
+
+def _differing(name: str, defaults: Mapping[str, list[str]]) -> Finding:
+    told = "; ".join(f"{value} ({', '.join(majors)})" for value, majors in defaults.items())
+    versions = tuple(major for majors in defaults.values() for major in majors)
+    return Finding(
+        "warning",
+        "default_differs",
+        name,
+        versions,
+        _("The default of %(name)s differs between the versions: %(defaults)s."),
+        {"name": name, "major": ", ".join(versions), "defaults": told},
+        _("Set %(name)s, so that the versions are compared and not their defaults."),
+    )
+
+
+def felt_newcomers(older: str, newer: str) -> tuple[str, ...]:
+    """Settings that came between the two versions and are felt without being set."""
+    return tuple(
+        name
+        for name in sorted(history.FELT_WHEN_NEW)
+        if setting(name, newer) is not None
+        and setting(name, older) is None
+        and before(older, existence(name)[0])
+    )

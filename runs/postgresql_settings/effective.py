@@ -1,0 +1,58 @@
+"""What a server of one version would run with: the settings given, else its defaults."""
+
+from collections.abc import Mapping
+
+from runs.postgresql_settings import hidden, values
+from runs.postgresql_settings.catalogue import Setting, setting
+
+
+class Effective:
+    """Given settings over the version's defaults.
+
+    Values that the server would refuse count as not given: another check tells of them.
+    """
+
+    def __init__(self, settings: Mapping[str, str], major: str) -> None:
+        self.major = major
+        self.given = {
+            (hidden.alias(name, major) or name).lower(): value for name, value in settings.items()
+        }
+
+    def number(self, name: str) -> float | None:
+        """The value in the setting's own unit; None where the version has no such setting."""
+        value = self._value(name)
+        return None if value is None or isinstance(value, str) else value
+
+    def bytes(self, name: str) -> int | None:
+        """The amount of memory; None for 0, -1 and where the version has no such setting."""
+        found = setting(name, self.major)
+        if found is None:
+            return None
+        try:
+            return values.in_bytes(self._text(found), found)
+        except values.BadValue:
+            return values.in_bytes(found.boot, found)
+
+    def is_on(self, name: str) -> bool:
+        """Whether a bool setting is on."""
+        return self._value(name) is True
+
+    def word(self, name: str) -> str:
+        """The value of an enum or string; empty where the version has no such setting."""
+        value = self._value(name)
+        return value if isinstance(value, str) else ""
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.given
+
+    def _text(self, found: Setting) -> str:
+        return self.given.get(found.name.lower(), found.boot)
+
+    def _value(self, name: str) -> values.Value | None:
+        found = setting(name, self.major)
+        if found is None:
+            return None
+        try:
+            return values.parse(self._text(found), found)
+        except values.BadValue:
+            return values.parse(found.boot, found)

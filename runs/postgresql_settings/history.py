@@ -1,0 +1,130 @@
+"""Why settings came and went, and what does their work in other versions.
+
+Source: the release notes of PostgreSQL 9.3 to 19. `translation` carries values over; this module
+only tells.
+"""
+
+from collections.abc import Mapping
+
+from runs.wording import gettext_noop as _
+
+# What does the work of a setting in versions that do not have it, oldest name first.
+KIN: tuple[tuple[str, ...], ...] = (
+    ("checkpoint_segments", "max_wal_size"),
+    ("wal_keep_segments", "wal_keep_size"),
+    ("unix_socket_directory", "unix_socket_directories"),
+    ("replication_timeout", "wal_sender_timeout"),
+    ("min_parallel_relation_size", "min_parallel_table_scan_size"),
+    ("force_parallel_mode", "debug_parallel_query"),
+    ("trigger_file", "promote_trigger_file"),
+    ("ssl_ecdh_curve", "ssl_groups"),
+    ("io_workers", "io_max_workers"),
+)
+
+# Why a setting is gone, and what to know instead; for those without a kin.
+REASONS: Mapping[str, str] = {
+    "krb_srvname": _("Kerberos 5 authentication was removed in 9.4; GSSAPI is used instead."),
+    "ssl_renegotiation_limit": _(
+        "TLS renegotiation was removed in 9.5, as it had security faults."
+    ),
+    "sql_inheritance": _("Since 10, a query on a parent table always reads its children too."),
+    "replacement_sort_tuples": _("Since 11, sorting always uses quicksort for its runs."),
+    "default_with_oids": _("Tables WITH OIDS were removed in 12."),
+    "operator_precedence_warning": _(
+        "The warning about operators whose precedence changed in 9.5 was removed in 14."
+    ),
+    "vacuum_cleanup_index_scale_factor": _(
+        "Since 14, VACUUM does not scan indexes just for statistics: there is no limit to set."
+    ),
+    "stats_temp_directory": _("Since 15, statistics are kept in shared memory, not in files."),
+    "lc_collate": _("Since 16, the collation is told for each database, not as a setting."),
+    "lc_ctype": _("Since 16, the character type is told for each database, not as a setting."),
+    "promote_trigger_file": _("Since 16, standbys are promoted by pg_ctl promote or pg_promote()."),
+    "vacuum_defer_cleanup_age": _(
+        "Removed in 16: use hot_standby_feedback and replication slots instead."
+    ),
+    "db_user_namespace": _("Users of single databases were removed in 17."),
+    "old_snapshot_threshold": _(
+        "Removed in 17: bound long transactions with idle_in_transaction_session_timeout"
+        " or transaction_timeout."
+    ),
+    "trace_recovery_messages": _("Removed in 17; log_min_messages tells recovery messages too."),
+    "escape_string_warning": _("The warning about backslashes in strings was removed in 19."),
+    "output_plugin_libraries": _(
+        "It came with minor releases to versions up to 18; 19 was recorded before that."
+    ),
+}
+
+# recovery.conf was a file of its own until 11 (manual of 11, chapter Recovery Configuration).
+# Each with the first version that had it.
+RECOVERY_CONF: Mapping[str, str] = {
+    "archive_cleanup_command": "9.2",
+    "pause_at_recovery_target": "9.2",
+    "primary_conninfo": "9.2",
+    "primary_slot_name": "9.4",
+    "recovery_end_command": "9.2",
+    "recovery_min_apply_delay": "9.4",
+    "recovery_target": "9.4",
+    "recovery_target_action": "9.5",
+    "recovery_target_inclusive": "9.2",
+    "recovery_target_lsn": "10",
+    "recovery_target_name": "9.2",
+    "recovery_target_time": "9.2",
+    "recovery_target_timeline": "9.2",
+    "recovery_target_xid": "9.2",
+    "restore_command": "9.2",
+    "standby_mode": "9.2",
+    "trigger_file": "9.2",
+}
+
+# New settings that change how fast a server is without anybody setting them.
+FELT_WHEN_NEW = frozenset(
+    {
+        "autovacuum_vacuum_insert_scale_factor",
+        "autovacuum_vacuum_insert_threshold",
+        "backend_flush_after",
+        "bgwriter_flush_after",
+        "checkpoint_flush_after",
+        "compute_query_id",
+        "enable_async_append",
+        "enable_eager_aggregate",
+        "enable_gathermerge",
+        "enable_group_by_reordering",
+        "enable_incremental_sort",
+        "enable_memoize",
+        "enable_parallel_append",
+        "enable_parallel_hash",
+        "enable_partition_pruning",
+        "enable_presorted_aggregate",
+        "enable_self_join_elimination",
+        "hash_mem_multiplier",
+        "huge_pages",
+        "io_combine_limit",
+        "io_method",
+        "io_workers",
+        "jit",
+        "maintenance_io_concurrency",
+        "max_parallel_maintenance_workers",
+        "max_parallel_workers",
+        "max_parallel_workers_per_gather",
+        "max_wal_size",
+        "recovery_prefetch",
+        "vacuum_buffer_usage_limit",
+        "wal_init_zero",
+        "wal_recycle",
+        "wal_skip_threshold",
+        "wal_writer_flush_after",
+    }
+)
+
+# Defaults that differ between versions without any effect: initdb writes its own into
+# postgresql.conf, or only the spelling changed.
+NOT_FELT = frozenset(
+    {"search_path", "shared_buffers", "transaction_isolation", "data_checksums", "log_connections"}
+)
+
+
+def kin(name: str) -> tuple[str, ...]:
+    """The other names under which versions know that setting."""
+    found = next((names for names in KIN if name.lower() in names), ())
+    return tuple(other for other in found if other != name.lower())

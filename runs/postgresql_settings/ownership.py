@@ -1,0 +1,103 @@
+"""Settings that are BenchLab's own in its clusters, or that reach out of them.
+
+See `runs.execution.postgres`: the server listens on a Unix socket in a folder of the run and on
+nothing else, and its log is a file of the run.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from runs.postgresql_settings.findings import Finding, Severity
+from runs.wording import gettext_noop as _
+
+_PLACE = _("BenchLab gives each cluster its own %(name)s.")
+_LEAVE_OUT = _("Leave %(name)s out.")
+_REFUSED: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            "config_file",
+            "data_directory",
+            "external_pid_file",
+            "hba_file",
+            "hosts_file",
+            "ident_file",
+            "port",
+            "unix_socket_directories",
+            "unix_socket_directory",
+        ),
+        _PLACE,
+    ),
+    **dict.fromkeys(
+        ("unix_socket_group", "unix_socket_permissions"),
+        _("Only BenchLab's account may connect to its clusters; %(name)s would change that."),
+    ),
+    "listen_addresses": _("BenchLab's clusters do not listen on the network."),
+}
+_SHELL = _(
+    "PostgreSQL hands %(name)s to a shell on the database host, as the account that BenchLab uses."
+)
+_SHELL_REMEDY = _("Make sure that the command writes only where it may.")
+_COMMANDS = (
+    "archive_cleanup_command",
+    "archive_command",
+    "recovery_end_command",
+    "restore_command",
+    "ssl_passphrase_command",
+)
+_FOLDERS = ("log_directory", "stats_temp_directory")
+
+
+def findings(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
+    """What the settings, by lower-case name, take out of BenchLab's hands."""
+    for name in settings.keys() & _REFUSED.keys():
+        yield _finding("error", "set_by_benchlab", name, major, _REFUSED[name], _LEAVE_OUT)
+    for name in _COMMANDS:
+        if settings.get(name, "").strip():
+            yield _finding("warning", "runs_command", name, major, _SHELL, _SHELL_REMEDY)
+    for name in _FOLDERS:
+        if settings.get(name, "").startswith(("/", "~")) or ".." in settings.get(name, ""):
+            yield _finding(
+                "error",
+                "outside_cluster",
+                name,
+                major,
+                _("%(name)s lies outside of the cluster; BenchLab writes only below its folder."),
+                _("Give a path within the data directory, or leave it out."),
+            )
+    yield from _logs(settings, major)
+    if settings.get("ssl", "off").lower() in {"on", "true", "yes", "1", "t", "y"}:
+        yield _finding(
+            "error",
+            "needs_certificate",
+            "ssl",
+            major,
+            _("With ssl = on the server does not start without a certificate in its cluster."),
+            _("Leave ssl out: BenchLab's connections are Unix sockets, which never use TLS."),
+        )
+
+
+def _logs(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
+    if settings.get("logging_collector", "off").lower() in {"on", "true", "yes", "1"}:
+        yield _finding(
+            "warning",
+            "log_elsewhere",
+            "logging_collector",
+            major,
+            _("The logging collector writes the server's log into the cluster, not into the run."),
+            _("Leave logging_collector out to keep the log as an artifact of each run."),
+        )
+    destination = settings.get("log_destination", "stderr")
+    if "stderr" not in destination.lower():
+        yield _finding(
+            "warning",
+            "log_elsewhere",
+            "log_destination",
+            major,
+            _("Without stderr in log_destination, runs keep no server log."),
+            _("Add stderr to log_destination."),
+        )
+
+
+def _finding(
+    severity: Severity, code: str, name: str, major: str, message: str, remedy: str
+) -> Finding:
+    return Finding(severity, code, name, (major,), message, {"name": name, "major": major}, remedy)

@@ -1,0 +1,161 @@
+"""Settings that are fine alone, but with which together a server does not start or does less.
+
+Source: `PostmasterMain()` and the check functions of PostgreSQL, tried on servers.
+"""
+
+from collections.abc import Callable, Iterator
+
+from runs.postgresql_settings import units
+from runs.postgresql_settings.catalogue import before, setting
+from runs.postgresql_settings.effective import Effective
+from runs.postgresql_settings.findings import Finding, Severity
+from runs.wording import gettext_noop as _
+
+WAL_SEGMENT_BYTES = 16 * 1024 * 1024
+_PRELOAD = ("shared_preload_libraries", "session_preload_libraries", "local_preload_libraries")
+# Extensions that do something only when a server or session loads them at its start.
+_PRELOADED = ("auto_explain", "pg_prewarm", "pg_stat_statements", "citus", "pg_cron", "timescaledb")
+
+
+def findings(effective: Effective, wal_segment_bytes: int) -> Iterator[Finding]:
+    """What the settings do to each other in that version."""
+    yield from _connections(effective)
+    yield from _minimal_wal(effective)
+    yield from _wal_sizes(effective, wal_segment_bytes)
+    yield from _limits(effective)
+    yield from _statement_stats(effective)
+    yield from _not_loaded(effective)
+
+
+def _connections(effective: Effective) -> Iterator[Finding]:
+    connections = effective.number("max_connections") or 0
+    reserved = [
+        name
+        for name in ("superuser_reserved_connections", "reserved_connections", *_senders(effective))
+        if effective.number(name)
+    ]
+    if sum(effective.number(name) or 0 for name in reserved) >= connections:
+        yield _finding(
+            effective,
+            "too_few_connections",
+            "max_connections",
+            _("max_connections = %(value)s is not more than %(others)s: nobody could connect."),
+            _("Raise max_connections, or lower %(others)s."),
+            value=str(int(connections)),
+            others=" + ".join(reserved),
+        )
+
+
+def _senders(effective: Effective) -> tuple[str, ...]:
+    """To 11, standbys' connections were taken from max_connections."""
+    return ("max_wal_senders",) if before(effective.major, "12") else ()
+
+
+def _minimal_wal(effective: Effective) -> Iterator[Finding]:
+    if effective.word("wal_level") != "minimal":
+        return
+    tests: dict[str, Callable[[], bool]] = {
+        "archive_mode": lambda: (
+            effective.is_on("archive_mode") or effective.word("archive_mode") in {"on", "always"}
+        ),
+        "max_wal_senders": lambda: bool(effective.number("max_wal_senders")),
+        "summarize_wal": lambda: effective.is_on("summarize_wal"),
+    }
+    for name, used in tests.items():
+        if used():
+            yield _finding(
+                effective,
+                "needs_wal",
+                name,
+                _("PostgreSQL %(major)s does not start with wal_level = minimal and %(name)s."),
+                _("Set %(name)s = %(off)s, or a higher wal_level."),
+                off="0" if name == "max_wal_senders" else "off",
+            )
+
+
+def _wal_sizes(effective: Effective, wal_segment_bytes: int) -> Iterator[Finding]:
+    if before(effective.major, "10"):
+        return
+    for name in ("min_wal_size", "max_wal_size"):
+        size = effective.bytes(name) or 0
+        if size < 2 * wal_segment_bytes:
+            least = units.spelled(2 * wal_segment_bytes // units.BYTES["MB"], "MB", "10")
+            yield _finding(
+                effective,
+                "less_than_two_segments",
+                name,
+                _("%(name)s must be at least twice the size of a WAL segment."),
+                _("Set it to %(least)s or more."),
+                least=least,
+            )
+
+
+def _limits(effective: Effective) -> Iterator[Finding]:
+    """One setting bounds another silently."""
+    for name, bound in (
+        ("max_parallel_workers", "max_worker_processes"),
+        ("max_parallel_workers_per_gather", "max_parallel_workers"),
+        ("max_parallel_workers_per_gather", "max_worker_processes"),
+        ("max_parallel_maintenance_workers", "max_parallel_workers"),
+        ("autovacuum_max_workers", "autovacuum_worker_slots"),
+        ("io_combine_limit", "io_max_combine_limit"),
+        ("min_wal_size", "max_wal_size"),
+    ):
+        wanted, limit = effective.number(name), effective.number(bound)
+        if name in effective and wanted is not None and limit is not None and wanted > limit:
+            yield _finding(
+                effective,
+                "bounded",
+                name,
+                _("%(name)s has no effect above %(bound)s, which is %(limit)s."),
+                _("Raise %(bound)s as well."),
+                "warning",
+                bound=bound,
+                limit=_spelled(bound, limit, effective.major),
+            )
+
+
+def _statement_stats(effective: Effective) -> Iterator[Finding]:
+    parts = ("log_parser_stats", "log_planner_stats", "log_executor_stats")
+    if effective.is_on("log_statement_stats") and any(map(effective.is_on, parts)):
+        yield _finding(
+            effective,
+            "contradiction",
+            "log_statement_stats",
+            _("log_statement_stats excludes the statistics of parser, planner and executor."),
+            _("Keep either."),
+        )
+
+
+def _not_loaded(effective: Effective) -> Iterator[Finding]:
+    loaded = ",".join(effective.word(name) for name in _PRELOAD)
+    for name in sorted(effective.given):
+        extension = name.partition(".")[0]
+        if "." in name and extension in _PRELOADED and extension not in loaded:
+            yield _finding(
+                effective,
+                "not_loaded",
+                name,
+                _("%(name)s has no effect: nothing loads %(extension)s."),
+                _("Add %(extension)s to shared_preload_libraries."),
+                "warning",
+                extension=extension,
+            )
+
+
+def _spelled(name: str, number: float, major: str) -> str:
+    found = setting(name, major)
+    return units.spelled(number, found.unit if found else "", major)
+
+
+def _finding(
+    effective: Effective,
+    code: str,
+    name: str,
+    message: str,
+    remedy: str,
+    severity: Severity = "error",
+    **parameters: str,
+) -> Finding:
+    given = {"name": name, "major": effective.major, **parameters}
+    return Finding(severity, code, name, (effective.major,), message, given, remedy)

@@ -1,0 +1,148 @@
+"""Checks settings against the versions that are to run with them."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from runs.postgresql_settings import comparability, memory, names, ownership, together, values
+from runs.postgresql_settings.catalogue import Setting, before, position
+from runs.postgresql_settings.effective import Effective
+from runs.postgresql_settings.findings import Finding, merged
+from runs.wording import gettext_noop as _
+
+# String settings whose value is a list of known words: (word, first version that has it).
+_LISTS: Mapping[str, Mapping[str, str]] = {
+    "log_destination": {
+        "stderr": "9.2", "csvlog": "9.2", "syslog": "9.2", "eventlog": "9.2", "jsonlog": "15",
+    },
+}  # fmt: skip
+_PRIORITY = re.compile(r"\s*(?:(?P<method>first|any)\s+)?(?P<count>\d+)\s*\(", re.IGNORECASE)
+_UNWRITABLE = re.compile(r"[\x00-\x1f]")
+
+
+def check(
+    settings: Mapping[str, str],
+    majors: Sequence[str],
+    *,
+    memory_bytes: int | None = None,
+    wal_segment_bytes: int = together.WAL_SEGMENT_BYTES,
+    for_run: bool = True,
+) -> tuple[Finding, ...]:
+    """All that is to be said about the settings for those major versions: errors first.
+
+    `memory_bytes` is the machine's, for the sums; None leaves them out. `for_run=False` asks only
+    what PostgreSQL itself says, for configurations of others: no word about BenchLab's own
+    settings and about comparability. Raises UnknownVersion.
+    """
+    found = list(_twice(settings, majors))
+    for major in sorted(majors, key=position):
+        found += _alone(settings, major)
+        effective = Effective(settings, major)
+        found += together.findings(effective, wal_segment_bytes)
+        if memory_bytes is not None:
+            found += memory.findings(effective, memory_bytes)
+        if for_run:
+            found += ownership.findings(effective.given, major)
+            found += comparability.findings(effective)
+    if for_run and len(majors) > 1:
+        found += comparability.across(settings, sorted(majors, key=position))
+    return tuple(sorted(merged(found), key=lambda finding: finding.severity != "error"))
+
+
+def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Those with which a run cannot start."""
+    return tuple(finding for finding in findings if finding.severity == "error")
+
+
+def _alone(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
+    """What each name and value is worth, on its own."""
+    for name, value in settings.items():
+        wrong = names.problem(name, value, major)
+        if wrong is not None:
+            yield wrong
+        if wrong is None or wrong.severity == "warning":
+            yield from _value(name, value, major)
+
+
+def _value(name: str, value: str, major: str) -> Iterator[Finding]:
+    if _UNWRITABLE.search(value):
+        yield _error(
+            "not_one_line",
+            name,
+            major,
+            _("The value of %(name)s must be one line without control characters."),
+        )
+    setting = names.known(name, major)
+    if setting is None:
+        return
+    try:
+        values.parse(value, setting)
+    except values.BadValue as bad:
+        parameters = {**bad.parameters, "name": setting.name}
+        yield Finding(
+            "error", bad.code, setting.name, (major,), bad.message, parameters, bad.remedy
+        )
+    else:
+        yield from _words(value, setting)
+        yield from _standby_names(value, setting)
+
+
+def _words(value: str, setting: Setting) -> Iterator[Finding]:
+    since = _LISTS.get(setting.name)
+    if since is None:
+        return
+    allowed = [word for word, first in since.items() if not before(setting.major, first)]
+    for word in (part.strip().strip('"').lower() for part in value.split(",")):
+        if word and word not in allowed:
+            yield _error(
+                "invalid_choice",
+                setting.name,
+                setting.major,
+                _("%(name)s cannot be “%(value)s” in PostgreSQL %(major)s."),
+                _("Choose one of: %(allowed)s."),
+                value=word,
+                allowed=", ".join(allowed),
+            )
+
+
+def _standby_names(value: str, setting: Setting) -> Iterator[Finding]:
+    """Several synchronous standbys came with 9.6, FIRST and ANY with 10."""
+    match = _PRIORITY.match(value)
+    if setting.name != "synchronous_standby_names" or match is None:
+        return
+    since = "10" if match["method"] else "9.6"
+    if before(setting.major, since):
+        yield _error(
+            "syntax_too_new",
+            setting.name,
+            setting.major,
+            _(
+                "PostgreSQL %(major)s does not read %(name)s = %(value)s: that form is of %(since)s."
+            ),
+            _("Give the standbys as a plain list; its first connected one is synchronous."),
+            value=value,
+            since=since,
+        )
+
+
+def _twice(settings: Mapping[str, str], majors: Sequence[str]) -> Iterator[Finding]:
+    """Names are the same in any case, so one of two spellings would be lost."""
+    seen: dict[str, str] = {}
+    for name in settings:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            yield Finding(
+                "error",
+                "given_twice",
+                name,
+                tuple(majors),
+                _("%(name)s and %(other)s are the same setting."),
+                {"name": name, "other": other, "major": ", ".join(majors)},
+                _("Keep one of them."),
+            )
+
+
+def _error(
+    code: str, name: str, major: str, message: str, remedy: str = "", **parameters: str
+) -> Finding:
+    given = {"name": name, "major": major, **parameters}
+    return Finding("error", code, name, (major,), message, given, remedy)
