@@ -20,7 +20,7 @@ from runs.scenarios.definition import Scenario
 from runs.selectors import campaigns as campaign_selectors
 from runs.services import campaigns
 from runs.services.errors import ServiceError
-from runs.web import campaign_page, notices
+from runs.web import campaign_page, notices, published_page
 from runs.web.campaign_forms import CampaignForm
 
 PAGE_SIZE = 25
@@ -78,7 +78,12 @@ def campaign_estimate(request: HttpRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """The page, or its live part when htmx asks."""
-    campaign = get_object_or_404(campaign_selectors.listed(), slug=slug)
+    campaign = get_object_or_404(
+        campaign_selectors.listed().select_related("topology", "published__source"), slug=slug
+    )
+    if hasattr(campaign, "published"):
+        context = {"section": "archive", **published_page.context(request, campaign)}
+        return render(request, "campaigns/published.html", context)
     live = campaign_page.live(campaign)
     if getattr(request, "htmx", False):
         return render(request, "campaigns/_live.html", live)

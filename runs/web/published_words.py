@@ -1,0 +1,85 @@
+"""What factors and levels of a published campaign are called, for readers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from runs.templatetags.formats import spoken
+
+# Factors that stand in the heads of several columns have no column of their own to name them.
+USUAL = {
+    "version": gettext_lazy("Version"),
+    "clients": gettext_lazy("Clients"),
+    "workers": gettext_lazy("Workers"),
+    "nodes": gettext_lazy("Nodes"),
+    "cores": gettext_lazy("Cores"),
+    "checksums": gettext_lazy("Page checksums"),
+    "machine": gettext_lazy("Machine"),
+    "placement": gettext_lazy("Placement"),
+    "device": gettext_lazy("Device"),
+    "query": gettext_lazy("Query"),
+    "pattern": gettext_lazy("Pattern"),
+    "index": gettext_lazy("Index"),
+    "load": gettext_lazy("Load"),
+    "block_size": gettext_lazy("Block size"),
+}
+
+
+@dataclass(frozen=True)
+class Factors:
+    """The names that a table's columns give to factors and levels, in the reader's language."""
+
+    titles: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def title(self, name: str) -> str:
+        """The factor's title; its own name where nothing says more."""
+        found = self.titles.get(name) or USUAL.get(name)
+        return str(found) if found else name.replace("_", " ")
+
+    def level(self, name: str, value: Any) -> str:
+        """The level for readers: "9.6" of a version is PostgreSQL 9.6."""
+        if name == "version":
+            return f"PostgreSQL {value}"
+        if isinstance(value, bool):
+            return _("yes") if value else _("no")
+        return self.levels.get((name, str(value)), "–" if value is None else str(value))
+
+    def described(self, levels: Mapping[str, Any]) -> str:
+        """All levels in one line: "Clients 8, PostgreSQL 9.6"."""
+        return ", ".join(
+            self.level(name, value)
+            if name == "version"
+            else f"{self.title(name)} {self.level(name, value)}"
+            for name, value in levels.items()
+        )
+
+
+def factors(columns: Sequence[Mapping[str, Any]]) -> Factors:
+    """The names that these columns give."""
+    titles: dict[str, str] = {}
+    levels: dict[tuple[str, str], str] = {}
+    for column in columns:
+        name = column.get("factor")
+        if name and name != "metric":
+            titles[name] = spoken(column.get("label")) or name
+            levels |= {
+                (name, str(level)): spoken(label)
+                for level, label in (column.get("label_of") or {}).items()
+            }
+        elif column.get("levels"):
+            levels |= _told_by_heads(column)
+    return Factors(titles, levels)
+
+
+def _told_by_heads(column: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """A column that stands for one level names that level by its own head or group."""
+    given = {name: level for name, level in column["levels"].items() if name != "version"}
+    head = spoken(column.get("group")) or spoken(column.get("label"))
+    if len(given) != 1 or not head:
+        return {}
+    ((name, level),) = given.items()
+    return {(name, str(level)): head}
