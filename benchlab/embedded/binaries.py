@@ -94,14 +94,15 @@ def _made_once(services: Path, wheel: str, fill: Callable[[Path], None]) -> Path
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     fill(draft)
-    _make_readable(folder.parent, draft)
+    make_readable(folder.parent, draft)
     with contextlib.suppress(OSError):  # another process was faster: its copy is as good
         draft.rename(folder)
     shutil.rmtree(draft, ignore_errors=True)
     return folder
 
 
-def _make_readable(parent: Path, draft: Path) -> None:
+def make_readable(parent: Path, draft: Path) -> None:
+    """Let every account read what lies in `draft`, and run what its owner can run."""
     parent.chmod(0o755)
     draft.chmod(0o755)
     for path in draft.rglob("*"):

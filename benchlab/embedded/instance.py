@@ -26,6 +26,7 @@ from benchlab.embedded.processes import Pause, Program, Service, Supervisor, wai
 from benchlab.embedded.redis import EmbeddedRedis
 from benchlab.embedded.state import State, end_leftovers, locked
 from benchlab.embedded.target import EmbeddedTarget
+from benchlab.lab import folders
 
 PYTHON = sys.executable
 WEB_PATIENCE = 60.0
@@ -93,7 +94,9 @@ class Instance:
     def _servers(self) -> tuple[EmbeddedPostgreSQL, EmbeddedRedis, EmbeddedTarget]:
         services, places = self.places.services, self.places
         binaries = postgresql_binaries(services, self.account)
-        self._bindirs = f"{binaries.postgresql16}:{binaries.postgresql18}"
+        lab = folders.bindirs(folders.versions_folder(places, self.account))
+        found = [binaries.postgresql16, binaries.postgresql18, *lab]
+        self._bindirs = ":".join(map(str, found))
         options = {
             name: {
                 "account": self.account,

@@ -1,5 +1,7 @@
 """Servers: registering, confirming the host key, and discovering what the machine is."""
 
+from collections.abc import Sequence
+
 from asgiref.sync import async_to_sync
 from django.db import transaction
 from django.utils import timezone
@@ -103,6 +105,19 @@ def confirm_host_key(*, server: Server, fingerprint: str, by: object = None) -> 
     server.state = Server.State.UNREACHABLE
     server.problem_code = server.problem = server.problem_remedy = ""
     server.save()
+    return server
+
+
+@transaction.atomic
+def add_bindirs(*, server: Server, bindirs: Sequence[str]) -> Server:
+    """Look for PostgreSQL in these folders as well, from the next inspection on.
+
+    Raises ServiceError `path_not_plain`.
+    """
+    server = Server.objects.select_for_update().get(pk=server.pk)
+    _check_paths(server.base_dir, list(bindirs))
+    server.bindirs = list(dict.fromkeys([*server.bindirs, *bindirs]))
+    server.save(update_fields=["bindirs"])
     return server
 
 

@@ -1,0 +1,102 @@
+"""`script/lab`: what the person at the terminal asks for and reads."""
+
+import argparse
+import platform
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchlab.embedded.account import Account, service_account
+from benchlab.embedded.errors import StartError
+from benchlab.embedded.places import Places, var_from_environment
+from benchlab.lab import downloads, folders, registration, releases, unpacking
+from benchlab.lab.errors import LabError
+from benchlab.lab.releases import Release
+
+
+def say(line: str) -> None:
+    """Tell the person at the terminal."""
+    print(f"BenchLab: {line}", flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make the versions that are asked for; the exit status."""
+    asked = _asked(arguments)
+    try:
+        if asked.list:
+            _show()
+            return 0
+        return _make(asked.versions, must_register=asked.register)
+    except (LabError, StartError) as error:
+        print(f"BenchLab: {error}", file=sys.stderr, flush=True)
+        return 1
+
+
+def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="script/lab",
+        description="Makes PostgreSQL of many versions ready on this machine, and registers them "
+        "as installations of a running BenchLab's server this-machine.",
+    )
+    parser.add_argument("versions", nargs="*", help="9.6, 14, 18.0 ...; without any, all of them")
+    parser.add_argument("--list", action="store_true", help="only say which versions there are")
+    parser.add_argument(
+        "--register", action="store_true", help="fail unless a running BenchLab takes them"
+    )
+    return parser.parse_args(arguments)
+
+
+def _show() -> None:
+    for release in releases.every():
+        print(f"{release.major:5} {release.version:8} {release.bytes / 1e6:5.0f} MB")
+
+
+def _make(names: Sequence[str], *, must_register: bool) -> int:
+    chosen = releases.choose(names)
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        raise LabError(
+            f"the lab's binaries are for Linux on x86_64, and this is {platform.system()} on "
+            f"{platform.machine()}: install versions by its packages and give their folders on the "
+            "server's page"
+        )
+    account, places = service_account(), Places(var_from_environment())
+    places.prepare(account)
+    made, failures = _make_each(chosen, places, account)
+    if made:
+        _register(places, made, must_register=must_register)
+    for failure in failures:
+        print(f"BenchLab: {failure}", file=sys.stderr, flush=True)
+    return 1 if failures else 0
+
+
+def _make_each(
+    chosen: Sequence[Release], places: Places, account: Account
+) -> tuple[list[Path], list[LabError]]:
+    """The bin folders that are there now, and why others are not: one does not stop the next."""
+    folder = folders.versions_folder(places, account)
+    base, kept = downloads.repository(), folders.downloads_folder(places.var)
+    made, failures = [], []
+    for release in chosen:
+        try:
+            if not unpacking.is_there(release, folder, account):
+                artifact = downloads.fetch(release, kept, base=base, say=say)
+                unpacking.unpack(release, artifact, folder, account)
+                say(f"PostgreSQL {release.version} is ready in {folder / release.version}")
+            made.append(folder / release.version / "bin")
+        except LabError as error:
+            failures.append(error)
+    say(f"{len(made)} of {len(chosen)} versions are ready in {folder}")
+    return made, failures
+
+
+def _register(places: Places, bindirs: Sequence[Path], *, must_register: bool) -> None:
+    if registration.is_running(places):
+        registration.register(places, bindirs)
+        say(f"{len(bindirs)} versions are registered on the server this-machine")
+    elif must_register:
+        raise LabError(
+            f"no BenchLab runs with its files in {places.var}: start script/server,"
+            " or set BENCHLAB_VAR"
+        )
+    else:
+        say("script/server registers them when it starts")

@@ -1,0 +1,5 @@
+"""What keeps the lab from having a version, in words for the person who asked for it."""
+
+
+class LabError(Exception):
+    """Says what was found and what to do; shown without a traceback."""

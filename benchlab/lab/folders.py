@@ -1,0 +1,28 @@
+"""Where the lab lies: the unpacked versions, and the kept downloads."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchlab.embedded.account import Account
+from benchlab.embedded.places import Places
+
+
+def versions_folder(places: Places, account: Account) -> Path:
+    """`var/lab`, or a folder beside the services where the servers' account cannot get into var/.
+
+    The folders of an instance must have been prepared.
+    """
+    if account.can_enter(places.var):
+        return places.var.resolve() / "lab"
+    return places.services / "lab"
+
+
+def downloads_folder(var: Path, environ: Mapping[str, str] = os.environ) -> Path:
+    """BENCHLAB_LAB_DOWNLOADS, by default `var/lab-downloads`."""
+    return Path(environ.get("BENCHLAB_LAB_DOWNLOADS") or var / "lab-downloads").absolute()
+
+
+def bindirs(folder: Path) -> list[Path]:
+    """The bin folders of the versions that are there, by name; half-unpacked ones have another."""
+    return sorted(each for each in folder.glob("[0-9]*/bin") if (each / "postgres").exists())
