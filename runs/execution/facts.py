@@ -61,7 +61,10 @@ class OperatingSystem:
 
 @dataclass(frozen=True)
 class InstallationFacts:
-    """One set of PostgreSQL binaries. `version_num` as in `server_version_num`."""
+    """One set of PostgreSQL binaries. `version_num` as in `server_version_num`.
+
+    Sizes are in bytes; what the binaries do not tell without a cluster is None or empty.
+    """
 
     bindir: str
     version: str
@@ -70,6 +73,10 @@ class InstallationFacts:
     configure_options: str
     pgbench_version_num: int | None
     has_psql: bool
+    cflags: str = ""
+    block_size: int | None = None
+    wal_segment_size: int | None = None
+    extensions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -182,7 +189,19 @@ def _installation(told: dict[str, str]) -> InstallationFacts | None:
         configure_options=told.get("configure", ""),
         pgbench_version_num=version_num(told.get("pgbench", "")),
         has_psql=bool(told.get("psql")),
+        cflags=told.get("cflags", ""),
+        block_size=_number(told.get("block_size")),
+        wal_segment_size=_wal_segment_size(told, number),
+        extensions=tuple(sorted(set(told.get("extensions", "").split()))),
     )
+
+
+def _wal_segment_size(told: dict[str, str], number: int) -> int | None:
+    """To version 10 the size is told in WAL blocks."""
+    size, block = _number(told.get("wal_segment_size")), _number(told.get("wal_block_size"))
+    if size is None or number >= 110000:
+        return size
+    return size * block if block else None
 
 
 def _disk(line: str) -> Disk:

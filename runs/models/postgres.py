@@ -7,7 +7,9 @@ from django.utils.translation import gettext_lazy as _
 class Installation(models.Model):
     """One set of PostgreSQL binaries on a server, as `pg_config` and `postgres` describe it.
 
-    `version_num` is in the form of `server_version_num` (90224, 160014); block size in bytes.
+    `version_num` is in the form of `server_version_num` (90224, 160014). Block size and WAL
+    segment size are those of the build, in bytes; from PostgreSQL 15 on initdb alone knows the
+    latter. `extensions` are the names of what CREATE EXTENSION would find.
     """
 
     server = models.ForeignKey("Server", models.CASCADE, related_name="installations")
@@ -16,6 +18,10 @@ class Installation(models.Model):
     version_num = models.PositiveIntegerField()
     vendor = models.CharField(max_length=200, blank=True)
     configure_options = models.TextField(blank=True)
+    cflags = models.TextField(blank=True)
+    block_size = models.PositiveIntegerField(_("block size"), null=True)
+    wal_segment_size = models.PositiveIntegerField(_("WAL segment size"), null=True)
+    extensions = models.JSONField(default=list)
     pgbench_version_num = models.PositiveIntegerField(null=True)
     has_psql = models.BooleanField(default=False)
     discovered_at = models.DateTimeField(auto_now_add=True)

@@ -38,10 +38,17 @@ performance
 bindir\t/usr/lib/postgresql/9.6/bin
 postgres\tpostgres (PostgreSQL) 9.6.24 (Debian 9.6.24-1.pgdg13+1)
 configure\t'--build=x86_64-linux-gnu' '--with-tcl'
+cflags\t-O2 -g
+block_size\t8192
+wal_block_size\t8192
+wal_segment_size\t2048
+extensions\tplpgsql pg_prewarm plpgsql 
 pgbench\tpgbench (PostgreSQL) 9.6.24 (Debian 9.6.24-1.pgdg13+1)
 psql\tpsql (PostgreSQL) 9.6.24
 bindir\t/opt/pg19/bin
 postgres\tpostgres (PostgreSQL) 19beta1
+block_size\t32768
+wal_segment_size\t
 configure\t
 pgbench\t
 psql\t
@@ -92,6 +99,18 @@ def test_installations_are_read_and_broken_ones_left_out(found):
     assert old.vendor == "Debian 9.6.24-1.pgdg13+1"
     assert (old.has_psql, new.has_psql) == (True, False)
     assert (new.version, new.version_num, new.pgbench_version_num) == ("19beta1", 190000, None)
+
+
+def test_what_a_build_fixes_is_told_in_bytes(found):
+    old, new = found.installations
+    assert (old.block_size, old.wal_segment_size) == (8192, 16 * 1024 * 1024)
+    assert (new.block_size, new.wal_segment_size) == (32768, None)
+    assert old.cflags == "-O2 -g"
+
+
+def test_each_extension_is_named_once(found):
+    old, new = found.installations
+    assert (old.extensions, new.extensions) == (("pg_prewarm", "plpgsql"), ())
 
 
 def test_a_silent_machine_gives_unknown_facts_and_no_error():
