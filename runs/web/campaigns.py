@@ -18,6 +18,7 @@ from runs.models import Campaign, Server
 from runs.scenarios import registry
 from runs.scenarios.definition import Scenario
 from runs.selectors import campaigns as campaign_selectors
+from runs.selectors.reproduction import Reproduction, reproduction
 from runs.services import campaigns
 from runs.services.errors import ServiceError
 from runs.web import campaign_page, notices, published_page
@@ -49,9 +50,15 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
         return render(request, "campaigns/form.html", {"section": "campaigns"})
     scenario = _scenario(given)
     if request.method != "POST":
-        form = CampaignForm(scenario=scenario, server=server, initial=_kept(given, scenario))
+        reproduced = _reproduced(given, server)
+        if reproduced:
+            scenario = registry.get(reproduced.scenario)
+        # A published design is scaled anew to another server; other fields stay as typed.
+        initial = {**_kept(given, scenario), **(reproduced.initial if reproduced else {})}
+        form = CampaignForm(scenario=scenario, server=server, initial=initial)
+        page = _form_page(request, form, reproduced=reproduced)
         # Where htmx asked for other choices, it then asks for the estimate of these.
-        return trigger_client_event(_form_page(request, form), "choices", after="settle")
+        return trigger_client_event(page, "choices", after="settle")
     form = CampaignForm(request.POST, scenario=scenario, server=server)
     if form.is_valid():
         try:
@@ -106,9 +113,11 @@ def campaign_cancel(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("campaign-detail", slug=slug)
 
 
-def _form_page(request: HttpRequest, form: CampaignForm) -> HttpResponse:
+def _form_page(
+    request: HttpRequest, form: CampaignForm, *, reproduced: Reproduction | None = None
+) -> HttpResponse:
     estimated = _estimated(form if form.is_bound else form.untouched())
-    context = {"section": "campaigns", "form": form, **estimated}
+    context = {"section": "campaigns", "form": form, "reproduced": reproduced, **estimated}
     return render(request, "campaigns/form.html", context)
 
 
@@ -140,6 +149,14 @@ def _scenario(given: Mapping[str, Any]) -> Scenario:
         return registry.get(str(given.get("scenario", "")))
     except KeyError:
         return registry.every()[0]
+
+
+def _reproduced(given: QueryDict, server: Server) -> Reproduction | None:
+    """The published design that the address names, scaled to the server."""
+    campaign = Campaign.objects.filter(slug=given.get("from", ""), published__isnull=False).first()
+    found = reproduction(campaign, server) if campaign else None
+    wants_other = found and given.get("scenario", found.scenario) != found.scenario
+    return None if wants_other else found
 
 
 def _kept(given: QueryDict, scenario: Scenario) -> dict[str, Any]:
