@@ -1,0 +1,118 @@
+"""The contract between a benchmark tool's raw output and the archive.
+
+An adapter reads the files of one run and gives a `Reading`. Whatever the text, it raises nothing
+but `UnreadableOutput`; and it prefers no number to a plausible wrong one: a run that failed has no
+figures, and a run that covers less than was asked for is `partial` and says why.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+Direction = Literal["higher", "lower", "neutral"]
+Status = Literal["finished", "partial", "failed"]
+Files = Mapping[str, bytes | str]
+Level = int | float | str
+
+
+class UnreadableOutput(ValueError):
+    """The files are not this tool's, or not in a form that can be read.
+
+    `code` is stable, `message` says what was found, `remedy` what to do.
+    """
+
+    def __init__(self, code: str, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.remedy = remedy
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One thing that is wrong with a run, or worth knowing. `code` is stable."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class MetricValue:
+    """One number of a metric, always finite. `metric` is a slug of at most 80 characters."""
+
+    metric: str
+    value: float
+    unit: str
+    direction: Direction
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.value):
+            raise ValueError(f"{self.metric} is not a finite number: {self.value}")
+
+
+@dataclass(frozen=True)
+class SeriesReading:
+    """Values at a fixed interval, None where there is none.
+
+    `start` and `interval` are in seconds, `start` counted from the beginning of measuring.
+    """
+
+    name: str
+    unit: str
+    start: float
+    interval: float
+    values: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What the files of one run say.
+
+    finished: the figures are those of the whole run. partial: they cover less, `reasons` says what.
+    failed: there is nothing to rely on, `measurements` is empty and `reasons` says why. `notes` are
+    things worth knowing that leave the figures good. `levels` is what was run (clients, threads,
+    scale, duration in seconds ...), as found. `unknown_lines` are lines that the adapter does not
+    know, shortened, and at most `text.UNKNOWN_LINES` of them.
+    """
+
+    status: Status
+    tool_name: str
+    tool_version: str | None = None
+    server_version: str | None = None
+    reasons: tuple[Reason, ...] = ()
+    notes: tuple[Reason, ...] = ()
+    measurements: tuple[MetricValue, ...] = ()
+    series: tuple[SeriesReading, ...] = ()
+    levels: Mapping[str, Level] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    unknown_lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TakenFile:
+    """A file that an adapter reads. `name` is its key; `required` files cannot be left out."""
+
+    name: str
+    title: str
+    required: bool = False
+
+
+class Adapter(Protocol):
+    """The reader of one tool's output."""
+
+    @property
+    def name(self) -> str:
+        """The tool's name in an upload, which is the folder's: "go_tpc"."""
+
+    @property
+    def title(self) -> str:
+        """The name for people: "go-tpc"."""
+
+    @property
+    def takes(self) -> tuple[TakenFile, ...]:
+        """The files that it reads. A run with a single text may give it as "stdout" or "raw"."""
+
+    def read(self, files: Files) -> Reading:
+        """Read the files of one run. Raises UnreadableOutput, and nothing else."""

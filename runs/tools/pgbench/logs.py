@@ -1,0 +1,163 @@
+"""What the logs of a run (`-l`) add to its summary: percentiles of latency, and series.
+
+A log says nothing of logs that are missing, so its rates count only where the summary agrees.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from runs.tools import metrics
+from runs.tools.adapter import MetricValue, Reason, SeriesReading
+from runs.tools.pgbench.aggregated_log import (
+    AggregatedLog,
+    is_aggregated_line,
+    read_aggregated_log,
+)
+from runs.tools.pgbench.result import PgbenchResult
+from runs.tools.pgbench.transaction_log import (
+    TransactionLog,
+    is_transaction_line,
+    read_transaction_log,
+)
+from runs.tools.series import interval_of, regular
+
+PERCENTILES = ("50", "90", "95", "99", "99.9")
+_US_PER_MS = 1000
+_BYTES_LOOKED_AT, _LINES_LOOKED_AT = 1 << 16, 100
+
+
+@dataclass(frozen=True)
+class LogReading:
+    """What the logs give. `found` says whether there was any line of a log."""
+
+    found: bool = False
+    measurements: tuple[MetricValue, ...] = ()
+    series: tuple[SeriesReading, ...] = ()
+    notes: tuple[Reason, ...] = ()
+    unknown_lines: tuple[str, ...] = ()
+
+
+def read_logs(files: Mapping[str, bytes], result: PgbenchResult) -> LogReading:
+    """Read the logs of a run whose summary is `result`. A file that is no log is told."""
+    kinds = {name: _kind(content) for name, content in files.items()}
+    of_transactions = {name: files[name] for name, kind in kinds.items() if kind == "transactions"}
+    aggregated = {name: files[name] for name, kind in kinds.items() if kind == "aggregated"}
+    strange = tuple(
+        Reason("unknown_file", f"{name[:100]} is no log of pgbench and was left out.")
+        for name, kind in kinds.items()
+        if kind is None and files[name].strip()
+    )
+    if of_transactions:
+        reading = _of_transactions(read_transaction_log(of_transactions), result)
+    elif aggregated:
+        reading = _of_intervals(read_aggregated_log(aggregated), result)
+    else:
+        reading = LogReading()
+    return LogReading(
+        reading.found,
+        reading.measurements,
+        reading.series,
+        strange + reading.notes,
+        reading.unknown_lines,
+    )
+
+
+def _kind(content: bytes) -> str | None:
+    for line in content[:_BYTES_LOOKED_AT].split(b"\n")[:_LINES_LOOKED_AT]:
+        if is_transaction_line(line):
+            return "transactions"
+        if is_aggregated_line(line):
+            return "aggregated"
+    return None
+
+
+def _of_transactions(log: TransactionLog, result: PgbenchResult) -> LogReading:
+    measurements = [
+        value
+        for percent in PERCENTILES
+        for value in metrics.latency_percentile(percent).of(_ms(log, float(percent)))
+    ]
+    differs = _difference(log, result)
+    if log.latencies.count and not differs:
+        measurements += metrics.LATENCY_MAXIMUM.of(log.latencies.maximum / _US_PER_MS)
+    return LogReading(
+        bool(log.lines),
+        tuple(measurements),
+        () if differs else _per_second(log),
+        (Reason("log_differs", differs),) if differs else (),
+        tuple(log.unknown_lines),
+    )
+
+
+def _ms(log: TransactionLog, percent: float) -> float | None:
+    if log.latencies.count * (100 - percent) < 100:
+        return None  # so few transactions that it would be the longest one
+    latency = log.latencies.percentile(percent)
+    return None if latency is None else latency / _US_PER_MS
+
+
+def _difference(log: TransactionLog, result: PgbenchResult) -> str:
+    """Say why the log does not hold the transactions of the summary; nothing where it does."""
+    if result.transactions_processed is None:
+        return "Without the summary nobody knows whether the log is whole; its rates were left out."
+    if log.misplaced:
+        return f"{log.misplaced} transactions of the log have impossible times."
+    if log.latencies.count == result.transactions_processed:
+        return ""
+    return (
+        f"The log holds {log.latencies.count} of the {result.transactions_processed} transactions "
+        "(a thread's log may be missing, or it is a sample): its rates were left out."
+    )
+
+
+def _per_second(log: TransactionLog) -> tuple[SeriesReading, ...]:
+    """Return the seconds that the log covers whole."""
+    counts = log.per_second.transactions[: log.whole_seconds].tolist()
+    sums = log.per_second.latency_sum[: log.whole_seconds].tolist()
+    latencies = tuple(
+        total / count / _US_PER_MS if count else None
+        for total, count in zip(sums, counts, strict=True)
+    )
+    if not counts:
+        return ()
+    return (
+        SeriesReading("tps", "tps", 1.0, 1.0, tuple(float(count) for count in counts)),
+        SeriesReading("latency", "ms", 1.0, 1.0, latencies),
+    )
+
+
+def _of_intervals(log: AggregatedLog, result: PgbenchResult) -> LogReading:
+    missing = result.threads is None or log.writers != result.threads
+    note = Reason(
+        "log_differs",
+        f"The logs are those of {log.writers} threads, the run had {result.threads or 'more'}: "
+        "their rates were left out.",
+    )
+    return LogReading(
+        bool(log.intervals),
+        series=() if missing else _intervals(log),
+        notes=(note,) if missing else (),
+        unknown_lines=tuple(log.unknown_lines),
+    )
+
+
+def _intervals(log: AggregatedLog) -> tuple[SeriesReading, ...]:
+    """Return the intervals but the first, which began before the run did."""
+    starts = sorted(log.intervals)
+    interval = interval_of([float(start) for start in starts])
+    if interval is None:
+        return ()
+    rates: list[tuple[float, float | None]] = []
+    latencies: list[tuple[float, float | None]] = []
+    longest: list[tuple[float, float | None]] = []
+    for start in starts[1:]:
+        found, end = log.intervals[start], start - starts[0] + interval
+        count = found.transactions
+        rates.append((end, count / interval))
+        latencies.append((end, found.latency_sum / count / _US_PER_MS if count else None))
+        longest.append((end, found.latency_maximum / _US_PER_MS if count else None))
+    return (
+        *regular("tps", "tps", rates, interval=interval),
+        *regular("latency", "ms", latencies, interval=interval),
+        *regular("latency_max", "ms", longest, interval=interval),
+    )

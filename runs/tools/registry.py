@@ -1,0 +1,23 @@
+"""The adapters, found by their folders: each `runs/tools/<tool>/adapter.py` has an `ADAPTER`."""
+
+import pkgutil
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+
+from runs import tools
+from runs.tools.adapter import Adapter
+
+
+@cache
+def every() -> tuple[Adapter, ...]:
+    """All adapters, by name."""
+    folders = sorted(found.name for found in pkgutil.iter_modules(tools.__path__) if found.ispkg)
+    modules = (f"{tools.__name__}.{folder}.adapter" for folder in folders)
+    return tuple(import_module(module).ADAPTER for module in modules if find_spec(module))
+
+
+def find(name: str) -> Adapter | None:
+    """Return the adapter of a tool, "go-tpc" as well as "go_tpc"; None for one that has none."""
+    wanted = name.strip().lower().replace("-", "_")
+    return next((adapter for adapter in every() if adapter.name == wanted), None)
