@@ -23,6 +23,9 @@ KIN: tuple[tuple[str, ...], ...] = (
 
 # Why a setting is gone, and what to know instead; for those without a kin.
 REASONS: Mapping[str, str] = {
+    "standby_mode": _("Since 12, an empty file standby.signal makes a standby."),
+    "trigger_file": _("Since 16, standbys are promoted by pg_ctl promote or pg_promote()."),
+    "pause_at_recovery_target": _("Since 9.5, recovery_target_action takes its place."),
     "krb_srvname": _("Kerberos 5 authentication was removed in 9.4; GSSAPI is used instead."),
     "ssl_renegotiation_limit": _(
         "TLS renegotiation was removed in 9.5, as it had security faults."
@@ -53,6 +56,19 @@ REASONS: Mapping[str, str] = {
     "output_plugin_libraries": _(
         "It came with minor releases to versions up to 18; 19 was recorded before that."
     ),
+}
+
+# What an older version does instead, where that needs saying.
+REASONS_BACK: Mapping[str, str] = {
+    "min_wal_size": _("To 9.4, checkpoint_segments decides how much WAL is kept for reuse."),
+    "io_min_workers": _("18 has a fixed number of I/O workers."),
+    "max_parallel_workers": _("To 9.6, max_worker_processes alone bounds parallel workers."),
+    "max_parallel_workers_per_gather": _("Parallel query came with 9.6."),
+    "jit": _("Just-in-time compilation came with 11; older versions never compile."),
+    "wal_compression": _("Compression of full-page images in WAL came with 9.5."),
+    "autovacuum_work_mem": _("To 9.3, autovacuum takes maintenance_work_mem."),
+    "maintenance_io_concurrency": _("To 12, effective_io_concurrency counts for maintenance too."),
+    "io_method": _("Asynchronous I/O came with 18; older versions read synchronously."),
 }
 
 # recovery.conf was a file of its own until 11 (manual of 11, chapter Recovery Configuration).

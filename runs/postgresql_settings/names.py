@@ -79,7 +79,7 @@ def _missing(name: str, major: str) -> Finding:
         return _recovery_conf(name, major)
     if has and before(major, has[0]):
         return _later(name, major, has[0])
-    if has or name == "trigger_file":
+    if has or name in history.RECOVERY_CONF:
         return _removed(name, major)
     return _unknown(name, major)
 

@@ -115,9 +115,7 @@ def _standby_names(value: str, setting: Setting) -> Iterator[Finding]:
             "syntax_too_new",
             setting.name,
             setting.major,
-            _(
-                "PostgreSQL %(major)s does not read %(name)s = %(value)s: that form is of %(since)s."
-            ),
+            _("PostgreSQL %(major)s does not read %(name)s = %(value)s: it is of %(since)s."),
             _("Give the standbys as a plain list; its first connected one is synchronous."),
             value=value,
             since=since,

@@ -1,0 +1,193 @@
+"""Reads and writes postgresql.conf.
+
+Source of the grammar: `guc-file.l` in PostgreSQL, and the manual, chapter Setting Parameters.
+pgbench's scripts are carried between versions by `runs.tools.pgbench.dialect`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from runs.postgresql_settings import values
+from runs.postgresql_settings.catalogue import canonical, setting
+from runs.wording import gettext_noop as _
+
+INCLUDES = frozenset({"include", "include_dir", "include_if_exists"})
+
+_LETTER = r"A-Za-z_\u0080-\U0010ffff"
+_TOKEN = re.compile(
+    rf"""
+      (?P<space>\s+)
+    | (?P<comment>\#.*)
+    | (?P<string>'(?:[^'\\]|\\.|'')*')
+    | (?P<number>[+-]?(?:0x[0-9a-fA-F]+|\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)[a-zA-Z]*)
+    | (?P<word>[{_LETTER}][{_LETTER}0-9$._:/-]*)
+    | (?P<equals>=)
+    """,
+    re.VERBOSE,
+)
+_NAME = re.compile(rf"[{_LETTER}][{_LETTER}0-9$]*(?:\.[{_LETTER}][{_LETTER}0-9$]*)?")
+_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_ESCAPED = re.compile(r"''|\\([0-7]{1,3}|.)")
+_BARE = re.compile(rf"[+-]?\d+(?:\.\d+)?[a-zA-Z]*|[{_LETTER}][{_LETTER}0-9]*")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line that sets something. Lines are counted from 1."""
+
+    line: int
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A line that PostgreSQL would not read as it stands, or that is not followed here.
+
+    `message` is a translatable template, `parameters` belong into it.
+    """
+
+    line: int
+    code: str
+    message: str
+    parameters: Mapping[str, str]
+
+    @property
+    def english(self) -> str:
+        """The message in English, for logs and the command line."""
+        return self.message % self.parameters
+
+
+@dataclass(frozen=True)
+class ConfFile:
+    """What a postgresql.conf says: the last line of a name wins.
+
+    `entries` are all lines in order, also those that later ones replace. `faults` are lines that
+    are no settings; an include is one, for other files are not at hand.
+    """
+
+    settings: Mapping[str, str]
+    entries: tuple[Entry, ...]
+    faults: tuple[Fault, ...]
+
+    def line(self, name: str) -> int | None:
+        """The line that gave the setting its value."""
+        lines = [each.line for each in self.entries if each.name.lower() == name.lower()]
+        return lines[-1] if lines else None
+
+
+def read(text: str) -> ConfFile:
+    """Everything that a postgresql.conf sets, with names as PostgreSQL spells them."""
+    entries: list[Entry] = []
+    faults: list[Fault] = []
+    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
+        found = _line(number, line)
+        if isinstance(found, Entry):
+            entries.append(found)
+        elif found is not None:
+            faults.append(found)
+    settings = {entry.name: entry.value for entry in entries}
+    return ConfFile(settings, tuple(entries), tuple(faults))
+
+
+def write(settings: Mapping[str, str], major: str, *, header: Sequence[str] = ()) -> str:
+    """A postgresql.conf of that version: a header, then the settings by the manual's chapters.
+
+    Raises ValueError for a value that no file can hold. Says nothing about whether the version
+    takes the settings: see `validation.check`.
+    """
+    lines = [f"# {line}".rstrip() for line in (*header, f"PostgreSQL {major}")]
+    chapters: dict[str, list[str]] = {}
+    for name in sorted(settings, key=str.lower):
+        chapters.setdefault(_chapter(name, major), []).append(name)
+    for chapter in sorted(chapters, key=lambda each: (each == "", each)):
+        lines += ["", f"# {chapter}" if chapter else "# Extensions and others"]
+        lines += [f"{name} = {_written(name, settings[name], major)}" for name in chapters[chapter]]
+    return "\n".join([*lines, ""])
+
+
+def quoted(value: str) -> str:
+    """A value in quotes, as all versions read it. Raises ValueError for a null byte."""
+    if "\0" in value:
+        raise ValueError("a setting's value cannot hold a null byte")
+    escaped = value.replace("\\", "\\\\").replace("'", "''")
+    return "'" + escaped.replace("\n", "\\n").replace("\r", "\\r") + "'"
+
+
+def unquoted(token: str) -> str:
+    """What stands in quotes: '' is a quote, and a backslash escapes as in C."""
+    return _ESCAPED.sub(_unescaped, token[1:-1])
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    escape = match[1]
+    if escape is None:
+        return "'"
+    if escape[0] in "01234567":
+        return chr(int(escape, 8) & 0xFF)
+    return _ESCAPES.get(escape, escape)
+
+
+def _line(number: int, line: str) -> Entry | Fault | None:
+    tokens = list(_tokens(line))
+    if not tokens:
+        return None
+    kind, name = tokens[0]
+    rest = tokens[2:] if len(tokens) > 1 and tokens[1][0] == "equals" else tokens[1:]
+    if kind != "word" or _NAME.fullmatch(name) is None:
+        return _syntax(number, line)
+    if name.lower() in INCLUDES:
+        return _not_followed(number, line)
+    if len(rest) != 1 or rest[0][0] not in {"string", "number", "word"}:
+        return _syntax(number, line)
+    value_kind, value = rest[0]
+    return Entry(number, canonical(name), unquoted(value) if value_kind == "string" else value)
+
+
+def _tokens(line: str) -> Iterator[tuple[str, str]]:
+    """(kind, text) of each word of a line; what is no word comes as `other`."""
+    at = 0
+    while at < len(line):
+        match = _TOKEN.match(line, at)
+        if match is None:
+            yield "other", line[at:]
+            return
+        at = match.end()
+        if match.lastgroup is not None and match.lastgroup not in {"space", "comment"}:
+            yield match.lastgroup, match[0]
+
+
+def _syntax(number: int, line: str) -> Fault:
+    return Fault(
+        number,
+        "syntax_error",
+        _("Line %(line)s is no setting: %(text)s. Write name = value, other values in quotes."),
+        {"line": str(number), "text": line.strip()[:200]},
+    )
+
+
+def _not_followed(number: int, line: str) -> Fault:
+    return Fault(
+        number,
+        "include_not_followed",
+        _("Line %(line)s names another file, which is not read: %(text)s. Paste its text here."),
+        {"line": str(number), "text": line.strip()[:200]},
+    )
+
+
+def _chapter(name: str, major: str) -> str:
+    found = setting(name, major)
+    return found.category if found is not None else ""
+
+
+def _written(name: str, value: str, major: str) -> str:
+    """Numbers and words as they are, everything else in quotes."""
+    found = setting(name, major)
+    if found is None or found.kind == "string" or _BARE.fullmatch(value) is None:
+        return quoted(value)
+    try:
+        values.parse(value, found)
+    except values.BadValue:
+        return quoted(value)
+    return value

@@ -1,0 +1,297 @@
+"""What a new version did to settings, as rules that carry them over in both directions.
+
+A rule stands at the first version of the new kind. What has no rule keeps its name, or is lost
+where the other version does not know it; `tests/unit/postgresql_settings` walks all versions.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from runs.postgresql_settings import conversions, values
+from runs.postgresql_settings.catalogue import Setting, setting
+from runs.wording import gettext_noop as _
+
+# What a value becomes: settings by name, or None where nothing does its work.
+Carried = Mapping[str, str] | None
+
+
+@dataclass(frozen=True)
+class Context:
+    """A step from one version to the next or the one before."""
+
+    source: str
+    target: str
+    segment_bytes: int
+
+    def bytes(self, name: str, value: str) -> int:
+        """An amount of memory in the source version. Raises BadValue."""
+        return values.in_bytes(value, self._setting(name)) or 0
+
+    def number(self, name: str, value: str) -> int:
+        """A whole number in the source version. Raises BadValue."""
+        return int(values.parse(value, self._setting(name)))
+
+    def _setting(self, name: str) -> Setting:
+        found = setting(name, self.source)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+
+Carry = Callable[[str, Context], Carried]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a setting changes when version `at` is reached from below, and back from above.
+
+    `reason` is told with a changed value, `lost` where nothing can be carried.
+    """
+
+    at: str
+    older: str
+    newer: str
+    forward: Carry
+    backward: Carry
+    reason: str
+    lost: str = ""
+
+
+def _renamed(at: str, older: str, newer: str) -> Rule:
+    return Rule(
+        at,
+        older,
+        newer,
+        lambda value, _context: {newer: value},
+        lambda value, _context: {older: value},
+        _("Another name of the same setting."),
+    )
+
+
+def _narrowed(
+    at: str, name: str, backward: Callable[[str], str | None], reason: str, lost: str = ""
+) -> Rule:
+    """The new version takes more than the old one."""
+
+    def carry(value: str, _context: Context) -> Carried:
+        older = backward(value)
+        return None if older is None else {name: older}
+
+    return Rule(at, name, name, lambda value, _context: {name: value}, carry, reason, lost)
+
+
+def _segments_to_sizes(value: str, context: Context) -> Carried:
+    count = context.number("checkpoint_segments", value)
+    most = conversions.max_wal_bytes(count, context.segment_bytes)
+    kept = conversions.kept_wal_bytes(count, context.segment_bytes)
+    return {
+        "max_wal_size": conversions.as_megabytes(most, context.target),
+        "min_wal_size": conversions.as_megabytes(kept, context.target),
+    }
+
+
+def _size_to_segments(value: str, context: Context) -> Carried:
+    size = context.bytes("max_wal_size", value)
+    return {
+        "checkpoint_segments": str(conversions.checkpoint_segments(size, context.segment_bytes))
+    }
+
+
+def _kept_size(value: str, context: Context) -> Carried:
+    size = context.number("wal_keep_segments", value) * context.segment_bytes
+    return {"wal_keep_size": conversions.as_megabytes(size, context.target)}
+
+
+def _kept_segments(value: str, context: Context) -> Carried:
+    size = context.bytes("wal_keep_size", value)
+    return {"wal_keep_segments": str(conversions.segments(size, context.segment_bytes))}
+
+
+def _distance(value: str, context: Context) -> Carried:
+    name = "effective_io_concurrency"
+    return {name: str(min(conversions.prefetch_distance(context.number(name, value)), 1000))}
+
+
+def _disks(value: str, context: Context) -> Carried:
+    name = "effective_io_concurrency"
+    return {name: str(conversions.disks(context.number(name, value)))}
+
+
+def _replica(value: str, _context: Context) -> Carried:
+    return {"wal_level": "replica" if value.lower() in {"archive", "hot_standby"} else value}
+
+
+def _hot_standby(value: str, _context: Context) -> Carried:
+    return {"wal_level": "hot_standby" if value.lower() == "replica" else value}
+
+
+def _not_logical(value: str) -> str:
+    return "hot_standby" if value.lower() == "logical" else value
+
+
+def _action(value: str, _context: Context) -> Carried:
+    paused = value.lower() in {"on", "true", "yes", "1"}
+    return {"recovery_target_action": "pause" if paused else "promote"}
+
+
+def _pause(value: str, _context: Context) -> Carried:
+    paused = {"pause": "on", "promote": "off"}.get(value.lower())
+    return None if paused is None else {"pause_at_recovery_target": paused}
+
+
+def _one_word(words: Mapping[str, str]) -> Callable[[str], str]:
+    return lambda value: words.get(value.lower(), value)
+
+
+RULES: tuple[Rule, ...] = (
+    _renamed("9.3", "replication_timeout", "wal_sender_timeout"),
+    Rule(
+        "9.3",
+        "unix_socket_directory",
+        "unix_socket_directories",
+        lambda value, _context: {"unix_socket_directories": value},
+        lambda value, _context: {"unix_socket_directory": conversions.first_of_list(value, ",")},
+        _("9.2 has one directory of sockets, later versions have a list."),
+    ),
+    _narrowed(
+        "9.4",
+        "wal_level",
+        _not_logical,
+        _("Logical decoding came with 9.4; hot_standby is the highest level before."),
+    ),
+    Rule(
+        "9.5",
+        "checkpoint_segments",
+        "max_wal_size",
+        _segments_to_sizes,
+        _size_to_segments,
+        _(
+            "max_wal_size = 3 x checkpoint_segments x 16MB, and min_wal_size ="
+            " (2 x checkpoint_segments + 1) x 16MB, which 9.4 keeps for reuse."
+        ),
+    ),
+    _narrowed(
+        "9.5",
+        "archive_mode",
+        _one_word({"always": "on"}),
+        _("Archiving on standbys (always) came with 9.5."),
+    ),
+    Rule(
+        "9.5",
+        "pause_at_recovery_target",
+        "recovery_target_action",
+        _action,
+        _pause,
+        _("recovery_target_action took the place of pause_at_recovery_target in 9.5."),
+        _("Shutting down at the recovery target came with 9.5."),
+    ),
+    Rule(
+        "9.6",
+        "wal_level",
+        "wal_level",
+        _replica,
+        _hot_standby,
+        _("archive and hot_standby became one level, replica, in 9.6."),
+    ),
+    _narrowed(
+        "9.6",
+        "synchronous_commit",
+        _one_word({"remote_apply": "on"}),
+        _("Waiting for replay (remote_apply) came with 9.6; on waits for the standby's disk."),
+    ),
+    _narrowed(
+        "9.6",
+        "synchronous_standby_names",
+        conversions.standby_names_before_9_6,
+        _("Before 9.6, the first connected standby of a plain list is synchronous."),
+        _("More than one synchronous standby came with 9.6."),
+    ),
+    _renamed("10", "min_parallel_relation_size", "min_parallel_table_scan_size"),
+    _narrowed(
+        "10",
+        "synchronous_standby_names",
+        conversions.standby_names_before_10,
+        _("9.6 writes the number of synchronous standbys without FIRST."),
+        _("Counting any standbys (ANY) came with 10."),
+    ),
+    Rule(
+        "10",
+        "password_encryption",
+        "password_encryption",
+        lambda value, _context: (
+            None if value.lower() in {"off", "false", "no", "0"} else {"password_encryption": "md5"}
+        ),
+        lambda _value, _context: {"password_encryption": "on"},
+        _("To 9.6 passwords are hashed by MD5 or not at all; 10 chooses the method."),
+        _("Since 10, passwords are never stored in clear text."),
+    ),
+    _renamed("12", "trigger_file", "promote_trigger_file"),
+    Rule(
+        "13",
+        "wal_keep_segments",
+        "wal_keep_size",
+        _kept_size,
+        _kept_segments,
+        _("wal_keep_size = wal_keep_segments x 16MB."),
+    ),
+    Rule(
+        "13",
+        "effective_io_concurrency",
+        "effective_io_concurrency",
+        _distance,
+        _disks,
+        _("To 12 it counts disks; from 13 on it is the distance: the sum of n/i for i = 1 to n."),
+    ),
+    Rule(
+        "14",
+        "password_encryption",
+        "password_encryption",
+        lambda value, _context: {
+            "password_encryption": "md5" if value.lower() in {"on", "true", "yes", "1"} else value
+        },
+        lambda value, _context: {"password_encryption": value},
+        _("Since 14, on does not stand for md5 any more."),
+    ),
+    _narrowed(
+        "15",
+        "wal_compression",
+        _one_word({"pglz": "on", "lz4": "on", "zstd": "on"}),
+        _("Before 15, WAL is compressed by pglz or not at all."),
+    ),
+    _narrowed(
+        "15",
+        "log_destination",
+        conversions.log_destination_before_15,
+        _("Logs in JSON came with 15; csvlog is the nearest."),
+    ),
+    _renamed("16", "force_parallel_mode", "debug_parallel_query"),
+    _narrowed(
+        "18",
+        "log_connections",
+        conversions.log_connections_before_18,
+        _("Before 18, log_connections is only on or off."),
+    ),
+    Rule(
+        "18",
+        "ssl_ecdh_curve",
+        "ssl_groups",
+        lambda value, _context: {"ssl_groups": value},
+        lambda value, _context: {"ssl_ecdh_curve": conversions.first_of_list(value, ":")},
+        _("Before 18, there is one curve; from 18 on a list of groups."),
+    ),
+    Rule(
+        "19",
+        "io_workers",
+        "io_max_workers",
+        lambda value, _context: {"io_min_workers": value, "io_max_workers": value},
+        lambda value, _context: {"io_workers": value},
+        _("19 starts I/O workers as needed between two bounds; 18 has a fixed number."),
+    ),
+    _narrowed(
+        "19",
+        "log_min_messages",
+        conversions.log_min_messages_before_19,
+        _("Before 19, there is one level for all processes."),
+        _("Before 19, there is one level for all processes."),
+    ),
+)

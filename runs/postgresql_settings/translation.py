@@ -1,0 +1,374 @@
+"""Carries settings from one version to another, and says what changed, what is lost, and what
+the other version does differently without being asked.
+
+It goes version by version, so that each release's changes are told once, in `rules`.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from runs.postgresql_settings import hidden, history, units, values
+from runs.postgresql_settings.catalogue import (
+    MAJORS,
+    Setting,
+    before,
+    canonical,
+    catalogue,
+    existence,
+    position,
+    setting,
+)
+from runs.postgresql_settings.comparability import felt_newcomers
+from runs.postgresql_settings.rules import RULES, Context, Rule
+from runs.postgresql_settings.together import WAL_SEGMENT_BYTES
+from runs.postgresql_settings.values import BadValue
+from runs.wording import gettext_noop as _
+
+RECOVERY_CONF_ENDS = "12"
+_SAME_AMOUNT = _("The same amount as PostgreSQL %(major)s writes it.")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A setting that has another name or value in the target version.
+
+    `reason` is a translatable template, `parameters` belong into it.
+    """
+
+    name_from: str
+    value_from: str
+    name_to: str
+    value_to: str
+    reason: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Impossible:
+    """A setting that nothing in the target version does the work of."""
+
+    name: str
+    value: str
+    reason: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Note:
+    """What differs between the versions though nobody set it."""
+
+    name: str
+    message: str
+    parameters: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Translation:
+    """Settings for the target version, with what became of the source's.
+
+    `recovery_conf` are those that stand in a file of their own to version 11; `signal_file` is the
+    empty file that takes its place from 12 on, where the settings were a standby's.
+    """
+
+    source_major: str
+    target_major: str
+    settings: Mapping[str, str]
+    changes: tuple[Change, ...]
+    impossible: tuple[Impossible, ...]
+    notes: tuple[Note, ...]
+    recovery_conf: Mapping[str, str]
+    signal_file: str
+
+
+def translate(
+    settings: Mapping[str, str],
+    source_major: str,
+    target_major: str,
+    *,
+    wal_segment_bytes: int = WAL_SEGMENT_BYTES,
+) -> Translation:
+    """The settings in the target version's words.
+
+    To version 11 the settings may hold those of recovery.conf. Names that no version knows, and
+    values that the source version itself would refuse, are left as they are for `check` to tell.
+    Raises UnknownVersion.
+    """
+    journey = _Journey(settings, source_major)
+    for source, target in _steps(source_major, target_major):
+        journey.step(Context(source, target, wal_segment_bytes))
+    return journey.arrived(target_major)
+
+
+@dataclass(frozen=True)
+class _Live:
+    """A setting on its way, and what it was at the start."""
+
+    value: str
+    name_from: str
+    value_from: str
+    reason: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+class _Journey:
+    def __init__(self, settings: Mapping[str, str], major: str) -> None:
+        self.major = major
+        self.live: dict[str, _Live] = {}
+        self.lost: list[Impossible] = []
+        self.signal_file = ""
+        for name, value in settings.items():
+            today = canonical(hidden.alias(name, major) or name)
+            reason = "" if today == canonical(name) else _("Another name of the same setting.")
+            self.live[today] = _Live(value, name, value, reason)
+
+    def step(self, context: Context) -> None:
+        """Carry everything to the next version, or the one before."""
+        self._cross_recovery_conf(context)
+        pending, self.live = self.live, {}
+        rules = _rules(context)
+        for name, live in pending.items():
+            if name in rules:
+                self._by_rule(rules[name], live, context)
+            else:
+                self._by_itself(name, live, context)
+
+    def arrived(self, target: str) -> Translation:
+        """What has become of everything."""
+        beside = (
+            {n for n in self.live if n in history.RECOVERY_CONF} if _has_file(target) else set()
+        )
+        return Translation(
+            self.major,
+            target,
+            {name: live.value for name, live in self.live.items() if name not in beside},
+            tuple(_changes(self.live)),
+            tuple(self.lost),
+            tuple(_notes(self.live, self.major, target)),
+            {name: live.value for name, live in self.live.items() if name in beside},
+            self.signal_file,
+        )
+
+    def _by_rule(self, rule: Rule, live: _Live, context: Context) -> None:
+        carry = rule.forward if _is_forward(context) else rule.backward
+        try:
+            carried = carry(live.value, context)
+        except BadValue as bad:
+            self._lose(live, bad.message, bad.parameters)
+            return
+        if carried is None:
+            self._lose(live, rule.lost, {})
+            return
+        same = rule.older == rule.newer
+        for name, value in carried.items():
+            changed = not same or value != live.value
+            self._by_itself(name, _moved(live, value, rule.reason if changed else ""), context)
+
+    def _by_itself(self, name: str, live: _Live, context: Context) -> None:
+        if not _exists(name, context.target) and _exists(name, context.source):
+            self._lose(live, *_gone(name, context))
+            return
+        old, new = setting(name, context.source), setting(name, context.target)
+        if old is None or new is None:
+            self.live[name] = live
+            return
+        try:
+            value, reason, parameters = _respelled(live.value, old, new)
+        except BadValue as bad:
+            self._lose(live, bad.message, bad.parameters)
+            return
+        if reason == _SAME_AMOUNT and live.reason:
+            reason = ""  # what was told before says more
+        self.live[name] = _moved(live, value, reason, parameters)
+
+    def _lose(self, live: _Live, reason: str, parameters: Mapping[str, str]) -> None:
+        self.lost.append(Impossible(live.name_from, live.value_from, reason, parameters))
+
+    def _cross_recovery_conf(self, context: Context) -> None:
+        if _has_file(context.source) and not _has_file(context.target):
+            self._leave_recovery_conf()
+        elif _has_file(context.target) and not _has_file(context.source):
+            self._enter_recovery_conf()
+
+    def _leave_recovery_conf(self) -> None:
+        mode = self.live.pop("standby_mode", None)
+        if mode is not None:
+            self._lose(mode, _("From 12 on, an empty file standby.signal makes a standby."), {})
+        self.live = {
+            name: _moved(live, live.value, _("From 12 on it stands in postgresql.conf."))
+            if name in history.RECOVERY_CONF
+            else live
+            for name, live in self.live.items()
+        }
+        if mode is not None and mode.value.lower() in hidden.ON:
+            self.signal_file = "standby.signal"
+        elif any(name in history.RECOVERY_CONF for name in self.live):
+            self.signal_file = "recovery.signal"
+
+    def _enter_recovery_conf(self) -> None:
+        reason = _("To 11 it stands in a file of its own, recovery.conf.")
+        for name, live in self.live.items():
+            if name in history.RECOVERY_CONF:
+                self.live[name] = _moved(live, live.value, reason)
+        if "primary_conninfo" in self.live:
+            conninfo = self.live["primary_conninfo"]
+            made = _("To 11, standby_mode in recovery.conf makes a standby.")
+            self.live["standby_mode"] = _Live("on", conninfo.name_from, conninfo.value_from, made)
+
+
+def _steps(source: str, target: str) -> list[tuple[str, str]]:
+    start, end = position(source), position(target)
+    way = MAJORS[start : end + 1] if start <= end else MAJORS[end : start + 1][::-1]
+    return list(itertools.pairwise(way))
+
+
+def _is_forward(context: Context) -> bool:
+    return before(context.source, context.target)
+
+
+def _rules(context: Context) -> Mapping[str, Rule]:
+    """The rules of this step by the name that a setting has before it."""
+    forward = _is_forward(context)
+    at = context.target if forward else context.source
+    return {rule.older if forward else rule.newer: rule for rule in RULES if rule.at == at}
+
+
+def _has_file(major: str) -> bool:
+    return before(major, RECOVERY_CONF_ENDS)
+
+
+def _exists(name: str, major: str) -> bool:
+    """Whether the version knows the name, in postgresql.conf or in recovery.conf."""
+    if setting(name, major) is not None or hidden.may_be_backported(name, major):
+        return True
+    if name == "pause_at_recovery_target":
+        return before(major, "9.5")
+    first = history.RECOVERY_CONF.get(name)
+    return first is not None and _has_file(major) and not before(major, first)
+
+
+def _moved(
+    live: _Live, value: str, reason: str, parameters: Mapping[str, str] | None = None
+) -> _Live:
+    """The same setting with another value; the last reason that was told stays."""
+    if not reason:
+        return _Live(value, live.name_from, live.value_from, live.reason, live.parameters)
+    return _Live(value, live.name_from, live.value_from, reason, parameters or {})
+
+
+def _respelled(value: str, old: Setting, new: Setting) -> tuple[str, str, Mapping[str, str]]:
+    """(value, reason, its parameters): the same amount as the other version writes it.
+
+    Raises BadValue where the other version has nothing like it.
+    """
+    try:
+        amount = values.parse(value, old)
+    except BadValue:
+        return value, "", {}
+    try:
+        if _same(amount, old, values.parse(value, new), new):
+            return value, "", {}
+    except BadValue:
+        if isinstance(amount, str) or not new.is_number:
+            raise
+    assert not isinstance(amount, str)  # noqa: S101  # strings are the same in all versions
+    return _fitted(amount, old, new)
+
+
+def _fitted(amount: float, old: Setting, new: Setting) -> tuple[str, str, Mapping[str, str]]:
+    exact = _in_new_unit(amount, old, new)
+    number = exact
+    if new.kind == "integer":
+        # 0 often means "none at all", which a small amount must not become.
+        number = round(exact) or (1 if exact > 0 else 0)
+    low, high = new.minimum, new.maximum
+    if low is not None and high is not None and not low <= number <= high:
+        number = min(max(number, low), high)
+    spelled = values.spelled(number, new)
+    parameters = {"name": new.name, "value": spelled, "major": new.major}
+    if number == exact:
+        return spelled, _SAME_AMOUNT, parameters
+    return spelled, _("%(value)s is the nearest that PostgreSQL %(major)s takes."), parameters
+
+
+def _same(one: values.Value, old: Setting, other: values.Value, new: Setting) -> bool:
+    if isinstance(one, str) or isinstance(other, str) or not (old.unit and new.unit):
+        return old.kind != new.kind or one == other
+    if one <= 0 or other <= 0:
+        return one == other
+    return one * units.size(old.unit) == other * units.size(new.unit)
+
+
+def _in_new_unit(amount: float, old: Setting, new: Setting) -> float:
+    if amount <= 0 or not (old.unit and new.unit):
+        return amount
+    return amount * units.size(old.unit) / units.size(new.unit)
+
+
+def _gone(name: str, context: Context) -> tuple[str, Mapping[str, str]]:
+    """Why the next version of this step has no such setting."""
+    parameters = {"name": name, "major": context.target, "since": context.source}
+    if _is_forward(context):
+        reason = history.REASONS.get(name, _("PostgreSQL %(major)s has no %(name)s."))
+        return reason, parameters
+    has = existence(name)
+    parameters["since"] = has[0] if has else context.source
+    reason = history.REASONS_BACK.get(name, _("%(name)s came with PostgreSQL %(since)s."))
+    return reason, parameters
+
+
+def _changes(live: Mapping[str, _Live]) -> Iterator[Change]:
+    for name, each in live.items():
+        same = (name, each.value) == (each.name_from, each.value_from)
+        # What moves between postgresql.conf and recovery.conf changes though it reads the same.
+        if each.reason and (not same or name in history.RECOVERY_CONF):
+            yield Change(
+                each.name_from, each.value_from, name, each.value, each.reason, each.parameters
+            )
+
+
+def _notes(live: Mapping[str, _Live], source: str, target: str) -> Iterator[Note]:
+    yield from _default_notes(live, source, target)
+    older, newer = (source, target) if before(source, target) else (target, source)
+    for name in felt_newcomers(older, newer):
+        found = setting(name, newer)
+        if found is None or name in live:
+            continue
+        parameters = {"name": name, "major": newer, "value": values.default(found) or "''"}
+        yield Note(
+            name,
+            _("PostgreSQL %(major)s has %(name)s, by default %(value)s.")
+            if newer == target
+            else _("%(name)s, by default %(value)s in PostgreSQL %(major)s, does not exist."),
+            parameters,
+        )
+
+
+def _default_notes(live: Mapping[str, _Live], source: str, target: str) -> Iterator[Note]:
+    for old in catalogue(source).values():
+        new = setting(old.name, target)
+        if new is None or new.is_preset or old.name in live or old.name in history.NOT_FELT:
+            continue
+        one, other = values.default(old), values.default(new)
+        if one == other or _same_default(old, new):
+            continue
+        yield Note(
+            old.name,
+            _(
+                "The default of %(name)s is %(was)s in PostgreSQL %(source)s,"
+                " but %(now)s in %(target)s."
+            ),
+            {
+                "name": old.name,
+                "was": one or "''",
+                "now": other or "''",
+                "source": source,
+                "target": target,
+            },
+        )
+
+
+def _same_default(old: Setting, new: Setting) -> bool:
+    return _same(values.parse(old.boot, old), old, values.parse(new.boot, new), new) and (
+        old.kind == new.kind
+    )
