@@ -21,18 +21,20 @@ def primary(campaign: Campaign) -> Metric | None:
 def summaries(campaign: Campaign, metric_name: str) -> dict[int, Summary]:
     """The summaries of a metric by the key of their cell. One query."""
     found = CellSummary.objects.filter(cell__campaign=campaign, metric__name=metric_name)
-    return {
-        row.cell_id: Summary(
-            n=row.n,
-            median=row.median,
-            minimum=row.minimum,
-            maximum=row.maximum,
-            mean=row.mean,
-            log_mean=row.log_mean,
-            log_variance=row.log_variance,
-        )
-        for row in found
-    }
+    return {row.cell_id: summary_of(row) for row in found}
+
+
+def summary_of(row: CellSummary) -> Summary:
+    """A stored summary in the form that the analysis takes."""
+    return Summary(
+        n=row.n,
+        median=row.median,
+        minimum=row.minimum,
+        maximum=row.maximum,
+        mean=row.mean,
+        log_mean=row.log_mean,
+        log_variance=row.log_variance,
+    )
 
 
 def _first_found(campaign: Campaign) -> Metric | None:

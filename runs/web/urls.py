@@ -2,7 +2,17 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from runs.web import archive, artifacts, campaigns, home, runs, scenarios, servers, styleguide
+from runs.web import (
+    archive,
+    artifacts,
+    campaigns,
+    home,
+    runs,
+    scenarios,
+    servers,
+    styleguide,
+    versions,
+)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
@@ -22,6 +32,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("servers/<slug:slug>/", servers.server_detail, name="server-detail"),
     path("servers/<slug:slug>/confirm/", servers.server_confirm, name="server-confirm"),
     path("servers/<slug:slug>/inspect/", servers.server_inspect, name="server-inspect"),
+    path("versions/", versions.version_page, name="versions"),
     path("scenarios/", scenarios.scenario_list, name="scenario-list"),
     path("scenarios/<slug:slug>/", scenarios.scenario_detail, name="scenario-detail"),
     path("styleguide/", styleguide.styleguide, name="styleguide"),

@@ -58,6 +58,25 @@
     return themed;
   }
 
+  // A trace that names a slot takes that colour of the theme, whatever its place.
+  function themedTrace(trace, layout) {
+    const slot = trace.meta?.slot;
+    if (slot === undefined) {
+      return trace;
+    }
+    const color = layout.colorway[slot % layout.colorway.length];
+    return { ...trace, line: { ...trace.line, color }, marker: { ...trace.marker, color } };
+  }
+
+  // A point that has an address leads there.
+  function follow(event) {
+    const point = event.points[0];
+    const url = point?.data.meta?.urls?.[point.pointNumber];
+    if (url) {
+      window.location.assign(url);
+    }
+  }
+
   async function draw(container) {
     const source = container.querySelector('script[type="application/json"]');
     const plot = container.querySelector("[data-chart-plot]");
@@ -66,7 +85,10 @@
     }
     const figure = JSON.parse(source.textContent);
     const layout = themedLayout(figure.layout ?? {}, theme());
-    await window.Plotly.react(plot, figure.data, layout, CONFIG);
+    await window.Plotly.react(plot, figure.data.map((trace) => themedTrace(trace, layout)), layout, CONFIG);
+    if (!container.dataset.drawn) {
+      plot.on("plotly_click", follow);
+    }
     container.dataset.drawn = "true";
   }
 

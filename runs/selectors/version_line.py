@@ -1,0 +1,137 @@
+"""The line through versions: each pair that was measured on one machine, and where pairs lack."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from runs.analysis.comparison import compare
+from runs.analysis.links import Link
+from runs.analysis.summary import Summary
+from runs.analysis.trend import Trend, trend
+from runs.models import Campaign, CellSummary
+from runs.models.campaigns import Origin
+from runs.selectors import metrics, versions
+
+READ, UPDATE = "fixed-point-read", "fixed-point-update"
+METRIC = "tps"
+ORIGINS = (Origin.PUBLISHED, Origin.EXECUTED)
+# Every major version that the archive is about, oldest first.
+MAJORS = (
+    *("9.2", "9.3", "9.4", "9.5", "9.6"),
+    *("10", "11", "12", "13", "14", "15", "16", "17", "18"),
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A version in a campaign: its median tps where it was compared, and at how many clients."""
+
+    version: str
+    clients: int
+    summary: Summary
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two versions that one campaign measured on one machine."""
+
+    campaign: Campaign
+    link: Link
+    base: Measured
+    head: Measured
+
+
+@dataclass(frozen=True)
+class Undocumented:
+    """A campaign that measured versions and printed no numbers, only a picture."""
+
+    campaign: Campaign
+    versions: tuple[str, ...]
+
+
+def pairs(theme: str, *, clients: int | None = None) -> list[Pair]:
+    """The neighbouring versions of each published or executed campaign of a theme.
+
+    Compared at `clients`, or each version at its own peak. Two queries.
+    """
+    found = []
+    for campaign, cells in _measured(theme).items():
+        best = _chosen(cells, clients)
+        majors = sorted(best, key=versions.order)
+        found += [_pair(campaign, best[base], best[head]) for base, head in pairwise(majors)]
+    return found
+
+
+def client_counts(theme: str) -> list[int]:
+    """The client counts that a reader may choose: those of any campaign of the theme."""
+    return sorted({each.clients for cells in _measured(theme).values() for each in cells})
+
+
+def line(found: Iterable[Pair], *, origin: str, base: str) -> Trend:
+    """The pairs of one origin chained to an index; `base` is 1.0 where the chain reaches it."""
+    links = [pair.link for pair in found if pair.campaign.origin == origin]
+    names = {end for link in links for end in (link.base, link.head)} | {base} | set(MAJORS)
+    return trend(links, versions=sorted(names, key=versions.order), base=base)
+
+
+def undocumented(theme: str) -> list[Undocumented]:
+    """Campaigns of the theme whose figures are printed in a picture only. One query."""
+    found = Campaign.objects.filter(
+        scenario__slug=theme, published__has_figures=False
+    ).select_related("published__source")
+    return [
+        Undocumented(campaign, tuple(str(each) for each in campaign.factors.get("version", ())))
+        for campaign in found.order_by("year", "pk")
+    ]
+
+
+def _measured(theme: str) -> dict[Campaign, list[Measured]]:
+    """What each campaign says of each version and client count."""
+    found: dict[Campaign, list[Measured]] = defaultdict(list)
+    rows = (
+        CellSummary.objects.filter(
+            metric__name=METRIC,
+            cell__campaign__scenario__slug=theme,
+            cell__campaign__origin__in=ORIGINS,
+        )
+        .exclude(cell__version="")
+        .select_related("cell__campaign__published__source")
+        .order_by("cell__campaign__year", "cell__campaign_id", "cell__ordinal")
+    )
+    for row in rows:
+        clients = row.cell.levels.get("clients")
+        if isinstance(clients, int) and row.median > 0:
+            measured = Measured(row.cell.version, clients, metrics.summary_of(row))
+            found[row.cell.campaign].append(measured)
+    return found
+
+
+def _chosen(cells: Sequence[Measured], clients: int | None) -> Mapping[str, Measured]:
+    """For each major version the cell that stands for it; of one major's versions the newest."""
+    best: dict[str, Measured] = {}
+    for each in cells:
+        if clients is not None and each.clients != clients:
+            continue
+        major = versions.major(each.version)
+        if major not in best or _rank(each) > _rank(best[major]):
+            best[major] = each
+    return best
+
+
+def _rank(each: Measured) -> tuple[tuple[int, ...], float]:
+    return versions.order(each.version), each.summary.median
+
+
+def _pair(campaign: Campaign, base: Measured, head: Measured) -> Pair:
+    found = compare(base.summary, head.summary, direction="higher")
+    ratio = found.ratio or head.summary.median / base.summary.median
+    link = Link(
+        base=versions.major(base.version),
+        head=versions.major(head.version),
+        ratio=ratio,
+        log_error=found.log_error,
+        freedom=found.freedom,
+        source=campaign.slug,
+    )
+    return Pair(campaign, link, base, head)
