@@ -100,7 +100,8 @@ def _least_squares(
 
     def residuals(shape: NDArray[np.float64]) -> NDArray[np.float64]:
         gamma, capacity = gamma_of(shape)
-        return (gamma * capacity - measured) / measured.max()
+        missed: NDArray[np.float64] = (gamma * capacity - measured) / measured.max()
+        return missed
 
     size = 2 if law == "usl" else 1
     starts = ([0.02, 0.1], [0.2, 1.0], [0.8, 5.0])

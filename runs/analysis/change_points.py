@@ -1,0 +1,199 @@
+"""Where the level of a history changes for good: revisions, nights, uploads in their order.
+
+The method and what simulations say of it are in docs/statistics.md. In short: logs of the medians
+of the points; spikes pulled in; seeded intervals searched for the split with the greatest
+t-statistic, whose error knows the autocorrelation; the narrowest significant ones kept; each place
+settled between its neighbours, and the effect of at least 3 % asked of the medians.
+"""
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runs.analysis.comparison import MINIMUM_EFFECT
+from runs.analysis.history_noise import HistoryNoise, estimate, without_spikes
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+SIGNIFICANCE = 0.001
+MINIMUM_SEGMENT = 3
+MINIMUM_SEGMENT_OF_SINGLE_RUNS = 5
+"""Of a thousand single runs, three disturbed ones in a row are to be expected."""
+
+WINDOW = 300
+"""Points to look at when one is added: a change shows within a dozen points, or not at all."""
+
+SAME_PLACE = 10
+"""Two finds at most this many points apart, in the same direction, are one change."""
+
+
+@dataclass(frozen=True)
+class ChangePoint:
+    """The level changes at `position`, the index of the first point of the new level.
+
+    `before` and `after` are the medians of the points on both sides, up to the next changes;
+    `ratio` is after / before. `p_value` counts that every place was tried (Bonferroni).
+    """
+
+    position: int
+    before: float
+    after: float
+    ratio: float
+    p_value: float
+
+
+def find(
+    points: Sequence[float | Sequence[float]], *, minimum_effect: float = MINIMUM_EFFECT
+) -> tuple[ChangePoint, ...]:
+    """The change points of a history, in its order.
+
+    A point is a value or the values of its repeats, of which the median counts; medians of three
+    runs make an alarm far rarer than single runs do. Segments have at least MINIMUM_SEGMENT points,
+    where points have fewer than three runs MINIMUM_SEGMENT_OF_SINGLE_RUNS, and neighbours differ
+    by at least `minimum_effect`. 1,000 points take a few ms; when a point is added, the last
+    WINDOW points are enough (see `unreported`). Raises ValueError for a value that is not positive,
+    or a point without a value.
+    """
+    history = _History.of(points)
+    if len(history.logs) < 2 * history.shortest:
+        return ()
+    return _pruned(history, _refined(history, _candidates(history)), math.log1p(minimum_effect))
+
+
+def unreported(
+    found: Iterable[ChangePoint],
+    known: Iterable[tuple[int, float]],
+    *,
+    same_place: int = SAME_PLACE,
+) -> tuple[ChangePoint, ...]:
+    """Those that are not known yet, so that each change is reported once.
+
+    `known` are (position, ratio) of what was reported, also of what a person has dismissed, in
+    the same numbering as those `found`: add the window's start to the positions of a window. As
+    points arrive, a place moves by a few of them.
+    """
+    reported = tuple(known)
+    return tuple(
+        change
+        for change in found
+        if not any(
+            abs(change.position - position) <= same_place and (change.ratio > 1) == (ratio > 1)
+            for position, ratio in reported
+        )
+    )
+
+
+@dataclass(frozen=True)
+class _History:
+    """Logs of the points, the same without spikes, their noise, and the shortest segment."""
+
+    logs: Floats
+    calm: Floats
+    sums: Floats
+    noise: HistoryNoise
+    shortest: int
+
+    @classmethod
+    def of(cls, points: Sequence[float | Sequence[float]]) -> "_History":
+        """Prepare the points. Raises ValueError as find() does."""
+        repeats = [list(point) if isinstance(point, Sequence) else [point] for point in points]
+        if not all(repeats) or not all(0 < value < math.inf for runs in repeats for value in runs):
+            raise ValueError("A point has a positive value, or several.")
+        logs = np.log(np.array([statistics.median(runs) for runs in repeats], dtype=float))
+        shortest = MINIMUM_SEGMENT_OF_SINGLE_RUNS
+        if repeats and statistics.median_low(map(len, repeats)) >= 3:
+            shortest = MINIMUM_SEGMENT
+        calm = without_spikes(logs, shortest)
+        sums = np.concatenate(([0.0], np.cumsum(calm)))
+        return cls(logs, calm, sums, estimate(calm), shortest)
+
+
+def _candidates(history: _History) -> list[int]:
+    """Places of significant changes: of the narrowest intervals, none within another's."""
+    threshold = history.noise.threshold(SIGNIFICANCE / len(history.logs))
+    significant: list[tuple[int, float, int, int]] = []
+    for starts, length in _seeded_intervals(len(history.logs), 2 * history.shortest):
+        places, scores = _best_splits(history, starts, length)
+        significant += [
+            (length, -float(scores[hit]), int(starts[hit]), int(places[hit]))
+            for hit in np.flatnonzero(scores > threshold)
+        ]
+    chosen: list[int] = []
+    for length, _, start, place in sorted(significant):
+        if not any(start < taken < start + length for taken in chosen):
+            chosen.append(place)
+    return sorted(chosen)
+
+
+def _seeded_intervals(total: int, shortest: int) -> Iterable[tuple[Places, int]]:
+    """(starts, length) layer by layer: lengths shrink by the root of 2, neighbours overlap by half.
+
+    S. Kovács, P. Bühlmann, H. Li, A. Munk, "Seeded binary segmentation", Biometrika 110, 2023.
+    """
+    length, shrunk = total, float(total)
+    while length >= shortest:
+        count = 2 * math.ceil(total / length) - 1
+        yield np.unique(np.linspace(0, total - length, count).astype(np.int64)), length
+        shrunk /= math.sqrt(2)
+        length = math.floor(shrunk)
+
+
+def _best_splits(history: _History, starts: Places, length: int) -> tuple[Places, Floats]:
+    """(place, t-statistic) of the best split of each interval."""
+    left = np.arange(history.shortest, length - history.shortest + 1)
+    right = length - left
+    begin, end = history.sums[starts][:, None], history.sums[starts + length][:, None]
+    middle = history.sums[starts[:, None] + left]
+    differences = np.abs((end - middle) / right - (middle - begin) / left)
+    scores = differences / history.noise.errors(left, right)
+    best = scores.argmax(axis=1)
+    return starts + left[best], scores[np.arange(len(starts)), best]
+
+
+def _refined(history: _History, places: Sequence[int]) -> list[int]:
+    """Each place where both its sides fit best, its neighbours being held.
+
+    The interval that showed a change is narrow, and so knows its place less well than all points
+    up to the next changes do.
+    """
+    bounds = [0, *places, len(history.logs)]
+    for index in range(1, len(bounds) - 1):
+        start, end = bounds[index - 1], bounds[index + 1]
+        if end - start >= 2 * history.shortest:
+            found, _ = _best_splits(history, np.array([start]), end - start)
+            bounds[index] = int(found[0])
+    return bounds[1:-1]
+
+
+def _pruned(history: _History, places: list[int], minimum: float) -> tuple[ChangePoint, ...]:
+    """Take away the weakest change until all are significant and large enough."""
+    kept = places
+    while True:
+        bounds = [0, *kept, len(history.logs)]
+        changes = tuple(
+            _change(history, before, place, after)
+            for before, place, after in zip(bounds, bounds[1:], bounds[2:], strict=False)
+        )
+        weak = [
+            (abs(math.log(change.ratio)), change.position)
+            for change in changes
+            if change.p_value >= SIGNIFICANCE or abs(math.log(change.ratio)) < minimum
+        ]
+        if not weak:
+            return changes
+        weakest = min(weak)[1]
+        kept = _refined(history, [place for place in kept if place != weakest])
+
+
+def _change(history: _History, start: int, place: int, end: int) -> ChangePoint:
+    before = float(np.median(history.logs[start:place]))
+    after = float(np.median(history.logs[place:end]))
+    difference = float(history.calm[place:end].mean() - history.calm[start:place].mean())
+    error = float(history.noise.errors(np.array([place - start]), np.array([end - place]))[0])
+    p_value = min(1.0, len(history.logs) * history.noise.p_value(difference / error))
+    return ChangePoint(place, math.exp(before), math.exp(after), math.exp(after - before), p_value)

@@ -1,0 +1,103 @@
+"""How a history scatters when its level does not change: robustly, with its autocorrelation."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SPIKE = 3.0
+"""Standard deviations from the running median beyond which a point is pulled in."""
+
+MOST_AUTOCORRELATION = 0.9
+
+# The distance from the 10th to the 90th percentile of a normal distribution.
+DECILES_APART = 2.5631
+
+
+@dataclass(frozen=True)
+class HistoryNoise:
+    """`sd` of the points (logs), their `autocorrelation` at lag 1, and the t's `freedom`."""
+
+    sd: float
+    autocorrelation: float
+    freedom: float
+
+    def errors(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> Floats:
+        """The standard error of the difference of the means of `left` and `right` points."""
+        variance = self._variance_of_mean(left) + self._variance_of_mean(right)
+        errors: Floats = self.sd * np.sqrt(variance)
+        return errors
+
+    def threshold(self, p_value: float) -> float:
+        """The t-statistic with this two-sided p-value."""
+        from scipy.special import stdtrit  # noqa: PLC0415 (slow to import)
+
+        return float(-stdtrit(self.freedom, p_value / 2))
+
+    def p_value(self, statistic: float) -> float:
+        """The two-sided p-value of a t-statistic."""
+        from scipy.special import stdtr  # noqa: PLC0415 (slow to import)
+
+        return float(2 * stdtr(self.freedom, -abs(statistic)))
+
+    def _variance_of_mean(self, n: NDArray[np.int64]) -> Floats:
+        """Of n points of an AR(1) process with variance 1, exactly (few points gain less)."""
+        rho = self.autocorrelation
+        variance: Floats = (
+            (1 + rho) / (1 - rho) - 2 * rho * (1 - rho**n) / (n * (1 - rho) ** 2)
+        ) / n
+        return variance
+
+
+def without_spikes(logs: Floats, shortest: int) -> Floats:
+    """Pull points in that stand farther than SPIKE from their running median.
+
+    F. R. Hampel, "The influence curve and its role in robust estimation", Journal of the American
+    Statistical Association 69, 1974. A level that holds for `shortest` points stays.
+    """
+    if len(logs) < 2:
+        return logs
+    # The median of 2 s - 1 points follows a level of s of them, and nothing shorter.
+    middle = _running_median(logs, 2 * shortest - 1)
+    sd = max(_spread(logs - middle), _spread(np.diff(logs)) / math.sqrt(2))
+    return np.clip(logs, middle - SPIKE * sd, middle + SPIKE * sd)
+
+
+def estimate(calm: Floats) -> HistoryNoise:
+    """The noise by differences, of which a change of level touches but one or two.
+
+    For an AR(1) process the variance of differences at lag 1 is 2 s² (1 - r), at lag 2
+    2 s² (1 - r²): their ratio is 1 + r. (The idea: I. Tecuapetla-Gómez, A. Munk, "Autocovariance
+    estimation in regression with a discontinuous signal", Scandinavian Journal of Statistics 44,
+    2017.) Negative autocorrelation is taken as none. Of fewer than three points nothing is known.
+    """
+    if len(calm) < 3:
+        return HistoryNoise(math.inf, 0.0, 1.0)
+    first, second = _spread(np.diff(calm)) ** 2, _spread(calm[2:] - calm[:-2]) ** 2
+    if first == 0:
+        # A history of equal values, or nearly: any scatter that there is must do.
+        first = second = float(np.var(np.diff(calm)))
+    rho = 0.0
+    if first > 0:
+        rho = min(max(second / first - 1, 0.0), MOST_AUTOCORRELATION)
+    sd = max(math.sqrt(first / (2 * (1 - rho))), 1e-9)
+    # The interdecile range uses about two thirds of what the points tell, their differences half.
+    freedom = max(1.0, (len(calm) - 1) / 2 * (1 - rho) / (1 + rho))
+    return HistoryNoise(sd, rho, freedom)
+
+
+def _running_median(logs: Floats, size: int) -> Floats:
+    """The median of `size` points around each; at the ends of the first and the last of them."""
+    size = min(size, len(logs))
+    windows = np.lib.stride_tricks.sliding_window_view(logs, size)
+    medians: Floats = np.median(windows, axis=1)
+    return np.pad(medians, (size // 2, len(logs) - len(medians) - size // 2), mode="edge")
+
+
+def _spread(values: Floats) -> float:
+    """The standard deviation, by the interdecile range: a tenth on each side may be anything."""
+    low, high = np.quantile(values, (0.1, 0.9))
+    return float(high - low) / DECILES_APART
