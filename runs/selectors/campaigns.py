@@ -10,6 +10,7 @@ from django.utils import timezone
 from runs.analysis.summary import Summary
 from runs.charts.scaling import Line, Point
 from runs.models import Campaign, Cell, CellSummary, Run
+from runs.models.campaigns import Origin
 from runs.selectors import grids, metrics, versions
 from runs.selectors.grids import Grid, GridCell, GridRow, GridRun, grid
 from runs.selectors.ratios import RatioRow, ratios
@@ -25,6 +26,7 @@ __all__ = [
     "grid",
     "lines",
     "listed",
+    "of_origin",
     "progress",
     "ratios",
     "recent",
@@ -69,10 +71,16 @@ def with_cells() -> QuerySet[Campaign]:
     )
 
 
+def of_origin(origin: str | None = None) -> QuerySet[Campaign]:
+    """Campaigns of one origin; without one those that are made here: published ones are not."""
+    if origin is None:
+        return listed().exclude(origin=Origin.PUBLISHED)
+    return listed().filter(origin=origin)
+
+
 def recent(*, limit: int, origin: str | None = None) -> list[CampaignRow]:
-    """The newest campaigns, of one origin if given. Two queries."""
-    campaigns = listed() if origin is None else listed().filter(origin=origin)
-    return rows(campaigns[:limit])
+    """The newest campaigns, of one origin if given, else all but the published. Two queries."""
+    return rows(of_origin(origin)[:limit])
 
 
 def rows(campaigns: Iterable[Campaign]) -> list[CampaignRow]:

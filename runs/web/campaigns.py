@@ -15,6 +15,7 @@ from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import trigger_client_event
 
 from runs.models import Campaign, Server
+from runs.models.campaigns import Origin
 from runs.scenarios import registry
 from runs.scenarios.definition import Scenario
 from runs.selectors import campaigns as campaign_selectors
@@ -29,11 +30,15 @@ PAGE_SIZE = 25
 
 @require_safe
 def campaign_list(request: HttpRequest) -> HttpResponse:
-    """All campaigns, the newest first."""
-    paginator = Paginator(campaign_selectors.listed(), PAGE_SIZE)
+    """Campaigns made here, the newest first; or those of one origin."""
+    origin = request.GET.get("origin", "")
+    chosen = origin if origin in Origin.values else None
+    paginator = Paginator(campaign_selectors.of_origin(chosen), PAGE_SIZE)
     page = paginator.get_page(request.GET.get("page"))
     context = {
         "section": "campaigns",
+        "origin": chosen,
+        "origins": Origin.choices,
         "page": page,
         "campaigns": campaign_selectors.rows(page.object_list),
     }

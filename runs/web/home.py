@@ -6,6 +6,7 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Installation, Run
+from runs.models.campaigns import Origin
 from runs.selectors import campaigns, servers
 from runs.selectors import runs as run_selectors
 
@@ -22,7 +23,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "campaigns": campaigns.recent(limit=NEWEST),
         "latest": list(run_selectors.latest(NEWEST)),
         "servers": overview,
-        "finished": Run.objects.filter(state=Run.State.FINISHED).count(),
+        "finished": Run.objects.filter(state=Run.State.FINISHED, origin=Origin.EXECUTED).count(),
         "waiting": sum(row.queued for row in overview),
         "versions": Installation.objects.filter(removed_at=None)
         .order_by()
