@@ -107,6 +107,19 @@ CELERY_BEAT_SCHEDULE = {
 
 ARTIFACTS_DIR = VAR_DIR / "artifacts"
 
+# Counters of requests. Redis is the broker's as well: never clear the cache as a whole.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "benchlab",
+        "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 1},
+    }
+}
+# Requests to the API a minute, of one address without a login and of one token; 0 is no limit.
+RATE_ANONYMOUS = env.int("BENCHLAB_RATE_ANONYMOUS", default=600)
+RATE_TOKEN = env.int("BENCHLAB_RATE_TOKEN", default=6000)
+
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
@@ -140,8 +153,15 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = TLS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TLS else None
 
 REST_FRAMEWORK = {
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticatedOrReadOnly"],
-    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["runs.api.authentication.ScopePermission"],
+    # The first one's challenge is that of a 401.
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "runs.api.authentication.BearerAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_THROTTLE_CLASSES": ["runs.api.rate_limit.RateLimit"],
+    # How many proxies in front may be believed what they say of an address.
+    "NUM_PROXIES": env.int("BENCHLAB_PROXIES", default=1 if TLS else 0),
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],

@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import Any, TypeVar
 
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.utils.translation import gettext as _
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import extend_schema
@@ -15,8 +15,10 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
+from runs.api.authentication import reader
 from runs.api.errors import MEDIA_TYPE
 from runs.api.pagination import KeysetPagination
+from runs.selectors import projects
 
 M = TypeVar("M", bound=Model)
 
@@ -50,7 +52,7 @@ class Schema(AutoSchema):
         if operation is not None:
             problem = self.resolve_serializer(ProblemSerializer, "response").ref
             content = {MEDIA_TYPE: {"schema": problem}}
-            statuses = ["400", "404"] if "{" in self.path else ["400"]
+            statuses = ["400", "401", "403", "429"] + (["404"] if "{" in self.path else [])
             operation["responses"] |= {
                 status: {"description": HTTPStatus(int(status)).phrase, "content": content}
                 for status in statuses
@@ -62,7 +64,8 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
     """A list with filters and one object.
 
     A query parameter that is unknown, empty or given twice is refused: a script with a typo, or
-    with a variable that is not set, must not take all results for those that it asked for.
+    with a variable that is not set, must not take all results for those that it asked for. What
+    belongs to a private project is not there for who is no member.
     """
 
     schema = Schema()
@@ -76,6 +79,10 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
                 faults[name] = [fault]
         if faults:
             raise ValidationError(faults)
+
+    def filter_queryset(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """What was asked for, of what the reader may see."""
+        return projects.visible(super().filter_queryset(queryset), to=reader(self.request))
 
     def _fault(self, name: str, values: list[str]) -> ErrorDetail | None:
         known = self._known_parameters()

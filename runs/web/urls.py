@@ -11,6 +11,7 @@ from runs.web import (
     scenarios,
     servers,
     styleguide,
+    tokens,
     versions,
 )
 
@@ -35,5 +36,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("versions/", versions.version_page, name="versions"),
     path("scenarios/", scenarios.scenario_list, name="scenario-list"),
     path("scenarios/<slug:slug>/", scenarios.scenario_detail, name="scenario-detail"),
+    path("tokens/", tokens.token_list, name="token-list"),
+    path("tokens/<int:token_id>/revoke/", tokens.token_revoke, name="token-revoke"),
     path("styleguide/", styleguide.styleguide, name="styleguide"),
 ]

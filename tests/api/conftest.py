@@ -2,6 +2,8 @@
 
 import pytest
 
+from runs.services import projects, tokens
+
 
 @pytest.fixture
 def get(client):
@@ -15,3 +17,32 @@ def get(client):
         return response.json()
 
     return fetch
+
+
+@pytest.fixture(autouse=True)
+def no_rate_limit(settings):
+    """All tests together ask more often than anybody may; those of the limit set one."""
+    settings.RATE_ANONYMOUS = settings.RATE_TOKEN = 0
+
+
+@pytest.fixture
+def project(db):
+    """The public project."""
+    return projects.default()
+
+
+@pytest.fixture
+def make_token(project):
+    """A function that makes a token and gives its text."""
+
+    def made(*scopes, of=None, **fields):
+        scopes = scopes or ("read", "upload", "queue")
+        return tokens.create(name="test", scopes=scopes, project=of or project, **fields).text
+
+    return made
+
+
+@pytest.fixture
+def bearer(make_token):
+    """The header of a token with read, upload and queue."""
+    return {"Authorization": f"Bearer {make_token()}"}

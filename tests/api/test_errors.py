@@ -86,7 +86,8 @@ def test_writing_needs_a_login_and_then_is_not_possible(client, admin_client, me
     refused = getattr(client, method)("/api/v1/campaigns/")
     impossible = getattr(admin_client, method)("/api/v1/campaigns/")
 
-    assert (refused.status_code, refused.json()["code"]) == (403, "not_authenticated")
+    assert (refused.status_code, refused.json()["code"]) == (401, "not_authenticated")
+    assert refused.headers["WWW-Authenticate"] == 'Bearer realm="BenchLab"'
     assert (impossible.status_code, impossible.json()["code"]) == (405, "method_not_allowed")
     assert impossible.headers["Content-Type"] == "application/problem+json"
     assert "GET" in impossible.headers["Allow"]

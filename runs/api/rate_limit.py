@@ -1,0 +1,54 @@
+"""How many requests a minute: 429 with `Retry-After` beyond it."""
+
+import logging
+import time
+from typing import Any
+
+from django.conf import settings
+from django.core.cache import cache
+from redis.exceptions import RedisError
+from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
+
+from runs.models import Token
+
+logger = logging.getLogger(__name__)
+
+WINDOW_SECONDS = 60
+
+
+class RateLimit(BaseThrottle):
+    """Counts requests in whole minutes, by token, user or address. A limit of 0 is none.
+
+    Without Redis nothing is counted and nothing is refused: results are worth more than limits.
+    """
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        """Count the request, and say whether it may go on."""
+        who, limit = self._who(request)
+        if limit <= 0:
+            return True
+        minute = int(time.time() // WINDOW_SECONDS)
+        return _counted(f"requests:{who}:{minute}") <= limit
+
+    def wait(self) -> float:
+        """Seconds until the next minute begins."""
+        return max(1.0, WINDOW_SECONDS - time.time() % WINDOW_SECONDS)
+
+    def _who(self, request: Request) -> tuple[str, int]:
+        if isinstance(request.auth, Token):
+            return f"token:{request.auth.pk}", settings.RATE_TOKEN
+        if request.user is not None and request.user.is_authenticated:
+            return f"user:{request.user.pk}", settings.RATE_TOKEN
+        return f"address:{self.get_ident(request)}", settings.RATE_ANONYMOUS
+
+
+def _counted(key: str) -> int:
+    try:
+        # The first of a minute makes the counter; of two first ones, one finds it made.
+        if cache.add(key, 1, timeout=2 * WINDOW_SECONDS):
+            return 1
+        return cache.incr(key)
+    except (RedisError, OSError, ValueError):
+        logger.warning("requests are not counted now", exc_info=True)
+        return 0

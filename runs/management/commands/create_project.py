@@ -1,0 +1,38 @@
+"""Makes a project: campaigns and people that belong together."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from runs.services import projects
+from runs.services.errors import ServiceError
+
+
+class Command(BaseCommand):
+    """What is uploaded with a token of the project belongs to it."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Slug, name, members, and who may read."""
+        parser.add_argument("slug")
+        parser.add_argument("--name", default="")
+        parser.add_argument("--private", action="store_true", help="only members may read")
+        parser.add_argument("--member", action="append", default=[], metavar="USER")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Make it."""
+        members = list(User.objects.filter(username__in=options["member"]))
+        if missing := set(options["member"]) - {user.username for user in members}:
+            raise CommandError(f"There is no user {', '.join(sorted(missing))}.")
+        try:
+            project = projects.create(
+                slug=options["slug"],
+                name=options["name"],
+                is_public=not options["private"],
+                members=members,
+            )
+        except ServiceError as error:
+            raise CommandError(f"{error.message} {error.remedy}") from error
+        self.stdout.write(f"Made the project {project.slug}.")

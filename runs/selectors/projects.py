@@ -1,0 +1,61 @@
+"""Projects: what of their data a reader may see."""
+
+from typing import TypeVar
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import Model, QuerySet
+
+from runs.models import (
+    Artifact,
+    Campaign,
+    Cell,
+    CellSummary,
+    Change,
+    Measurement,
+    Project,
+    Run,
+    Series,
+    Token,
+)
+
+M = TypeVar("M", bound=Model)
+Reader = Token | User | AnonymousUser
+
+# How each model comes to its campaign's project. The others belong to no project.
+PATHS: dict[type[Model], str] = {
+    Campaign: "project",
+    Cell: "campaign__project",
+    CellSummary: "cell__campaign__project",
+    Change: "cell__campaign__project",
+    Run: "campaign__project",
+    Measurement: "run__campaign__project",
+    Series: "run__campaign__project",
+    Artifact: "run__campaign__project",
+}
+
+
+def visible(rows: QuerySet[M], *, to: Reader) -> QuerySet[M]:
+    """Those rows that belong to no private project, or to one of the reader's.
+
+    Adds a condition to the query and no query of its own. Rows of models that belong to no
+    project come as they are.
+    """
+    path = PATHS.get(rows.model)
+    if path is None or (isinstance(to, User) and to.is_superuser):
+        return rows
+    return rows.exclude(**{f"{path}__in": hidden(to)})
+
+
+def hidden(reader: Reader) -> QuerySet[Project]:
+    """The private projects of which the reader is no member."""
+    private = Project.objects.filter(is_public=False).order_by()
+    if isinstance(reader, Token):
+        return private.exclude(pk=reader.project_id)
+    return private.exclude(members=reader) if reader.is_authenticated else private
+
+
+def joined(user: User) -> QuerySet[Project]:
+    """The projects that a person may make tokens for: the public ones, and their own."""
+    return Project.objects.order_by("name", "pk").exclude(
+        pk__in=Project.objects.none() if user.is_superuser else hidden(user)
+    )
