@@ -11,7 +11,7 @@ from runs.execution.line import Line
 from runs.execution.plan import RunPlan
 from runs.execution.postgres import DATABASE, Cluster
 from runs.execution.reporter import Findings, Note, Reporter
-from runs.execution.ssh import Host
+from runs.execution.ssh import Answer, Host
 from runs.execution.steps import StepResult, disk_full, peek, perform
 from runs.wording import gettext_noop as _
 
@@ -74,6 +74,20 @@ class Bench:
         if check and result.exit_status != 0:
             raise failed(result, self.plan.base_dir)
         return result
+
+    async def run(self, *argv: str) -> Answer:
+        """A short, idempotent command that is no step: it leaves no record."""
+        words: Sequence[str] = argv
+
+        async def act(host: Host) -> Answer:
+            return await host.run(words)
+
+        return await self.on_host(act)
+
+    async def server_log(self, lines: int) -> str:
+        """The last lines of the server's log of this run; empty where there is none."""
+        answer = await self.run("tail", "-n", str(lines), self.cluster.log)
+        return answer.stdout.decode(errors="replace").rstrip()
 
     async def sql(self, name: str, statement: str, *, database: str = DATABASE) -> str:
         """Run SQL as a step and return what it prints: rows by line, columns by tab."""

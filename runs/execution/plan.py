@@ -11,8 +11,10 @@ class RunPlan:
     """What a run does, fixed when it was queued.
 
     `version_num` and `client_version_num` are in the form of `server_version_num`; `bindir` is
-    of the server measured, `client_bindir` of the tools that put the load on it. `cluster_key`
-    names the prepared cluster that reading runs share; runs that write have none (empty).
+    of the server measured, `client_bindir` of the pgbench that puts the load on it, `psql_bindir`
+    of psql (empty: the same). `cluster_key` names the prepared cluster that reading runs share;
+    runs that write have none (empty), but may have a `template_key`: the name of the prepared
+    cluster of which each of them gets a copy.
     """
 
     run_id: int
@@ -31,6 +33,8 @@ class RunPlan:
     levels: dict[str, Any]
     parameters: dict[str, int]
     cluster_key: str
+    template_key: str = ""
+    psql_bindir: str = ""
 
     @property
     def address(self) -> Address:

@@ -4,7 +4,10 @@ Each act is a durable step; this module only knows the commands and what their f
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
+
+from runs.execution.initdb import options_for
 
 SUPERUSER = "benchlab"
 DATABASE = "benchlab"
@@ -18,8 +21,8 @@ STOP_TIMEOUT_SECONDS = 900
 class Cluster:
     """Where a cluster lives and which binaries serve it.
 
-    `log` is the server's log file of this run. The server listens on a Unix socket in a folder
-    that only its owner can enter, and nowhere else.
+    `client_bindir` is where psql lies, `log` the server's log file of this run. The server listens
+    on a Unix socket in a folder that only its owner can enter, and nowhere else.
     """
 
     bindir: str
@@ -29,6 +32,10 @@ class Cluster:
     socket_dir: str
     log: str
 
+    def elsewhere(self, directory: str) -> Self:
+        """A cluster of the same binaries in another folder."""
+        return replace(self, directory=directory)
+
     @property
     def data(self) -> str:
         """The data directory."""
@@ -36,10 +43,9 @@ class Cluster:
 
     def initdb(self, options: Sequence[str]) -> tuple[str, ...]:
         """Create the cluster; durable writes of initdb itself do not matter to a measurement."""
-        nosync = ("-N",) if self.version_num >= 90300 else ()
         return (
             f"{self.bindir}/initdb", "-D", self.data, "-U", SUPERUSER, "-A", "trust",
-            "-E", "UTF8", "--locale=C", *nosync, *options,
+            "-E", "UTF8", "--locale=C", *options_for(self.version_num, options),
         )  # fmt: skip
 
     def configure(self, settings: Mapping[str, str]) -> tuple[tuple[str, ...], str]:

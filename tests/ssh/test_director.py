@@ -444,7 +444,7 @@ def test_a_disk_that_fills_up_is_told_as_such(direct, plan, small_disk, openssh)
     openssh.stop()  # its mount namespace was made before the disk
     openssh.start()
     director = direct(plan)
-    director.disk_bytes = -(10**12)  # as if another program had filled the disk after the check
+    director.preparing.disk_bytes = -(10**12)  # as if another program had filled the disk after the check
     problem = failing(director)
     assert problem.code == "disk_full"
     assert "smaller scale" in problem.remedy

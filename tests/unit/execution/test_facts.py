@@ -42,7 +42,7 @@ cflags\t-O2 -g
 block_size\t8192
 wal_block_size\t8192
 wal_segment_size\t2048
-extensions\tplpgsql pg_prewarm plpgsql 
+extensions\tplpgsql pg_prewarm plpgsql
 pgbench\tpgbench (PostgreSQL) 9.6.24 (Debian 9.6.24-1.pgdg13+1)
 psql\tpsql (PostgreSQL) 9.6.24
 bindir\t/opt/pg19/bin

@@ -1,0 +1,33 @@
+"""initdb's options through the versions: one wish, in the words of the version that is to do it.
+
+Source: the initdb page of each version's manual.
+"""
+
+from collections.abc import Sequence
+
+CHECKSUMS_SINCE = 90300
+# From 18 on initdb turns checksums on unless it is told otherwise.
+CHECKSUMS_BY_DEFAULT_SINCE = 180000
+NO_SYNC_SINCE = 90300
+
+CHECKSUMS = frozenset(("--data-checksums", "-k"))
+NO_CHECKSUMS = "--no-data-checksums"
+
+
+def options_for(version_num: int, wanted: Sequence[str]) -> tuple[str, ...]:
+    """The options for that version, such that the same wish makes clusters that are alike.
+
+    Without a wish for checksums there are none, also where initdb would make them by default.
+    Raises ValueError for checksums before 9.3.
+    """
+    others = tuple(each for each in wanted if each not in CHECKSUMS and each != NO_CHECKSUMS)
+    nosync = ("-N",) if version_num >= NO_SYNC_SINCE else ()
+    return (*nosync, *others, *_checksums(version_num, wanted))
+
+
+def _checksums(version_num: int, wanted: Sequence[str]) -> tuple[str, ...]:
+    if CHECKSUMS & set(wanted):
+        if version_num < CHECKSUMS_SINCE:
+            raise ValueError("Page checksums came with PostgreSQL 9.3.")
+        return ("--data-checksums",)
+    return (NO_CHECKSUMS,) if version_num >= CHECKSUMS_BY_DEFAULT_SINCE else ()

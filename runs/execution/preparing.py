@@ -1,0 +1,164 @@
+"""Preparing a run's cluster: found, made, or copied from a template; and starting it.
+
+Whatever decides the way is a durable step, so that a worker that takes the run over goes the same.
+"""
+
+from runs.execution.base_dir import BaseDir
+from runs.execution.bench import LAST_LINES, Bench
+from runs.execution.errors import TargetProblem
+from runs.execution.postgres import DATABASE, Cluster
+from runs.execution.procedure import Procedure
+from runs.execution.steps import StepResult
+from runs.wording import gettext_noop as _
+
+BYTES_TO_SPARE = 256 * 1024 * 1024
+PREPARED = "prepared"
+
+_LOOK_FOR_CLUSTER = 'if [ -f "$1/prepared" ]; then cat "$1/prepared"; fi'
+_MARK_PREPARED = 'cat >"$1/prepared"'
+# A prepared template, or the free kB that decide whether there will be one.
+_LOOK_FOR_TEMPLATE = """
+if [ -f "$1/prepared" ]; then
+    echo prepared
+else
+    LC_ALL=C df -Pk "$2" | awk 'NR == 2 { print $4 }'
+fi
+"""
+# Without a copy where the file system can share blocks; written out before anything is measured.
+_COPY = """
+reflink=
+cp --help 2>/dev/null | grep -q -e --reflink && reflink=--reflink=auto
+cp -a $reflink "$1" "$2" && { sync -f "$2" 2>/dev/null || sync; }
+"""
+
+
+class Preparing:
+    """Brings the cluster of one run into being. `cluster` is what the run measures.
+
+    A run that writes and has a template key gets a copy of a stopped, loaded cluster, which the
+    first such run of the campaign makes; where the disk has no room for two, it loads its own.
+    """
+
+    def __init__(
+        self,
+        *,
+        bench: Bench,
+        base: BaseDir,
+        procedure: Procedure,
+        disk_bytes: int,
+        taken_over: bool,
+    ) -> None:
+        self.bench = bench
+        self.base = base
+        self.procedure = procedure
+        self.disk_bytes = disk_bytes
+        self.taken_over = taken_over
+        self.cluster = bench.cluster
+        self.template = self._template()
+        self.is_broken = False
+
+    @property
+    def clusters(self) -> tuple[Cluster, ...]:
+        """Every cluster that this run may have begun."""
+        return (self.cluster, self.template) if self.template else (self.cluster,)
+
+    async def prepare(self, free: int) -> None:
+        """See to it that the cluster is there, loaded and stopped; `free` is in bytes."""
+        if self.template is not None:
+            await self._restore_or_rebuild(self.template, free)
+        elif not await self._find_cluster():
+            self._check_disk(free)
+            await self._make(self.cluster, is_shared=bool(self.bench.plan.cluster_key))
+
+    async def start(self, step: str) -> None:
+        """Start the bench's cluster. Raises TargetProblem with the end of its log."""
+        result = await self.bench.step(step, self.bench.cluster.start(), check=False)
+        if result.exit_status != 0:
+            self.is_broken = True
+            raise await self._did_not_start(result)
+
+    async def _find_cluster(self) -> bool:
+        directory = self.cluster.directory
+        result = await self.bench.step(
+            "look-for-cluster", ["sh", "-c", _LOOK_FOR_CLUSTER, "look", directory]
+        )
+        if result.stdout:
+            await self.bench.reporter.cluster(directory, prepared_now=False)
+        return bool(result.stdout)
+
+    async def _restore_or_rebuild(self, template: Cluster, free: int) -> None:
+        look = ["sh", "-c", _LOOK_FOR_TEMPLATE, "look", template.directory, self.base.path]
+        found = (await self.bench.step("look-for-template", look)).stdout.strip()
+        self._check_disk(free)
+        if found != PREPARED and int(found or 0) * 1024 < 2 * self.disk_bytes + BYTES_TO_SPARE:
+            await self._make(self.cluster, is_shared=False)
+            message = "Loaded for this run: the disk has no room for a template beside it."
+            self.bench.note("cluster_rebuilt", message, level="info")
+            return
+        if found == PREPARED:
+            await self.bench.reporter.cluster(template.directory, prepared_now=False)
+        else:
+            await self._make(template, is_shared=True)
+        await self._replace_folder(self.cluster)
+        await self.bench.step(
+            "restore", ["sh", "-c", _COPY, "copy", template.data, self.cluster.data]
+        )
+        message = "Restored from a copy of a loaded cluster that was stopped cleanly."
+        self.bench.note("cluster_restored", message, level="info")
+
+    def _check_disk(self, free: int) -> None:
+        needed = self.disk_bytes + BYTES_TO_SPARE
+        if not self.taken_over and free < needed:
+            raise TargetProblem(
+                f"The scale needs {needed / 1e9:.1f} GB below {self.base.path}; "
+                f"{free / 1e9:.1f} GB are free.",
+                code="disk_too_small",
+                remedy=_("Choose a smaller scale, free space, or use another base directory."),
+            )
+
+    async def _make(self, cluster: Cluster, *, is_shared: bool) -> None:
+        """initdb, configure, load; then stop it cleanly, so that every run starts the same."""
+        bench, plan = self.bench, self.bench.plan
+        await self._replace_folder(cluster)
+        bench.cluster = cluster
+        await bench.step("initdb", cluster.initdb(plan.initdb_options))
+        argv, settings = cluster.configure(plan.settings)
+        await bench.step("configure", argv, stdin=settings)
+        await self.start("start-to-load")
+        await bench.sql("create-database", f"CREATE DATABASE {DATABASE};", database="postgres")
+        await self.procedure.load(bench)
+        await bench.step("stop-after-load", cluster.stop())
+        bench.cluster = self.cluster
+        if is_shared:
+            mark = ["sh", "-c", _MARK_PREPARED, "mark", cluster.directory]
+            await bench.step("mark-prepared", mark, stdin=f"run {plan.run_id}\n")
+            await bench.reporter.cluster(cluster.directory, prepared_now=True)
+
+    async def _replace_folder(self, cluster: Cluster) -> None:
+        """Begin with an empty, marked folder, once: a replay must not remove what it then finds."""
+        directory = cluster.directory
+        begun = f"{self.bench.directory}/begun-{directory.rpartition('/')[2]}"
+        if (await self.bench.run("test", "-e", begun)).exit_status != 0:
+            await self.bench.on_host(lambda host: self.base.remove(host, directory))
+            await self.bench.on_host(lambda host: self.base.make_folder(host, directory))
+            await self.bench.run("touch", begun)
+
+    async def _did_not_start(self, result: StepResult) -> TargetProblem:
+        log = await self.bench.server_log(LAST_LINES)
+        if "No space left on device" in log + result.stderr:
+            return TargetProblem(
+                f"PostgreSQL does not start: the disk is full.\n{log}",
+                code="disk_full",
+                remedy=_("Free space on the server, or use another base directory."),
+            )
+        return TargetProblem(
+            f"PostgreSQL does not start. The last lines of its log:\n{log or result.stderr}",
+            code="postgres_does_not_start",
+            remedy=_("Check the configuration's settings against this version and machine."),
+        )
+
+    def _template(self) -> Cluster | None:
+        key = self.bench.plan.template_key
+        if not key:
+            return None
+        return self.cluster.elsewhere(self.base.below("clusters", key))

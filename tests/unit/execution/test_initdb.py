@@ -1,0 +1,27 @@
+"""The same wish makes clusters of all versions alike."""
+
+import pytest
+
+from runs.execution.initdb import options_for
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted", "given"),
+    [
+        (90224, (), ()),
+        (90305, (), ("-N",)),
+        (90305, ("--data-checksums",), ("-N", "--data-checksums")),
+        (90305, ("-k",), ("-N", "--data-checksums")),
+        (170006, ("--no-data-checksums",), ("-N",)),
+        (170006, ("--wal-segsize=64",), ("-N", "--wal-segsize=64")),
+        (180000, (), ("-N", "--no-data-checksums")),
+        (180000, ("--data-checksums",), ("-N", "--data-checksums")),
+    ],
+)
+def test_checksums_are_where_they_were_asked_for_and_nowhere_else(version, wanted, given):
+    assert options_for(version, wanted) == given
+
+
+def test_checksums_before_9_3_are_refused_with_the_reason():
+    with pytest.raises(ValueError, match=r"came with PostgreSQL 9\.3"):
+        options_for(90224, ["--data-checksums"])
