@@ -12,7 +12,7 @@ from runs.tools.pgbench.result import (
     ScriptResult,
     StatementResult,
 )
-from runs.tools.pgbench.versions import UnsupportedByToolError
+from runs.tools.pgbench.versions import UnsupportedByToolError, version_text
 
 __all__ = [
     "Connection",
@@ -30,4 +30,5 @@ __all__ = [
     "initialise",
     "parse",
     "threads_for",
+    "version_text",
 ]

@@ -1,0 +1,1 @@
+"""BenchBase: its output."""

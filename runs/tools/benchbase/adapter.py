@@ -1,0 +1,188 @@
+"""BenchBase's summary.json, and the throughput over time of its results.csv or samples.csv.
+
+Sources: BenchBase's ResultWriter (2021 to 2024) and published summaries. `Throughput` counts every
+request, `Goodput` those that were committed.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from runs.tools import metrics
+from runs.tools.adapter import (
+    Files,
+    Level,
+    MetricValue,
+    Reading,
+    Reason,
+    SeriesReading,
+    Status,
+    TakenFile,
+    UnreadableOutput,
+)
+from runs.tools.documents import documents_in, number, part, words
+from runs.tools.metrics import Metric
+from runs.tools.series import Point, interval_of, regular
+from runs.tools.text import lines_of, shown, slug, text_of
+from runs.wording import gettext_noop as _
+
+_THROUGHPUT_KEY, _GOODPUT_KEY = "Throughput (requests/second)", "Goodput (requests/second)"
+_GOODPUT = Metric("goodput", _("Committed requests per second"), "requests/s", "higher")
+_THROUGHPUT = Metric("throughput", _("Requests per second"), "requests/s", "higher")
+_REQUESTS = Metric("requests", _("Requests measured"), "requests", "neutral")
+_LATENCIES = (
+    (metrics.LATENCY_MINIMUM, "Minimum"),
+    *((metrics.latency_percentile(p), f"{p}th Percentile") for p in ("25", "75", "90", "95", "99")),
+    (metrics.latency_percentile("50"), "Median"),
+    (metrics.LATENCY_AVERAGE, "Average"),
+    (metrics.LATENCY_MAXIMUM, "Maximum"),
+)
+_DATABASES = {"postgres", "postgresql"}
+_STATES_OF_AN_END = {"done", "exit"}
+_VERSION = re.compile(r"(?:PostgreSQL )?(?P<version>[0-9]{1,3}(?:\.[0-9]{1,3}){0,2})\b")
+_TIME_COLUMN = "Time (seconds)"
+_FILES = 20
+
+
+@dataclass(frozen=True)
+class BenchbaseAdapter:
+    """Reads BenchBase. The summary and the time series may come as files of any names."""
+
+    name: str = "benchbase"
+    title: str = "BenchBase"
+    takes: tuple[TakenFile, ...] = (
+        TakenFile("summary", _("*.summary.json"), required=True),
+        TakenFile("results", _("*.results.csv or *.samples.csv, for the series")),
+    )
+
+    def read(self, files: Files) -> Reading:
+        """Read a run. Raises UnreadableOutput where there is no summary of BenchBase."""
+        summaries, other_text = _read(files)
+        if not summaries:
+            raise UnreadableOutput(
+                "not_benchbase_output",
+                "There is no summary of BenchBase in the output, or it is not whole.",
+                "Send the file results/*.summary.json, unchanged.",
+            )
+        summary = summaries[0]
+        reasons = tuple(_reasons(summaries))
+        status = _status(reasons)
+        lines = lines_of(other_text)
+        series = tuple(_series(lines.whole))
+        return Reading(
+            status=status,
+            tool_name=self.name,
+            server_version=_server_version(summary),
+            reasons=reasons,
+            measurements=() if status == "failed" else tuple(_measurements(summary)),
+            series=series,
+            levels=_levels(summary),
+            labels=_labels(summary),
+            unknown_lines=() if series else shown(lines.all),
+        )
+
+
+def _read(files: Files) -> tuple[list[dict[str, Any]], str]:
+    summaries, texts = [], []
+    for content in list(files.values())[:_FILES]:
+        output = documents_in(text_of(content))
+        summaries += [
+            found for found in output.found if isinstance(found, dict) and _THROUGHPUT_KEY in found
+        ]
+        texts.append(output.other_text)
+    return summaries, "\n".join(texts)
+
+
+def _reasons(summaries: list[dict[str, Any]]) -> Iterator[Reason]:
+    summary = summaries[0]
+    database = words(summary.get("DBMS Type")) or "an unknown database"
+    state = words(summary.get("Final State"))
+    if len(summaries) > 1:
+        yield Reason("several_results", "The output holds more than one run: send each by itself.")
+    if database.lower() not in _DATABASES:
+        yield Reason("other_database", f"This is a result of {database[:60]}.")
+    if state and state.lower() == "error":
+        yield Reason("run_aborted", "The final state of the run is ERROR.")
+    elif state and state.lower() not in _STATES_OF_AN_END:
+        yield Reason("ended_early", f"The final state of the run is {state[:40]}.")
+    if not number(summary.get(_GOODPUT_KEY)) or number(summary.get("Measured Requests")) == 0:
+        yield Reason("nothing_processed", "No request was committed.")
+
+
+def _status(reasons: tuple[Reason, ...]) -> Status:
+    codes = {reason.code for reason in reasons}
+    if codes - {"ended_early"}:
+        return "failed"
+    return "partial" if codes else "finished"
+
+
+def _measurements(summary: dict[str, Any]) -> Iterator[MetricValue]:
+    yield from _GOODPUT.of(number(summary.get(_GOODPUT_KEY)))
+    yield from _THROUGHPUT.of(number(summary.get(_THROUGHPUT_KEY)))
+    yield from _REQUESTS.of(number(summary.get("Measured Requests")))
+    latencies = part(summary, "Latency Distribution")
+    for metric, name in _LATENCIES:
+        microseconds = number(latencies.get(f"{name} Latency (microseconds)"))
+        if microseconds is not None and microseconds >= 0:
+            yield from metric.of(microseconds / 1000)
+
+
+def _series(lines: tuple[str, ...]) -> Iterator[SeriesReading]:
+    """Yield throughput and latency of a CSV file; the first that has a column is taken."""
+    header: list[str] = []
+    table: list[list[float | None]] = []
+    for line in lines:
+        cells = line.split(",")
+        if cells[0] == _TIME_COLUMN:
+            if header:
+                break
+            header = cells
+        elif header and len(cells) == len(header):
+            table.append([number(cell) for cell in cells])
+    seconds = [row[0] for row in table if row[0] is not None]
+    interval = interval_of(sorted(seconds))
+    for name, unit, column, factor in (
+        ("throughput", "requests/s", _THROUGHPUT_KEY, 1.0),
+        ("latency", "ms", "Average Latency (millisecond)", 1.0),
+        ("latency", "ms", "Average Latency (microseconds)", 1e-3),
+    ):
+        if column in header:
+            place = header.index(column)
+            points = [_point(row[0], row[place], factor, interval) for row in table]
+            found = [point for point in points if point is not None]
+            yield from regular(name, unit, found, interval=interval)
+
+
+def _point(
+    time: float | None, value: float | None, factor: float, interval: float | None
+) -> Point | None:
+    """Return a row's value at the end of its interval, as of all series."""
+    if time is None or interval is None or abs(time) > 1e9:
+        return None
+    return time + interval, None if value is None else value * factor
+
+
+def _server_version(summary: dict[str, Any]) -> str | None:
+    match = _VERSION.match(words(summary.get("DBMS Version")) or "")
+    return match["version"] if match else None
+
+
+def _levels(summary: dict[str, Any]) -> dict[str, Level]:
+    found: dict[str, Level] = {}
+    for level, key in (("clients", "terminals"), ("scale", "scalefactor")):
+        value = number(summary.get(key))
+        if value is not None:
+            found[level] = int(value) if value.is_integer() else value
+    nanoseconds = number(summary.get("Elapsed Time (nanoseconds)"))
+    if nanoseconds is not None and nanoseconds > 0:
+        found["duration"] = round(nanoseconds / 1e9, 3)
+    return found
+
+
+def _labels(summary: dict[str, Any]) -> dict[str, str]:
+    found = {slug(key): words(summary.get(key)) for key in ("Benchmark Type", "isolation")}
+    return {key: value for key, value in found.items() if value}
+
+
+ADAPTER = BenchbaseAdapter()

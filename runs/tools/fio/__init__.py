@@ -1,0 +1,1 @@
+"""fio: its output."""

@@ -1,0 +1,176 @@
+"""fio's output with --output-format=json or json+, which may have messages as text before it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from runs.tools import metrics
+from runs.tools.adapter import (
+    Files,
+    Level,
+    MetricValue,
+    Reading,
+    Reason,
+    Status,
+    TakenFile,
+    UnreadableOutput,
+)
+from runs.tools.documents import documents_in, number, part, rows, words
+from runs.tools.metrics import Metric
+from runs.tools.text import LONGEST_MESSAGE, output_of, shown, text_named
+from runs.wording import gettext_noop as _
+
+_IOPS = Metric("iops", _("Operations per second"), "ops/s", "higher")
+_BANDWIDTH = Metric("bandwidth", _("Throughput"), "MiB/s", "higher")
+_BYTES_PER_MIB = 1 << 20
+_DIRECTIONS = ("read", "write", "trim")
+# To 2.x fio gives microseconds under names without the unit.
+_MS = {"_ns": 1e-6, "": 1e-3}
+_PERCENTILES = {f"{float(p):.6f}": p for p in ("50", "90", "95", "99", "99.9")}
+_OPTIONS = {"numjobs": "clients", "iodepth": "iodepth", "runtime": "duration"}
+_LABELS = ("rw", "bs", "ioengine", "direct", "fsync", "fdatasync")
+_JOBS = 50  # more are not told one by one
+
+
+@dataclass(frozen=True)
+class FioAdapter:
+    """Reads fio 2.x and 3.x."""
+
+    name: str = "fio"
+    title: str = "fio"
+    takes: tuple[TakenFile, ...] = (
+        TakenFile("stdout", _("What fio --output-format=json printed"), required=True),
+        TakenFile("stderr", _("Standard error")),
+    )
+
+    def read(self, files: Files) -> Reading:
+        """Read a run. Raises UnreadableOutput where there is neither JSON nor a message of fio."""
+        output = documents_in(output_of(files))
+        reports = [
+            found for found in output.found if isinstance(found, dict) and "fio version" in found
+        ]
+        messages = f"{output.other_text}\n{text_named(files, 'stderr')}".split("\n")
+        errors = tuple(line for line in messages if line.startswith("fio: "))
+        if not reports and not errors:
+            raise _unreadable(output.other_text)
+        report = reports[0] if len(reports) == 1 else {}
+        reasons = tuple(_reasons(reports, report, errors))
+        status = _status(report, reasons)
+        return Reading(
+            status=status,
+            tool_name=self.name,
+            tool_version=(words(report.get("fio version")) or "").removeprefix("fio-") or None,
+            reasons=reasons,
+            measurements=() if status == "failed" else tuple(_measurements(report)),
+            levels=_levels(report),
+            labels=_labels(report),
+            unknown_lines=shown(line for line in messages if not line.startswith("fio: ")),
+        )
+
+
+def _unreadable(text: str) -> UnreadableOutput:
+    if "fio-" in text[:10_000] and '"fio version"' not in text[:10_000]:
+        return UnreadableOutput(
+            "fio_not_json",
+            "This is fio's output for people, whose numbers are rounded.",
+            "Run fio with --output-format=json and send that.",
+        )
+    return UnreadableOutput(
+        "not_fio_output",
+        "There is no JSON of fio in the output, or it is not whole.",
+        "Send all that fio --output-format=json printed, unchanged.",
+    )
+
+
+def _reasons(
+    reports: list[Any], report: dict[str, Any], errors: tuple[str, ...]
+) -> Iterator[Reason]:
+    if errors:
+        yield Reason("tool_error", errors[0][:LONGEST_MESSAGE])
+    if len(reports) > 1:
+        yield Reason("several_results", "The output holds more than one run: send each by itself.")
+    elif not rows(report, "jobs"):
+        yield Reason("no_result", "fio ended without a job's result.")
+    for job in rows(report, "jobs"):
+        if job.get("error"):
+            name = words(job.get("jobname"))
+            yield Reason("job_failed", f"Job {name} ended with error {job['error']!s:.40}.")
+            return
+    if rows(report, "jobs") and not any(_done(job) for job in rows(report, "jobs")):
+        yield Reason("nothing_processed", "No job read or wrote anything.")
+
+
+def _status(report: dict[str, Any], reasons: tuple[Reason, ...]) -> Status:
+    if not any(_done(job) for job in rows(report, "jobs")):
+        return "failed"
+    return "partial" if reasons else "finished"
+
+
+def _done(job: dict[str, Any]) -> bool:
+    """Whether a job ended without an error and did something."""
+    return not job.get("error") and any(
+        (number(part(job, direction).get("iops")) or 0) > 0 for direction in _DIRECTIONS
+    )
+
+
+def _measurements(report: dict[str, Any]) -> Iterator[MetricValue]:
+    jobs = rows(report, "jobs")
+    for place, job in enumerate(jobs[:_JOBS], start=1):
+        if not _done(job):
+            continue
+        prefix = "" if len(jobs) == 1 else f"{words(job.get('jobname')) or 'job'} {place} "
+        for direction in _DIRECTIONS:
+            yield from _of_direction(f"{prefix}{direction}", part(job, direction))
+        yield from _latency(f"{prefix}sync", part(job, "sync"), "lat")
+
+
+def _of_direction(name: str, values: dict[str, Any]) -> Iterator[MetricValue]:
+    if not number(values.get("iops")):
+        return
+    yield from _IOPS.part(name).of(number(values.get("iops")))
+    bandwidth = number(values.get("bw_bytes"))
+    yield from _BANDWIDTH.part(name).of(bandwidth and bandwidth / _BYTES_PER_MIB)
+    yield from _latency(name, values, "clat")
+
+
+def _latency(name: str, values: dict[str, Any], percentiles_of: str) -> Iterator[MetricValue]:
+    """Yield average and maximum of the whole latency, and the percentiles, in milliseconds."""
+    for suffix, factor in _MS.items():
+        whole = part(values, f"lat{suffix}")
+        if not number(whole.get("mean")):
+            continue
+        yield from metrics.LATENCY_AVERAGE.part(name).of(_times(whole.get("mean"), factor))
+        yield from metrics.LATENCY_MAXIMUM.part(name).of(_times(whole.get("max"), factor))
+        for key, percent in _PERCENTILES.items():
+            found = part(values, f"{percentiles_of}{suffix}", "percentile").get(key)
+            yield from metrics.latency_percentile(percent).part(name).of(_times(found, factor))
+
+
+def _times(value: Any, factor: float) -> float | None:
+    found = number(value)
+    return None if found is None else round(found * factor, 9)
+
+
+def _options(report: dict[str, Any]) -> dict[str, Any]:
+    jobs = rows(report, "jobs")
+    own = part(jobs[0], "job options") if jobs else {}
+    return {**part(report, "global options"), **own}
+
+
+def _levels(report: dict[str, Any]) -> dict[str, Level]:
+    options = _options(report)
+    found = {level: number(options.get(option)) for option, level in _OPTIONS.items()}
+    return {
+        level: int(value) if value.is_integer() else value
+        for level, value in found.items()
+        if value is not None
+    }
+
+
+def _labels(report: dict[str, Any]) -> dict[str, str]:
+    options = _options(report)
+    found = {label: words(options.get(label)) for label in _LABELS}
+    return {label: value for label, value in found.items() if value}
+
+
+ADAPTER = FioAdapter()

@@ -1,0 +1,1 @@
+"""go-tpc: its output."""

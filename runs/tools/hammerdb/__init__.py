@@ -1,0 +1,1 @@
+"""HammerDB: its output."""

@@ -1,0 +1,145 @@
+"""HammerDB's raw output: the log of a TPROC-C run, and what its jobs interface gives as JSON."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from runs.tools import metrics
+from runs.tools.adapter import (
+    Files,
+    Level,
+    MetricValue,
+    Reading,
+    Reason,
+    Status,
+    TakenFile,
+    UnreadableOutput,
+)
+from runs.tools.documents import documents_in, number
+from runs.tools.hammerdb.job_report import counter_series, read_document
+from runs.tools.hammerdb.text_log import Log, is_result, read_lines
+from runs.tools.metrics import Metric
+from runs.tools.text import LONGEST_MESSAGE, lines_of, shown, text_of
+from runs.wording import gettext_noop as _
+
+_NOPM = Metric("nopm", _("New orders per minute"), "NOPM", "higher")
+_TPM = Metric("tpm", _("Transactions per minute"), "tpm", "higher")
+_CALLS = Metric("calls", _("Calls"), "calls", "neutral")
+_TIMES = (
+    (_CALLS, "calls"),
+    (metrics.LATENCY_MINIMUM, "min"),
+    (metrics.LATENCY_AVERAGE, "avg"),
+    (metrics.LATENCY_MAXIMUM, "max"),
+    *((metrics.latency_percentile(p), f"p{p}") for p in ("25", "50", "75", "95", "99")),
+)
+_FILES = 20
+_PROCEDURES = 40
+
+
+@dataclass(frozen=True)
+class HammerdbAdapter:
+    """Reads HammerDB 3 to 6. The log, the profile and JSON may come as files of any names."""
+
+    name: str = "hammerdb"
+    title: str = "HammerDB"
+    takes: tuple[TakenFile, ...] = (
+        TakenFile("stdout", _("The log of the run, or what job ... result printed"), required=True),
+        TakenFile("timing", _("The time profile: hdbxtprofile.log, or job ... timing as JSON")),
+    )
+
+    def read(self, files: Files) -> Reading:
+        """Read a run. Raises UnreadableOutput where nothing in it is HammerDB's."""
+        log, found = _read(files)
+        if not log.known_lines:
+            raise UnreadableOutput(
+                "not_hammerdb_output",
+                "Nothing in the output is HammerDB's.",
+                "Send hammerdb.log, or what job <id> result printed.",
+            )
+        reasons = tuple(_reasons(log))
+        status = _status(reasons)
+        return Reading(
+            status=status,
+            tool_name=self.name,
+            tool_version=log.values.get("version", "").removeprefix("v") or None,
+            server_version=log.values.get("release"),
+            reasons=reasons,
+            measurements=() if status == "failed" else tuple(_measurements(log)),
+            series=() if status == "failed" else tuple(counter_series(_report(found))),
+            levels=_levels(log),
+            labels=_labels(log),
+            unknown_lines=shown(log.unknown_lines),
+        )
+
+
+def _read(files: Files) -> tuple[Log, tuple[Any, ...]]:
+    log, found = Log(), []
+    for content in list(files.values())[:_FILES]:
+        output = documents_in(text_of(content))
+        found += [document for document in output.found if read_document(document, log)]
+        lines = lines_of(output.other_text)
+        read_lines(lines.whole, log)
+        if is_result(lines.cut):
+            read_lines((lines.cut,), log)
+        elif lines.cut.strip():
+            log.unknown_lines.append(lines.cut)
+    return log, tuple(found)
+
+
+def _report(found: tuple[Any, ...]) -> Any:
+    return next((item for item in found if isinstance(item, dict) and "schema" in item), {})
+
+
+def _reasons(log: Log) -> Iterator[Reason]:
+    if log.errors:
+        yield Reason("tool_error", log.errors[0][:LONGEST_MESSAGE])
+    if log.failed_users:
+        yield Reason("users_failed", f"{len(log.failed_users)} virtual users FINISHED FAILED.")
+    different = {(result["nopm"], result["tpm"]) for result in log.results}
+    if log.values.get("benchmark", "TPROC-C") != "TPROC-C":
+        yield Reason("other_benchmark", "Only TPROC-C runs are read, not this benchmark's.")
+    elif not log.results:
+        yield Reason("no_result", "There is no TEST RESULT: the run did not end, or was not timed.")
+    elif len(different) > 1:
+        yield Reason("several_results", "The output holds more than one run: send each by itself.")
+    elif log.results[0]["database"] not in ("PostgreSQL", "EnterpriseDB", "Citus"):
+        yield Reason("other_database", f"This is a result of {log.results[0]['database'][:60]}.")
+    elif not number(log.results[0]["nopm"]):
+        yield Reason("nothing_processed", "No new order was processed.")
+
+
+def _status(reasons: tuple[Reason, ...]) -> Status:
+    codes = {reason.code for reason in reasons}
+    if codes - {"tool_error", "users_failed"}:
+        return "failed"
+    return "partial" if codes else "finished"
+
+
+def _measurements(log: Log) -> Iterator[MetricValue]:
+    yield from _NOPM.of(number(log.results[0]["nopm"]))
+    yield from _TPM.of(number(log.results[0]["tpm"]))
+    for name, times in list(log.profile.items())[:_PROCEDURES]:
+        for metric, key in _TIMES:
+            yield from metric.part(name).of(times.get(key))
+
+
+def _levels(log: Log) -> dict[str, Level]:
+    """Return what was run; the duration, without the ramp-up, in seconds."""
+    found: dict[str, Level] = {}
+    for level, name, factor in (
+        ("clients", "users", 1),
+        ("warehouses", "warehouses", 1),
+        ("duration", "minutes", 60),
+        ("rampup", "rampup", 60),
+    ):
+        value = number(log.values.get(name))
+        if value is not None and 0 <= value < 10**9:
+            found[level] = int(value) * factor
+    return found
+
+
+def _labels(log: Log) -> dict[str, str]:
+    return {"jobid": log.values["jobid"]} if "jobid" in log.values else {}
+
+
+ADAPTER = HammerdbAdapter()

@@ -1,0 +1,122 @@
+"""HammerDB's JSON: `job <id> result`, `job <id> timing`, and the report of `jobs summaryjson`.
+
+Sources: the manual (CLI, "Jobs interface"), the schema hammerdb-job-report-v1 and published
+reports of 6.0. Lists of strings are lines of the log.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+from runs.tools.adapter import SeriesReading
+from runs.tools.documents import number, part, rows, words
+from runs.tools.hammerdb.text_log import Log, read_lines
+from runs.tools.series import Point, regular
+
+_SCHEMA = "hammerdb-job-report-v1"
+_TIMES = {
+    "calls": "calls",
+    "min_ms": "min",
+    "avg_ms": "avg",
+    "max_ms": "max",
+    "p99_ms": "p99",
+    "p95_ms": "p95",
+    "p75_ms": "p75",
+    "p50_ms": "p50",
+    "p25_ms": "p25",
+}
+_DONE_AND_TIMED = {"calls", "avg_ms"}
+
+
+def read_document(document: Any, log: Log) -> bool:
+    """Take what a JSON document says; whether it is one of HammerDB's."""
+    if isinstance(document, list) and document and all(isinstance(x, str) for x in document):
+        known = log.known_lines
+        read_lines(tuple(document), log)
+        return log.known_lines > known
+    if part({"document": document}, "document").get("schema") == _SCHEMA:
+        _read_report(document, log)
+        return True
+    return _read_timing(document, log)
+
+
+def counter_series(document: Any) -> Iterator[SeriesReading]:
+    """Yield the transaction counter of a report, as transactions a minute."""
+    for counter in rows(document, "transaction_count", "series"):
+        points = [
+            (moment, number(point.get("value")))
+            for point in rows(counter, "points")
+            if (moment := _moment(point.get("timestamp"))) is not None
+        ]
+        points.sort(key=lambda point: point[0])
+        interval = _usual_interval([moment for moment, _ in points])
+        first = points[0][0] if points else 0.0
+        placed: list[Point] = [(moment - first, value) for moment, value in points]
+        yield from regular("tpm", "tpm", placed, interval=interval)
+        return
+
+
+def _read_report(report: dict[str, Any], log: Log) -> None:
+    job, config, result = (part(report, key) for key in ("job", "benchmark_config", "result"))
+    log.known_lines += 1
+    log.results.append(
+        {
+            "nopm": _text(result.get("nopm")),
+            "tpm": _text(result.get("tpm")),
+            "database": words(job.get("database_display")) or "",
+        }
+    )
+    for name, value in (
+        ("users", result.get("active_virtual_users")),
+        ("rampup", config.get("rampup_minutes")),
+        ("minutes", config.get("duration_minutes")),
+        ("warehouses", config.get("warehouses")),
+        ("version", words(job.get("hdb_version"))),
+        ("release", words(job.get("release"))),
+        ("benchmark", words(job.get("benchmark"))),
+        ("jobid", words(job.get("jobid"))),
+    ):
+        if text := _text(value):
+            log.values[name] = text
+    for row in rows(report, "response_times", "rows"):
+        _keep_times(words(row.get("name")), row, log)
+
+
+def _read_timing(document: Any, log: Log) -> bool:
+    found = {
+        name: row
+        for name, row in part({"document": document}, "document").items()
+        if isinstance(row, dict) and row.keys() >= _DONE_AND_TIMED
+    }
+    for name, row in found.items():
+        _keep_times(name, row, log)
+    log.known_lines += len(found)
+    return bool(found)
+
+
+def _keep_times(name: str | None, row: dict[str, Any], log: Log) -> None:
+    times = {short: number(row.get(key)) for key, short in _TIMES.items()}
+    if name:
+        log.profile[name] = {short: value for short, value in times.items() if value is not None}
+
+
+def _text(value: Any) -> str:
+    """Return a whole number or a text as text; nothing for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return ""
+    return str(value)[:60] if isinstance(value, str) or abs(value) < 10**15 else ""
+
+
+def _moment(value: Any) -> float | None:
+    try:
+        # Only differences count, so that the time zone, which is not told, does not.
+        return datetime.fromisoformat(f"{words(value)}+00:00").timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _usual_interval(moments: list[float]) -> float | None:
+    """Return the shortest of the intervals that are common; the clock's seconds are rounded."""
+    distances = sorted(later - earlier for earlier, later in pairwise(moments))
+    return distances[len(distances) // 2] if distances else None

@@ -1,0 +1,119 @@
+"""HammerDB's log: the result of a timed TPROC-C run, its virtual users, and the time profile.
+
+Sources: the manual (CLI, "Timed test", "Time profiling with xtprof") and published logs of 3.1 to
+6.0. To 3.1 the result gives TPM before NOPM.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+_COUNT = "[0-9]{1,15}"
+_MS = r"[0-9]{1,15}\.[0-9]{1,6}"
+_PREFIX = re.compile(r"(?:hammerdb>)?\s{0,4}(?:Vuser (?P<user>[0-9]{1,6}):)?(?P<said>.*)")
+_RESULTS = (
+    re.compile(
+        rf"TEST RESULT : System achieved (?P<nopm>{_COUNT}) NOPM from (?P<tpm>{_COUNT}) "
+        r"(?P<database>.{1,40}) TPM"
+    ),
+    re.compile(
+        rf"TEST RESULT : System achieved (?P<tpm>{_COUNT}) (?P<database>.{{1,40}}) TPM "
+        rf"at (?P<nopm>{_COUNT}) NOPM"
+    ),
+)
+_SETTINGS = re.compile(
+    r"(?P<users>[0-9]{1,9}) Active Virtual Users configured"
+    r"|Beginning rampup time of (?P<rampup>[0-9]{1,9}) minutes"
+    r"|Timing test period of (?P<minutes>[0-9]{1,9}) in minutes"
+    r"|HammerDB CLI v(?P<version>[0-9.]{1,20})"
+    r"|Benchmark Run jobid=(?P<jobid>[0-9A-F]{8,40})"
+)
+_FAILED_USER = re.compile(r"(?P<user>[0-9]{1,9}):FINISHED FAILED")
+_ERROR = re.compile(r"Error in Virtual User [0-9]{1,9}: ?.*")
+_SUMMARY = re.compile(r">>>>> SUMMARY OF [0-9]{1,9} ACTIVE VIRTUAL USERS : .*")
+_USER_PROFILE = re.compile(r">>>>> VIRTUAL USER [0-9]{1,9} : .*")
+_PROCEDURE = re.compile(r">>>>> PROC: (?P<name>[A-Z_]{1,40})")
+_PROFILE_VALUE = re.compile(rf"(?P<name>[A-Z0-9]{{2,5}}): (?P<value>{_MS}|{_COUNT})(?:ms|%)?")
+_SILENT = re.compile(
+    r"RUNNING|FINISHED SUCCESS|ALL VIRTUAL USERS COMPLETE|Processing .*|Rampup .*|[0-9]+ *\.\.\.,"
+    r"|Test complete, .*|Timer: .*|Logging activated|to /.*|.* tpm|Vuser [0-9]+ created.*"
+    r"|[0-9]+ Virtual Users Created.*|vudestroy success|Taking .*|\+[-+]*|Timestamp [0-9]+ @ .*"
+    r"|Copyright .*|Type \"help\".*|Initialized .*|Changed .*|Value .*|Database set .*|Script .*"
+    r"|The xml is .*|Hammerdb (?:Time Profile )?Log @ .*|Checkpoint and Vacuum|(?:Checkpoint|Vacuum) .*|[0-9]+"
+    r"|TRANSACTION RESPONSE TIMES|TRANSACTION COUNT|HAMMERDB RESULT"
+    r"|[0-9A-F]{24}|[-0-9]{10} [0-9:]{8}"  # of a job's result: its id and time
+)
+
+
+@dataclass
+class Log:
+    """The lines, sorted. `profile` has the values of each procedure: calls, and times in ms."""
+
+    results: list[dict[str, str]] = field(default_factory=list)
+    values: dict[str, str] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    failed_users: set[str] = field(default_factory=set)
+    profile: dict[str, dict[str, float]] = field(default_factory=dict)
+    known_lines: int = 0
+    unknown_lines: list[str] = field(default_factory=list)
+    in_summary: bool = False
+    procedure: str | None = None
+
+
+def read_lines(lines: tuple[str, ...], log: Log) -> None:
+    """Sort lines into the log."""
+    for line in lines:
+        _take(line.strip(), log)
+
+
+def is_result(line: str) -> bool:
+    """Whether a line is a whole result."""
+    return any(pattern.fullmatch(_said(line.strip())) for pattern in _RESULTS)
+
+
+def _said(line: str) -> str:
+    match = _PREFIX.fullmatch(line)
+    return match["said"].strip() if match else line
+
+
+def _take(line: str, log: Log) -> None:
+    said = _said(line)
+    if not said:
+        return
+    log.known_lines += 1
+    if result := _RESULTS[0].fullmatch(said) or _RESULTS[1].fullmatch(said):
+        log.results.append(result.groupdict())
+    elif setting := _SETTINGS.fullmatch(said):
+        log.values.update({k: v for k, v in setting.groupdict().items() if v is not None})
+    elif said == "FINISHED FAILED" or _ERROR.fullmatch(said):
+        _take_failure(line, said, log)
+    elif not _take_profile(said, log) and not _SILENT.fullmatch(said):
+        log.known_lines -= 1
+        log.unknown_lines.append(line)
+
+
+def _take_failure(line: str, said: str, log: Log) -> None:
+    if failed := _FAILED_USER.search(line):
+        log.failed_users.add(failed["user"])
+    else:
+        log.errors.append(said)
+
+
+def _take_profile(said: str, log: Log) -> bool:
+    if _SUMMARY.fullmatch(said):
+        log.in_summary = True
+    elif _USER_PROFILE.fullmatch(said):
+        log.in_summary, log.procedure = False, None
+    elif procedure := _PROCEDURE.fullmatch(said):
+        log.procedure = procedure["name"] if log.in_summary else None
+    elif said.startswith(("CALLS: ", "P99: ")):
+        _take_times(said, log)
+    else:
+        return False
+    return True
+
+
+def _take_times(said: str, log: Log) -> None:
+    if log.procedure:
+        values = log.profile.setdefault(log.procedure, {})
+        for found in _PROFILE_VALUE.finditer(said):
+            values[found["name"].lower()] = float(found["value"])

@@ -1,0 +1,1 @@
+"""pg_test_fsync: its output."""

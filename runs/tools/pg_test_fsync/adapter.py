@@ -1,0 +1,156 @@
+"""pg_test_fsync's output: operations a second of each way to bring a write to the disk.
+
+Source: src/bin/pg_test_fsync of PostgreSQL 9.2 to 18; the tool prints neither its version nor an
+end, which is why the last of its tests is looked for.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from runs.tools.adapter import (
+    Files,
+    MetricValue,
+    Reading,
+    Reason,
+    Status,
+    TakenFile,
+    UnreadableOutput,
+)
+from runs.tools.metrics import Metric
+from runs.tools.text import LONGEST_MESSAGE, lines_of, output_of, shown, slug, text_named
+from runs.wording import gettext_noop as _
+
+_SECTIONS = (
+    (re.compile(r"Compare file sync methods using one .*:"), "one_write", _("One write")),
+    (re.compile(r"Compare file sync methods using two .*:"), "two_writes", _("Two writes")),
+    (re.compile(r"Compare open_sync with different .*:"), "sizes", _("open_sync, sizes")),
+    (
+        re.compile(r"Test if fsync on non-write file descriptor.*"),
+        "other_descriptor",
+        _("Another descriptor"),
+    ),
+    (re.compile(r"Non-sync'ed .*writes:"), "unsynced", _("Not synced")),
+)
+_LAST_SECTION = "unsynced"
+_RATE = re.compile(
+    r"(?P<method>\S.{0,60}?)\s{1,40}(?P<rate>[0-9]{1,12}\.[0-9]{3}) ops/sec"
+    r"(?:\s{1,40}[0-9]{1,12} usecs/op)?"
+)
+_WHOLE_RATE = re.compile(r".* usecs/op")
+_UNAVAILABLE = re.compile(r"\S.*\sn/a\*?")
+_SECONDS = re.compile(r"(?P<seconds>[0-9]{1,6}) seconds? per test")
+_VERSION = re.compile(r"pg_test_fsync \(PostgreSQL\) (?P<version>[0-9][0-9a-z.]{0,20})(?: .*)?")
+_SILENT = re.compile(
+    r"\(.*|O_DIRECT supported .*|Direct I/O is not supported .*|open_sync sizes\.\)|descriptor\.\)"
+    r"|\* This file system and its mount options do not support direct.*|I/O, e\.g\. ext4 .*"
+)
+_ERROR = re.compile(r"(?:pg_test_fsync: )?(?:error|fatal|could not|.* failed:).*", re.IGNORECASE)
+
+
+@dataclass
+class _Tests:
+    rates: dict[tuple[str, str, str], float] = field(default_factory=dict)
+    section: tuple[str, str] | None = None
+    sections: list[str] = field(default_factory=list)
+    seconds: int | None = None
+    version: str | None = None
+    errors: list[str] = field(default_factory=list)
+    unknown_lines: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class PgTestFsyncAdapter:
+    """Reads pg_test_fsync."""
+
+    name: str = "pg_test_fsync"
+    title: str = "pg_test_fsync"
+    takes: tuple[TakenFile, ...] = (
+        TakenFile("stdout", _("What pg_test_fsync printed"), required=True),
+        TakenFile("stderr", _("Standard error")),
+    )
+
+    def read(self, files: Files) -> Reading:
+        """Read a run. Raises UnreadableOutput where nothing in it is pg_test_fsync's."""
+        tests = _read(output_of(files), text_named(files, "stderr"))
+        if not tests.sections and not tests.errors:
+            raise UnreadableOutput(
+                "not_pg_test_fsync_output",
+                "The output has none of pg_test_fsync's tests.",
+                "Send all that pg_test_fsync printed, unchanged, run with LC_ALL=C.",
+            )
+        reasons = tuple(_reasons(tests))
+        status = _status(tests, reasons)
+        return Reading(
+            status=status,
+            tool_name=self.name,
+            tool_version=tests.version,
+            reasons=reasons,
+            measurements=() if status == "failed" else tuple(_measurements(tests)),
+            levels={} if tests.seconds is None else {"seconds_per_test": tests.seconds},
+            unknown_lines=shown(tests.unknown_lines),
+        )
+
+
+def _read(output: str, errors: str) -> _Tests:
+    tests = _Tests()
+    lines = lines_of(output)
+    for line in (*lines.whole, *lines_of(errors).all):
+        _take(line.strip(), tests)
+    if _WHOLE_RATE.fullmatch(lines.cut):
+        _take(lines.cut.strip(), tests)
+    elif lines.cut.strip():
+        tests.unknown_lines.append(lines.cut)
+    return tests
+
+
+def _take(line: str, tests: _Tests) -> None:
+    if not line or _UNAVAILABLE.fullmatch(line) or _SILENT.fullmatch(line):
+        return
+    if rate := _RATE.fullmatch(line) if tests.section else None:
+        tests.rates[(*tests.section, rate["method"])] = float(rate["rate"])  # type: ignore[misc]
+    elif not (_take_section(line, tests) or _take_setting(line, tests)):
+        (tests.errors if _ERROR.fullmatch(line) else tests.unknown_lines).append(line)
+
+
+def _take_section(line: str, tests: _Tests) -> bool:
+    for pattern, name, title in _SECTIONS:
+        if pattern.fullmatch(line):
+            tests.section = (name, title)
+            tests.sections.append(name)
+            return True
+    return False
+
+
+def _take_setting(line: str, tests: _Tests) -> bool:
+    if seconds := _SECONDS.fullmatch(line):
+        tests.seconds = int(seconds["seconds"])
+    elif version := _VERSION.fullmatch(line):
+        tests.version = version["version"]
+    return bool(seconds or version)
+
+
+def _reasons(tests: _Tests) -> Iterator[Reason]:
+    if tests.errors:
+        yield Reason("tool_error", tests.errors[0][:LONGEST_MESSAGE])
+    if len(set(tests.sections)) < len(tests.sections):
+        yield Reason("several_results", "The output holds more than one run: send each by itself.")
+    if not tests.rates:
+        yield Reason("no_result", "No test of the output has a result.")
+    elif not any(section == _LAST_SECTION for section, _, _ in tests.rates):
+        yield Reason("cut", "The output ends before the last test, the one without sync.")
+
+
+def _status(tests: _Tests, reasons: tuple[Reason, ...]) -> Status:
+    if {reason.code for reason in reasons} & {"no_result", "several_results"}:
+        return "failed"
+    return "partial" if reasons else "finished"
+
+
+def _measurements(tests: _Tests) -> Iterator[MetricValue]:
+    for (section, title, method), rate in tests.rates.items():
+        name = f"{section}_{slug(method)}"[:80]
+        yield from Metric(name, f"{title}: {method}", "ops/s", "higher").of(rate)
+
+
+ADAPTER = PgTestFsyncAdapter()

@@ -1,0 +1,1 @@
+"""pg_test_timing: its output."""

@@ -1,0 +1,75 @@
+"""pg_test_timing's output: what reading the clock costs. Source: PostgreSQL 9.2 to 18, its manual.
+
+To 17 the histogram is of microseconds, from 18 on of nanoseconds; only the cost is taken.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from runs.tools.adapter import Files, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
+from runs.tools.metrics import Metric
+from runs.tools.text import lines_of, output_of, shown
+from runs.wording import gettext_noop as _
+
+_COST = Metric("clock_read_time", _("Time to read the clock"), "ns", "lower")
+_SECONDS = re.compile(r"Testing timing overhead for (?P<seconds>[0-9]{1,9}) seconds?\.")
+_PER_LOOP = re.compile(
+    r"(?:Per loop time|Average loop time) including overhead: (?P<time>[0-9]{1,9}\.[0-9]{1,3}) "
+    r"(?P<unit>ns|nsec|us|usec)"
+)
+_NS = {"ns": 1, "nsec": 1, "us": 1000, "usec": 1000}
+_SILENT = re.compile(
+    r"Histogram of timing durations:|Observed timing durations .*|\.\.\."
+    r"|\s*<(?:= (?:us|ns)| us)\s+% of total .*|[\s0-9.]+"
+)
+
+
+@dataclass(frozen=True)
+class PgTestTimingAdapter:
+    """Reads pg_test_timing."""
+
+    name: str = "pg_test_timing"
+    title: str = "pg_test_timing"
+    takes: tuple[TakenFile, ...] = (
+        TakenFile("stdout", _("What pg_test_timing printed"), required=True),
+    )
+
+    def read(self, files: Files) -> Reading:
+        """Read a run. Raises UnreadableOutput where nothing in it is pg_test_timing's."""
+        lines = [line.strip() for line in lines_of(output_of(files)).whole]
+        costs = [match for line in lines if (match := _PER_LOOP.fullmatch(line))]
+        seconds = [match for line in lines if (match := _SECONDS.fullmatch(line))]
+        if not costs and not seconds:
+            raise UnreadableOutput(
+                "not_pg_test_timing_output",
+                "No line of the output is pg_test_timing's.",
+                "Send all that pg_test_timing printed, unchanged, run with LC_ALL=C.",
+            )
+        reasons = tuple(_reasons(len(costs)))
+        return Reading(
+            status="failed" if reasons else "finished",
+            tool_name=self.name,
+            reasons=reasons,
+            measurements=() if reasons else _cost(costs[0]),
+            levels={"duration": int(seconds[0]["seconds"])} if seconds else {},
+            unknown_lines=shown(line for line in lines if not _known(line)),
+        )
+
+
+def _reasons(results: int) -> Iterator[Reason]:
+    if results > 1:
+        yield Reason("several_results", "The output holds more than one run: send each by itself.")
+    elif not results:
+        yield Reason("no_result", "The output ends without the time per loop.")
+
+
+def _cost(match: re.Match[str]) -> tuple[MetricValue, ...]:
+    return _COST.of(float(match["time"]) * _NS[match["unit"]])
+
+
+def _known(line: str) -> bool:
+    return any(pattern.fullmatch(line) for pattern in (_PER_LOOP, _SECONDS, _SILENT))
+
+
+ADAPTER = PgTestTimingAdapter()

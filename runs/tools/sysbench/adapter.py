@@ -1,0 +1,167 @@
+"""sysbench's raw output: oltp_* and cpu runs, with intermediate reports and histogram."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from runs.tools import metrics
+from runs.tools.adapter import (
+    Files,
+    Level,
+    MetricValue,
+    Reading,
+    Reason,
+    SeriesReading,
+    Status,
+    TakenFile,
+    UnreadableOutput,
+)
+from runs.tools.metrics import Metric
+from runs.tools.series import Point, regular
+from runs.tools.sysbench.summary import Summary, read_summary
+from runs.tools.text import LONGEST_MESSAGE, lines_of, output_of, shown, text_named
+from runs.wording import gettext_noop as _
+
+_QUERIES = Metric("queries", _("Queries"), "queries", "neutral")
+_EVENTS = Metric("events", _("Events"), "events", "neutral")
+_EVENT_RATE = Metric("events_per_second", _("Events per second"), "events/s", "higher")
+_RECONNECTS = Metric("reconnects", _("Reconnections"), "connections", "lower")
+_PERCENTILES = ("50", "90", "95", "99", "99.9")
+
+
+@dataclass(frozen=True)
+class SysbenchAdapter:
+    """Reads sysbench 1.0 and later."""
+
+    name: str = "sysbench"
+    title: str = "sysbench"
+    takes: tuple[TakenFile, ...] = (
+        TakenFile("stdout", _("What sysbench ... run printed"), required=True),
+        TakenFile("stderr", _("Standard error")),
+    )
+
+    def read(self, files: Files) -> Reading:
+        """Read a run. Raises UnreadableOutput where nothing in it is sysbench's."""
+        lines = lines_of(output_of(files))
+        summary = read_summary(
+            (*lines.whole, *lines_of(text_named(files, "stderr")).all), lines.cut
+        )
+        if not summary.known_lines:
+            raise UnreadableOutput(
+                "not_sysbench_output",
+                "No line of the output is sysbench's.",
+                "Send all that sysbench ... run printed, unchanged.",
+            )
+        reasons = tuple(_reasons(summary))
+        status = _status(summary, reasons)
+        return Reading(
+            status=status,
+            tool_name=self.name,
+            tool_version=summary.values.get("version"),
+            reasons=reasons,
+            measurements=() if status == "failed" else tuple(_measurements(summary)),
+            series=tuple(_series(summary)),
+            levels=_levels(summary),
+            unknown_lines=shown(summary.unknown_lines),
+        )
+
+
+def _reasons(summary: Summary) -> Iterator[Reason]:
+    if summary.errors:
+        yield Reason("tool_error", summary.errors[0][:LONGEST_MESSAGE])
+    if summary.repeated:
+        yield Reason("several_results", "The output holds more than one run: send each by itself.")
+    if "events" not in summary.values or "time" not in summary.values:
+        yield Reason("no_result", "The output ends without the statistics of a run.")
+    elif int(summary.values["events"]) == 0:
+        yield Reason("nothing_processed", "No event was executed.")
+    elif "end" not in summary.values:
+        yield Reason("cut", "The output ends before its last line; what is missing is not known.")
+
+
+def _status(summary: Summary, reasons: tuple[Reason, ...]) -> Status:
+    codes = {reason.code for reason in reasons}
+    if codes & {"no_result", "nothing_processed", "several_results"}:
+        return "failed"
+    return "partial" if codes else "finished"
+
+
+def _measurements(summary: Summary) -> Iterator[MetricValue]:
+    values = {name: _number(text) for name, text in summary.values.items()}
+    for metric, name in (
+        (metrics.TPS, "tps"),
+        (metrics.QPS, "qps"),
+        (metrics.TRANSACTIONS, "transactions"),
+        (_QUERIES, "queries"),
+        (metrics.ERRORS, "errors"),
+        (_RECONNECTS, "reconnects"),
+        (_EVENT_RATE, "events_per_second"),
+        (_EVENTS, "events"),
+        (metrics.LATENCY_MINIMUM, "min"),
+        (metrics.LATENCY_AVERAGE, "avg"),
+        (metrics.LATENCY_MAXIMUM, "max"),
+    ):
+        yield from metric.of(values.get(name))
+    printed = summary.values.get("percent")
+    if printed and int(printed):  # --percentile=0 prints 0.00
+        yield from metrics.latency_percentile(str(int(printed))).of(values["percentile"])
+    for percent in _PERCENTILES:
+        if percent != printed:
+            yield from metrics.latency_percentile(percent).of(_percentile(summary, percent))
+
+
+def _percentile(summary: Summary, percent: str) -> float | None:
+    """Return the value of the histogram's bar that holds a percentile, as sysbench finds its own.
+
+    None unless the histogram holds every event.
+    """
+    total = sum(count for _, count in summary.histogram)
+    if not total or str(total) != summary.values.get("events"):
+        return None
+    running = 0
+    for value, count in summary.histogram:
+        running += count
+        if running >= total * float(percent) / 100:
+            return value
+    return None
+
+
+def _series(summary: Summary) -> Iterator[SeriesReading]:
+    reports, interval = summary.reports, _number(summary.values.get("interval"))
+    if not reports or summary.repeated:
+        return
+    percent = reports[0]["percent"]
+    for name, unit, column in (
+        ("tps", "tps", "tps"),
+        ("qps", "queries/s", "qps"),
+        ("events_per_second", "events/s", "eps"),
+        (f"latency_p{percent}", "ms", "latency"),
+        ("errors", "errors/s", "errors"),
+    ):
+        points: list[Point] = [
+            (float(report["second"]), _number(report.get(column))) for report in reports
+        ]
+        yield from regular(name, unit, points, interval=interval)
+
+
+def _levels(summary: Summary) -> dict[str, Level]:
+    """Return what was run. A thread of a database test is a connection."""
+    found: dict[str, Level] = {}
+    if "threads" in summary.values:
+        found["threads"] = int(summary.values["threads"])
+        if "transactions" in summary.values:
+            found["clients"] = found["threads"]
+    if "time" in summary.values:
+        found["duration"] = float(summary.values["time"])
+    if "rate" in summary.values:
+        found["rate"] = float(summary.values["rate"])
+    return found
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None
+
+
+ADAPTER = SysbenchAdapter()
