@@ -81,7 +81,7 @@ def read(text: str) -> ConfFile:
     """Everything that a postgresql.conf sets, with names as PostgreSQL spells them."""
     entries: list[Entry] = []
     faults: list[Fault] = []
-    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
+    for number, line in enumerate(_lines(text), 1):
         found = _line(number, line)
         if isinstance(found, Entry):
             entries.append(found)
@@ -97,7 +97,9 @@ def write(settings: Mapping[str, str], major: str, *, header: Sequence[str] = ()
     Raises ValueError for a value that no file can hold. Says nothing about whether the version
     takes the settings: see `validation.check`.
     """
-    lines = [f"# {line}".rstrip() for line in (*header, f"PostgreSQL {major}")]
+    # A line break in a title must not end the comment: what follows it would be a setting.
+    told = [line for text in (*header, f"PostgreSQL {major}") for line in text.splitlines()]
+    lines = [f"# {line}".rstrip() for line in told]
     chapters: dict[str, list[str]] = {}
     for name in sorted(settings, key=str.lower):
         chapters.setdefault(_chapter(name, major), []).append(name)
@@ -127,6 +129,11 @@ def _unescaped(match: re.Match[str]) -> str:
     if escape[0] in "01234567":
         return chr(int(escape, 8) & 0xFF)
     return _ESCAPES.get(escape, escape)
+
+
+def _lines(text: str) -> list[str]:
+    """Lines end as PostgreSQL's do; a byte order mark of some editors goes."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
 
 
 def _line(number: int, line: str) -> Entry | Fault | None:

@@ -11,6 +11,8 @@ from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import Finding, Severity
 from runs.wording import gettext_noop as _
 
+# MAX_BACKENDS in postmaster.h, in this form since 9.6.
+_MOST_PROCESSES = 262143
 WAL_SEGMENT_BYTES = 16 * 1024 * 1024
 _PRELOAD = ("shared_preload_libraries", "session_preload_libraries", "local_preload_libraries")
 # Extensions that do something only when a server or session loads them at its start.
@@ -20,6 +22,7 @@ _PRELOADED = ("auto_explain", "pg_prewarm", "pg_stat_statements", "citus", "pg_c
 def findings(effective: Effective, wal_segment_bytes: int) -> Iterator[Finding]:
     """What the settings do to each other in that version."""
     yield from _connections(effective)
+    yield from _processes(effective)
     yield from _minimal_wal(effective)
     yield from _wal_sizes(effective, wal_segment_bytes)
     yield from _limits(effective)
@@ -43,6 +46,27 @@ def _connections(effective: Effective) -> Iterator[Finding]:
             _("Raise max_connections, or lower %(others)s."),
             value=str(int(connections)),
             others=" + ".join(reserved),
+        )
+
+
+def _processes(effective: Effective) -> Iterator[Finding]:
+    """All processes together have a bound, and each setting alone stays within it."""
+    counted = (
+        "max_connections",
+        "autovacuum_max_workers",
+        "max_worker_processes",
+        "max_wal_senders",
+    )
+    total = sum(effective.number(name) or 0 for name in counted)
+    if total >= _MOST_PROCESSES and not before(effective.major, "9.6"):
+        yield _finding(
+            effective,
+            "too_many_processes",
+            "max_connections",
+            _("PostgreSQL has at most %(most)s processes; these settings ask for %(value)s."),
+            _("Lower max_connections or the numbers of workers."),
+            value=str(int(total)),
+            most=str(_MOST_PROCESSES),
         )
 
 

@@ -1,0 +1,157 @@
+"""How each version reads and writes values; the refusals carry a stable code."""
+
+import pytest
+
+from runs.postgresql_settings import values
+from runs.postgresql_settings.catalogue import setting
+from runs.postgresql_settings.values import BadValue, parse
+
+
+@pytest.mark.parametrize(
+    ("name", "major", "text", "number"),
+    [
+        ("shared_buffers", "9.3", "200GB", 26214400),
+        ("shared_buffers", "9.3", "2048MB", 262144),
+        ("shared_buffers", "9.3", "131072", 131072),
+        ("shared_buffers", "10", "140kB", 17),  # versions to 11 cut off
+        ("shared_buffers", "12", "140kB", 18),  # later ones round
+        ("max_wal_size", "9.5", "160GB", 10240),
+        ("max_wal_size", "9.6", "40MB", 2),
+        ("max_wal_size", "10", "160GB", 163840),
+        ("work_mem", "9.4", "1TB", 1073741824),
+        ("work_mem", "11", "65536B", 64),
+        ("work_mem", "12", "30.1MB", 30822),
+        ("work_mem", "12", "1e3", 1000),
+        ("work_mem", "9.2", " 10 MB ", 10240),
+        ("work_mem", "9.2", "010MB", 8192),
+        ("work_mem", "9.2", "0x10MB", 16384),
+        ("checkpoint_timeout", "9.6", "2h", 7200),
+        ("checkpoint_timeout", "9.2", "30min", 1800),
+        ("statement_timeout", "16", "1d", 86_400_000),
+        ("vacuum_cost_delay", "12", "500us", 0.5),
+        ("vacuum_cost_delay", "12", "2", 2),
+        ("wal_keep_segments", "9.2", "32", 32),
+        ("autovacuum_vacuum_scale_factor", "9.2", ".05", 0.05),
+        ("seq_page_cost", "9.2", "1e-1", 0.1),
+        ("log_rotation_age", "9.2", "-0", 0),
+        ("autovacuum_work_mem", "9.4", "-1", -1),
+    ],
+)
+def test_a_number_is_read_in_the_settings_own_unit(name, major, text, number):
+    assert parse(text, setting(name, major)) == pytest.approx(number)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("on", True), ("ON", True), ("true", True), ("t", True), ("y", True), ("1", True),
+        ("of", False), ("off", False), ("fal", False), ("n", False), ("0", False),
+    ],
+)  # fmt: skip
+def test_a_bool_takes_any_beginning_that_is_clear(text, value):
+    assert parse(text, setting("fsync", "9.2")) is value
+
+
+@pytest.mark.parametrize(
+    ("name", "major", "text", "word"),
+    [
+        ("synchronous_commit", "9.2", "Remote_Write", "remote_write"),
+        ("synchronous_commit", "9.2", "yes", "on"),
+        ("wal_level", "9.6", "hot_standby", "replica"),
+        ("wal_level", "9.5", "hot_standby", "hot_standby"),
+        ("password_encryption", "13", "on", "md5"),
+        ("wal_compression", "15", "on", "on"),
+        ("wal_compression", "15", "true", "pglz"),
+        ("wal_compression", "15", "zstd", "zstd"),
+        ("io_method", "18", "io_uring", "io_uring"),
+        ("log_min_messages", "9.2", "debug", "debug2"),
+        ("huge_pages", "9.4", "1", "on"),
+    ],
+)
+def test_an_enum_is_read_as_the_word_that_the_server_shows(name, major, text, word):
+    assert parse(text, setting(name, major)) == word
+
+
+@pytest.mark.parametrize(
+    ("name", "major", "text", "code"),
+    [
+        ("fsync", "9.2", "o", "invalid_boolean"),
+        ("fsync", "9.2", "", "invalid_boolean"),
+        ("fsync", "9.2", "maybe", "invalid_boolean"),
+        ("wal_level", "9.2", "logical", "invalid_choice"),
+        ("synchronous_commit", "9.5", "remote_apply", "invalid_choice"),
+        ("password_encryption", "14", "on", "invalid_choice"),
+        ("client_min_messages", "12", "panic", "invalid_choice"),
+        ("work_mem", "9.2", "much", "invalid_number"),
+        ("work_mem", "9.2", "", "invalid_number"),
+        ("work_mem", "9.2", "099", "invalid_number"),
+        ("work_mem", "18", "nan", "invalid_number"),
+        ("work_mem", "18", "10mb", "wrong_unit"),
+        ("work_mem", "18", "10s", "wrong_unit"),
+        ("checkpoint_timeout", "18", "1 hour", "wrong_unit"),
+        ("work_mem", "9.3", "1TB", "unit_too_new"),
+        ("work_mem", "10", "65536B", "unit_too_new"),
+        ("checkpoint_timeout", "11", "30000000us", "unit_too_new"),
+        ("max_connections", "18", "100kB", "no_unit"),
+        ("work_mem", "11", "1.5MB", "fraction_too_new"),
+        ("vacuum_cost_delay", "11", "0.5", "fraction_too_new"),
+        ("shared_buffers", "9.2", "64kB", "out_of_range"),
+        ("checkpoint_timeout", "9.5", "2h", "out_of_range"),
+        ("checkpoint_completion_target", "9.2", "1.1", "out_of_range"),
+        ("max_connections", "9.2", "0", "out_of_range"),
+    ],
+)
+def test_what_the_server_refuses_is_refused_with_a_code(name, major, text, code):
+    with pytest.raises(BadValue) as refused:
+        parse(text, setting(name, major))
+    assert refused.value.code == code
+
+
+def test_out_of_range_says_the_range_in_units():
+    with pytest.raises(BadValue) as refused:
+        parse("10kB", setting("shared_buffers", "9.2"))
+    assert refused.value.remedy % refused.value.parameters == "Choose a value from 128kB to 8TB."
+
+
+def test_a_unit_of_another_kind_says_which_there_are():
+    with pytest.raises(BadValue) as refused:
+        parse("4mb", setting("work_mem", "9.3"))
+    assert refused.value.parameters["units"] == "kB, MB, GB"
+
+
+@pytest.mark.parametrize(
+    ("name", "major", "value", "text"),
+    [
+        ("shared_buffers", "9.3", 26214400, "200GB"),
+        ("shared_buffers", "9.3", 17, "136kB"),
+        ("work_mem", "9.3", 1073741824, "1024GB"),  # 9.3 knows no TB
+        ("work_mem", "9.4", 1073741824, "1TB"),
+        ("max_wal_size", "9.5", 9, "144MB"),
+        ("vacuum_cost_delay", "12", 0.5, "500us"),
+        ("checkpoint_timeout", "16", 5400, "90min"),
+        ("autovacuum_work_mem", "16", -1, "-1"),
+        ("statement_timeout", "16", 0, "0"),
+        ("random_page_cost", "16", 1.1, "1.1"),
+        ("fsync", "16", False, "off"),
+        ("wal_level", "16", "replica", "replica"),
+    ],
+)
+def test_a_value_is_written_in_its_largest_whole_unit(name, major, value, text):
+    assert values.spelled(value, setting(name, major)) == text
+
+
+@pytest.mark.parametrize("major", ["9.2", "9.5", "10", "11", "12", "16", "18", "19"])
+def test_every_default_is_read_again_as_it_was(major):
+    from runs.postgresql_settings.catalogue import catalogue
+
+    for found in catalogue(major).values():
+        if found.is_number and found.boot:
+            again = parse(values.default(found), found)
+            assert again == pytest.approx(float(found.boot)), found.name
+
+
+def test_memory_comes_in_bytes_and_special_values_as_none():
+    assert values.in_bytes("1GB", setting("shared_buffers", "16")) == 1024**3
+    assert values.in_bytes("-1", setting("autovacuum_work_mem", "16")) is None
+    with pytest.raises(ValueError, match="no amount of memory"):
+        values.in_bytes("1", setting("checkpoint_timeout", "16"))
