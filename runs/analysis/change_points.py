@@ -22,7 +22,7 @@ Places = NDArray[np.int64]
 
 SIGNIFICANCE = 0.001
 MINIMUM_SEGMENT = 3
-MINIMUM_SEGMENT_OF_SINGLE_RUNS = 5
+MINIMUM_SEGMENT_OF_SINGLE_RUNS = 6
 """Of a thousand single runs, three disturbed ones in a row are to be expected."""
 
 WINDOW = 300

@@ -15,6 +15,9 @@ MOST_AUTOCORRELATION = 0.9
 
 # The distance from the 10th to the 90th percentile of a normal distribution.
 DECILES_APART = 2.5631
+WITHIN = 2.5
+# What pulling in leaves of the standard deviation of a normal distribution.
+OF_NORMAL = 0.98872
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def without_spikes(logs: Floats, shortest: int) -> Floats:
         return logs
     # The median of 2 s - 1 points follows a level of s of them, and nothing shorter.
     middle = _running_median(logs, 2 * shortest - 1)
-    sd = max(_spread(logs - middle), _spread(np.diff(logs)) / math.sqrt(2))
+    sd = max(spread(logs - middle), spread(np.diff(logs)) / math.sqrt(2))
     return np.clip(logs, middle - SPIKE * sd, middle + SPIKE * sd)
 
 
@@ -76,7 +79,7 @@ def estimate(calm: Floats) -> HistoryNoise:
     """
     if len(calm) < 3:
         return HistoryNoise(math.inf, 0.0, 1.0)
-    first, second = _spread(np.diff(calm)) ** 2, _spread(calm[2:] - calm[:-2]) ** 2
+    first, second = spread(np.diff(calm)) ** 2, spread(calm[2:] - calm[:-2]) ** 2
     if first == 0:
         # A history of equal values, or nearly: any scatter that there is must do.
         first = second = float(np.var(np.diff(calm)))
@@ -84,7 +87,7 @@ def estimate(calm: Floats) -> HistoryNoise:
     if first > 0:
         rho = min(max(second / first - 1, 0.0), MOST_AUTOCORRELATION)
     sd = max(math.sqrt(first / (2 * (1 - rho))), 1e-9)
-    # The interdecile range uses about two thirds of what the points tell, their differences half.
+    # Differences tell about two thirds of what the points would, pulling in takes some of that.
     freedom = max(1.0, (len(calm) - 1) / 2 * (1 - rho) / (1 + rho))
     return HistoryNoise(sd, rho, freedom)
 
@@ -97,7 +100,14 @@ def _running_median(logs: Floats, size: int) -> Floats:
     return np.pad(medians, (size // 2, len(logs) - len(medians) - size // 2), mode="edge")
 
 
-def _spread(values: Floats) -> float:
-    """The standard deviation, by the interdecile range: a tenth on each side may be anything."""
-    low, high = np.quantile(values, (0.1, 0.9))
-    return float(high - low) / DECILES_APART
+def spread(values: Floats) -> float:
+    """The standard deviation: by the interdecile range first, then of the values within it.
+
+    A tenth of the values on each side may be anything. The second step, with values pulled in to
+    WITHIN of the first one's standard deviations (one step of Huber's proposal 2), then wastes
+    little of the rest: autocorrelation is a small difference of two spreads.
+    """
+    low, middle, high = np.quantile(values, (0.1, 0.5, 0.9))
+    rough = float(high - low) / DECILES_APART
+    pulled_in = np.clip(values - middle, -WITHIN * rough, WITHIN * rough)
+    return float(np.sqrt(np.mean(pulled_in**2))) / OF_NORMAL
