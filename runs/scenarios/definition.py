@@ -1,12 +1,13 @@
 """What a scenario declares about itself: factors, parameters, metrics and its procedure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from runs.execution.bench import Bench
 
 Direction = Literal["higher", "lower", "neutral"]
+Level = int | str
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,76 @@ class Factor:
     default: tuple[int, ...]
     minimum: int
     maximum: int
+
+    def accepts(self, level: object) -> bool:
+        """Whether a campaign may have this level."""
+        return isinstance(level, int) and self.minimum <= level <= self.maximum
+
+    def ordered(self, levels: Iterable[Level]) -> list[Level]:
+        """Each level once, in the order in which they are shown."""
+        return sorted(set(levels), key=lambda level: (isinstance(level, str), level))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A level that has a name: what is stored, and its title for people."""
+
+    value: str
+    title: str
+
+
+@dataclass(frozen=True)
+class ChoiceFactor:
+    """What a campaign varies and no number tells: one of a few choices, in their order."""
+
+    name: str
+    title: str
+    choices: tuple[Choice, ...]
+    default: tuple[str, ...]
+
+    def accepts(self, level: object) -> bool:
+        """Whether it is one of the choices."""
+        return any(choice.value == level for choice in self.choices)
+
+    def ordered(self, levels: Iterable[Level]) -> list[Level]:
+        """Each level once, in the order of the choices; unknown ones last."""
+        places = {choice.value: place for place, choice in enumerate(self.choices)}
+        given = dict.fromkeys(levels)
+        return sorted(given, key=lambda level: places.get(str(level), len(places)))
+
+
+AnyFactor = Factor | ChoiceFactor
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What only versions from `since` (as in server_version_num) on can run, and why.
+
+    Holds for the whole scenario, or for one level of one factor.
+    """
+
+    since: int
+    reason: str
+    factor: str = ""
+    level: Level = ""
+
+    def is_met(self, version_num: int, levels: Mapping[str, Any]) -> bool:
+        """Whether that version can run a cell of these levels."""
+        concerns = not self.factor or levels.get(self.factor) == self.level
+        return version_num >= self.since or not concerns
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """What a scenario wants of the cluster of one cell, beside the campaign's configuration."""
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+    initdb_options: tuple[str, ...] = ()
+
+
+def ordinary_cluster(_version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
+    """No wishes: what the campaign's configuration says."""
+    return ClusterOptions()
 
 
 @dataclass(frozen=True)
@@ -74,6 +145,8 @@ class Scenario:
     """A procedure with factors and metrics.
 
     `writes` says whether a run changes the data: such runs get a fresh cluster each.
+    `cluster` tells what the cluster of a version at a cell's levels needs; `requires` which
+    versions cannot run the scenario, or a level of it.
     `primary_metric` is the one that charts and comparisons show first.
     """
 
@@ -81,14 +154,19 @@ class Scenario:
     title: str
     description: str
     source: str
-    factors: tuple[Factor, ...]
+    factors: tuple[AnyFactor, ...]
     parameters: tuple[Parameter, ...]
     metrics: tuple[MetricDefinition, ...]
     primary_metric: str
     writes: bool
     procedure: Procedure
-    initdb_options: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    cluster: Callable[[int, Mapping[str, Any]], ClusterOptions] = ordinary_cluster
+    requires: tuple[Requirement, ...] = ()
+
+    def refusal(self, version_num: int, levels: Mapping[str, Any]) -> Requirement | None:
+        """Why that version cannot run a cell of these levels; None where it can."""
+        unmet = (each for each in self.requires if not each.is_met(version_num, levels))
+        return next(unmet, None)
 
     def metric(self, name: str) -> MetricDefinition:
         """The metric of that name; KeyError where the scenario has none."""

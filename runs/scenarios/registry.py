@@ -1,9 +1,16 @@
 """The scenarios that BenchLab can run. A new one is a new module, named here."""
 
-from runs.scenarios import fixed_point_read
+from runs.scenarios import fixed_point_read, fixed_point_update, page_checksums
 from runs.scenarios.definition import MetricDefinition, Scenario
 
-_SCENARIOS = {scenario.slug: scenario for scenario in (fixed_point_read.SCENARIO,)}
+_SCENARIOS = {
+    scenario.slug: scenario
+    for scenario in (
+        fixed_point_read.SCENARIO,
+        fixed_point_update.SCENARIO,
+        page_checksums.SCENARIO,
+    )
+}
 
 
 def every() -> tuple[Scenario, ...]:

@@ -4,7 +4,6 @@ import json
 import random
 import secrets
 from dataclasses import replace
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -12,12 +11,14 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from runs import dispatch
+from runs.execution.plan import RunPlan
 from runs.models import Campaign, Cell, Installation, Run, Scenario, Server
 from runs.scenarios import registry
 from runs.services import configurations, drafts, plans, servers
 from runs.services import runs as run_service
 from runs.services.drafts import Draft, Estimate, Problem, estimate
 from runs.services.errors import ServiceError
+from runs.services.tools import Tools, tools_of
 
 __all__ = ["Draft", "Estimate", "Problem", "cancel", "create", "estimate"]
 
@@ -53,7 +54,7 @@ def cancel(*, campaign: Campaign, by: object = None) -> Campaign:
 
 
 def _campaign(draft: Draft, by: User | None) -> Campaign:
-    numbers = {name: sorted(set(levels)) for name, levels in draft.levels.items()}
+    levels = drafts.levels(draft)
     versions = sorted(draft.installations, key=lambda each: each.version_num)
     return Campaign.objects.create(
         slug=_free_slug(draft.title),
@@ -61,7 +62,7 @@ def _campaign(draft: Draft, by: User | None) -> Campaign:
         scenario=Scenario.objects.get(slug=draft.scenario),
         topology=servers.single_topology(server=draft.server),
         configuration=draft.configuration,
-        factors={"version": [each.version for each in versions], **numbers},
+        factors={"version": [each.version for each in versions], **levels},
         parameters=dict(draft.parameters),
         repeats=draft.repeats,
         seed=draft.seed if draft.seed is not None else secrets.randbelow(2**31),
@@ -104,9 +105,13 @@ def _queue(campaign: Campaign, draft: Draft, cells: list[tuple[Cell, Installatio
         for position, (repeat, index) in enumerate(order, start=1)
     ]
     Run.objects.bulk_create(queued)
-    client = _client(draft.server)
-    for run, (_repeat, index) in zip(queued, order, strict=True):
-        run.plan = _plan(run, campaign, draft.server, client, *cells[index])
+    tools = _tools(draft)
+    frozen = [
+        _plan(run, campaign, draft.server, tools, *cells[index])
+        for run, (_repeat, index) in zip(queued, order, strict=True)
+    ]
+    for run, plan in zip(queued, plans.without_needless_templates(frozen), strict=True):
+        run.plan = plan.as_json()
     Run.objects.bulk_update(queued, ["plan"], batch_size=500)
 
 
@@ -121,31 +126,30 @@ def _order(cells: int, repeats: int, seed: int) -> list[tuple[int, int]]:
     return order
 
 
-def _client(server: Server) -> Installation:
-    client = drafts.client_of(server)
-    if client is None:
-        raise ServiceError("missing_program", _("pgbench is missing on the server."))
-    return client
+def _tools(draft: Draft) -> Tools:
+    found = tools_of(draft.server, draft.client)
+    if found is None:
+        raise ServiceError("missing_program", _("pgbench or psql is missing on the server."))
+    return found
 
 
 def _plan(
     run: Run,
     campaign: Campaign,
     server: Server,
-    client: Installation,
+    tools: Tools,
     cell: Cell,
     installation: Installation,
-) -> dict[str, Any]:
-    plan = plans.freeze(
+) -> RunPlan:
+    return plans.freeze(
         run=run,
         campaign=campaign,
         cell=cell,
         scenario=registry.get(campaign.scenario.slug),
         server=server,
         installation=installation,
-        client=client,
+        tools=tools,
     )
-    return plan.as_json()
 
 
 def _free_slug(title: str) -> str:

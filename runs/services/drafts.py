@@ -7,10 +7,18 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.execution.director import BYTES_TO_SPARE
+from runs.execution.preparing import BYTES_TO_SPARE
 from runs.models import Configuration, Installation, Server
 from runs.scenarios import registry
-from runs.scenarios.definition import Factor, Parameter, Scenario
+from runs.scenarios.definition import (
+    AnyFactor,
+    Factor,
+    Level,
+    Parameter,
+    Requirement,
+    Scenario,
+)
+from runs.services.tools import tools_of, with_pgbench
 
 MOST_RUNS = 10_000
 MOST_REPEATS = 100
@@ -20,17 +28,22 @@ SECONDS_AROUND_A_RUN = 1.5
 
 @dataclass(frozen=True)
 class Draft:
-    """What a person asks for. `levels` maps each factor of the scenario to its levels."""
+    """What a person asks for. `levels` maps each factor of the scenario to its levels.
+
+    `client` is the installation whose pgbench puts the load on, for every version; by default the
+    newest on the server.
+    """
 
     title: str
     scenario: str
     server: Server
     installations: Sequence[Installation]
-    levels: Mapping[str, Sequence[int]]
+    levels: Mapping[str, Sequence[Level]]
     parameters: Mapping[str, int]
     repeats: int
     seed: int | None = None
     configuration: Configuration | None = None
+    client: Installation | None = None
 
 
 @dataclass(frozen=True)
@@ -63,39 +76,51 @@ def estimate(draft: Draft) -> Estimate:
     seconds = 0.0
     if all(draft.parameters.get(each.name) is not None for each in scenario.parameters):
         prepare, measure = scenario.procedure.seconds(draft.parameters)
-        clusters = runs if scenario.writes else len(draft.installations)
-        seconds = clusters * prepare + runs * (measure + SECONDS_AROUND_A_RUN)
+        seconds = _clusters(draft, scenario) * prepare + runs * (measure + SECONDS_AROUND_A_RUN)
     return Estimate(runs, seconds, problems)
 
 
 def cells(draft: Draft) -> list[tuple[Installation, dict[str, Any]]]:
     """The cells of a draft: each installation with each combination of levels, in display order."""
     versions = [installation.version for installation in draft.installations]
+    ordered = levels(draft)
     found = []
     for installation in sorted(draft.installations, key=lambda each: each.version_num):
         base: dict[str, Any] = {"version": installation.version}
         if versions.count(installation.version) > 1:
             base["bindir"] = installation.bindir
-        levels = [sorted(set(values)) for values in draft.levels.values()]
         found += [
-            (installation, base | dict(zip(draft.levels, combination, strict=True)))
-            for combination in product(*levels)
+            (installation, base | dict(zip(ordered, combination, strict=True)))
+            for combination in product(*ordered.values())
         ]
     return found
 
 
-def client_of(server: Server) -> Installation | None:
-    """The installation whose pgbench and psql put the load on: the newest that has both."""
-    having = server.installations.filter(
-        removed_at=None, has_psql=True, pgbench_version_num__isnull=False
-    )
-    return having.order_by("-pgbench_version_num").first()
+def levels(draft: Draft) -> dict[str, list[Level]]:
+    """The levels of each factor, each once, in display order."""
+    factors = {factor.name: factor for factor in registry.get(draft.scenario).factors}
+    return {
+        name: factors[name].ordered(given)
+        for name, given in draft.levels.items()
+        if name in factors
+    }
+
+
+def _clusters(draft: Draft, scenario: Scenario) -> int:
+    """How many clusters are loaded: one for each that the cells need, whoever then copies it."""
+    made = {
+        (each.pk, repr(scenario.cluster(each.version_num, levels))) for each, levels in cells(draft)
+    }
+    return len(made)
 
 
 def _problems(draft: Draft, scenario: Scenario, runs: int) -> Iterator[Problem]:
     if not draft.title.strip():
         yield Problem("no_title", _("The campaign has no title."), _("Give one."), "title")
     yield from _server_problems(draft)
+    for name in set(draft.levels) - {factor.name for factor in scenario.factors}:
+        message = _("This scenario has no factor %(name)s.") % {"name": name}
+        yield Problem("unknown_factor", message, _("Leave it out."), "levels")
     for factor in scenario.factors:
         yield from _level_problems(factor, draft.levels.get(factor.name, ()))
     for parameter in scenario.parameters:
@@ -106,6 +131,7 @@ def _problems(draft: Draft, scenario: Scenario, runs: int) -> Iterator[Problem]:
     if runs > MOST_RUNS:
         message = _("%(runs)d runs are too many.") % {"runs": runs}
         yield Problem("too_many_runs", message, _("Choose fewer levels or repeats."), "levels")
+    yield from refusals(draft, scenario)
     yield from _connection_problems(draft)
     yield from _disk_problems(draft, scenario)
 
@@ -128,19 +154,61 @@ def _server_problems(draft: Draft) -> Iterator[Problem]:
             }
             remedy = _("Inspect the server again and choose from what is there.")
             yield Problem("installation_missing", message, remedy, "installations")
-    if server.state == Server.State.READY and client_of(server) is None:
+    yield from _tool_problems(draft)
+
+
+def _tool_problems(draft: Draft) -> Iterator[Problem]:
+    server, client = draft.server, draft.client
+    if client is not None and client not in with_pgbench(server):
+        message = _("%(installation)s has no pgbench on %(server)s (any more).") % {
+            "installation": client,
+            "server": server.name,
+        }
+        yield Problem("missing_program", message, _("Choose another pgbench."), "client")
+    elif server.state == Server.State.READY and tools_of(server, client) is None:
         message = _("No installation on %(server)s has pgbench and psql.") % {"server": server.name}
         remedy = _("Install PostgreSQL's client programs there and inspect the server again.")
         yield Problem("missing_program", message, remedy, "server")
 
 
-def _level_problems(factor: Factor, levels: Sequence[int]) -> Iterator[Problem]:
+def _level_problems(factor: AnyFactor, levels: Sequence[Level]) -> Iterator[Problem]:
     if not levels:
         message = _("%(factor)s has no level.") % {"factor": _(factor.title)}
-        yield Problem("no_level", message, _("Give at least one number."), factor.name)
+        yield Problem("no_level", message, _("Give at least one."), factor.name)
     for level in levels:
-        if not factor.minimum <= level <= factor.maximum:
-            yield _out_of_range(factor, level)
+        if not factor.accepts(level):
+            yield _not_accepted(factor, level)
+
+
+def _not_accepted(factor: AnyFactor, level: Level) -> Problem:
+    if isinstance(factor, Factor) and isinstance(level, int):
+        return _out_of_range(factor, level)
+    message = _("%(name)s cannot be %(level)s.") % {"name": _(factor.title), "level": level}
+    return Problem("unknown_level", message, _("Choose from what is offered."), factor.name)
+
+
+def refusals(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
+    """Each installation that cannot run the scenario, or a level of it, with the reason."""
+    seen = set()
+    for installation, cell in cells(draft):
+        requirement = scenario.refusal(installation.version_num, cell)
+        if requirement is not None and (installation, requirement) not in seen:
+            seen.add((installation, requirement))
+            yield _refused(installation, requirement, scenario)
+
+
+def _refused(installation: Installation, requirement: Requirement, scenario: Scenario) -> Problem:
+    titles = {factor.name: _(factor.title) for factor in scenario.factors}
+    what = _(scenario.title)
+    if requirement.factor:
+        what = f"{titles.get(requirement.factor, requirement.factor)} {requirement.level}"
+    message = _("%(installation)s cannot run %(what)s: %(reason)s") % {
+        "installation": installation,
+        "what": what,
+        "reason": _(requirement.reason),
+    }
+    remedy = _("Leave out that version or that level.")
+    return Problem("version_too_old", message, remedy, requirement.factor or "installations")
 
 
 def _parameter_problems(parameter: Parameter, value: int | None) -> Iterator[Problem]:
@@ -164,7 +232,8 @@ def _connection_problems(draft: Draft) -> Iterator[Problem]:
     settings = draft.configuration.settings if draft.configuration else {}
     most = int(settings.get("max_connections", 100))
     # Three connections stay reserved for the superuser, one is BenchLab's own.
-    if max(draft.levels.get("clients", ()), default=0) > most - 4:
+    clients = [level for level in draft.levels.get("clients", ()) if isinstance(level, int)]
+    if max(clients, default=0) > most - 4:
         message = _("The configuration allows %(most)d connections.") % {"most": most}
         remedy = _("Choose fewer clients, or a configuration with more max_connections.")
         yield Problem("too_many_clients", message, remedy, "clients")
@@ -175,7 +244,8 @@ def _disk_problems(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
     if free is None or any(draft.parameters.get(p.name) is None for p in scenario.parameters):
         return
     sizes = scenario.procedure.sizes(draft.parameters)
-    clusters = 1 if scenario.writes else max(1, len(draft.installations))
+    # Runs that write keep templates only as long as there is room for one more cluster.
+    clusters = 1 if scenario.writes else max(1, _clusters(draft, scenario))
     needed = sizes.disk_bytes * clusters + BYTES_TO_SPARE
     if needed > free:
         message = _("The campaign needs %(needed).1f GB on %(server)s; %(free).1f GB are free.") % {

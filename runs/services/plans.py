@@ -2,10 +2,14 @@
 
 import hashlib
 import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Cell, Installation, Run, Server
 from runs.scenarios.definition import Scenario
+from runs.services.tools import Tools
 
 
 def freeze(
@@ -16,12 +20,14 @@ def freeze(
     scenario: Scenario,
     server: Server,
     installation: Installation,
-    client: Installation,
+    tools: Tools,
 ) -> RunPlan:
-    """The plan of one run. `client` is the installation whose pgbench and psql are used."""
+    """The plan of one run. `tools` says whose pgbench and psql are used."""
     configuration = campaign.configuration
-    settings = {**scenario.settings, **(configuration.settings if configuration else {})}
-    options = [*scenario.initdb_options, *(configuration.initdb_options if configuration else [])]
+    wanted = scenario.cluster(installation.version_num, cell.levels)
+    settings = {**wanted.settings, **(configuration.settings if configuration else {})}
+    options = [*wanted.initdb_options, *(configuration.initdb_options if configuration else [])]
+    key = _cluster_key(campaign, installation, settings, options)
     return RunPlan(
         run_id=run.pk,
         campaign=campaign.slug,
@@ -32,16 +38,24 @@ def freeze(
         base_dir=server.base_dir,
         bindir=installation.bindir,
         version_num=installation.version_num,
-        client_bindir=client.bindir,
-        client_version_num=client.pgbench_version_num or client.version_num,
+        client_bindir=tools.pgbench.bindir,
+        client_version_num=tools.pgbench.pgbench_version_num or tools.pgbench.version_num,
+        psql_bindir=tools.psql.bindir,
         settings={name: str(value) for name, value in settings.items()},
         initdb_options=tuple(options),
         levels=cell.levels,
         parameters=campaign.parameters,
-        cluster_key=""
-        if scenario.writes
-        else _cluster_key(campaign, installation, settings, options),
+        cluster_key="" if scenario.writes else key,
+        template_key=key if scenario.writes else "",
     )
+
+
+def without_needless_templates(plans: Sequence[RunPlan]) -> list[RunPlan]:
+    """A template that a single run would use costs more than it saves: that run loads by itself."""
+    uses = Counter(plan.template_key for plan in plans)
+    return [
+        replace(plan, template_key="") if uses[plan.template_key] < 2 else plan for plan in plans
+    ]
 
 
 def _cluster_key(

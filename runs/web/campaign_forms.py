@@ -11,8 +11,9 @@ from django.utils.translation import gettext_lazy
 
 from runs.models import Configuration, Installation, Server
 from runs.scenarios import registry
-from runs.scenarios.definition import Factor, Parameter, Scenario
+from runs.scenarios.definition import AnyFactor, ChoiceFactor, Parameter, Scenario
 from runs.services.drafts import MOST_REPEATS, Draft
+from runs.tools.pgbench import version_text
 
 REPEATS = 3
 
@@ -28,6 +29,24 @@ class LevelsField(forms.CharField):
                 message = gettext_lazy("%(word)s is not a whole number.")
                 raise forms.ValidationError(message, params={"word": word[:40]})
         return [int(word) for word in words]
+
+
+class ChoicesField(forms.MultipleChoiceField):
+    """Levels that have names, as boxes to tick."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def prepare_value(self, value: Any) -> Any:
+        """The ticked ones; also of the text "off, on" that an address or a print gives."""
+        return re.split(r"[\s,、;]+", value) if isinstance(value, str) else value
+
+
+class ClientField(forms.ModelChoiceField):  # type: ignore[type-arg]
+    """Whose pgbench puts the load on."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        """The version of the tool, which need not be that of a server, and its folder."""
+        return f"pgbench {version_text(obj.pgbench_version_num)} · {obj.bindir}"
 
 
 class InstallationsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
@@ -66,6 +85,13 @@ class CampaignForm(forms.Form):
         required=False,
         empty_label=gettext_lazy("Built in: fixed-point observation, small machine"),
     )
+    client = ClientField(
+        Installation.objects.none(),
+        label=gettext_lazy("Load generator"),
+        required=False,
+        empty_label=gettext_lazy("The newest pgbench on the server"),
+        help_text=gettext_lazy("One pgbench for all versions, so that only the servers differ."),
+    )
     seed = forms.IntegerField(
         label=gettext_lazy("Random seed"),
         min_value=0,
@@ -88,6 +114,9 @@ class CampaignForm(forms.Form):
         self.choice("scenario").choices = [(each.slug, _(each.title)) for each in registry.every()]
         self.choice("server").queryset = Server.objects.order_by("name", "pk")
         self.choice("installations").queryset = server.installations.filter(removed_at=None)
+        self.choice("client").queryset = server.installations.filter(
+            removed_at=None, pgbench_version_num__isnull=False
+        ).order_by("-pgbench_version_num", "bindir")
         for factor in scenario.factors:
             self.fields[factor.name] = _levels(factor)
         for parameter in scenario.parameters:
@@ -98,9 +127,10 @@ class CampaignForm(forms.Form):
         return self.fields[name]
 
     @property
-    def factor_fields(self) -> list[forms.BoundField]:
-        """The fields of the scenario's factors."""
-        return [self[factor.name] for factor in self.definition.factors]
+    def factor_fields(self) -> list[tuple[forms.BoundField, bool]]:
+        """The fields of the scenario's factors, and whether they are choices."""
+        factors = self.definition.factors
+        return [(self[each.name], isinstance(each, ChoiceFactor)) for each in factors]
 
     @property
     def parameter_fields(self) -> list[tuple[forms.BoundField, str]]:
@@ -110,7 +140,8 @@ class CampaignForm(forms.Form):
     def untouched(self) -> "CampaignForm":
         """This form as it would be sent without a change: what the first estimate is of."""
         data = QueryDict(mutable=True)
-        for name, value in self.initial.items():
+        for name, given in self.initial.items():
+            value = self.fields[name].prepare_value(given) if name in self.fields else given
             data.setlist(name, value if isinstance(value, list) else [str(value)])
         return CampaignForm(data, scenario=self.definition, server=self.chosen_server)
 
@@ -127,6 +158,7 @@ class CampaignForm(forms.Form):
             repeats=given["repeats"],
             seed=given["seed"],
             configuration=given["configuration"],
+            client=given["client"],
         )
 
 
@@ -142,11 +174,16 @@ def _initial(scenario: Scenario, server: Server) -> dict[str, Any]:
         "repeats": REPEATS,
     }
     for factor in scenario.factors:
-        found[factor.name] = ", ".join(str(level) for level in factor.default)
+        is_choice = isinstance(factor, ChoiceFactor)
+        default = list(factor.default) if is_choice else ", ".join(map(str, factor.default))
+        found[factor.name] = default
     return found | {each.name: each.default for each in scenario.parameters}
 
 
-def _levels(factor: Factor) -> LevelsField:
+def _levels(factor: AnyFactor) -> forms.Field:
+    if isinstance(factor, ChoiceFactor):
+        choices = [(choice.value, _(choice.title)) for choice in factor.choices]
+        return ChoicesField(label=_(factor.title), choices=choices)
     return LevelsField(
         label=_(factor.title),
         max_length=500,

@@ -17,7 +17,7 @@ from django_htmx.http import trigger_client_event
 from runs.models import Campaign, Server
 from runs.models.campaigns import Origin
 from runs.scenarios import registry
-from runs.scenarios.definition import Scenario
+from runs.scenarios.definition import ChoiceFactor, Scenario
 from runs.selectors import campaigns as campaign_selectors
 from runs.selectors.reproduction import Reproduction, reproduction
 from runs.services import campaigns
@@ -168,5 +168,8 @@ def _kept(given: QueryDict, scenario: Scenario) -> dict[str, Any]:
     """What was typed already and still has its place."""
     factors = [factor.name for factor in scenario.factors]
     parameters = [parameter.name for parameter in scenario.parameters]
-    names = ["repeats", "seed", *factors, *parameters]
-    return {name: given[name] for name in names if given.get(name)}
+    names = ["repeats", "seed", "client", *factors, *parameters]
+    kept: dict[str, Any] = {name: given[name] for name in names if given.get(name)}
+    # Of several boxes the first alone would be half an answer.
+    chosen = [each.name for each in scenario.factors if isinstance(each, ChoiceFactor)]
+    return kept | {name: given.getlist(name) for name in chosen if name in kept}

@@ -1,0 +1,97 @@
+"""Fixed-point observation, updating: the same single-row updates on each version.
+
+Source: PGECons WG1 reports 2017 (4.6) and 2021. Each run begins with the same freshly loaded
+cluster, its pages filled to 80 % so that an update finds room beside the row (HOT), and no
+checkpoint comes while it is measured.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.execution.bench import Bench
+from runs.scenarios import checkpoints
+from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios.definition import ClusterOptions, Factor, Parameter, Scenario, Sizes
+from runs.scenarios.metrics import (
+    CONNECTION_TIME,
+    LATENCY_AVERAGE,
+    LATENCY_STDDEV,
+    TPS,
+    TRANSACTIONS,
+)
+from runs.wording import gettext_noop as _
+
+FILLFACTOR = 80
+SCRIPT = r"""\set naccounts 100000 * :scale
+\set aid_val random(1, :naccounts)
+UPDATE pgbench_accounts SET filler=repeat(md5(current_timestamp::text),2) WHERE aid = :aid_val;
+"""
+# Checkpoints were spaced by segments of 16 MB until 9.4. The reports gave 160 GB; the WAL that a
+# run really writes stays far below either.
+MAX_WAL_SIZE_SINCE = 90500
+MAX_WAL_SIZE = "160GB"
+CHECKPOINT_SEGMENTS = "4000"
+
+
+class FixedPointUpdate:
+    """Load with free space, prewarm, update."""
+
+    async def load(self, bench: Bench) -> None:
+        """`pgbench -i -F 80` at the scale."""
+        await pgbench.initialise(bench, fillfactor=FILLFACTOR)
+
+    async def warm(self, bench: Bench) -> None:
+        """pg_prewarm, or a sequential read where it is missing."""
+        await pgbench.prewarm(bench)
+
+    async def measure(self, bench: Bench) -> None:
+        """`pgbench -n -P 1 -r`, threads = clients / 2, and the checkpoints before and after."""
+        before = await checkpoints.count(bench, "count-checkpoints")
+        await pgbench.measure(bench, SCRIPT)
+        after = await checkpoints.count(bench, "count-checkpoints-again")
+        checkpoints.note(bench, before, after)
+
+    def sizes(self, parameters: Mapping[str, int]) -> Sizes:
+        """Data at 80 %, index, the WAL of loading them, and that of the updates."""
+        data = parameters["scale"] * pgbench.BYTES_PER_SCALE * 100 // FILLFACTOR
+        wal = min(data, pgbench.WAL_BYTES) + pgbench.WAL_BYTES
+        return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES)
+
+    def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
+        """About 4 s to make a cluster, 0.3 s a scale unit to load it; 0.05 s to copy and warm."""
+        scale = parameters["scale"]
+        return 4 + 0.3 * scale, 2 + 0.05 * scale + parameters["duration"]
+
+
+def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
+    """Room for WAL, so that no checkpoint is asked for while the load is on."""
+    if version_num >= MAX_WAL_SIZE_SINCE:
+        return ClusterOptions(settings={"max_wal_size": MAX_WAL_SIZE})
+    return ClusterOptions(settings={"checkpoint_segments": CHECKPOINT_SEGMENTS})
+
+
+SCENARIO = Scenario(
+    slug="fixed-point-update",
+    title=_("Fixed-point update"),
+    description=_(
+        "The yearly fixed-point observation: how many single-row updates a version commits, from "
+        "one client to many, on a freshly loaded cluster for each run and without a checkpoint."
+    ),
+    source="PGECons WG1 2017, 2021",
+    factors=(Factor("clients", _("Clients"), default=(1, 2, 4), minimum=1, maximum=10_000),),
+    parameters=(
+        Parameter(
+            "scale", _("Scale factor"), "", default=10, minimum=1, maximum=100_000,
+            help=_("One unit is 100,000 accounts, about 20 MB. The reports used 2000."),
+        ),
+        Parameter(
+            "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
+            help=_("Seconds a run. The reports used 300."),
+        ),
+    ),
+    metrics=(TPS, LATENCY_AVERAGE, LATENCY_STDDEV, CONNECTION_TIME, TRANSACTIONS),
+    primary_metric=TPS.name,
+    writes=True,
+    procedure=FixedPointUpdate(),
+    cluster=cluster,
+)  # fmt: skip

@@ -1,0 +1,65 @@
+"""Page checksums: what they cost a reading load.
+
+Source: PGECons WG1 report 2013 (2.4, 2.5): the fixed-point reading load on a cluster that initdb
+made with `--data-checksums`, against one without. A checksum is verified when a page comes into
+the buffer pool, so the cost shows where not all data fit into shared_buffers; builds with other
+compiler flags (2.5) are other installations.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.scenarios import fixed_point_read
+from runs.scenarios.definition import (
+    Choice,
+    ChoiceFactor,
+    ClusterOptions,
+    Factor,
+    Requirement,
+    Scenario,
+)
+from runs.wording import gettext_noop as _
+
+CHECKSUMS_SINCE = 90300
+READ = fixed_point_read.SCENARIO
+
+
+def cluster(_version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
+    """initdb with or without checksums; where they are the default, without is asked for."""
+    on = levels["checksums"] == "on"
+    return ClusterOptions(initdb_options=("--data-checksums" if on else "--no-data-checksums",))
+
+
+SCENARIO = Scenario(
+    slug="page-checksums",
+    title=_("Page checksums"),
+    description=_(
+        "What page checksums cost a reading load: the fixed-point range counts on clusters made "
+        "with and without them. Choose a scale that does not fit into shared_buffers to see pages "
+        "being verified."
+    ),
+    source="PGECons WG1 2013",
+    factors=(
+        ChoiceFactor(
+            "checksums",
+            _("Page checksums"),
+            choices=(Choice("off", _("off")), Choice("on", _("on"))),
+            default=("off", "on"),
+        ),
+        Factor("clients", _("Clients"), default=(1, 2, 4), minimum=1, maximum=10_000),
+    ),
+    parameters=READ.parameters,
+    metrics=READ.metrics,
+    primary_metric=READ.primary_metric,
+    writes=False,
+    procedure=READ.procedure,
+    cluster=cluster,
+    requires=(
+        Requirement(
+            CHECKSUMS_SINCE,
+            _("page checksums came with PostgreSQL 9.3."),
+            factor="checksums",
+            level="on",
+        ),
+    ),
+)
