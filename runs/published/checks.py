@@ -1,0 +1,230 @@
+"""Every figure of a publication that follows from others, computed again; and repeated rows."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from runs.published import recompute
+from runs.published.document import CampaignEntry, Rule, SameAs, Text
+from runs.published.figures import Figure, figures, key_of
+from runs.published.recompute import Recomputed
+
+Kind = Literal["measured", "derived", "not_measured"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Where the print contradicts itself. `figure` is None where it is about no single one."""
+
+    kind: str
+    printed: str
+    recomputed: str
+    explanation: Text
+    figure: Figure | None = None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A figure with what BenchLab computes in its place."""
+
+    figure: Figure
+    kind: Kind
+    recomputed: float | None
+    differs: bool
+
+
+@dataclass(frozen=True)
+class CheckedTable:
+    """A campaign's figures, and its contradictions in the order of the print."""
+
+    campaign: CampaignEntry
+    figures: tuple[Checked, ...]
+    faults: tuple[Fault, ...]
+
+
+@dataclass(frozen=True)
+class _Result:
+    kind: str
+    found: Recomputed
+    explanation: Text
+
+
+class _Table:
+    """The figures of one campaign, by what one looks them up with."""
+
+    def __init__(self, campaign: CampaignEntry) -> None:
+        self.campaign = campaign
+        self.figures = figures(campaign)
+        self.summaries: dict[tuple[str, str], Figure] = {}
+        self.repeats: dict[tuple[str, str], list[Figure]] = defaultdict(list)
+        for figure in self.figures:
+            key = (figure.metric, figure.key)
+            if figure.repeat is None:
+                self.summaries.setdefault(key, figure)
+            else:
+                self.repeats[key].append(figure)
+
+    def find(self, metric: str, levels: Mapping[str, Any]) -> Figure | None:
+        """The figure at these levels; None also where it was not measured."""
+        found = self.summaries.get((metric, key_of(levels)))
+        return found if found and found.is_measured else None
+
+    def find_repeat(self, metric: str, levels: Mapping[str, Any], repeat: int) -> Figure | None:
+        """That one of the printed repeats."""
+        found = self.repeats.get((metric, key_of(levels)), ())
+        return next((figure for figure in found if figure.repeat == repeat), None)
+
+
+def check(campaigns: Sequence[CampaignEntry]) -> tuple[CheckedTable, ...]:
+    """Check all tables of a publication, against each other too.
+
+    Raises PublishedFileError for a table whose figures cannot be read.
+    """
+    tables = {campaign.table: _Table(campaign) for campaign in campaigns}
+    return tuple(_check(table, tables) for table in tables.values())
+
+
+def is_derived(campaign: CampaignEntry, figure: Figure) -> bool:
+    """Whether the figure only follows from others of its table."""
+    rule = campaign.derived.get(figure.metric)
+    if rule is None or rule.kind == "same_as" or figure.repeat is not None:
+        return False
+    parts = any(figure.levels.get(name) in levels for name, levels in rule.over.items())
+    return not (rule.operand == figure.metric and (parts or rule.kind == "median"))
+
+
+def _check(table: _Table, tables: Mapping[str, _Table]) -> CheckedTable:
+    checked, faults = [], []
+    for figure in table.figures:
+        results = list(_results(table, figure, tables)) if figure.is_measured else []
+        wrong = [result for result in results if result.found.differs(figure.number)]
+        faults += [_fault(figure, result) for result in wrong]
+        shown = (wrong or results)[:1]
+        checked.append(
+            Checked(
+                figure=figure,
+                kind=_kind(table.campaign, figure),
+                recomputed=shown[0].found.value if shown else None,
+                differs=bool(wrong),
+            )
+        )
+    faults += _not_measured(table)
+    faults += _repeated_rows(table)
+    faults += [Fault(**vars(entry)) for entry in table.campaign.discrepancies]
+    return CheckedTable(table.campaign, tuple(checked), tuple(faults))
+
+
+def _kind(campaign: CampaignEntry, figure: Figure) -> Kind:
+    if not figure.is_measured:
+        return "not_measured"
+    return "derived" if is_derived(campaign, figure) else "measured"
+
+
+def _results(table: _Table, figure: Figure, tables: Mapping[str, _Table]) -> Iterator[_Result]:
+    """All that can be computed in the figure's place, most telling first."""
+    rule = table.campaign.derived.get(figure.metric)
+    if rule and is_derived(table.campaign, figure):
+        found = _by_rule(table, figure, rule)
+        if found:
+            yield _Result(rule.kind, found, Text(found.formula, found.formula))
+    repeats = table.repeats.get((figure.metric, figure.key), [])
+    if figure.statistic == "median" and repeats:
+        found = _median(repeats)
+        if found:
+            yield _Result("median", found, Text(found.formula, found.formula))
+    references = (*((rule.same_as,) if rule and rule.same_as else ()), *figure.same_as)
+    for reference in references:
+        if result := _elsewhere(figure, reference, tables):
+            yield result
+
+
+def _by_rule(table: _Table, figure: Figure, rule: Rule) -> Recomputed | None:
+    if rule.kind == "median":
+        return _median(table.repeats.get((rule.operand, figure.key), []))
+    if rule.kind == "ratio":
+        return _ratio(table, figure, rule)
+    combinations: list[dict[str, Any]] = [{}]
+    for name, levels in rule.over.items():
+        combinations = [{**each, name: level} for each in combinations for level in levels]
+    parts = [table.find(rule.operand, changed(figure.levels, each)) for each in combinations]
+    found = [part for part in parts if part]
+    if len(found) < len(parts):
+        return None
+    return recompute.total([part.number for part in found], texts=[part.text for part in found])
+
+
+def _ratio(table: _Table, figure: Figure, rule: Rule) -> Recomputed | None:
+    value = table.find(rule.operand, figure.levels)
+    base = table.find(rule.operand, changed(figure.levels, rule.to))
+    if value is None or base is None:
+        return None
+    return recompute.ratio(value.number, base.number, rule.form, texts=(value.text, base.text))
+
+
+def _median(repeats: Sequence[Figure]) -> Recomputed | None:
+    found = [figure for figure in repeats if figure.is_measured]
+    return recompute.median(
+        [figure.number for figure in found], texts=[figure.text for figure in found]
+    )
+
+
+def _elsewhere(figure: Figure, reference: SameAs, tables: Mapping[str, _Table]) -> _Result | None:
+    other = tables.get(reference.table)
+    if other is None:
+        return None
+    metric, levels = reference.metric or figure.metric, changed(figure.levels, reference.levels)
+    found = (
+        other.find(metric, levels)
+        if figure.repeat is None
+        else other.find_repeat(metric, levels, figure.repeat)
+    )
+    if found is None:
+        return None
+    explanation = Text(
+        f"Table {reference.table} prints {found.text}.", f"表 {reference.table} では {found.text}。"
+    )
+    return _Result("other_table", recompute.same(found.number, text=found.text), explanation)
+
+
+def changed(levels: Mapping[str, Any], by: Mapping[str, Any]) -> dict[str, Any]:
+    """The levels with those of `by` over them; a null there removes a level."""
+    merged = {**levels, **by}
+    return {name: level for name, level in merged.items() if level is not None}
+
+
+def _fault(figure: Figure, result: _Result) -> Fault:
+    told = f"{result.found.value:.6g}" if result.kind != "other_table" else result.found.formula
+    return Fault(result.kind, figure.text, told, result.explanation, figure)
+
+
+def _not_measured(table: _Table) -> Iterator[Fault]:
+    """One for each such figure, unless a reader has explained them."""
+    if any(entry.kind == "not_measured" for entry in table.campaign.discrepancies):
+        return
+    explanation = Text(
+        "Stands for a measurement that was not made.", "測定していないことを表す値。"
+    )
+    for figure in table.figures:
+        if not figure.is_measured:
+            yield Fault("not_measured", figure.text, "", explanation, figure)
+
+
+def _repeated_rows(table: _Table) -> Iterator[Fault]:
+    """Rows that repeat another one, figure by figure, under the same printed label."""
+    if any(entry.kind == "repeated_row" for entry in table.campaign.discrepancies):
+        return
+    rows: dict[int, list[Figure]] = defaultdict(list)
+    for figure in table.figures:
+        rows[figure.row].append(figure)
+    seen: dict[tuple[Any, ...], int] = {}
+    for row, found in rows.items():
+        content = (found[0].label, *((figure.column, figure.text) for figure in found))
+        if content in seen:
+            first = seen[content] + 1
+            explanation = Text(
+                f"Row {row + 1} repeats row {first}, figure by figure.",
+                f"{row + 1} 行目の値はすべて {first} 行目と同じ。",
+            )
+            yield Fault("repeated_row", found[0].label, "", explanation, found[0])
+        seen.setdefault(content, row)

@@ -1,0 +1,206 @@
+"""A publication as its data file tells it: frozen dataclasses, and nothing computed yet."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+Levels = Mapping[str, Any]
+Statistic = Literal["single", "median", "mean"]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text for readers in both languages."""
+
+    en: str = ""
+    ja: str = ""
+
+    def pair(self) -> dict[str, str]:
+        """As stored: {"en": ..., "ja": ...}, empty where there is no text."""
+        return {"en": self.en, "ja": self.ja} if self.en or self.ja else {}
+
+
+@dataclass(frozen=True)
+class SourceEntry:
+    """The publication itself. `year` is the year observed."""
+
+    slug: str
+    title: Text
+    publisher: Text
+    year: int
+    published: str
+    url: str
+    language: str
+    licence: str
+    licence_url: str
+    summary: Text
+
+
+@dataclass(frozen=True)
+class MetricEntry:
+    """A metric that no scenario has."""
+
+    name: str
+    unit: str
+    direction: Literal["higher", "lower", "neutral"]
+    title: Text
+
+
+@dataclass(frozen=True)
+class HardwareEntry:
+    """A machine as printed; what is not printed is None or empty."""
+
+    key: str
+    name: str
+    cpu_model: str
+    sockets: int | None
+    cores: int | None
+    threads: int | None
+    memory_bytes: int | None
+    virtualization: str
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class EnvironmentEntry:
+    """An operating system as printed."""
+
+    key: str
+    os_name: str
+    kernel: str
+    architecture: str
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ConfigurationEntry:
+    """postgresql.conf as printed, for the version that it was used with."""
+
+    key: str
+    name: Text
+    version: str
+    settings: Mapping[str, str]
+    initdb_options: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NodeEntry:
+    """A machine of a campaign; keys name the file's hardware, environments, configurations."""
+
+    role: str
+    name: Text
+    hardware: str
+    environment: str
+    configuration: str
+    software: str
+    levels: Levels
+
+
+@dataclass(frozen=True)
+class SameAs:
+    """The figure of another table: metric None is the same one; a null level is removed."""
+
+    table: str
+    metric: str | None
+    levels: Levels
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a derived metric follows from `operand`; what the other fields mean goes by `kind`."""
+
+    kind: Literal["ratio", "median", "sum", "same_as"]
+    operand: str = ""
+    to: Levels = field(default_factory=dict)
+    form: Literal["factor", "percent", "inverse", "loss"] = "factor"
+    over: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    same_as: SameAs | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a printed table: a level, a figure, or words. `described` is for the page."""
+
+    factor: str
+    metric: str
+    is_text: bool
+    levels: Levels
+    values: Mapping[str, Any]
+    units: Mapping[str, float]
+    repeat: int | None
+    statistic: Statistic | None
+    n: int | None
+    node: str
+    same_as: tuple[SameAs, ...]
+    described: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class DiscrepancyEntry:
+    """A contradiction that a reader found."""
+
+    kind: str
+    printed: str
+    recomputed: str
+    explanation: Text
+
+
+@dataclass(frozen=True)
+class ArtifactEntry:
+    """A script, plan or output as printed."""
+
+    name: str
+    levels: Levels
+    text: str
+
+
+@dataclass(frozen=True)
+class CampaignEntry:
+    """A published campaign: what was asked, how, on what, and the table as printed."""
+
+    slug: str
+    title: Text
+    question: Text
+    scenario: str
+    table: str
+    section: str
+    page: str
+    figure: str
+    has_figures: bool
+    repeats: int
+    statistic: Statistic
+    parameters: Mapping[str, Any]
+    method: Text
+    topology_kind: str
+    topology_name: Text
+    nodes: tuple[NodeEntry, ...]
+    tool_name: str
+    tool_version: str
+    versions: Mapping[str, str]
+    levels: Levels
+    factors: Mapping[str, list[Any]]
+    columns: tuple[Column, ...]
+    grid: tuple[tuple[str, ...], ...]
+    not_measured: frozenset[str]
+    derived: Mapping[str, Rule]
+    same_as: tuple[SameAs, ...]
+    chart: Any
+    findings: tuple[Text, ...]
+    notes: tuple[Text, ...]
+    discrepancies: tuple[DiscrepancyEntry, ...]
+    artifacts: tuple[ArtifactEntry, ...]
+    reproduce: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A data file. `hardware`, `environments` and `configurations` are by their keys."""
+
+    path: Path
+    source: SourceEntry
+    metrics: tuple[MetricEntry, ...]
+    hardware: Mapping[str, HardwareEntry]
+    environments: Mapping[str, EnvironmentEntry]
+    configurations: Mapping[str, ConfigurationEntry]
+    campaigns: tuple[CampaignEntry, ...]

@@ -1,0 +1,155 @@
+"""The figures of a printed table: each cell with its levels, metric and value."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runs.published import numbers
+from runs.published.document import CampaignEntry, Column, NodeEntry, SameAs, Statistic
+from runs.published.errors import PublishedFileError
+from runs.published.numbers import Number
+from runs.published.yaml_text import typed
+
+# Not levels, though their columns are read like those of factors.
+METRIC = "metric"
+# Keeps rows with one printed label apart.
+ROW = "row"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number at a place of the table; `row` and `column` count from 0.
+
+    `repeat` is None for all but printed repeats. `label` is what is printed in front of its row.
+    """
+
+    row: int
+    column: int
+    text: str
+    number: Number
+    metric: str
+    levels: Mapping[str, Any]
+    repeat: int | None
+    statistic: Statistic
+    n: int
+    is_measured: bool
+    node: NodeEntry | None
+    label: str
+    same_as: tuple[SameAs, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The canonical text of its levels."""
+        return key_of(self.levels)
+
+
+def key_of(levels: Mapping[str, Any]) -> str:
+    """Levels as one text, the same whatever their order."""
+    return json.dumps(levels, sort_keys=True, ensure_ascii=False)
+
+
+def figures(campaign: CampaignEntry) -> tuple[Figure, ...]:
+    """Every figure of a campaign's table, row by row.
+
+    Raises PublishedFileError for a text that is no number, a figure without a metric, and for
+    two figures that nothing tells apart.
+    """
+    found = tuple(figure for row in range(len(campaign.grid)) for figure in _of_row(campaign, row))
+    seen: dict[tuple[Any, ...], Figure] = {}
+    for figure in found:
+        identity = (figure.key, figure.repeat, figure.metric, figure.statistic)
+        if other := seen.get(identity):
+            message = (
+                f"“{figure.text}” has the metric {figure.metric} and the levels {figure.key}, "
+                f"as has “{other.text}” in row {other.row + 1}."
+            )
+            raise PublishedFileError(message, campaign=campaign.slug, row=figure.row)
+        seen[identity] = figure
+    return found
+
+
+def _of_row(campaign: CampaignEntry, row: int) -> Iterator[Figure]:
+    cells = campaign.grid[row]
+    levels, metric = _levels_of_row(campaign, row)
+    label = " ".join(
+        text
+        for text, column in zip(cells, campaign.columns, strict=True)
+        if (column.is_text or (column.factor and column.factor != ROW)) and text
+    )
+    for place, (text, column) in enumerate(zip(cells, campaign.columns, strict=True)):
+        if column.factor or column.is_text or numbers.is_empty(text):
+            continue
+        merged = {**levels, **column.levels}
+        chosen = {name: level for name, level in merged.items() if level is not None}
+        yield _figure(campaign, (row, place), column, chosen, column.metric or metric, label)
+
+
+def _levels_of_row(campaign: CampaignEntry, row: int) -> tuple[dict[str, Any], str]:
+    levels, metric = dict(campaign.levels), ""
+    for text, column in zip(campaign.grid[row], campaign.columns, strict=True):
+        if not column.factor or numbers.is_empty(text):
+            continue
+        found = column.values.get(text, typed(text, name=column.factor))
+        named = found if isinstance(found, Mapping) else {column.factor: found}
+        metric = str(named.get(METRIC, metric))
+        levels |= {name: level for name, level in named.items() if name != METRIC}
+    return levels, metric
+
+
+def _figure(
+    campaign: CampaignEntry,
+    place: tuple[int, int],
+    column: Column,
+    levels: Mapping[str, Any],
+    metric: str,
+    label: str,
+) -> Figure:
+    row, text = place[0], campaign.grid[place[0]][place[1]]
+    if not metric:
+        message = f"“{text}” has no metric: neither its column nor its row names one."
+        raise PublishedFileError(message, campaign=campaign.slug, row=row)
+    statistic, n = _statistic(campaign, column)
+    return Figure(
+        row=row,
+        column=place[1],
+        text=text,
+        number=_number(campaign, row, text, column),
+        metric=metric,
+        levels=levels,
+        repeat=column.repeat,
+        statistic=statistic,
+        n=n,
+        is_measured=text not in campaign.not_measured,
+        node=_node(campaign, column, levels),
+        label=label,
+        same_as=(*column.same_as, *campaign.same_as),
+    )
+
+
+def _number(campaign: CampaignEntry, row: int, text: str, column: Column) -> Number:
+    try:
+        return numbers.read(text, column.units)
+    except ValueError as error:
+        raise PublishedFileError(str(error), campaign=campaign.slug, row=row) from error
+
+
+def _statistic(campaign: CampaignEntry, column: Column) -> tuple[Statistic, int]:
+    if column.repeat is not None:
+        return "single", 1
+    statistic = column.statistic or campaign.statistic
+    return statistic, column.n or (1 if statistic == "single" else campaign.repeats)
+
+
+def _node(campaign: CampaignEntry, column: Column, levels: Mapping[str, Any]) -> NodeEntry | None:
+    """The node that the column names, else the first database node that stands for the levels."""
+    for node in campaign.nodes:
+        if column.node:
+            if column.node in (node.role, node.name.en, node.name.ja, node.hardware):
+                return node
+        elif node.role == "database" and node.levels.items() <= levels.items():
+            return node
+    if column.node:
+        message = f"a column names the node “{column.node}”, which the campaign does not have."
+        raise PublishedFileError(message, campaign=campaign.slug)
+    return None

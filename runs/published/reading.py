@@ -1,0 +1,145 @@
+"""Reading a data file: YAML to the frozen dataclasses of `document`."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from runs.published.campaign_reading import read_campaign
+from runs.published.document import (
+    ConfigurationEntry,
+    Document,
+    EnvironmentEntry,
+    HardwareEntry,
+    MetricEntry,
+    SourceEntry,
+)
+from runs.published.errors import PublishedFileError
+from runs.published.fields import Fields
+from runs.published.yaml_text import parse, typed
+
+FOLDER = Path(__file__).parent
+# Part of each file's hash: raised where the same file is to be stored otherwise than before.
+FORMAT = 1
+
+
+def files(folder: Path = FOLDER) -> list[Path]:
+    """The data files of the archive."""
+    return sorted(folder.glob("*.yaml"))
+
+
+def content_hash(path: Path) -> str:
+    """What tells whether a file must be loaded again."""
+    return hashlib.sha256(b"%d\n" % FORMAT + path.read_bytes()).hexdigest()
+
+
+def read(path: Path) -> Document:
+    """The publication in a data file. Raises PublishedFileError, which names file and place."""
+    try:
+        return _document(path, parse(path.read_text(encoding="utf-8")))
+    except PublishedFileError as error:
+        error.file = path.name
+        raise
+
+
+def _document(path: Path, content: Any) -> Document:
+    fields = Fields(content, "the file")
+    source = Fields(fields.raw("source"), "source")
+    document = Document(
+        path=path,
+        source=_source(source),
+        metrics=tuple(fields.each("metrics", _metric).values()),
+        hardware=fields.each("hardware", _hardware),
+        environments=fields.each("environments", _environment),
+        configurations=fields.each("configurations", _configuration),
+        campaigns=tuple(read_campaign(each) for each in fields.items("campaigns")),
+    )
+    source.close()
+    fields.close()
+    if document.source.slug != path.stem:
+        raise source.fault(f"has the slug {document.source.slug}, the file another name")
+    _check_references(document)
+    return document
+
+
+def _source(fields: Fields) -> SourceEntry:
+    licence = Fields(fields.raw("licence", {}), "licence")
+    year = fields.number("year")
+    if year is None:
+        raise fields.fault("lacks “year”")
+    made = SourceEntry(
+        slug=fields.text("slug", required=True),
+        title=fields.pair("title", required=True),
+        publisher=fields.pair("publisher"),
+        year=year,
+        published=fields.text("published"),
+        url=fields.text("url"),
+        language=fields.text("language") or "ja",
+        licence=licence.text("name"),
+        licence_url=licence.text("url"),
+        summary=fields.pair("summary"),
+    )
+    licence.close()
+    return made
+
+
+def _metric(fields: Fields, name: str) -> MetricEntry:
+    direction: Any = fields.text("direction", choices=("higher", "lower", "neutral"))
+    return MetricEntry(
+        name=name,
+        unit=fields.text("unit"),
+        direction=direction or "neutral",
+        title=fields.pair("title", required=True),
+    )
+
+
+def _hardware(fields: Fields, key: str) -> HardwareEntry:
+    return HardwareEntry(
+        key=key,
+        name=fields.text("name", required=True),
+        cpu_model=fields.text("cpu_model"),
+        sockets=fields.number("sockets"),
+        cores=fields.number("cores"),
+        threads=fields.number("threads"),
+        memory_bytes=fields.size("memory"),
+        virtualization=fields.text("virtualization"),
+        facts=typed(fields.mapping("facts")),
+    )
+
+
+def _environment(fields: Fields, key: str) -> EnvironmentEntry:
+    return EnvironmentEntry(
+        key=key,
+        os_name=fields.text("os_name"),
+        kernel=fields.text("kernel"),
+        architecture=fields.text("architecture"),
+        facts=typed(fields.mapping("facts")),
+    )
+
+
+def _configuration(fields: Fields, key: str) -> ConfigurationEntry:
+    settings = {name: str(value) for name, value in fields.mapping("settings").items()}
+    return ConfigurationEntry(
+        key=key,
+        name=fields.pair("name", required=True),
+        version=fields.text("version"),
+        settings=settings,
+        initdb_options=tuple(fields.items("initdb_options")),
+    )
+
+
+def _check_references(document: Document) -> None:
+    seen: dict[str, set[str]] = {"campaign": set(), "table": set()}
+    for campaign in document.campaigns:
+        for name, value in (("campaign", campaign.slug), ("table", campaign.table)):
+            if value in seen[name]:
+                raise PublishedFileError(f"the {name} {value} is there twice.")
+            seen[name].add(value)
+        for node in campaign.nodes:
+            for kind, key, known in (
+                ("hardware", node.hardware, document.hardware),
+                ("environment", node.environment, document.environments),
+                ("configuration", node.configuration, document.configurations),
+            ):
+                if key and key not in known:
+                    message = f"a node names the {kind} {key}, which the file does not have."
+                    raise PublishedFileError(message, campaign=campaign.slug)

@@ -1,0 +1,86 @@
+"""Computing a printed figure again, and how far rounding lets print and computation differ.
+
+Every printed digit stands for an interval: 3.50 is anything from 3.495 to 3.505. What follows from
+printed figures lies in the interval that follows from theirs; the print is wrong only where the
+two do not meet.
+"""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from runs.published.numbers import Number
+
+Form = Literal["factor", "percent", "inverse", "loss"]
+
+# Of the magnitude: what binary fractions may be off at the borders of intervals.
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """The value from the operands as printed, the interval from their digits, and the formula."""
+
+    value: float
+    low: float
+    high: float
+    formula: str
+
+    def differs(self, printed: Number) -> bool:
+        """Whether no rounding of operands and result explains the printed figure."""
+        slack = TOLERANCE * max(abs(self.low), abs(self.high), abs(printed.value))
+        return printed.low > self.high + slack or printed.high < self.low - slack
+
+
+def ratio(value: Number, base: Number, form: Form, *, texts: tuple[str, str]) -> Recomputed | None:
+    """`value` against `base`; None where the base may be zero.
+
+    `form`: factor, percent (of the base), inverse (base / value), loss (percent of change).
+    `texts` are both as printed, for the formula.
+    """
+    if form == "inverse":
+        value, base, texts = base, value, (texts[1], texts[0])
+    if base.low <= 0:
+        return None
+    quotients = [
+        top / bottom for top in (value.low, value.high) for bottom in (base.low, base.high)
+    ]
+    scale = {"factor": 1, "inverse": 1, "percent": 100, "loss": 100}[form]
+    shift = 1 if form == "loss" else 0
+    formula = f"{texts[0]} ÷ {texts[1]}" + (" − 1" if shift else "")
+    return Recomputed(
+        value=(value.value / base.value - shift) * scale,
+        low=(min(quotients) - shift) * scale,
+        high=(max(quotients) - shift) * scale,
+        formula=formula,
+    )
+
+
+def median(values: Sequence[Number], *, texts: Sequence[str]) -> Recomputed | None:
+    """The median of printed repeats; None without any."""
+    if not values:
+        return None
+    return Recomputed(
+        value=statistics.median(each.value for each in values),
+        low=statistics.median(each.low for each in values),
+        high=statistics.median(each.high for each in values),
+        formula=f"median({'; '.join(texts)})",
+    )
+
+
+def total(values: Sequence[Number], *, texts: Sequence[str]) -> Recomputed | None:
+    """The sum of printed figures; None without any."""
+    if not values:
+        return None
+    return Recomputed(
+        value=sum(each.value for each in values),
+        low=sum(each.low for each in values),
+        high=sum(each.high for each in values),
+        formula=" + ".join(texts),
+    )
+
+
+def same(value: Number, *, text: str) -> Recomputed:
+    """The same figure as printed elsewhere."""
+    return Recomputed(value.value, value.low, value.high, formula=text)

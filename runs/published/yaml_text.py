@@ -1,0 +1,63 @@
+"""YAML in which every scalar is text: 9.10, off and 0.50 stay as they are printed."""
+
+import re
+from collections.abc import Hashable
+from typing import Any
+
+import yaml
+
+from runs.published.errors import PublishedFileError
+
+# The parser in C is ten times as fast; a build of PyYAML without it reads the same.
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+WHOLE = re.compile(r"-?(?:0|[1-9]\d*)")
+DECIMAL = re.compile(r"-?\d+\.\d+")
+WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+# Versions are names: 10 and 9.10 are no numbers.
+NAMES = frozenset({"version", "versions"})
+
+
+class _TextLoader(_Base):  # type: ignore[misc]
+    """Nothing but `<<` has a meaning of its own, and a key stands once in a mapping."""
+
+    yaml_implicit_resolvers = {"<": [("tag:yaml.org,2002:merge", re.compile(r"^<<$"))]}
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+        """The mapping; a key that is given twice is a fault, and not the last one's victory."""
+        seen: set[str] = set()
+        for key, _value in node.value:
+            if key.value in seen:
+                line = key.start_mark.line + 1
+                raise PublishedFileError(f"line {line}: “{key.value}” is given twice.")
+            if key.value != "<<":
+                seen.add(key.value)
+        made: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
+        return made
+
+
+def parse(text: str) -> Any:
+    """The document with all its scalars as text. Raises PublishedFileError for broken YAML."""
+    try:
+        return yaml.load(text, Loader=_TextLoader)  # noqa: S506  # a safe loader's child
+    except yaml.YAMLError as error:
+        raise PublishedFileError(f"is no YAML: {error}") from error
+
+
+def typed(value: Any, *, name: str = "") -> Any:
+    """The value with numbers, true, false and null for what they are, except in versions."""
+    if isinstance(value, dict):
+        return {
+            key: typed(each, name=name if name in NAMES else key) for key, each in value.items()
+        }
+    if isinstance(value, list):
+        return [typed(each, name=name) for each in value]
+    if value in WORDS:
+        return WORDS[value]
+    return value if name in NAMES else _number(value)
+
+
+def _number(text: str) -> Any:
+    if WHOLE.fullmatch(text):
+        return int(text)
+    return float(text) if DECIMAL.fullmatch(text) else text
