@@ -10,7 +10,7 @@ from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.errors import StartError
 from benchlab.embedded.places import Places, var_from_environment
 from benchlab.lab import downloads, folders, registration, releases, unpacking
-from benchlab.lab.errors import LabError
+from benchlab.lab.errors import LabError, RepositoryAway
 from benchlab.lab.releases import Release
 
 
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.list:
             _show()
             return 0
-        return _make(asked.versions, must_register=asked.register)
+        return _make(asked.versions, register=asked.register)
     except (LabError, StartError) as error:
         print(f"BenchLab: {error}", file=sys.stderr, flush=True)
         return 1
@@ -41,7 +41,10 @@ def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("versions", nargs="*", help="9.6, 14, 18.0 ...; without any, all of them")
     parser.add_argument("--list", action="store_true", help="only say which versions there are")
     parser.add_argument(
-        "--register", action="store_true", help="fail unless a running BenchLab takes them"
+        "--register",
+        action=argparse.BooleanOptionalAction,
+        help="fail unless a running BenchLab takes them, or leave a running one alone; without "
+        "either, register them where one runs",
     )
     return parser.parse_args(arguments)
 
@@ -51,7 +54,7 @@ def _show() -> None:
         print(f"{release.major:5} {release.version:8} {release.bytes / 1e6:5.0f} MB")
 
 
-def _make(names: Sequence[str], *, must_register: bool) -> int:
+def _make(names: Sequence[str], *, register: bool | None) -> int:
     chosen = releases.choose(names)
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         raise LabError(
@@ -62,8 +65,8 @@ def _make(names: Sequence[str], *, must_register: bool) -> int:
     account, places = service_account(), Places(var_from_environment())
     places.prepare(account)
     made, failures = _make_each(chosen, places, account)
-    if made:
-        _register(places, made, must_register=must_register)
+    if made and register is not False:
+        _register(places, made, must_register=bool(register))
     for failure in failures:
         print(f"BenchLab: {failure}", file=sys.stderr, flush=True)
     return 1 if failures else 0
@@ -72,13 +75,20 @@ def _make(names: Sequence[str], *, must_register: bool) -> int:
 def _make_each(
     chosen: Sequence[Release], places: Places, account: Account
 ) -> tuple[list[Path], list[LabError]]:
-    """The bin folders that are there now, and why others are not: one does not stop the next."""
+    """The bin folders that are there now, and why others are not: one does not stop the next.
+
+    Where the repository does not answer, only what was downloaded before is unpacked.
+    """
     folder = folders.versions_folder(places, account)
     base, kept = downloads.repository(), folders.downloads_folder(places.var)
-    made, failures = [], []
+    made: list[Path] = []
+    failures: list[LabError] = []
     for release in chosen:
+        is_away = any(isinstance(failure, RepositoryAway) for failure in failures)
         try:
             if not unpacking.is_there(release, folder, account):
+                if is_away and not downloads.is_kept(release, kept):
+                    continue
                 artifact = downloads.fetch(release, kept, base=base, say=say)
                 unpacking.unpack(release, artifact, folder, account)
                 say(f"PostgreSQL {release.version} is ready in {folder / release.version}")

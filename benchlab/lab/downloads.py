@@ -1,6 +1,7 @@
 """Fetching artifacts from a Maven repository: kept, taken up where they broke off, and checked."""
 
 import hashlib
+import http.client
 import os
 import time
 import urllib.error
@@ -8,11 +9,11 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchlab.lab.errors import LabError
+from benchlab.lab.errors import LabError, RepositoryAway
 from benchlab.lab.releases import Release
 
 REPOSITORY = "https://repo1.maven.org/maven2"
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 30
 CHUNK_BYTES = 1024 * 1024
 WAITS_SECONDS = (1.0, 3.0)
 
@@ -44,7 +45,7 @@ def fetch(
     """
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / release.file_name
-    if kept.exists() and _digest(kept, "sha256") == release.sha256:
+    if is_kept(release, folder):
         return kept
     say(f"downloading {release.file_name} ({release.bytes / 1e6:.0f} MB)")
     part = kept.with_name(kept.name + ".part")
@@ -53,8 +54,10 @@ def fetch(
         try:
             _continue(f"{base}/{release.path}", part, release.bytes)
             _check(release, part, base)
-        except (OSError, Damaged) as error:
+        except (OSError, http.client.HTTPException, Damaged) as error:
             last = error
+            if isinstance(error, urllib.error.HTTPError):
+                error.close()
             if isinstance(error, Damaged):
                 part.unlink(missing_ok=True)
             if wait is not None:
@@ -62,7 +65,14 @@ def fetch(
         else:
             part.rename(kept)
             return kept
-    raise LabError(_explained(release, folder, base, last))
+    is_away = isinstance(last, OSError) and not isinstance(last, urllib.error.HTTPError)
+    raise (RepositoryAway if is_away else LabError)(_explained(release, folder, base, last))
+
+
+def is_kept(release: Release, folder: Path) -> bool:
+    """Whether the artifact was downloaded before, and is whole."""
+    kept = folder / release.file_name
+    return kept.exists() and _digest(kept, "sha256") == release.sha256
 
 
 def _continue(url: str, part: Path, size: int) -> None:
@@ -98,6 +108,7 @@ def _published_sha1(url: str) -> str:
         with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as answer:  # noqa: S310
             words = answer.read(200).decode("ascii", "replace").split()
     except urllib.error.HTTPError as error:
+        error.close()
         if error.code == 404:
             return ""
         raise

@@ -3,3 +3,7 @@
 
 class LabError(Exception):
     """Says what was found and what to do; shown without a traceback."""
+
+
+class RepositoryAway(LabError):
+    """Nothing answers at the repository's address: asking for more would only take time."""
