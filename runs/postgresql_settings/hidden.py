@@ -31,9 +31,13 @@ _WORDS: Mapping[str, tuple[tuple[Span, tuple[str, ...]], ...]] = {
         (("9.2", None), ("debug", "info")),
         (("9.2", "11"), ("fatal", "panic")),
     ),
+    "trace_recovery_messages": (
+        (("9.2", "16"), ("debug", "info")),
+        (("9.2", "11"), ("fatal", "panic")),
+    ),
+    "icu_validation_level": ((("16", None), ("debug", "info")),),
     "log_min_messages": ((("9.2", "18"), ("debug",)),),
     "log_min_error_statement": ((("9.2", None), ("debug",)),),
-    "trace_recovery_messages": ((("9.2", "16"), ("debug", "info", "fatal", "panic")),),
     "password_encryption": ((("10", "13"), ON),),
     "wal_level": ((("9.6", None), ("archive", "hot_standby")),),
 }
@@ -47,6 +51,9 @@ _BUILD_WORDS: Mapping[str, tuple[tuple[Span, tuple[str, ...]], ...]] = {
     "wal_compression": ((("15", None), ("lz4", "zstd")),),
     "wal_sync_method": ((("9.2", None), ("fsync_writethrough",)),),
 }
+
+# Numbers that may be zero, but otherwise not below this, in their own unit.
+LEAST_BUT_ZERO: Mapping[str, float] = {"vacuum_buffer_usage_limit": 128}
 
 # Other names of settings: old name -> (versions that accept it, today's name).
 ALIASES: Mapping[str, tuple[Span, str]] = {
@@ -64,13 +71,25 @@ HOLLOW: Mapping[str, tuple[Span, str]] = {
 # Settings of a session that a file cannot give.
 SESSION_ONLY = frozenset({"role", "session_authorization", "is_superuser"})
 
-# Settings that came with minor releases: first major version some release of which has it.
-# The recorded servers of the older versions are of earlier minor releases.
-BACKPORTED: Mapping[str, str] = {
-    "allow_in_place_tablespaces": "10",
-    "data_sync_retry": "9.4",
-    "output_plugin_libraries": "14",
-    "restrict_nonsystem_relation_kind": "12",
+# Numbers that count in whole banks.
+MULTIPLE_OF: Mapping[str, int] = {
+    "commit_timestamp_buffers": 16,
+    "multixact_member_buffers": 16,
+    "multixact_offset_buffers": 16,
+    "notify_buffers": 16,
+    "serializable_buffers": 16,
+    "subtransaction_buffers": 16,
+    "transaction_buffers": 16,
+}
+
+# Settings that came with minor releases: the major versions of which only some releases have it.
+# Newer ones have it from their beginning; the recorded servers may be older or newer than that.
+BACKPORTED: Mapping[str, Span] = {
+    "allow_in_place_tablespaces": ("10", "14"),
+    "data_sync_retry": ("9.4", "11"),
+    "file_extend_method": ("16", "18"),
+    "output_plugin_libraries": ("18", "18"),
+    "restrict_nonsystem_relation_kind": ("12", "17"),
 }
 
 
@@ -104,9 +123,9 @@ def is_hollow(name: str, value: str, major: str) -> bool:
 
 
 def may_be_backported(name: str, major: str) -> bool:
-    """Whether later minor releases of the version have the setting though the recorded has not."""
-    first = BACKPORTED.get(name.lower())
-    return first is not None and not before(major, first)
+    """Whether only the later minor releases of the version have the setting."""
+    span = BACKPORTED.get(name.lower())
+    return span is not None and within(span, major)
 
 
 def within(span: Span, major: str) -> bool:

@@ -47,6 +47,8 @@ def known(name: str, major: str) -> Setting | None:
 def problem(name: str, value: str, major: str) -> Finding | None:
     """What is wrong with the name in that version, or None. Raises UnknownVersion."""
     found = known(name, major)
+    if hidden.may_be_backported(name, major):
+        return _minor_release(canonical(name), major)
     if found is not None:
         return _preset(found) if found.is_preset else _old_name(name, found)
     if hidden.is_hollow(name, value, major):
@@ -67,14 +69,6 @@ def _missing(name: str, major: str) -> Finding:
             "session_only", name, major, _("%(name)s belongs to a session, not to a configuration.")
         )
     has = existence(name)
-    if hidden.may_be_backported(name, major):
-        return _finding(
-            "minor_release",
-            name,
-            major,
-            _("%(name)s came to PostgreSQL %(major)s with a minor release; older ones refuse it."),
-            severity="warning",
-        )
     if name in history.RECOVERY_CONF and before(major, "12"):
         return _recovery_conf(name, major)
     if has and before(major, has[0]):
@@ -82,6 +76,16 @@ def _missing(name: str, major: str) -> Finding:
     if has or name in history.RECOVERY_CONF:
         return _removed(name, major)
     return _unknown(name, major)
+
+
+def _minor_release(name: str, major: str) -> Finding:
+    return _finding(
+        "minor_release",
+        name,
+        major,
+        _("%(name)s came to PostgreSQL %(major)s with a minor release; older ones refuse it."),
+        severity="warning",
+    )
 
 
 def _later(name: str, major: str, since: str) -> Finding:

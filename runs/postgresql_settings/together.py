@@ -11,8 +11,9 @@ from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import Finding, Severity
 from runs.wording import gettext_noop as _
 
-# MAX_BACKENDS in postmaster.h, in this form since 9.6.
-_MOST_PROCESSES = 262143
+# MAX_BACKENDS in PostgreSQL's postmaster.h: since 9.6, and before.
+_MOST_PROCESSES = 2**18 - 1
+_MOST_PROCESSES_TO_9_5 = 2**23 - 1
 WAL_SEGMENT_BYTES = 16 * 1024 * 1024
 _PRELOAD = ("shared_preload_libraries", "session_preload_libraries", "local_preload_libraries")
 # Extensions that do something only when a server or session loads them at its start.
@@ -58,7 +59,8 @@ def _processes(effective: Effective) -> Iterator[Finding]:
         "max_wal_senders",
     )
     total = sum(effective.number(name) or 0 for name in counted)
-    if total >= _MOST_PROCESSES and not before(effective.major, "9.6"):
+    most = _MOST_PROCESSES_TO_9_5 if before(effective.major, "9.6") else _MOST_PROCESSES
+    if total >= most:
         yield _finding(
             effective,
             "too_many_processes",
@@ -66,7 +68,7 @@ def _processes(effective: Effective) -> Iterator[Finding]:
             _("PostgreSQL has at most %(most)s processes; these settings ask for %(value)s."),
             _("Lower max_connections or the numbers of workers."),
             value=str(int(total)),
-            most=str(_MOST_PROCESSES),
+            most=str(most),
         )
 
 

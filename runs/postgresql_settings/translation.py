@@ -162,7 +162,7 @@ class _Journey:
         same = rule.older == rule.newer
         for name, value in carried.items():
             changed = not same or value != live.value
-            self._by_itself(name, _moved(live, value, rule.reason if changed else ""), context)
+            self.live[name] = _moved(live, value, rule.reason if changed else "")
 
     def _by_itself(self, name: str, live: _Live, context: Context) -> None:
         if not _exists(name, context.target) and _exists(name, context.source):
@@ -171,6 +171,10 @@ class _Journey:
         old, new = setting(name, context.source), setting(name, context.target)
         if old is None or new is None:
             self.live[name] = live
+            return
+        if new.is_preset and not old.is_preset:
+            told = {"name": name, "major": context.target}
+            self._lose(live, _("PostgreSQL %(major)s only tells %(name)s."), told)
             return
         try:
             value, reason, parameters = _respelled(live.value, old, new)
@@ -266,12 +270,12 @@ def _respelled(value: str, old: Setting, new: Setting) -> tuple[str, str, Mappin
     except BadValue:
         return value, "", {}
     try:
-        if _same(amount, old, values.parse(value, new), new):
+        again = values.parse(value, new)
+        if isinstance(amount, str) or _same(amount, old, again, new):
             return value, "", {}
     except BadValue:
         if isinstance(amount, str) or not new.is_number:
             raise
-    assert not isinstance(amount, str)  # noqa: S101  # strings are the same in all versions
     return _fitted(amount, old, new)
 
 

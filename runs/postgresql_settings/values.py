@@ -13,7 +13,9 @@ from runs.wording import gettext_noop as _
 Value = bool | int | float | str
 
 _INTEGER = re.compile(r"\s*(?P<number>[+-]?(?:0[xX][0-9a-fA-F]+|\d+))\s*(?P<unit>[^\s\d.eE].*)?\s*")
-_REAL = re.compile(r"\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>\S.*)?\s*")
+_REAL = re.compile(
+    r"\s*(?P<number>[+-]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))\s*(?P<unit>\S.*)?\s*"
+)
 _BOOLEANS = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False}
 
 
@@ -204,8 +206,11 @@ def _refuse_unit(unit: str, text: str, setting: Setting) -> None:
 
 def _within_range(number: float, text: str, setting: Setting) -> float:
     low, high = setting.minimum, setting.maximum
+    least = hidden.LEAST_BUT_ZERO.get(setting.name)
+    if least is not None and number != 0:
+        low = least
     if low is None or high is None or low <= number <= high:
-        return number
+        return _in_whole_banks(number, text, setting)
     raise BadValue(
         "out_of_range",
         _("%(name)s = %(value)s is outside the range of PostgreSQL %(major)s."),
@@ -216,6 +221,18 @@ def _within_range(number: float, text: str, setting: Setting) -> float:
             high=units.rounded(high, setting.unit),
         ),
         _("Choose a value from %(low)s to %(high)s."),
+    )
+
+
+def _in_whole_banks(number: float, text: str, setting: Setting) -> float:
+    bank = hidden.MULTIPLE_OF.get(setting.name)
+    if bank is None or number % bank == 0:
+        return number
+    raise BadValue(
+        "not_a_multiple",
+        _("%(name)s = %(value)s is not a multiple of %(bank)s."),
+        _named(setting, text, bank=units.spelled(bank, setting.unit, setting.major)),
+        _("Choose a multiple of %(bank)s."),
     )
 
 

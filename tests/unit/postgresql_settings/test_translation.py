@@ -1,0 +1,254 @@
+"""Settings carried from version to version; every pair of versions is walked."""
+
+import itertools
+
+import pytest
+
+from runs.postgresql_settings import conversions, history, values
+from runs.postgresql_settings.catalogue import MAJORS, before, catalogue, names, setting
+from runs.postgresql_settings.rules import RULES
+from runs.postgresql_settings.translation import translate
+from runs.postgresql_settings.validation import check, errors
+
+PAIRS = list(itertools.permutations(MAJORS, 2))
+
+
+def everything(major):
+    """All settable settings of a version at their defaults, as a file would give them."""
+    return {
+        found.name: values.default(found)
+        for found in catalogue(major).values()
+        if not found.is_preset
+    }
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_nothing_is_forgotten_between_any_two_versions(source, target):
+    given = everything(source)
+    done = translate(given, source, target)
+    arrived = {change.name_from for change in done.changes} | {*done.settings, *done.recovery_conf}
+    lost = {each.name for each in done.impossible}
+    assert set(given) <= arrived | lost
+    beyond = set(done.settings) - set(names(target))
+    # what came with a minor release may be there
+    assert {each.code for each in errors(check(done.settings, [target], for_run=False))} == set()
+    assert beyond <= {"data_sync_retry", *_minor()}
+
+
+def _minor():
+    from runs.postgresql_settings.hidden import BACKPORTED
+
+    return set(BACKPORTED)
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_every_change_and_loss_says_why(source, target):
+    done = translate(everything(source), source, target)
+    for each in (*done.changes, *done.impossible):
+        assert each.reason, each
+        assert "%(" not in each.reason % each.parameters
+    for note in done.notes:
+        assert "%(" not in note.message % note.parameters
+
+
+def test_every_setting_that_went_has_its_own_reason_or_successor():
+    carried = {rule.older for rule in RULES}
+    for older, newer in itertools.pairwise(MAJORS):
+        for name in set(names(older)) - set(names(newer)):
+            assert name in carried or name in history.REASONS, f"{name} went with {newer}"
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.at}-{rule.older}")
+def test_every_rule_stands_where_the_catalogue_changes(rule):
+    below = MAJORS[MAJORS.index(rule.at) - 1]
+    in_file = {*names(below), *history.RECOVERY_CONF}
+    assert rule.older in in_file
+    assert setting(rule.newer, rule.at) or rule.newer in history.RECOVERY_CONF
+    if rule.older != rule.newer:
+        assert setting(rule.older, rule.at) is None
+        assert setting(rule.newer, below) is None
+
+
+@pytest.mark.parametrize("pair", history.KIN, ids=lambda pair: pair[0])
+def test_kin_are_never_in_one_version(pair):
+    for major in MAJORS:
+        assert sum(setting(name, major) is not None for name in pair) <= 1
+
+
+CASES = [
+    ("9.4", "9.5", {"checkpoint_segments": "3"},
+     {"max_wal_size": "144MB", "min_wal_size": "112MB"}),
+    ("9.3", "18", {"checkpoint_segments": "3200"},
+     {"max_wal_size": "150GB", "min_wal_size": "102416MB"}),
+    ("10", "9.3", {"max_wal_size": "160GB"}, {"checkpoint_segments": "3413"}),
+    ("9.5", "9.4", {"max_wal_size": "32MB"}, {"checkpoint_segments": "1"}),
+    ("9.6", "10", {"max_wal_size": "64"}, {"max_wal_size": "1GB"}),
+    ("10", "9.6", {"max_wal_size": "1024"}, {"max_wal_size": "1GB"}),
+    ("12", "13", {"wal_keep_segments": "32"}, {"wal_keep_size": "512MB"}),
+    ("13", "12", {"wal_keep_size": "100MB"}, {"wal_keep_segments": "7"}),
+    ("9.2", "9.3", {"replication_timeout": "1min"}, {"wal_sender_timeout": "1min"}),
+    ("9.3", "9.2", {"unix_socket_directories": "/a, /b"}, {"unix_socket_directory": "/a"}),
+    ("9.5", "9.6", {"wal_level": "archive"}, {"wal_level": "replica"}),
+    ("9.6", "9.5", {"wal_level": "replica"}, {"wal_level": "hot_standby"}),
+    ("10", "9.3", {"wal_level": "logical"}, {"wal_level": "hot_standby"}),
+    ("9.6", "10", {"min_parallel_relation_size": "8MB"}, {"min_parallel_table_scan_size": "8MB"}),
+    ("9.6", "9.5", {"synchronous_commit": "remote_apply"}, {"synchronous_commit": "on"}),
+    ("10", "9.6", {"synchronous_standby_names": "FIRST 2 (a, b)"},
+     {"synchronous_standby_names": "2 (a, b)"}),
+    ("10", "9.5", {"synchronous_standby_names": "FIRST 1 (a, b)"},
+     {"synchronous_standby_names": "a, b"}),
+    ("12", "13", {"effective_io_concurrency": "4"}, {"effective_io_concurrency": "8"}),
+    ("13", "12", {"effective_io_concurrency": "8"}, {"effective_io_concurrency": "4"}),
+    ("11", "12", {"effective_io_concurrency": "4"}, {"effective_io_concurrency": "4"}),
+    ("15", "16", {"force_parallel_mode": "regress"}, {"debug_parallel_query": "regress"}),
+    ("16", "15", {"debug_parallel_query": "on"}, {"force_parallel_mode": "on"}),
+    ("14", "15", {"wal_compression": "on"}, {"wal_compression": "on"}),
+    ("15", "14", {"wal_compression": "zstd"}, {"wal_compression": "on"}),
+    ("15", "14", {"log_destination": "stderr,jsonlog"}, {"log_destination": "stderr,csvlog"}),
+    ("9.6", "14", {"password_encryption": "on"}, {"password_encryption": "md5"}),
+    ("13", "14", {"password_encryption": "on"}, {"password_encryption": "md5"}),
+    ("14", "9.6", {"password_encryption": "scram-sha-256"}, {"password_encryption": "on"}),
+    ("9.5", "9.4", {"archive_mode": "always"}, {"archive_mode": "on"}),
+    ("17", "18", {"ssl_ecdh_curve": "prime256v1"}, {"ssl_groups": "prime256v1"}),
+    ("18", "17", {"ssl_groups": "X25519:prime256v1"}, {"ssl_ecdh_curve": "X25519"}),
+    ("18", "17", {"log_connections": "receipt,authentication"}, {"log_connections": "on"}),
+    ("17", "18", {"log_connections": "on"}, {"log_connections": "on"}),
+    ("18", "19", {"io_workers": "4"}, {"io_min_workers": "4", "io_max_workers": "4"}),
+    ("19", "18", {"io_max_workers": "4"}, {"io_workers": "4"}),
+    ("19", "18", {"log_min_messages": "warning,autovacuum:debug1"},
+     {"log_min_messages": "warning"}),
+    ("9.6", "9.5", {"checkpoint_timeout": "2h"}, {"checkpoint_timeout": "1h"}),
+    ("12", "11", {"vacuum_cost_delay": "0.2ms"}, {"vacuum_cost_delay": "1ms"}),
+    ("12", "11", {"work_mem": "1.5GB"}, {"work_mem": "1536MB"}),
+    ("9.4", "9.3", {"work_mem": "1TB"}, {"work_mem": "1024GB"}),
+    ("13", "10", {"track_activity_query_size": "1MB"}, {"track_activity_query_size": "102400"}),
+    ("9.2", "18", {"sort_mem": "4MB"}, {"work_mem": "4MB"}),
+    ("9.2", "18", {"pg_bigm.enable_recheck": "on"}, {"pg_bigm.enable_recheck": "on"}),
+    ("9.2", "18", {"datestyle": "iso"}, {"DateStyle": "iso"}),
+    ("16", "16", {"work_mem": "1GB"}, {"work_mem": "1GB"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "target", "given", "expected"), CASES)
+def test_a_setting_becomes_what_does_its_work(source, target, given, expected):
+    assert translate(given, source, target).settings == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "name", "value", "why"),
+    [
+        ("9.6", "10", "sql_inheritance", "on", "Since 10"),
+        ("10", "11", "replacement_sort_tuples", "1000", "quicksort"),
+        ("13", "14", "operator_precedence_warning", "on", "removed in 14"),
+        ("13", "14", "vacuum_cleanup_index_scale_factor", "0.1", "Since 14"),
+        ("14", "15", "stats_temp_directory", "pg_stat_tmp", "shared memory"),
+        ("15", "16", "vacuum_defer_cleanup_age", "0", "hot_standby_feedback"),
+        ("11", "18", "trigger_file", "/tmp/x", "pg_promote()"),
+        ("16", "17", "old_snapshot_threshold", "1h", "transaction_timeout"),
+        ("16", "17", "db_user_namespace", "off", "removed in 17"),
+        ("9.6", "10", "password_encryption", "off", "clear text"),
+        ("12", "10", "jit", "off", "came with 11"),
+        ("10", "9.6", "max_parallel_workers", "8", "max_worker_processes"),
+        ("10", "9.6", "synchronous_standby_names", "ANY 1 (a, b)", "came with 10"),
+        ("9.6", "9.5", "synchronous_standby_names", "2 (a, b)", "came with 9.6"),
+        ("11", "12", "dynamic_shared_memory_type", "none", "cannot be"),
+    ],
+)
+def test_a_setting_without_equivalent_is_dropped_with_the_reason(source, target, name, value, why):
+    done = translate({name: value}, source, target)
+    (lost,) = done.impossible
+    assert (lost.name, lost.value, dict(done.settings)) == (name, value, {})
+    assert why in lost.reason % lost.parameters
+
+
+def test_a_change_tells_both_names_and_values():
+    (most, _least) = translate({"checkpoint_segments": "64"}, "9.4", "16").changes
+    assert (most.name_from, most.value_from) == ("checkpoint_segments", "64")
+    assert (most.name_to, most.value_to) == ("max_wal_size", "3GB")
+    assert "3 x checkpoint_segments x 16MB" in most.reason
+
+
+def test_there_and_back_again_is_where_it_began():
+    given = {"checkpoint_segments": "64", "wal_keep_segments": "32", "wal_level": "hot_standby",
+             "effective_io_concurrency": "4", "shared_buffers": "8GB"}  # fmt: skip
+    there = translate(given, "9.3", "18")
+    assert translate(there.settings, "18", "9.3").settings == given
+
+
+def test_another_wal_segment_size_is_counted_with():
+    done = translate({"wal_keep_segments": "4"}, "11", "13", wal_segment_bytes=64 * 1024**2)
+    assert done.settings == {"wal_keep_size": "256MB"}
+
+
+def test_a_value_that_the_source_would_refuse_is_left_for_the_check():
+    assert translate({"work_mem": "much"}, "9.2", "18").settings == {"work_mem": "much"}
+    (lost,) = translate({"checkpoint_segments": "much"}, "9.2", "18").impossible
+    assert "takes a number" in lost.reason % lost.parameters
+
+
+def test_recovery_conf_moves_into_postgresql_conf_with_12():
+    given = {"standby_mode": "on", "primary_conninfo": "host=a", "trigger_file": "/tmp/x"}
+    done = translate(given, "10", "12")
+    assert done.settings == {"primary_conninfo": "host=a", "promote_trigger_file": "/tmp/x"}
+    assert (done.signal_file, dict(done.recovery_conf)) == ("standby.signal", {})
+
+
+def test_a_recovery_without_standby_gets_the_other_file():
+    assert translate({"restore_command": "cp"}, "10", "12").signal_file == "recovery.signal"
+
+
+def test_recovery_settings_go_back_into_their_file_before_12():
+    done = translate({"primary_conninfo": "host=a", "work_mem": "1MB"}, "12", "10")
+    assert done.settings == {"work_mem": "1MB"}
+    assert done.recovery_conf == {"primary_conninfo": "host=a", "standby_mode": "on"}
+
+
+def test_pausing_at_the_target_became_an_action():
+    given = {"pause_at_recovery_target": "off"}
+    assert translate(given, "9.4", "9.5").recovery_conf == {"recovery_target_action": "promote"}
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "name", "was", "now"),
+    [
+        ("11", "12", "jit", "off", "on"),
+        ("18", "19", "jit", "on", "off"),
+        ("13", "14", "checkpoint_completion_target", "0.5", "0.9"),
+        ("9.3", "9.4", "work_mem", "1MB", "4MB"),
+        ("9.6", "10", "max_parallel_workers_per_gather", "0", "2"),
+        ("14", "13", "password_encryption", "scram-sha-256", "md5"),
+    ],
+)
+def test_a_default_that_changed_is_noted_but_not_set(source, target, name, was, now):
+    done = translate({}, source, target)
+    (note,) = [each for each in done.notes if each.name == name]
+    assert (note.parameters["was"], note.parameters["now"]) == (was, now)
+    assert dict(done.settings) == {}
+
+
+def test_a_default_that_is_set_is_not_noted():
+    assert "jit" not in {each.name for each in translate({"jit": "off"}, "11", "12").notes}
+
+
+def test_the_same_amount_in_another_unit_is_no_change_of_a_default():
+    assert "max_wal_size" not in {each.name for each in translate({}, "9.6", "10").notes}
+
+
+def test_what_came_between_the_versions_is_noted():
+    (note,) = [each for each in translate({}, "10", "11").notes if each.name == "jit"]
+    assert note.message % note.parameters == "PostgreSQL 11 has jit, by default off."
+
+
+def test_the_way_back_is_noted_too():
+    (note,) = [each for each in translate({}, "18", "17").notes if each.name == "io_method"]
+    assert "does not exist" in note.message
+
+
+@pytest.mark.parametrize("disks", [0, 1, 2, 4, 10, 64, 200])
+def test_prefetching_by_disks_is_found_again(disks):
+    assert conversions.disks(conversions.prefetch_distance(disks)) == disks
+
+
+def test_steps_are_in_the_order_of_time():
+    assert before("9.6", "10")
+    assert not before("10", "9.6")
