@@ -41,6 +41,7 @@ _LATENCIES = (
 _DATABASES = {"postgres", "postgresql"}
 _STATES_OF_AN_END = {"done", "exit"}
 _VERSION = re.compile(r"(?:PostgreSQL )?(?P<version>[0-9]{1,3}(?:\.[0-9]{1,3}){0,2})\b")
+_AVERAGES = {"Average Latency (millisecond)": 1.0, "Average Latency (microseconds)": 1e-3}
 _TIME_COLUMN = "Time (seconds)"
 _FILES = 20
 
@@ -142,13 +143,13 @@ def _series(lines: tuple[str, ...]) -> Iterator[SeriesReading]:
             table.append([number(cell) for cell in cells])
     seconds = [row[0] for row in table if row[0] is not None]
     interval = interval_of(sorted(seconds))
-    for name, unit, column, factor in (
-        ("throughput", "requests/s", _THROUGHPUT_KEY, 1.0),
-        ("latency", "ms", "Average Latency (millisecond)", 1.0),
-        ("latency", "ms", "Average Latency (microseconds)", 1e-3),
+    for name, unit, columns in (
+        ("throughput", "requests/s", {_THROUGHPUT_KEY: 1.0}),
+        ("latency", "ms", _AVERAGES),
     ):
-        if column in header:
-            place = header.index(column)
+        column = next((column for column in columns if column in header), None)
+        if column is not None:
+            place, factor = header.index(column), columns[column]
             points = [_point(row[0], row[place], factor, interval) for row in table]
             found = [point for point in points if point is not None]
             yield from regular(name, unit, found, interval=interval)

@@ -118,7 +118,7 @@ def _measurements(report: dict[str, Any]) -> Iterator[MetricValue]:
     for place, job in enumerate(jobs[:_JOBS], start=1):
         if not _done(job):
             continue
-        prefix = "" if len(jobs) == 1 else f"{words(job.get('jobname')) or 'job'} {place} "
+        prefix = "" if len(jobs) == 1 else f"job {place} {(words(job.get('jobname')) or '')[:20]} "
         for direction in _DIRECTIONS:
             yield from _of_direction(f"{prefix}{direction}", part(job, direction))
         yield from _latency(f"{prefix}sync", part(job, "sync"), "lat")

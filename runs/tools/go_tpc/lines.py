@@ -20,6 +20,7 @@ _PLAIN_RESULT = re.compile(
     rf"tpmC: (?P<tpmc>{_NUMBER})(?:, tpmTotal: (?P<tpmtotal>{_NUMBER}))?"
     rf"(?:, efficiency: (?P<efficiency>{_NUMBER})%)?"
 )
+_OPERATION = re.compile("[A-Z]{1,20}(?:_[A-Z]{1,20}){0,3}")
 _RULE = re.compile(r"\+[-+]+\+")
 _ERROR = re.compile(r"panic: .*|fatal error: .*|failed to .*|execute .* failed.*")
 _SILENT = re.compile(
@@ -126,7 +127,7 @@ def _take_json(line: str, report: Report) -> None:
 
 def _keep(when: str, operation: str, columns: dict[str, Any], report: Report) -> None:
     found = Operation(operation, _finite({name: columns.get(name) for name in _COLUMNS}))
-    if len(found.values) < len(_COLUMNS) or not re.fullmatch("[A-Z_]{1,40}", operation):
+    if len(found.values) < len(_COLUMNS) or not _OPERATION.fullmatch(operation):
         _refuse(f"{when} {operation}: a column is missing or no number", report)
     elif when == "Current":
         report.current.setdefault(operation, []).append(found)

@@ -4,6 +4,7 @@ Sources: the manual (CLI, "Jobs interface"), the schema hammerdb-job-report-v1 a
 reports of 6.0. Lists of strings are lines of the log.
 """
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import pairwise
@@ -26,6 +27,7 @@ _TIMES = {
     "p50_ms": "p50",
     "p25_ms": "p25",
 }
+_PROCEDURE = re.compile("[A-Z0-9]{1,20}(?:_[A-Z0-9]{1,20})?")
 _DONE_AND_TIMED = {"calls", "avg_ms"}
 
 
@@ -97,8 +99,10 @@ def _read_timing(document: Any, log: Log) -> bool:
 
 def _keep_times(name: str | None, row: dict[str, Any], log: Log) -> None:
     times = {short: number(row.get(key)) for key, short in _TIMES.items()}
-    if name:
-        log.profile[name] = {short: value for short, value in times.items() if value is not None}
+    if name and _PROCEDURE.fullmatch(name.upper()):
+        log.profile[name.upper()] = {
+            short: value for short, value in times.items() if value is not None
+        }
 
 
 def _text(value: Any) -> str:

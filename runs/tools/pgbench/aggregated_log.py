@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from runs.tools.text import UNKNOWN_LINES
+from runs.tools.text import UNKNOWN_LINES, text_of
 
 _WIDTHS = (6, 10, 11, 15, 16)
 _NUMBERS = re.compile(rb"[0-9]{9,11}(?: [0-9]{1,24}){5,15}")
@@ -82,4 +82,4 @@ def _take(line: bytes, log: AggregatedLog) -> None:
 def _report(lines: Iterable[bytes], log: AggregatedLog) -> None:
     for line in lines:
         if line.strip() and len(log.unknown_lines) < UNKNOWN_LINES:
-            log.unknown_lines.append(line[:300].decode(errors="replace"))
+            log.unknown_lines.append(text_of(line[:300]))

@@ -20,6 +20,7 @@ from runs.tools.pgbench.transaction_log import (
     read_transaction_log,
 )
 from runs.tools.series import interval_of, regular
+from runs.tools.text import text_of
 
 PERCENTILES = ("50", "90", "95", "99", "99.9")
 _US_PER_MS = 1000
@@ -43,7 +44,7 @@ def read_logs(files: Mapping[str, bytes], result: PgbenchResult) -> LogReading:
     of_transactions = {name: files[name] for name, kind in kinds.items() if kind == "transactions"}
     aggregated = {name: files[name] for name, kind in kinds.items() if kind == "aggregated"}
     strange = tuple(
-        Reason("unknown_file", f"{name[:100]} is no log of pgbench and was left out.")
+        Reason("unknown_file", f"{text_of(name)[:100]} is no log of pgbench and was left out.")
         for name, kind in kinds.items()
         if kind is None and files[name].strip()
     )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from runs.tools.pgbench.latencies import Latencies
 from runs.tools.pgbench.log_columns import OUTCOMES, Columns, read_columns
-from runs.tools.text import UNKNOWN_LINES
+from runs.tools.text import UNKNOWN_LINES, text_of
 
 BLOCK_BYTES = 1 << 18
 _LONGEST_RUN_S = 31 * 24 * 3600
@@ -80,7 +80,7 @@ class TransactionLog:
         """Note a line that is no transaction's."""
         self.unknown_count += 1
         if len(self.unknown_lines) < UNKNOWN_LINES:
-            self.unknown_lines.append(line[:300].decode(errors="replace"))
+            self.unknown_lines.append(text_of(line[:300]))
 
     @property
     def whole_seconds(self) -> int:

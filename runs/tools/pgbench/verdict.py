@@ -98,6 +98,8 @@ def _in_output(
         yield Problem("not_pgbench_output", message)
     elif figures.tps is None:
         yield Problem("no_result", "The output ends without a whole line of transactions/second.")
+    elif figures.transactions_processed is None:
+        yield Problem("no_result", "The output has no whole line of the transactions processed.")
     if summary.cut_line is not None:
         message = f"The last line may have been cut and was left out: {summary.cut_line[:80]!r}"
         yield Problem("cut_line", message, note=True)
