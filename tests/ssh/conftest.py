@@ -13,8 +13,13 @@ from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
 from runs.execution import ssh
 from runs.execution.base_dir import BaseDir
+from runs.execution.director import Director
+from runs.execution.line import Line
+from runs.execution.plan import RunPlan
 from runs.execution.ssh import Address, Host
+from runs.scenarios import registry
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
+from tests.ssh.recording import RecordingReporter
 
 INSTANCE = "0123456789abcdef"
 
@@ -80,3 +85,26 @@ def on_host(openssh: OpenSSH, address: Address, key_pair: tuple[str, str]) -> Se
         return asyncio.run(connected())
 
     return run
+
+
+@pytest.fixture
+def direct(openssh: OpenSSH, address, key_pair) -> Callable[..., Director]:
+    """A director for a plan, as a worker would make it."""
+
+    def make(plan: RunPlan, *, taken_over: bool = False, attempt: int = 1) -> Director:
+        async def connect() -> ssh.Host:
+            return await ssh.connect(address, host_key=openssh.host_key, private_key=key_pair[0])
+
+        scenario = registry.get(plan.scenario)
+        return Director(
+            plan=plan,
+            attempt=attempt,
+            instance=INSTANCE,
+            line=Line(connect, waits=(0.2, 0.5, 1)),
+            procedure=scenario.procedure,
+            reporter=RecordingReporter(),
+            disk_bytes=scenario.procedure.sizes(plan.parameters).disk_bytes,
+            taken_over=taken_over,
+        )
+
+    return make

@@ -1,16 +1,14 @@
 """Whole runs on a real OpenSSH server with real PostgreSQL and pgbench."""
 
-import asyncio
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from runs.execution import ssh
 from runs.execution.director import Director
 from runs.execution.errors import (
     Cancelled,
@@ -19,13 +17,17 @@ from runs.execution.errors import (
     TargetProblem,
     TargetRestarted,
 )
-from runs.execution.line import Line
 from runs.execution.plan import RunPlan
-from runs.execution.watch import Order, execute_watched
+from runs.execution.watch import Order
 from runs.scenarios import registry
-from tests.ssh.conftest import INSTANCE
-from tests.ssh.openssh import OpenSSH
-from tests.ssh.recording import RecordingReporter
+from tests.ssh.directing import (
+    execute,
+    left_running,
+    names,
+    processes_below,
+    watched,
+    when_measuring,
+)
 
 pytestmark = pytest.mark.openssh
 
@@ -52,63 +54,6 @@ def plan(address, base_dir, binaries) -> RunPlan:
         parameters={"scale": 1, "duration": 2},
         cluster_key="shared",
     )
-
-
-@pytest.fixture
-def direct(openssh: OpenSSH, address, key_pair) -> Callable[..., Director]:
-    """A director for a plan, as a worker would make it."""
-
-    def make(plan: RunPlan, *, taken_over: bool = False, attempt: int = 1) -> Director:
-        async def connect() -> ssh.Host:
-            return await ssh.connect(address, host_key=openssh.host_key, private_key=key_pair[0])
-
-        return Director(
-            plan=plan,
-            attempt=attempt,
-            instance=INSTANCE,
-            line=Line(connect, waits=(0.2, 0.5, 1)),
-            procedure=READ.procedure,
-            reporter=RecordingReporter(),
-            disk_bytes=READ.procedure.sizes(plan.parameters).disk_bytes,
-            taken_over=taken_over,
-        )
-
-    return make
-
-
-def execute(director: Director):
-    async def run():
-        try:
-            await director.execute()
-        finally:
-            await director.bench.line.close()
-        assert director.reporter.kept is director.bench.findings
-        return director.bench.findings
-
-    return asyncio.run(run())
-
-
-def processes_below(folder: Path) -> list[str]:
-    """Command lines of all processes that have to do with the folder."""
-    listed = subprocess.run(
-        ["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True
-    )
-    return [
-        line for line in listed.stdout.splitlines() if str(folder) in line and "ps -ww" not in line
-    ]
-
-
-def left_running(folder: Path) -> list[str]:
-    """What still runs after a moment in which the shell that waited for a step sees its end."""
-    until = time.monotonic() + 3
-    while (found := processes_below(folder)) and time.monotonic() < until:
-        time.sleep(0.1)
-    return found
-
-
-def names(folder: Path) -> list[str]:
-    """What lies in a folder."""
-    return [path.name for path in folder.iterdir()]
 
 
 def test_a_run_measures_what_pgbench_prints(direct, plan, base_dir):
@@ -168,29 +113,6 @@ def test_nothing_of_a_finished_run_is_left_but_the_shared_cluster(direct, plan, 
     assert left_running(base_dir) == []
     assert names(base_dir / "runs") == []
     assert names(base_dir / "clusters") == ["shared"]
-
-
-def watched(director: Director, orders: Iterator[Order], interval_s: float = 0.2):
-    async def pulse() -> Order:
-        return next(orders)
-
-    async def run():
-        try:
-            await execute_watched(director, pulse, interval_s=interval_s)
-        finally:
-            await director.bench.line.close()
-        return director.bench.findings
-
-    return asyncio.run(run())
-
-
-def when_measuring(director: Director, order: Order) -> Iterator[Order]:
-    """Go on until pgbench has run for a second, then the order."""
-    since = None
-    while True:
-        if director.bench.running_step == "pgbench":
-            since = since or time.monotonic()
-        yield order if since and time.monotonic() - since > 1 else "go_on"
 
 
 def test_a_cancelled_run_leaves_no_process_and_no_folder(direct, plan, base_dir):
@@ -444,7 +366,9 @@ def test_a_disk_that_fills_up_is_told_as_such(direct, plan, small_disk, openssh)
     openssh.stop()  # its mount namespace was made before the disk
     openssh.start()
     director = direct(plan)
-    director.preparing.disk_bytes = -(10**12)  # as if another program had filled the disk after the check
+    director.preparing.disk_bytes = -(
+        10**12
+    )  # as if another program had filled the disk after the check
     problem = failing(director)
     assert problem.code == "disk_full"
     assert "smaller scale" in problem.remedy

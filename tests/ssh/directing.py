@@ -1,0 +1,68 @@
+"""Executing whole runs by a director, and looking at what they leave on the target."""
+
+import asyncio
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from runs.execution.director import Director
+from runs.execution.watch import Order, execute_watched
+
+
+def execute(director: Director):
+    async def run():
+        try:
+            await director.execute()
+        finally:
+            await director.bench.line.close()
+        assert director.reporter.kept is director.bench.findings
+        return director.bench.findings
+
+    return asyncio.run(run())
+
+
+def processes_below(folder: Path) -> list[str]:
+    """Command lines of all processes that have to do with the folder."""
+    listed = subprocess.run(
+        ["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True
+    )
+    return [
+        line for line in listed.stdout.splitlines() if str(folder) in line and "ps -ww" not in line
+    ]
+
+
+def left_running(folder: Path) -> list[str]:
+    """What still runs after a moment in which the shell that waited for a step sees its end."""
+    until = time.monotonic() + 3
+    while (found := processes_below(folder)) and time.monotonic() < until:
+        time.sleep(0.1)
+    return found
+
+
+def names(folder: Path) -> list[str]:
+    """What lies in a folder."""
+    return [path.name for path in folder.iterdir()]
+
+
+def watched(director: Director, orders: Iterator[Order], interval_s: float = 0.2):
+    async def pulse() -> Order:
+        return next(orders)
+
+    async def run():
+        try:
+            await execute_watched(director, pulse, interval_s=interval_s)
+        finally:
+            await director.bench.line.close()
+        return director.bench.findings
+
+    return asyncio.run(run())
+
+
+def when_measuring(director: Director, order: Order) -> Iterator[Order]:
+    """Go on until pgbench has run for a second, then the order."""
+    since = None
+    while True:
+        if director.bench.running_step == "pgbench":
+            since = since or time.monotonic()
+        yield order if since and time.monotonic() - since > 1 else "go_on"

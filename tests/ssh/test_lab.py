@@ -1,0 +1,78 @@
+"""Every version of the lab as a server: initdb, start, load, read, copy, update and stop."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchlab.embedded.places import Places, var_from_environment
+from benchlab.lab import folders, releases
+from runs.execution.facts import version_num
+from runs.execution.plan import RunPlan
+from runs.scenarios import registry
+from runs.services.configurations import FIXED_POINT
+from tests.ssh.directing import execute, left_running
+
+pytestmark = pytest.mark.openssh
+
+
+@pytest.fixture(params=releases.every(), ids=lambda release: release.major)
+def bindir(request, account) -> Path:
+    """The binaries that script/lab made; CI fails without them, a laptop skips."""
+    places = Places(var_from_environment({}))
+    found = folders.versions_folder(places, account) / request.param.version / "bin"
+    if not (found / "postgres").exists():
+        missing = f"PostgreSQL {request.param.version} is missing: script/lab says why"
+        if os.environ.get("CI"):
+            pytest.fail(missing, pytrace=False)
+        pytest.skip(missing)
+    return found
+
+
+@pytest.fixture
+def plan(address, base_dir, binaries, bindir) -> RunPlan:
+    """A reading run with the built-in configuration and the pgbench of 18."""
+    version = bindir.parent.name
+    return RunPlan(
+        run_id=7,
+        campaign="test",
+        scenario="fixed-point-read",
+        host=address.host,
+        port=address.port,
+        username=address.username,
+        base_dir=str(base_dir),
+        bindir=str(bindir),
+        version_num=version_num(f"postgres (PostgreSQL) {version}"),
+        client_bindir=str(binaries.postgresql18),
+        client_version_num=180004,
+        settings=FIXED_POINT | {"shared_buffers": "64MB", "fsync": "off"},
+        initdb_options=(),
+        levels={"version": version, "clients": 2},
+        parameters={"scale": 1, "duration": 1},
+        cluster_key="read",
+    )
+
+
+def test_every_lab_version_serves_a_read_and_an_update_run(direct, plan, base_dir):
+    settings = registry.get("fixed-point-update").cluster(plan.version_num, plan.levels).settings
+    read = execute(direct(plan))
+    update = execute(
+        direct(
+            replace(
+                plan,
+                run_id=8,
+                scenario="fixed-point-update",
+                settings=plan.settings | dict(settings),
+                cluster_key="",
+                template_key="update",
+            )
+        )
+    )
+    for found in (read, update):
+        assert found.server_version == plan.levels["version"]
+        assert found.tool_version.startswith("18.")
+        assert found.measurements["tps"] > 0
+        assert found.settings["data_checksums"]["setting"] == "off"
+        assert not [note for note in found.notes if note.level == "warning"]
+    assert left_running(base_dir) == []

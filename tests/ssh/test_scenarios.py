@@ -1,0 +1,202 @@
+"""The scenarios' own procedures on a real target, beside the reading one of test_director."""
+
+import shutil
+from dataclasses import dataclass, replace
+
+import pytest
+
+from runs.execution.errors import Cancelled, Detached, TargetProblem
+from runs.execution.plan import RunPlan
+from runs.execution.procedure import Procedure
+from runs.scenarios import registry
+from tests.ssh.directing import execute, left_running, names, watched, when_measuring
+
+pytestmark = pytest.mark.openssh
+
+
+@pytest.fixture
+def plan(address, base_dir, binaries) -> RunPlan:
+    """An updating run on PostgreSQL 16 with the pgbench of 18."""
+    return RunPlan(
+        run_id=7,
+        campaign="test",
+        scenario="fixed-point-update",
+        host=address.host,
+        port=address.port,
+        username=address.username,
+        base_dir=str(base_dir),
+        bindir=str(binaries.postgresql16),
+        version_num=160014,
+        client_bindir=str(binaries.postgresql18),
+        client_version_num=180004,
+        settings={"shared_buffers": "64MB", "fsync": "off", "max_wal_size": "16GB"},
+        initdb_options=(),
+        levels={"version": "16.14", "clients": 2},
+        parameters={"scale": 1, "duration": 1},
+        cluster_key="",
+        template_key="template",
+    )
+
+
+def step(director, name):
+    return next(each for each in director.reporter.commands if each.name == name)
+
+
+def codes(director):
+    return [note.code for note in director.bench.findings.notes]
+
+
+def test_an_update_run_does_what_the_reports_do(direct, plan):
+    director = direct(plan)
+    found = execute(director)
+    assert "-F 80" in " ".join(step(director, "load").argv)
+    assert step(director, "write-script").stdin == (
+        "\\set naccounts 100000 * :scale\n"
+        "\\set aid_val random(1, :naccounts)\n"
+        "UPDATE pgbench_accounts SET filler=repeat(md5(current_timestamp::text),2)"
+        " WHERE aid = :aid_val;\n"
+    )
+    assert found.measurements["tps"] > 0
+    assert found.measurements["transactions"] > 0
+
+
+def test_each_run_gets_a_copy_of_the_loaded_cluster_and_only_the_first_loads(
+    direct, plan, base_dir
+):
+    first, second = direct(plan), direct(replace(plan, run_id=8))
+    execute(first)
+    assert names(base_dir / "clusters") == ["template"]
+    execute(second)
+    assert "load" in first.reporter.steps
+    assert not {"initdb", "load"} & set(second.reporter.steps)
+    assert [each.reporter.clusters for each in (first, second)] == [
+        [(f"{base_dir}/clusters/template", True)],
+        [(f"{base_dir}/clusters/template", False)],
+    ]
+    assert "cluster_restored" in codes(first)
+    assert "cluster_restored" in codes(second)
+    assert names(base_dir / "clusters") == ["template"]
+    assert left_running(base_dir) == []
+
+
+COUNT = "SELECT count(*) FROM pgbench_accounts WHERE btrim(filler) <> '';"
+
+
+@dataclass
+class Counting:
+    """A procedure that counts the updated rows before and after the load is on."""
+
+    inner: Procedure
+    found: list[int]
+
+    async def load(self, bench):
+        await self.inner.load(bench)
+
+    async def warm(self, bench):
+        self.found.append(int(await bench.sql("count-before", COUNT)))
+
+    async def measure(self, bench):
+        await self.inner.measure(bench)
+        self.found.append(int(await bench.sql("count-after", COUNT)))
+
+
+def test_a_copy_has_nothing_of_the_run_before(direct, plan):
+    found = []
+    for run_id in (7, 8):
+        director = direct(replace(plan, run_id=run_id))
+        counting = Counting(director.procedure, found)
+        director.procedure = director.preparing.procedure = counting
+        execute(director)
+    assert (found[0], found[2]) == (0, 0)
+    assert found[1] > 0
+    assert found[3] > 0
+
+
+def test_a_run_without_a_template_loads_its_own_cluster(direct, plan, base_dir):
+    director = direct(replace(plan, template_key=""))
+    execute(director)
+    assert "restore" not in director.reporter.steps
+    assert names(base_dir / "clusters") == []
+
+
+def test_a_disk_with_room_for_one_cluster_only_gets_no_template(direct, plan, base_dir):
+    director = direct(plan)
+    director.preparing.disk_bytes = int(shutil.disk_usage(base_dir).free * 0.6)
+    execute(director)
+    assert "cluster_rebuilt" in codes(director)
+    assert director.reporter.clusters == []
+    assert names(base_dir / "clusters") == []
+
+
+def test_a_cancel_while_the_template_is_loaded_leaves_nothing(direct, plan, base_dir):
+    director = direct(replace(plan, parameters={"scale": 20, "duration": 1}))
+
+    def orders():
+        while True:
+            yield "cancel" if director.bench.running_step == "load" else "go_on"
+
+    with pytest.raises(Cancelled):
+        watched(director, orders(), interval_s=0.05)
+    assert left_running(base_dir) == []
+    assert names(base_dir / "clusters") == []
+    assert names(base_dir / "runs") == []
+
+
+def test_another_worker_goes_on_with_a_copy(direct, plan, base_dir):
+    plan = replace(plan, parameters={"scale": 1, "duration": 4})
+    first = direct(plan)
+    with pytest.raises(Detached):
+        watched(first, when_measuring(first, "detach"))
+    second = direct(plan, taken_over=True)
+    assert execute(second).measurements["tps"] > 0
+    before = {each.name: each for each in first.reporter.commands}
+    assert all(before.get(each.name, each) == each for each in second.reporter.commands)
+    assert names(base_dir / "clusters") == ["template"]
+
+
+def test_a_load_that_fails_leaves_no_template(direct, plan, base_dir):
+    broken = direct(replace(plan, settings=plan.settings | {"default_transaction_read_only": "on"}))
+    with pytest.raises(TargetProblem):
+        execute(broken)
+    assert names(base_dir / "clusters") == []
+    assert left_running(base_dir) == []
+
+
+def test_a_checkpoint_while_measuring_is_told_with_the_result(direct, plan):
+    small = plan.settings | {"max_wal_size": "32MB", "min_wal_size": "32MB"}
+    director = direct(replace(plan, settings=small, parameters={"scale": 1, "duration": 4}))
+    found = execute(director)
+    assert found.measurements["tps"] > 0
+    assert "checkpoint_during_run" in codes(director)
+
+
+@pytest.mark.parametrize("version", [16, 18])
+def test_without_a_checkpoint_there_is_nothing_to_tell(direct, plan, binaries, version):
+    if version == 18:
+        plan = replace(plan, bindir=str(binaries.postgresql18), version_num=180004)
+    director = direct(plan)
+    execute(director)
+    assert "checkpoint_during_run" not in codes(director)
+
+
+@pytest.mark.parametrize("version", [16, 18])
+@pytest.mark.parametrize("level", ["off", "on"])
+def test_checksums_are_on_just_where_the_level_says_so(direct, plan, binaries, version, level):
+    if version == 18:
+        plan = replace(plan, bindir=str(binaries.postgresql18), version_num=180004)
+    scenario = registry.get("page-checksums")
+    levels = {"version": str(version), "checksums": level, "clients": 1}
+    options = scenario.cluster(plan.version_num, levels).initdb_options
+    director = direct(
+        replace(
+            plan,
+            scenario=scenario.slug,
+            levels=levels,
+            initdb_options=options,
+            cluster_key=f"checksums-{level}",
+            template_key="",
+        )
+    )
+    found = execute(director)
+    assert found.settings["data_checksums"]["setting"] == level
+    assert found.measurements["tps"] > 0
