@@ -37,7 +37,7 @@ class Latencies:
 
         In microseconds; None where nothing was counted.
         """
-        rank = math.ceil(percent / 100 * self.count)
+        rank = math.ceil(round(percent * self.count / 100, 3))  # 99.9 is no binary number
         if not rank:
             return None
         running = np.cumsum(self._short)

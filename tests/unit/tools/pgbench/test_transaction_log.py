@@ -1,0 +1,198 @@
+"""Transaction logs (-l) against a plain reading of the same lines."""
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runs.tools.pgbench import transaction_log
+from runs.tools.pgbench.log_columns import OUTCOMES, read_columns
+from runs.tools.pgbench.transaction_log import read_transaction_log
+from tests.unit.tools.pgbench.samples import FOLDER
+
+START = 1_795_209_656
+LOGS = sorted(path for path in FOLDER.glob("*/*.log/*") if "aggregate" not in str(path))
+
+
+def read_plainly(text: bytes) -> tuple[list[int], list[int], Counter[str]]:
+    """Latencies, ends, and outcomes, line by line."""
+    latencies, ends, outcomes = [], [], Counter()
+    for line in text.decode().splitlines():
+        _, _, time, _, seconds, microseconds, *_ = line.split(" ")
+        if time.isdigit():
+            latencies.append(int(time))
+            ends.append(int(seconds) * 1_000_000 + int(microseconds))
+        else:
+            outcomes[time] += 1
+    return latencies, ends, outcomes
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_a_recorded_log_is_read_as_line_by_line(path):
+    text = path.read_bytes()
+    latencies, ends, outcomes = read_plainly(text)
+
+    columns = read_columns(text)
+
+    assert columns
+    assert columns.latency.tolist() == latencies
+    assert columns.end.tolist() == ends
+    assert columns.outcomes == outcomes
+
+
+def test_there_are_logs_with_every_outcome_and_width():
+    outcomes, widths = Counter(), set()
+    for path in LOGS:
+        outcomes += read_plainly(path.read_bytes())[2]
+        widths.add(path.read_bytes().partition(b"\n")[0].count(b" ") + 1)
+
+    assert set(outcomes) >= {"skipped", "failed", "serialization"}
+    assert widths == {6, 7}
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 99_999),
+            st.integers(0, 10**12),
+            st.integers(0, 10**10),
+            st.integers(0, 999_999),
+        ),
+        min_size=1,
+    ),
+    st.sampled_from(["", " 12", " 12 0"]),
+)
+@settings(deadline=None)
+def test_numbers_of_any_length_are_read_exactly(rows, more):
+    lines = [f"{c} 7 {t} 0 {s} {us}{more}\n" for c, t, s, us in rows]
+
+    columns = read_columns("".join(lines).encode())
+
+    assert columns
+    assert columns.latency.tolist() == [t for _, t, _, _ in rows]
+    assert columns.end.tolist() == [s * 1_000_000 + us for _, _, s, us in rows]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"\n",
+        b"0 1 5311 0 1795209656\n",
+        b"0 1 5311 0 1795209656 502128 1 2 3\n",
+        b"0 1 5311 0 1795209656 502128",
+        b"0 1 skipper 0 1795209656 502128\n",
+        b"0 1 -5 0 1795209656 502128\n",
+        b"0 1 5.5 0 1795209656 502128\n",
+        b"0 1  0 1795209656 502128\n",
+        b"0\t1\t5311\t0\t1795209656\t502128\n",
+        b"0 1 5311 0 1795209656 5021289\n",
+        b"0 1 5311 0 179520965600 502128\n",
+        b"0 x 5311 0 1795209656 502128\n",
+        b"0 1 5311 0 1795209656 502128\n0 1 5311 0 1795209656\n",
+    ],
+)
+def test_other_lines_are_not_taken_for_transactions(line):
+    assert read_columns(line) is None
+
+
+def log_of(count: int, seed: int = 1) -> tuple[bytes, list[int]]:
+    """Two clients, 100 transactions a second; latencies to 3 s."""
+    rng = random.Random(seed)
+    latencies = [min(int(rng.lognormvariate(8, 2)), 3_000_000) for _ in range(count)]
+    lines = []
+    for number, latency in enumerate(latencies):
+        seconds, microseconds = divmod(START * 1_000_000 + 10_000 * (number + 1), 1_000_000)
+        lines.append(f"{number % 2} {number} {latency} 0 {seconds} {microseconds}\n")
+    return "".join(lines).encode(), latencies
+
+
+@pytest.mark.parametrize("block", [64, 1000, 1 << 18])
+def test_percentiles_are_those_of_all_transactions(monkeypatch, block):
+    monkeypatch.setattr(transaction_log, "BLOCK_BYTES", block)
+    text, latencies = log_of(3000)
+    latencies.sort()
+
+    log = read_transaction_log({"log": text})
+
+    assert log.lines == log.latencies.count == 3000
+    for percent in (50, 90, 99, 99.9):
+        exact = latencies[round(percent * 30) - 1]
+        assert log.latencies.percentile(percent) == pytest.approx(exact, rel=0.001)
+    assert log.latencies.maximum == latencies[-1]
+
+
+def test_latencies_below_a_second_are_exact():
+    text, latencies = log_of(3000)
+    short = sorted(latencies)[1499]
+    assert short < 1_000_000
+
+    assert read_transaction_log({"log": text}).latencies.percentile(50) == short
+
+
+def test_each_second_counts_the_transactions_that_ended_in_it():
+    text, latencies = log_of(1050)
+
+    log = read_transaction_log({"log": text})
+
+    assert log.whole_seconds == 10
+    assert log.per_second.transactions[1:10].tolist() == [100] * 9
+    assert log.per_second.latency_sum[: log.per_second.transactions.size].sum() == sum(latencies)
+
+
+def test_threads_logs_count_together():
+    first, _ = log_of(500, seed=1)
+    second, _ = log_of(500, seed=2)
+
+    log = read_transaction_log({"log": first, "log.1": second})
+
+    assert log.lines == 1000
+    assert log.per_second.transactions[1] == 200
+
+
+def test_a_strange_line_is_reported_and_its_neighbours_are_kept():
+    text, _ = log_of(500)
+    lines = text.splitlines(keepends=True)
+    lines.insert(100, b"Segmentation fault\n")
+    lines.insert(300, b"0 12 13\n")
+
+    log = read_transaction_log({"log": b"".join(lines)})
+
+    assert log.lines == 500
+    assert log.unknown_lines == ["Segmentation fault", "0 12 13"]
+
+
+def test_a_last_line_that_may_be_cut_is_not_counted():
+    text, _ = log_of(500)
+
+    log = read_transaction_log({"log": text[:-3]})
+
+    assert log.lines == 499
+    assert len(log.unknown_lines) == 1
+
+
+def test_windows_line_ends_are_read():
+    text, _ = log_of(100)
+
+    assert read_transaction_log({"log": text.replace(b"\n", b"\r\n")}).lines == 100
+
+
+def test_impossible_times_are_counted_as_misplaced():
+    text, _ = log_of(100)
+
+    log = read_transaction_log({"log": text + b"0 1 50 0 9795209656 1\n0 1 50 0 12 1\n"})
+
+    assert (log.lines, log.misplaced) == (102, 2)
+    assert log.per_second.transactions.size < 100
+
+
+def test_outcomes_are_counted_by_their_words():
+    lines = [f"0 1 {word} 0 {START} 5\n" for word in OUTCOMES]
+
+    log = read_transaction_log({"log": "".join(lines).encode()})
+
+    assert log.outcomes == dict.fromkeys(OUTCOMES, 1)
+    assert log.latencies.count == 0
+    assert log.latencies.percentile(50) is None
