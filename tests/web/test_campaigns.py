@@ -196,3 +196,50 @@ def test_cancelling_twice_is_refused_in_words(member, finished_campaign):
 
 def test_cancelling_needs_a_post(member, finished_campaign):
     assert member.get("/campaigns/finished/cancel/").status_code == 405
+
+
+def checksums_draft(server, **changed):
+    sent = draft(server, scenario="page-checksums", checksums=["off", "on"], clients="1")
+    return sent | changed
+
+
+def test_a_factor_of_choices_is_asked_for_by_boxes(member, ready_server):
+    page = member.get("/campaigns/new/?scenario=page-checksums").content.decode()
+    boxes = re.findall(r'<input type="checkbox" name="checksums" value="(\w+)"[^>]*checked', page)
+    assert boxes == ["off", "on"]
+
+
+def test_boxes_that_were_ticked_stay_so_when_the_server_is_changed(member, ready_server):
+    page = member.get(
+        "/campaigns/new/?scenario=page-checksums&checksums=on&checksums=off&clients=3"
+    ).content.decode()
+    assert len(re.findall(r'name="checksums"[^>]*checked', page)) == 2
+    page = member.get("/campaigns/new/?scenario=page-checksums&checksums=on").content.decode()
+    assert re.findall(r'name="checksums" value="(\w+)"[^>]*checked', page) == ["on"]
+
+
+def test_choices_become_cells_and_show_on_the_page(member, ready_server):
+    response = member.post("/campaigns/new/", checksums_draft(ready_server))
+    assert response.status_code == 302
+    campaign = Campaign.objects.get()
+    assert campaign.factors["checksums"] == ["off", "on"]
+    page = member.get(response.url).content.decode()
+    assert "Page checksums" in page or "checksums off" in page
+
+
+def test_a_choice_that_is_not_offered_is_refused(member, ready_server):
+    page = member.post("/campaigns/new/", checksums_draft(ready_server, checksums=["maybe"]))
+    assert "maybe" in page.content.decode()
+    assert Campaign.objects.count() == 0
+
+
+def test_the_load_generator_can_be_chosen(member, ready_server):
+    oldest = ready_server.installations.filter(pgbench_version_num__isnull=False).first()
+    member.post("/campaigns/new/", draft(ready_server, client=oldest.pk))
+    plan = Run.objects.first().plan
+    assert plan["client_bindir"] == oldest.bindir
+
+
+@pytest.mark.parametrize("slug", ["fixed-point-read", "fixed-point-update", "page-checksums"])
+def test_every_scenario_that_runs_has_a_page(client, known, slug):
+    assert client.get(f"/scenarios/{slug}/").status_code == 200
