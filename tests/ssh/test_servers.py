@@ -97,6 +97,22 @@ def test_inspecting_again_notices_what_is_gone_and_changes_nothing_else(ready):
     assert again.hardware_id == hardware
 
 
+def test_folders_that_are_added_are_found_by_the_next_inspection(ready, binaries, base_dir):
+    copied = base_dir / "pg" / "bin"
+    copied.parent.mkdir()
+    copied.parent.chmod(0o755)
+    copied.symlink_to(binaries.postgresql18)
+    Server.objects.filter(pk=ready.pk).update(bindirs=[])
+    servers.inspect(server=ready)
+    assert not ready.installations.filter(bindir=str(binaries.postgresql18), removed_at=None)
+    servers.add_bindirs(server=ready, bindirs=[str(copied), str(copied)])
+    again = servers.inspect(server=Server.objects.get(pk=ready.pk))
+    found = again.installations.get(bindir=str(binaries.postgresql18))
+    assert found.removed_at is None
+    assert (found.block_size, found.extensions) == (8192, ["plpgsql", "vector"])
+    assert again.bindirs == [str(copied)]
+
+
 def test_a_changed_host_key_refuses_the_server_and_offers_the_new_one(ready, openssh):
     openssh.stop()
     openssh.new_host_key()

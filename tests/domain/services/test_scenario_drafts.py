@@ -1,0 +1,116 @@
+"""Drafts of scenarios that write, and of those with levels that are no numbers."""
+
+from dataclasses import replace
+
+import pytest
+
+from runs.execution.plan import RunPlan
+from runs.services import campaigns, scenarios
+from runs.services.errors import ServiceError
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def server():
+    scenarios.sync()
+    made = factories.server(free_bytes=100 * 10**9)
+    for version in ("9.2.24", "9.3.25", "18.4"):
+        number = factories.version_num(version)
+        factories.installation(made, version, has_psql=True, pgbench_version_num=number)
+    return made
+
+
+@pytest.fixture
+def update(server):
+    return campaigns.Draft(
+        title="updates",
+        scenario="fixed-point-update",
+        server=server,
+        installations=list(server.installations.all()),
+        levels={"clients": [1]},
+        parameters={"scale": 1, "duration": 5},
+        repeats=3,
+    )
+
+
+@pytest.fixture
+def checksums(update, server):
+    return replace(
+        update,
+        scenario="page-checksums",
+        installations=list(server.installations.exclude(version="9.2.24")),
+        levels={"checksums": ["on", "off"], "clients": [2, 1]},
+    )
+
+
+def plans(campaign):
+    return [RunPlan.from_json(run.plan) for run in campaign.runs.order_by("pk")]
+
+
+def test_runs_that_write_share_a_template_for_each_version_and_no_cluster(update):
+    found = plans(campaigns.create(draft=update))
+    assert {plan.cluster_key for plan in found} == {""}
+    assert len({plan.template_key for plan in found}) == 3
+    assert "" not in {plan.template_key for plan in found}
+
+
+def test_a_single_run_needs_no_template(update):
+    found = plans(campaigns.create(draft=replace(update, repeats=1)))
+    assert {plan.template_key for plan in found} == {""}
+
+
+def test_room_for_wal_is_given_in_the_words_of_each_version(update):
+    found = {plan.version_num: plan.settings for plan in plans(campaigns.create(draft=update))}
+    assert found[90224]["checkpoint_segments"] == found[90325]["checkpoint_segments"] == "4000"
+    assert found[180004]["max_wal_size"] == "160GB"
+    assert "max_wal_size" not in found[90325]
+    assert "checkpoint_segments" not in found[180004]
+
+
+def test_each_choice_makes_its_own_cluster(checksums):
+    campaign = campaigns.create(draft=checksums)
+    assert campaign.factors == {
+        "version": ["9.3.25", "18.4"],
+        "checksums": ["off", "on"],
+        "clients": [1, 2],
+    }
+    found = plans(campaign)
+    options = {(plan.levels["checksums"], plan.initdb_options) for plan in found}
+    assert options == {("off", ("--no-data-checksums",)), ("on", ("--data-checksums",))}
+    assert len({plan.cluster_key for plan in found}) == 4
+
+
+def test_a_level_that_a_version_cannot_run_is_refused_with_the_reason(checksums, server):
+    draft = replace(checksums, installations=list(server.installations.all()))
+    [problem] = campaigns.estimate(draft).problems
+    assert (problem.code, problem.field) == ("version_too_old", "checksums")
+    assert "9.2.24" in problem.message
+    assert "came with PostgreSQL 9.3" in problem.message
+    with pytest.raises(ServiceError, match=r"9\.2\.24"):
+        campaigns.create(draft=draft)
+
+
+def test_a_version_may_run_the_levels_that_it_can(checksums, server):
+    draft = replace(
+        checksums,
+        installations=list(server.installations.all()),
+        levels={"checksums": ["off"], "clients": [1]},
+    )
+    assert campaigns.estimate(draft).problems == []
+
+
+@pytest.mark.parametrize(
+    ("levels", "code", "field"),
+    [
+        ({"checksums": ["maybe"], "clients": [1]}, "unknown_level", "checksums"),
+        ({"checksums": [], "clients": [1]}, "no_level", "checksums"),
+        ({"checksums": ["on"], "clients": ["many"]}, "unknown_level", "clients"),
+        ({"checksums": ["on"], "clients": [0]}, "out_of_range", "clients"),
+        ({"checksums": ["on"], "clients": [1], "colour": [1]}, "unknown_factor", "levels"),
+    ],
+)
+def test_levels_that_a_factor_does_not_have_are_refused(checksums, levels, code, field):
+    [problem] = campaigns.estimate(replace(checksums, levels=levels)).problems
+    assert (problem.code, problem.field) == (code, field)
