@@ -1,16 +1,18 @@
-"""The first page: what runs now, the newest campaigns, the servers."""
+"""The first page: what runs now, the newest findings, the line through versions."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from runs.models import Installation, Run
+from runs.models import Campaign, Installation, Run
 from runs.models.campaigns import Origin
-from runs.selectors import campaigns, servers
+from runs.selectors import campaigns, metrics, servers
 from runs.selectors import runs as run_selectors
+from runs.web import campaign_page, versions
 
 NEWEST = 6
+NEWEST_FINDINGS = 3
 
 
 @require_safe
@@ -31,5 +33,25 @@ def home(request: HttpRequest) -> HttpResponse:
         .distinct()
         .count(),
     }
-    is_fragment = getattr(request, "htmx", False)
-    return render(request, "home/_live.html" if is_fragment else "home/index.html", context)
+    if getattr(request, "htmx", False):
+        return render(request, "home/_live.html", context)
+    line = versions.context(request)
+    context |= {
+        "newest_findings": _newest_findings(),
+        "line": line["figure"],
+        "measured_steps": [step for step in line["steps"] if step.pairs],
+    }
+    return render(request, "home/index.html", context)
+
+
+def _newest_findings() -> list[tuple[Campaign, list[campaign_page.Finding]]]:
+    """What the campaigns say that finished last, of those that compare anything."""
+    found = []
+    finished = campaigns.of_origin(Origin.EXECUTED).filter(state=Campaign.State.FINISHED)
+    for campaign in finished[:NEWEST_FINDINGS]:
+        metric = metrics.primary(campaign)
+        rows = campaigns.ratios(campaign, metric.name) if metric else []
+        if rows:
+            titles = campaign_page.factor_titles(campaign)
+            found.append((campaign, campaign_page.findings(rows, titles)))
+    return found
