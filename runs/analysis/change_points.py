@@ -1,7 +1,7 @@
 """Where the level of a history changes for good: revisions, nights, uploads in their order.
 
 The method and what simulations say of it are in docs/statistics.md. In short: logs of the medians
-of the points; spikes pulled in; seeded intervals searched for the split with the greatest
+of the points; spikes taken out; seeded intervals searched for the split with the greatest
 t-statistic, whose error knows the autocorrelation; the narrowest significant ones kept; each place
 settled between its neighbours, and the effect of at least 3 % asked of the medians.
 """

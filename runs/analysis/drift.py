@@ -108,11 +108,17 @@ def _warm_up(times: Floats, points: Floats) -> float:
 
 
 def _without_drift(starts: Floats, medians: Floats, half: int) -> Floats:
-    """Take a drift out that the second half, which is warm, shows by itself: it hides the start."""
-    slope = _theil_sen(starts[half:], medians[half:])
-    level = medians - slope * (starts - starts[-1])
-    is_drift = _mann_kendall(medians[half:], level[half:]) < SIGNIFICANCE
-    return level if is_drift else medians
+    """Take a drift out, which would pass for a warm-up or hide one.
+
+    The second half is warm and shows it best; where it is too short to be sure, the whole series
+    does, of whose slopes a warm-up touches but a few.
+    """
+    for part in (slice(half, None), slice(None)):
+        slope = _theil_sen(starts[part], medians[part])
+        level: Floats = medians - slope * (starts - starts[-1])
+        if _mann_kendall(medians[part], level[part]) < SIGNIFICANCE:
+            return level
+    return medians
 
 
 def _mser(distances: Floats, half: int) -> int:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 SPIKE = 3.0
-"""Standard deviations from the running median beyond which a point is pulled in."""
+"""Standard deviations from the running median beyond which a point is a spike."""
 
 MOST_AUTOCORRELATION = 0.9
 
@@ -56,7 +56,7 @@ class HistoryNoise:
 
 
 def without_spikes(logs: Floats, shortest: int) -> Floats:
-    """Pull points in that stand farther than SPIKE from their running median.
+    """Put their running median in the place of points that stand farther than SPIKE from it.
 
     F. R. Hampel, "The influence curve and its role in robust estimation", Journal of the American
     Statistical Association 69, 1974. A level that holds for `shortest` points stays.
@@ -66,7 +66,8 @@ def without_spikes(logs: Floats, shortest: int) -> Floats:
     # The median of 2 s - 1 points follows a level of s of them, and nothing shorter.
     middle = _running_median(logs, 2 * shortest - 1)
     sd = max(spread(logs - middle), spread(np.diff(logs)) / math.sqrt(2))
-    return np.clip(logs, middle - SPIKE * sd, middle + SPIKE * sd)
+    # Not only pulled in: a spike of two points before a low third one would pass for a level.
+    return np.where(np.abs(logs - middle) > SPIKE * sd, middle, logs)
 
 
 def estimate(calm: Floats) -> HistoryNoise:

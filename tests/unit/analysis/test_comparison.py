@@ -32,6 +32,10 @@ def test_interval_and_p_value_are_those_of_welch_on_logs(base, head):
     interval = welch.confidence_interval(0.95)
     assert comparison.ratio == pytest.approx(stats.gmean(head) / stats.gmean(base))
     assert comparison.p_value == pytest.approx(float(welch.pvalue), abs=1e-9)
+    assert comparison.freedom == pytest.approx(float(welch.df), rel=1e-6)
+    assert math.log(comparison.ratio) / comparison.log_error == pytest.approx(
+        float(welch.statistic), rel=1e-6, abs=1e-6
+    )
     assert math.log(comparison.low) == pytest.approx(interval.low, rel=1e-6, abs=1e-9)
     assert math.log(comparison.high) == pytest.approx(interval.high, rel=1e-6, abs=1e-9)
 
@@ -56,6 +60,20 @@ def test_another_unit_changes_nothing(base, head, factor):
     assert scaled.ratio == pytest.approx(plain.ratio)
     assert scaled.low == pytest.approx(plain.low, rel=1e-6)
     assert scaled.p_value == pytest.approx(plain.p_value, rel=1e-4, abs=1e-9)
+
+
+@given(
+    st.lists(st.floats(min_value=0.8, max_value=1.2), min_size=3, max_size=12),
+    st.floats(min_value=1e-6, max_value=1e6),
+    st.sampled_from(["base", "head"]),
+)
+def test_one_wild_run_does_not_turn_faster_into_slower(spread, wild, side):
+    values = {"base": [100.0, 101.0, 99.0], "head": [150 * share for share in spread]}
+    assume(compared(**values).verdict == "faster")
+
+    values[side] = [wild, *values[side][1:]]
+
+    assert compared(**values).verdict != "slower"
 
 
 @given(samples, samples)

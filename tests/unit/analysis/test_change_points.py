@@ -1,0 +1,213 @@
+"""Change points of histories, and alarms for single runs."""
+
+import math
+
+import numpy as np
+import pytest
+
+from runs.analysis import change_points
+from runs.analysis.alarm import expected_range, single_run_alarm
+from runs.analysis.history_noise import estimate
+
+QUIET = np.random.default_rng(11).normal(0, 0.01, 400)
+
+
+def history(*levels, length=40, noise=QUIET):
+    """Levels of equal length with the same noise each time."""
+    logs = np.concatenate([np.full(length, math.log(level)) for level in levels])
+    return np.exp(logs + noise[: len(logs)])
+
+
+def places(found):
+    return [change.position for change in found]
+
+
+def test_a_step_is_found_in_its_place_with_both_levels():
+    (change,) = change_points.find(history(100, 108).tolist())
+
+    assert change.position == pytest.approx(40, abs=2)
+    assert change.before == pytest.approx(100, rel=0.01)
+    assert change.after == pytest.approx(108, rel=0.01)
+    assert change.ratio == pytest.approx(1.08, rel=0.01)
+    assert change.p_value < 0.001
+
+
+def test_a_history_that_does_not_change_has_none():
+    assert change_points.find(history(100, 100, 100, 100).tolist()) == ()
+
+
+def test_several_steps_are_found():
+    found = change_points.find(history(100, 110, 95, 104).tolist())
+
+    assert places(found) == [pytest.approx(place, abs=2) for place in (40, 80, 120)]
+    assert [change.ratio > 1 for change in found] == [True, False, True]
+
+
+def test_a_sure_step_below_three_percent_is_not_called_one():
+    values = history(100, 102.5, length=200).tolist()
+
+    assert change_points.find(values) == ()
+    assert len(change_points.find(values, minimum_effect=0.01)) == 1
+
+
+def test_another_unit_and_the_reverse_order_change_nothing():
+    values = history(100, 108, 100)
+
+    found = change_points.find(values.tolist())
+
+    assert places(change_points.find((values / 1000).tolist())) == places(found)
+    reverse = change_points.find(values[::-1].tolist())
+    assert [120 - place for place in places(reverse)][::-1] == places(found)
+
+
+def repeated(values):
+    """Three repeats a point, whose median is the value."""
+    return [[0.99 * value, value, 1.01 * value] for value in values]
+
+
+def test_a_level_of_three_points_of_repeats_is_found():
+    values = history(100, length=200)
+    values[120:123] *= 1.2
+
+    assert places(change_points.find(repeated(values))) == [120, 123]
+
+
+def test_a_change_is_found_as_soon_as_three_points_show_it():
+    values = history(100, 100)
+    values[-3:] *= 0.9
+
+    assert places(change_points.find(repeated(values))) == [77]
+    assert change_points.find(repeated(values[:-1])) == ()
+
+
+@pytest.mark.parametrize("points", [1, 2])
+def test_a_spike_of_one_or_two_points_is_no_change(points):
+    values = history(100, 100)
+    values[30 : 30 + points] *= 0.5
+
+    assert change_points.find(values.tolist()) == ()
+    assert change_points.find(repeated(values)) == ()
+
+
+def test_a_spike_beside_a_step_does_not_move_it():
+    values = history(100, 108)
+    values[36] *= 1.5
+
+    assert places(change_points.find(values.tolist())) == [pytest.approx(40, abs=2)]
+
+
+def test_one_disturbed_repeat_does_not_move_its_point():
+    values = history(100, 108)
+    points = repeated(values)
+    points[10][2] = 1.0
+
+    assert places(change_points.find(points)) == places(change_points.find(repeated(values)))
+
+
+@pytest.mark.parametrize("values", [[], [100.0], [100.0] * 5, [100.0] * 50])
+def test_short_and_constant_histories_have_none(values):
+    assert change_points.find(values) == ()
+
+
+def test_a_step_between_constants_is_found():
+    assert places(change_points.find([100.0] * 20 + [110.0] * 20)) == [20]
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf, [], [100.0, 0.0]])
+def test_a_point_without_a_positive_value_is_refused(wrong):
+    with pytest.raises(ValueError, match="positive"):
+        change_points.find([100.0, 101.0, wrong])
+
+
+def test_a_known_change_is_not_reported_again_when_its_place_moves():
+    (change,) = change_points.find(history(100, 108).tolist())
+
+    assert change_points.unreported([change], [(change.position + 4, 1.1)]) == ()
+
+
+@pytest.mark.parametrize("known", [(10, 1.08), (40, 0.9)])
+def test_a_change_elsewhere_or_in_the_other_direction_is_new(known):
+    (change,) = change_points.find(history(100, 108).tolist())
+
+    assert change_points.unreported([change], [known]) == (change,)
+
+
+def test_a_history_that_grows_reports_its_change_once():
+    values, known = history(100, 108, length=60).tolist(), []
+    for end in range(50, len(values) + 1):
+        start = max(0, end - 80)
+        found = change_points.find(values[start:end])
+        moved = [(position - start, ratio) for position, ratio in known]
+        known += [
+            (change.position + start, change.ratio)
+            for change in change_points.unreported(found, moved)
+        ]
+
+    assert len(known) == 1
+    assert known[0][0] == pytest.approx(60, abs=5)
+
+
+def autocorrelated(random, length, rho, sd=0.02):
+    logs = random.normal(0, sd, length)
+    for point in range(1, length):
+        logs[point] = rho * logs[point - 1] + math.sqrt(1 - rho**2) * logs[point]
+    return logs
+
+
+@pytest.mark.parametrize("rho", [0, 0.5])
+def test_noise_and_autocorrelation_are_estimated_although_the_level_changes(rho):
+    logs = autocorrelated(np.random.default_rng(2), 2000, rho)
+    logs[700:] += 0.5
+
+    noise = estimate(logs)
+
+    assert noise.autocorrelation == pytest.approx(rho, abs=0.08)
+    assert noise.sd == pytest.approx(0.02, rel=0.08)
+
+
+@pytest.mark.parametrize("rho", [0, 0.5])
+def test_noise_is_seldom_taken_for_a_change(rho):
+    random = np.random.default_rng(8)
+    found = [
+        bool(change_points.find((100 * np.exp(autocorrelated(random, 100, rho))).tolist()))
+        for _ in range(200)
+    ]
+
+    assert sum(found) <= 2
+
+
+def test_an_alarm_is_raised_for_a_collapse():
+    alarm = single_run_alarm(history(100).tolist(), 70.0)
+
+    assert alarm.ratio == pytest.approx(0.7, rel=0.01)
+    assert alarm.value < alarm.expected.low < alarm.expected.median
+
+
+@pytest.mark.parametrize("value", [100.0, 98.0, 102.0])
+def test_a_run_as_expected_raises_none(value):
+    assert single_run_alarm(history(100).tolist(), value) is None
+
+
+def test_a_spike_of_the_kind_that_the_history_knows_is_no_news():
+    values = history(100)
+    values[20] = 70.0
+
+    assert single_run_alarm(values.tolist(), 72.0) is None
+    assert single_run_alarm(values.tolist(), 60.0) is not None
+
+
+def test_what_is_expected_is_the_level_after_the_last_change():
+    expected = expected_range(history(100, 130).tolist())
+
+    assert expected.low > 110
+    assert expected.median == pytest.approx(130, rel=0.01)
+
+
+def test_a_quiet_history_raises_none_below_the_minimum_effect():
+    assert single_run_alarm([100.0] * 20, 102.0) is None
+    assert single_run_alarm([100.0] * 20, 104.0) is not None
+
+
+def test_the_runs_of_a_point_count_each():
+    assert expected_range([[100.0, 101.0, 99.0]] * 4) is not None
+    assert expected_range([[100.0, 101.0, 99.0]] * 3) is None
