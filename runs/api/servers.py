@@ -35,7 +35,7 @@ class EnvironmentSerializer(serializers.Serializer[Environment]):
 
 
 class InstallationSerializer(serializers.Serializer[Installation]):
-    """One set of PostgreSQL binaries."""
+    """One set of PostgreSQL binaries. Sizes in bytes; null where the binaries do not tell."""
 
     version = serializers.CharField()
     version_num = serializers.IntegerField()
@@ -43,6 +43,11 @@ class InstallationSerializer(serializers.Serializer[Installation]):
     bindir = serializers.CharField()
     vendor = serializers.CharField()
     configure_options = serializers.CharField()
+    cflags = serializers.CharField()
+    block_size = serializers.IntegerField(allow_null=True)
+    wal_segment_size = serializers.IntegerField(allow_null=True)
+    extensions = serializers.ListField(child=serializers.CharField())
+    pgbench_version_num = serializers.IntegerField(allow_null=True)
 
 
 class ServerProblemSerializer(serializers.Serializer[Any]):
