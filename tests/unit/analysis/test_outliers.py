@@ -31,13 +31,13 @@ def test_what_stands_apart_is_flagged(values, indices):
 
 
 def test_the_modified_z_score_is_that_of_iglewicz_and_hoaglin():
-    # On logs: median 0, MAD 0.01, so that the last one scores 0.6745 * 0.1 / 0.01.
-    values = [2.718281828459045**log for log in (-0.02, -0.01, 0, 0.01, 0.1)]
+    # On logs: median 0, MAD 0.01, so that the last one scores 0.6745 * 0.5 / 0.01.
+    values = [2.718281828459045**log for log in (-0.02, -0.01, 0, 0.01, 0.5)]
 
     (found,) = outliers.flag(values)
 
-    assert found.score == pytest.approx(6.745)
-    assert found.ratio == pytest.approx(1.10517, abs=1e-5)
+    assert found.score == pytest.approx(33.725)
+    assert found.ratio == pytest.approx(1.64872, abs=1e-5)
 
 
 @given(
@@ -51,8 +51,10 @@ def test_the_median_is_never_an_outlier(values, factor):
     assert len(values) % 2 == 0 or middle not in found
 
 
-@pytest.mark.parametrize(("repeats", "most"), [(3, 6), (4, 3)])
-def test_few_quiet_repeats_are_seldom_flagged(repeats, most):
+@pytest.mark.parametrize(
+    ("repeats", "most"), [(3, 6), (4, 3), (5, 30), (6, 30), (11, 30), (25, 30)]
+)
+def test_repeats_of_normal_noise_are_seldom_flagged(repeats, most):
     noise = random.Random(3)
 
     flagged = sum(
