@@ -32,3 +32,12 @@ def matching(version: str, *, field: str) -> Q:
     for continued in (".", "devel", "alpha", "beta", "rc"):
         condition |= Q(**{f"{field}__startswith": version + continued})
     return condition
+
+
+def number(version: str) -> int | None:
+    """As in `server_version_num`: 90624 of "9.6.24", 160014 of "16.14"; None for no version."""
+    match = TEXT.fullmatch(version)
+    if match is None:
+        return None
+    first, second, third = (int(part or 0) for part in match.groups()[:3])
+    return first * 10000 + (second * 100 + third if first < 10 else second)

@@ -72,16 +72,17 @@ def _store(run: Run, findings: Findings) -> None:
             notes.append({"code": "artifact_not_kept", "message": message, "level": "warning"})
     store_series(run_id=run.pk, series=findings.series)
     if findings.settings:
-        run.settings = _snapshot(findings.settings)
+        run.settings = snapshot(settings=findings.settings)
     run.server_version = findings.server_version
     run.tool_name, run.tool_version = findings.tool_name, findings.tool_version
     run.quality = notes
     run.save(update_fields=["settings", "server_version", "tool_name", "tool_version", "quality"])
 
 
-def _snapshot(settings: Mapping[str, Mapping[str, str]]) -> SettingsSnapshot:
+def snapshot(*, settings: Mapping[str, Mapping[str, str]]) -> SettingsSnapshot:
+    """The stored settings of this content; made where there are none yet."""
     content = json.dumps(settings, sort_keys=True)
-    snapshot, _created = SettingsSnapshot.objects.get_or_create(
+    made, _created = SettingsSnapshot.objects.get_or_create(
         content_hash=hashlib.sha256(content.encode()).hexdigest(), defaults={"settings": settings}
     )
-    return snapshot
+    return made

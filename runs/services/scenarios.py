@@ -4,11 +4,23 @@ from django.db import transaction
 
 from runs.models import Metric, Scenario
 from runs.scenarios import registry
+from runs.scenarios.themes import THEMES
 
 
 @transaction.atomic
 def sync() -> None:
-    """Make or update a row for each scenario and metric that the code knows."""
+    """Make or update a row for each scenario, theme of the archive and metric of the code."""
+    runnable = {scenario.slug for scenario in registry.every()}
+    for theme in THEMES:
+        if theme.slug not in runnable:
+            Scenario.objects.update_or_create(
+                slug=theme.slug,
+                defaults={
+                    "title": theme.title,
+                    "description": theme.description,
+                    "runnable": False,
+                },
+            )
     for scenario in registry.every():
         Scenario.objects.update_or_create(
             slug=scenario.slug,

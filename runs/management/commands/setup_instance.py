@@ -9,7 +9,9 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
 from runs.models import Campaign, Server
-from runs.services import campaigns, configurations, scenarios, servers
+from runs.published import reading
+from runs.published.errors import PublishedFileError
+from runs.services import campaigns, configurations, published, scenarios, servers
 from runs.services.errors import ServiceError
 
 FIRST_SERVER = "this-machine"
@@ -27,10 +29,17 @@ class Command(BaseCommand):
         """Do everything that is not done yet."""
         scenarios.sync()
         configurations.built_in()
+        self._load_archive()
         self._make_administrator()
         server = self._register_this_machine()
         if not Campaign.objects.filter(origin="executed").exists():
             self._queue_first_campaign(server)
+
+    def _load_archive(self) -> None:
+        try:
+            published.load(files=reading.files())
+        except PublishedFileError as error:
+            raise CommandError(str(error)) from error
 
     def _make_administrator(self) -> None:
         if User.objects.exists():

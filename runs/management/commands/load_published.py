@@ -1,0 +1,59 @@
+"""Makes the archive say what its data files say."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from runs.published import checks, reading
+from runs.published.errors import PublishedFileError
+from runs.services import published
+
+
+class Command(BaseCommand):
+    """Run it after each migrate of a deployment; script/server does the same by itself."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Only one: to look and store nothing."""
+        parser.add_argument(
+            "--check",
+            action="store_true",
+            help="Read and check the files without a database, and tell what contradicts itself.",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Load, or check."""
+        try:
+            if options["check"]:
+                self._check()
+            else:
+                self._load()
+        except PublishedFileError as error:
+            raise CommandError(str(error)) from error
+
+    def _load(self) -> None:
+        loaded = published.load(files=reading.files())
+        for word, slugs in vars(loaded).items():
+            if slugs:
+                self.stdout.write(f"{word}: {', '.join(slugs)}")
+
+    def _check(self) -> None:
+        for path in reading.files():
+            for table in _checked(path):
+                entry = table.campaign
+                self.stdout.write(f"{path.stem} {entry.table}: {len(table.figures)} figures")
+                for fault in table.faults:
+                    self.stdout.write(
+                        f"  {fault.kind}: {fault.printed} → {fault.recomputed or '–'}: "
+                        f"{fault.explanation.en}"
+                    )
+
+
+def _checked(path: Any) -> tuple[checks.CheckedTable, ...]:
+    try:
+        return checks.check(reading.read(path).campaigns)
+    except PublishedFileError as error:
+        error.file = path.name
+        raise
