@@ -1,0 +1,158 @@
+"""What the check accepts, real servers take; what it refuses, they refuse."""
+
+import pytest
+
+from runs.postgresql_settings import values
+from runs.postgresql_settings.catalogue import MAJORS, catalogue
+from runs.postgresql_settings.conf_file import quoted, read
+from runs.postgresql_settings.translation import translate
+from runs.postgresql_settings.validation import check, errors
+from tests.unit.postgresql_settings.servers import Server, installed, open_folder
+
+SERVERS = installed()
+EACH_SERVER = pytest.mark.parametrize("server", SERVERS, ids=str)
+
+
+def refused(settings, server):
+    return errors(check(settings, [server.major], for_run=False))
+
+
+@pytest.fixture
+def folder():
+    with open_folder() as folder:
+        yield folder
+
+
+def test_both_embedded_versions_are_asked():
+    assert {"16", "18"} <= {server.major for server in SERVERS}
+
+
+# Judged by each version for itself: the check has to agree with whatever the server says.
+LINES = [
+    ("work_mem", "1GB"), ("work_mem", "4mb"), ("work_mem", "1TB"), ("work_mem", "2PB"),
+    ("work_mem", "1.5MB"), ("work_mem", "65536B"), ("work_mem", "010MB"), ("work_mem", "099"),
+    ("work_mem", "0x400"), ("work_mem", "1e3"), ("work_mem", " 8 MB "), ("work_mem", ""),
+    ("work_mem", "-1"), ("work_mem", "63"), ("work_mem", "10s"), ("sort_mem", "4096"),
+    ("shared_buffers", "8"), ("shared_buffers", "200GB"), ("shared_buffers", "127kB"),
+    ("max_wal_size", "160GB"), ("max_wal_size", "31MB"), ("checkpoint_segments", "3"),
+    ("checkpoint_timeout", "2h"), ("checkpoint_timeout", "29s"), ("checkpoint_timeout", "0.5h"),
+    ("checkpoint_timeout", "60000000us"), ("checkpoint_completion_target", "0.9"),
+    ("checkpoint_completion_target", "1.1"), ("checkpoint_completion_target", ".5"),
+    ("checkpoint_completion_target", "nan"), ("vacuum_cost_delay", "0.5"),
+    ("vacuum_cost_delay", "500us"), ("seq_page_cost", "0x10"), ("random_page_cost", "1ms"),
+    ("fsync", "o"), ("fsync", "of"), ("fsync", "T"), ("fsync", "maybe"), ("fsync", ""),
+    ("wal_level", "archive"), ("wal_level", "replica"), ("wal_level", "LOGICAL"),
+    ("wal_level", "bogus"), ("synchronous_commit", "remote_apply"), ("synchronous_commit", "1"),
+    ("password_encryption", "on"), ("password_encryption", "scram-sha-256"),
+    ("wal_compression", "pglz"), ("wal_compression", "yes"), ("huge_pages", "try"),
+    ("client_min_messages", "panic"), ("log_min_messages", "debug"), ("archive_mode", "always"),
+    ("jit", "off"), ("io_method", "worker"), ("io_method", "bogus"), ("wal_keep_segments", "32"),
+    ("wal_keep_size", "512MB"), ("force_parallel_mode", "on"), ("debug_parallel_query", "on"),
+    ("ssl_ecdh_curve", "prime256v1"), ("ssl_groups", "prime256v1"), ("stats_temp_directory", "x"),
+    ("old_snapshot_threshold", "1h"), ("vacuum_defer_cleanup_age", "1"), ("sql_inheritance", "on"),
+    ("replacement_sort_tuples", "1000"), ("operator_precedence_warning", "on"),
+    ("vacuum_cleanup_index_scale_factor", "0.1"), ("default_with_oids", "off"),
+    ("default_with_oids", "on"), ("ssl_renegotiation_limit", "0"), ("primary_conninfo", "host=a"),
+    ("standby_mode", "on"), ("recovery_target_action", "pause"), ("block_size", "8192"),
+    ("server_version", "1"), ("data_checksums", "on"), ("is_superuser", "on"),
+    ("frobnicate", "1"), ("pg_bigm.enable_recheck", "on"), ("WORK_MEM", "1MB"),
+    ("log_destination", "stderr,jsonlog"), ("log_destination", "paper"),
+    ("synchronous_standby_names", "a, b"), ("synchronous_standby_names", "2 (a, b)"),
+    ("synchronous_standby_names", "ANY 1 (a, b)"), ("vacuum_buffer_usage_limit", "64kB"),
+    ("vacuum_buffer_usage_limit", "0"), ("transaction_buffers", "17"),
+    ("transaction_buffers", "32"), ("max_connections", "262143"), ("max_connections", "0"),
+    ("autovacuum_work_mem", "-1"), ("effective_io_concurrency", "16"),
+]  # fmt: skip
+
+
+@EACH_SERVER
+@pytest.mark.parametrize(("name", "value"), LINES)
+def test_the_check_agrees_with_the_server(server: Server, name, value, folder):
+    taken, said = server.reads(f"{name} = {quoted(value)}\n", folder=folder)
+    assert taken == (not refused({name: value}, server)), said
+
+
+FORMS = [
+    "work_mem = 4MB", "work_mem 4MB", "work_mem=4MB # so", "work_mem = '4MB'", "work_mem = 4 MB",
+    "work_mem", "work_mem =", "work_mem == 4MB", "log_line_prefix = %t", "log_line_prefix = '%t",
+    "listen_addresses = *", "log_timezone = Asia/Tokyo", "a.b = 'it''s \\'so\\''", "a.b.c = 1",
+    "1 = 1", "'work_mem' = 4MB", "= 1", "search_path = a, b", "checkpoint_completion_target = .5",
+    "\tfsync\t=\toff\t", "autovacuum_work_mem = -1", "datestyle = 'iso, mdy'", "work_mem = 4MB;",
+]  # fmt: skip
+
+
+@EACH_SERVER
+@pytest.mark.parametrize("line", FORMS)
+def test_a_file_is_read_as_the_server_reads_it(server: Server, line, folder):
+    if "autovacuum_work_mem" in line and server.major == "9.3":
+        line = line.replace("autovacuum_work_mem", "log_temp_files")
+    if "log_timezone" in line:
+        line = line.replace("log_timezone", "cluster.name")  # a build may have no time zones
+    taken, said = server.reads(line + "\n", folder=folder)
+    assert taken == (not read(line).faults), said
+
+
+@EACH_SERVER
+def test_every_default_of_the_catalogue_is_taken_as_we_spell_it(server: Server, folder):
+    backported = {"data_sync_retry", "file_extend_method", "output_plugin_libraries"}
+    backported |= {"allow_in_place_tablespaces", "restrict_nonsystem_relation_kind"}
+    lines = [
+        f"{found.name} = {quoted(values.default(found))}"
+        for found in catalogue(server.major).values()
+        if found.is_number and not found.is_preset and found.name not in backported
+    ]
+    taken, said = server.reads("\n".join([*lines, ""]), folder=folder)
+    assert taken, said
+
+
+REPORTED = {  # the conditions of the WG1 report of 2013, for 9.3
+    "max_connections": "510", "shared_buffers": "32MB", "work_mem": "1GB",
+    "maintenance_work_mem": "20GB", "checkpoint_segments": "300", "checkpoint_timeout": "60min",
+    "checkpoint_completion_target": "0.9", "wal_level": "hot_standby", "wal_keep_segments": "32",
+    "autovacuum": "off", "effective_io_concurrency": "2", "synchronous_commit": "on",
+    "max_wal_senders": "3", "replication_timeout": "1min", "log_line_prefix": "%t [%p-%l] ",
+    "sql_inheritance": "on", "default_statistics_target": "100", "vacuum_cost_delay": "20ms",
+}  # fmt: skip
+
+
+@EACH_SERVER
+def test_a_server_starts_with_settings_translated_from_9_2(server: Server, folder):
+    done = translate(REPORTED, "9.2", server.major)
+    assert errors(check(done.settings, [server.major])) == ()
+    started, log = server.starts(done.settings, folder=folder)
+    assert started, log
+
+
+@EACH_SERVER
+def test_a_server_takes_what_comes_from_the_newest_version(server: Server, folder):
+    newest = {
+        found.name: values.default(found)
+        for found in catalogue(MAJORS[-1]).values()
+        if found.is_number and not found.is_preset
+    }
+    done = translate(newest, MAJORS[-1], server.major)
+    unsure = {"data_sync_retry", "file_extend_method"}
+    lines = [f"{k} = {quoted(v)}" for k, v in done.settings.items() if k not in unsure]
+    taken, said = server.reads("\n".join([*lines, ""]), folder=folder)
+    assert taken, said
+
+
+TOGETHER = [
+    {"max_connections": "3"},
+    {"max_connections": "10", "max_wal_senders": "7", "wal_level": "logical"},
+    {"max_connections": "10", "max_wal_senders": "6", "wal_level": "logical"},
+    {"wal_level": "minimal"},
+    {"wal_level": "minimal", "max_wal_senders": "0"},
+    {"wal_level": "minimal", "max_wal_senders": "0", "archive_mode": "on"},
+    {"max_connections": "10", "min_wal_size": "31MB"},
+    {"log_statement_stats": "on", "log_parser_stats": "on"},
+    {"max_parallel_workers": "100", "max_worker_processes": "2"},
+]
+
+
+@EACH_SERVER
+@pytest.mark.parametrize("given", TOGETHER, ids=lambda given: " ".join(given.values()))
+def test_the_check_foresees_whether_the_server_starts(server: Server, given, folder):
+    given = {**given, "shared_buffers": "1MB"}
+    started, log = server.starts(given, folder=folder)
+    assert started == (not refused(given, server)), log
