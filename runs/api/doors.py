@@ -46,13 +46,15 @@ class ProblemSerializer(serializers.Serializer[Any]):
 class Schema(AutoSchema):
     """Adds to each operation the problems that it may answer with."""
 
+    problems: tuple[str, ...] = ("400", "401", "403", "429")
+
     def get_operation(self, *args: Any, **kwargs: Any) -> Any:
         """The operation's own answer, and problems."""
         operation = super().get_operation(*args, **kwargs)
         if operation is not None:
             problem = self.resolve_serializer(ProblemSerializer, "response").ref
             content = {MEDIA_TYPE: {"schema": problem}}
-            statuses = ["400", "401", "403", "429"] + (["404"] if "{" in self.path else [])
+            statuses = [*self.problems, *(["404"] if "{" in self.path else [])]
             operation["responses"] |= {
                 status: {"description": HTTPStatus(int(status)).phrase, "content": content}
                 for status in statuses

@@ -13,17 +13,25 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from runs.services.errors import ServiceError
+from runs.services.errors import Refused, ServiceError
 
 MEDIA_TYPE = "application/problem+json"
 
 Fault = dict[str, str]
+
+STATUSES = {
+    "invalid": HTTPStatus.BAD_REQUEST,
+    "contradicts": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "conflict": HTTPStatus.CONFLICT,
+}
 
 
 def problem_json(exc: Exception, context: dict[str, Any]) -> Response | None:
     """Answer an exception; None lets an unforeseen one go on to Django, which logs it."""
     if isinstance(exc, ServiceError):
         return _of_service(exc)
+    if isinstance(exc, Refused):
+        return _of_document(exc)
     response = exception_handler(exc, context)
     if response is None:
         return None
@@ -45,6 +53,17 @@ def _of_service(error: ServiceError) -> Response:
     body = _problem(status, error.code, error.message, [fault] if error.field else [])
     if error.remedy:
         body["remedy"] = error.remedy
+    return Response(body, status=status, content_type=MEDIA_TYPE)
+
+
+def _of_document(refused: Refused) -> Response:
+    """Every fault of what was sent, the first one's message as the summary of a single one."""
+    faults = [vars(fault) for fault in refused.faults]
+    status = STATUSES[refused.kind]
+    code = faults[0]["code"] if len({fault["code"] for fault in faults}) == 1 else refused.kind
+    if refused.kind == "invalid":
+        code = "invalid"
+    body = _problem(status, code, _summary(faults), faults)
     return Response(body, status=status, content_type=MEDIA_TYPE)
 
 

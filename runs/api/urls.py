@@ -9,6 +9,7 @@ from runs.api.doors import Nowhere
 from runs.api.measurements import MeasurementDoor
 from runs.api.runs import RunDoor
 from runs.api.servers import ServerDoor
+from runs.api.uploads.doors import BatchDoor, UploadDoor
 
 app_name = "api"
 
@@ -20,6 +21,8 @@ router.register("servers", ServerDoor, basename="server")
 
 urlpatterns = [
     path("v1/", include(router.urls)),
+    path("v1/uploads/", UploadDoor.as_view(), name="upload"),
+    path("v1/uploads/batch/", BatchDoor.as_view(), name="upload-batch"),
     path("v1/schema/", SpectacularAPIView.as_view(), name="schema"),
     # The page's script is served as a file of its own: no inline script anywhere on the site.
     path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),

@@ -1,9 +1,29 @@
 """The stored summary of a cell, kept current in the transaction that changes its runs."""
 
 from collections import defaultdict
+from collections.abc import Sequence
+
+from django.db import connection
 
 from runs.analysis.summary import summarise
 from runs.models import CellSummary, Measurement, Run
+
+SUMMARISE = """
+INSERT INTO runs_cellsummary
+       (cell_id, metric_id, n, median, minimum, maximum, mean, log_mean, log_variance)
+SELECT cell_id, metric_id, count(*), percentile_cont(0.5) WITHIN GROUP (ORDER BY value),
+       min(value), max(value), avg(value),
+       CASE WHEN min(value) > 0 THEN avg(log) END,
+       CASE WHEN min(value) > 0 THEN var_samp(log) END
+  FROM (SELECT run.cell_id, metric_id, value, ln(CASE WHEN value > 0 THEN value END) AS log
+          FROM runs_run run JOIN runs_measurement measurement ON measurement.run_id = run.id
+         WHERE run.cell_id = ANY(%s) AND run.state = 'finished') AS found
+ GROUP BY cell_id, metric_id
+    ON CONFLICT (cell_id, metric_id) DO UPDATE
+   SET (n, median, minimum, maximum, mean, log_mean, log_variance)
+     = (excluded.n, excluded.median, excluded.minimum, excluded.maximum, excluded.mean,
+        excluded.log_mean, excluded.log_variance)
+"""
 
 
 def refresh(*, cell_id: int) -> None:
@@ -28,3 +48,15 @@ def refresh(*, cell_id: int) -> None:
                 "log_variance": summary.log_variance,
             },
         )
+
+
+def refresh_all(*, cell_ids: Sequence[int]) -> None:
+    """Summarise many cells at once, in the database; the formulas are those of `summarise`.
+
+    For cells whose finished runs only become more: nothing is taken away. Call it in a
+    transaction that has locked the cells.
+    """
+    if not cell_ids:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(SUMMARISE, [list(cell_ids)])

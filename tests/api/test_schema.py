@@ -4,6 +4,8 @@ import pytest
 import yaml
 from django.core.management import call_command
 
+from runs.api.uploads import circumstances, description, numbers, runs
+
 pytestmark = pytest.mark.django_db
 
 
@@ -25,14 +27,18 @@ def test_every_address_is_described(schema):
         "/api/v1/runs/{id}/",
         "/api/v1/servers/",
         "/api/v1/servers/{slug}/",
+        "/api/v1/uploads/",
+        "/api/v1/uploads/batch/",
     ]
 
 
 def test_each_operation_tells_its_problems(schema):
     for path, operations in schema["paths"].items():
-        responses = operations["get"]["responses"]
-        assert "application/problem+json" in responses["400"]["content"]
-        assert ("404" in responses) == ("{" in path)
+        for operation in operations.values():
+            responses = operation["responses"]
+            assert "application/problem+json" in responses["400"]["content"]
+            assert "application/problem+json" in responses["401"]["content"]
+            assert ("404" in responses) == ("{" in path)
 
 
 def test_filters_and_paging_are_described(schema):
@@ -62,3 +68,31 @@ def test_the_documentation_page_loads_nothing_from_elsewhere(client):
     assert "/static/drf_spectacular_sidecar/" in page
     assert "cdn" not in page
     assert "https://" not in page
+
+
+def test_uploads_are_described_field_by_field(schema):
+    shapes = schema["components"]["schemas"]
+
+    assert set(shapes["UploadedRun"]["properties"]) == runs.FIELDS
+    assert set(shapes["UploadedMeasurement"]["properties"]) == numbers.MEASUREMENT
+    assert set(shapes["UploadedSeries"]["properties"]) == numbers.SERIES
+    assert set(shapes["UploadedHardware"]["properties"]) == circumstances.HARDWARE
+    assert set(shapes["UploadedEnvironment"]["properties"]) == circumstances.ENVIRONMENT
+    assert set(shapes["UploadedPostgreSQL"]["properties"]) == circumstances.POSTGRESQL
+    assert set(shapes["UploadedRevision"]["properties"]) == circumstances.REVISION
+
+
+def test_uploads_tell_their_problems_and_the_token_that_they_need(schema):
+    operation = schema["paths"]["/api/v1/uploads/"]["post"]
+
+    assert {"200", "201", "409", "413", "415", "422", "429"} <= set(operation["responses"])
+    assert {"token": []} in operation["security"]
+
+
+@pytest.mark.parametrize("example", [description.RUN, {"runs": 2 * [description.RUN]}])
+def test_the_examples_are_stored_as_they_stand(client, bearer, example):
+    path = "/api/v1/uploads/batch/" if "runs" in example else "/api/v1/uploads/"
+
+    answer = client.post(path, example, "application/json", headers=bearer)
+
+    assert answer.status_code == 201, answer.content

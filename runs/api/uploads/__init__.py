@@ -1,0 +1,1 @@
+"""Uploads over the API: the body, its fields, and the doors."""

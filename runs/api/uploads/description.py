@@ -1,0 +1,219 @@
+"""Uploads in OpenAPI: the shape of a run, and examples. The checks themselves are in `runs`."""
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter
+from rest_framework import serializers
+
+from runs.api.uploads.numbers import DIRECTIONS, MOST_POINTS
+from runs.api.uploads.runs import MOST_RUNS, STATUSES
+from runs.models import Run
+
+Shape = serializers.Serializer[Any]
+
+
+class UploadedMeasurementSerializer(Shape):
+    """A number: its value, or the samples whose median it is."""
+
+    metric = serializers.SlugField(max_length=80)
+    value = serializers.FloatField(required=False)
+    samples = serializers.ListField(
+        child=serializers.FloatField(), required=False, help_text="Stored as their median."
+    )
+    unit = serializers.CharField(required=False, help_text="As the metric's, where it is known.")
+    direction = serializers.ChoiceField(
+        DIRECTIONS, required=False, help_text="Which way is better; needed of a new metric."
+    )
+
+
+class UploadedSeriesSerializer(Shape):
+    """Values at a fixed interval, null where there is none; seconds from the start of measuring."""
+
+    name = serializers.SlugField(max_length=80)
+    unit = serializers.CharField(required=False)
+    start = serializers.FloatField(default=0)
+    interval = serializers.FloatField(default=1)
+    values = serializers.ListField(
+        child=serializers.FloatField(allow_null=True), max_length=MOST_POINTS
+    )
+
+
+class UploadedHardwareSerializer(Shape):
+    """What is known of a machine; stored once per content. A slug may stand in its place."""
+
+    name = serializers.CharField(required=False)
+    cpu_model = serializers.CharField(required=False)
+    sockets = serializers.IntegerField(required=False)
+    cores = serializers.IntegerField(required=False)
+    threads = serializers.IntegerField(required=False)
+    memory_bytes = serializers.IntegerField(required=False)
+    virtualization = serializers.CharField(required=False)
+    facts = serializers.DictField(required=False)
+
+
+class UploadedEnvironmentSerializer(Shape):
+    """The system; stored once per content. A slug may stand in its place."""
+
+    os_name = serializers.CharField(required=False)
+    kernel = serializers.CharField(required=False)
+    architecture = serializers.CharField(required=False)
+    facts = serializers.DictField(required=False)
+
+
+class UploadedPostgreSQLSerializer(Shape):
+    """What was measured."""
+
+    version = serializers.CharField(required=False)
+    settings = serializers.DictField(child=serializers.CharField(), required=False)
+
+
+class UploadedToolSerializer(Shape):
+    """What put the load on. Its name may stand in its place."""
+
+    name = serializers.CharField()
+    version = serializers.CharField(required=False)
+
+
+class UploadedRevisionSerializer(Shape):
+    """The commit that was measured."""
+
+    sha = serializers.CharField(max_length=64)
+    ref = serializers.CharField(required=False)
+    url = serializers.URLField(required=False)
+    committed_at = serializers.DateTimeField(required=False)
+    parents = serializers.ListField(child=serializers.CharField(), required=False)
+
+
+class UploadedRunSerializer(Shape):
+    """A run that was measured elsewhere, with its figures, or with `raw` in their place."""
+
+    campaign = serializers.SlugField(max_length=120, help_text="Made at first sight.")
+    campaign_title = serializers.CharField(required=False)
+    scenario = serializers.SlugField(required=False, help_text="Needed where the campaign is new.")
+    levels = serializers.DictField(required=False, help_text="What was varied, and the version.")
+    started_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(required=False)
+    status = serializers.ChoiceField(
+        STATUSES, required=False, help_text="Needed, except with `raw`."
+    )
+    reason = serializers.CharField(required=False, help_text="Why it did not finish.")
+    server = serializers.SlugField(required=False)
+    hardware = UploadedHardwareSerializer(required=False)
+    environment = UploadedEnvironmentSerializer(required=False)
+    postgresql = UploadedPostgreSQLSerializer(required=False)
+    configuration = serializers.SlugField(required=False)
+    tool = UploadedToolSerializer(required=False)
+    measurements = UploadedMeasurementSerializer(many=True, required=False)
+    series = UploadedSeriesSerializer(many=True, required=False)
+    revision = UploadedRevisionSerializer(required=False)
+    labels = serializers.DictField(child=serializers.CharField(), required=False)
+    external_id = serializers.CharField(required=False, help_text="Unique within the campaign.")
+    raw = serializers.CharField(
+        required=False,
+        help_text="What the tool printed; or an object of stdout, stderr, exit_status and logs.",
+    )
+
+
+class UploadedFilesSerializer(Shape):
+    """The same as files: `run` has the JSON of the other fields."""
+
+    run = serializers.CharField()
+    stdout = serializers.FileField(required=False)
+    stderr = serializers.FileField(required=False)
+    exit_status = serializers.CharField(required=False)
+    log = serializers.FileField(required=False)
+
+
+class UploadedBatchSerializer(Shape):
+    """Runs that are stored together or not at all."""
+
+    runs = UploadedRunSerializer(many=True, help_text=f"At most {MOST_RUNS}.")
+
+
+class StoredRunSerializer(Shape):
+    """What became of a run. A repeat of the same cell gets the next number."""
+
+    id = serializers.IntegerField()
+    url = serializers.URLField(help_text="The page.")
+    api_url = serializers.URLField()
+    campaign = serializers.CharField()
+    state = serializers.ChoiceField(Run.State.choices)
+    code = serializers.CharField(help_text="Why it did not finish; empty where it did.")
+    message = serializers.CharField()
+    repeat = serializers.IntegerField()
+
+
+class StoredBatchSerializer(Shape):
+    """What became of the runs, in their order."""
+
+    runs = StoredRunSerializer(many=True)
+
+
+RUN = {
+    "campaign": "nightly",
+    "scenario": "tpcb-like",
+    "levels": {"clients": 8, "scale": 100},
+    "started_at": "2026-01-31T02:00:00Z",
+    "status": "finished",
+    "hardware": {"cpu_model": "AMD EPYC 9354", "cores": 32, "memory_bytes": 270582939648},
+    "postgresql": {"version": "18.1", "settings": {"shared_buffers": "8GB"}},
+    "tool": {"name": "pgbench", "version": "18.1"},
+    "revision": {"sha": "4f1c09d2a7be", "ref": "main"},
+    "measurements": [
+        {"metric": "tps", "value": 14203.5, "unit": "tps", "direction": "higher"},
+        {
+            "metric": "latency_average",
+            "samples": [0.561, 0.558, 0.572],
+            "unit": "ms",
+            "direction": "lower",
+        },
+    ],
+}
+RAW = {
+    "campaign": "nightly",
+    "scenario": "tpcb-like",
+    "started_at": "2026-01-31T02:00:00Z",
+    "tool": "pgbench",
+    "raw": {"stdout": "pgbench (18.1)\ntransaction type: ...", "exit_status": 0},
+}
+STORED = {
+    "id": 4711,
+    "url": "https://bench.example.org/runs/4711/",
+    "api_url": "https://bench.example.org/api/v1/runs/4711/",
+    "campaign": "nightly",
+    "state": "finished",
+    "code": "",
+    "message": "",
+    "repeat": 1,
+}
+ONCE = OpenApiParameter(
+    "Idempotency-Key",
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    description="The same body under the same key is stored once, and answered alike with 200.",
+)
+ONE: dict[str, Any] = {
+    "operation_id": "uploads_create",
+    "parameters": [ONCE],
+    "request": {
+        "application/json": UploadedRunSerializer,
+        "multipart/form-data": UploadedFilesSerializer,
+    },
+    "responses": {201: StoredRunSerializer, 200: StoredRunSerializer},
+    "examples": [
+        OpenApiExample("Figures", RUN, request_only=True, media_type="application/json"),
+        OpenApiExample("Raw output", RAW, request_only=True, media_type="application/json"),
+        OpenApiExample("Stored", STORED, response_only=True, status_codes=["201"]),
+    ],
+}
+BATCH: dict[str, Any] = {
+    "operation_id": "uploads_batch_create",
+    "parameters": [ONCE],
+    "request": {"application/json": UploadedBatchSerializer},
+    "responses": {201: StoredBatchSerializer, 200: StoredBatchSerializer},
+    "examples": [
+        OpenApiExample("Two runs", {"runs": [RUN, RUN]}, request_only=True),
+        OpenApiExample("Stored", {"runs": [STORED]}, response_only=True, status_codes=["201"]),
+    ],
+}

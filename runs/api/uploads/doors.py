@@ -1,0 +1,113 @@
+"""Uploads: one run, or up to a thousand at once."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from runs.api.doors import Schema
+from runs.api.uploads import body, description, runs
+from runs.api.uploads.body import Body
+from runs.api.uploads.fields import Faults
+from runs.models import Project, Token
+from runs.services import projects, uploads
+from runs.services.uploads import GivenRun, StoredRun
+from runs.services.uploads.once import Answer
+
+KEY = "Idempotency-Key"
+LONGEST_KEY = 200
+
+
+class UploadSchema(Schema):
+    """Adds the problems that only uploads have."""
+
+    problems = ("400", "401", "403", "409", "413", "415", "422", "429")
+
+
+class _Door(APIView):
+    write_scope = Token.Scope.UPLOAD
+    schema = UploadSchema()
+
+    def _answer(self, request: Request, sent: Body, store: Callable[[], Answer]) -> Response:
+        key = request.headers.get(KEY, "")
+        if not key:
+            return Response(store(), status=status.HTTP_201_CREATED)
+        if len(key) > LONGEST_KEY or not key.isprintable() or not key.isascii():
+            raise ValidationError({KEY: ["Up to 200 printable characters of ASCII."]})
+        done = uploads.once(
+            key=key,
+            body_hash=sent.digest,
+            project=_project(request),
+            work=store,
+        )
+        if not done.is_replay:
+            return Response(done.answer, status=status.HTTP_201_CREATED)
+        return Response(done.answer, headers={"Idempotent-Replayed": "true"})
+
+
+class UploadDoor(_Door):
+    """One run."""
+
+    @extend_schema(**description.ONE)
+    def post(self, request: Request) -> Response:
+        """Store a run that was measured elsewhere, with figures or with the tool's raw output."""
+        sent = body.read(request._request)
+
+        def store() -> Answer:
+            faults = Faults()
+            run = runs.run(sent.content, "", faults, sent.files or None)
+            faults.refuse_if_any()
+            return _stored(request, [run] if run else [])[0]
+
+        return self._answer(request, sent, store)
+
+
+class BatchDoor(_Door):
+    """Many runs."""
+
+    @extend_schema(**description.BATCH)
+    def post(self, request: Request) -> Response:
+        """Store up to 1,000 runs, all of them or none."""
+        sent = body.read(request._request)
+
+        def store() -> Answer:
+            faults = Faults()
+            found = runs.batch(sent.content, faults)
+            faults.refuse_if_any()
+            return {"runs": _stored(request, found)}
+
+        return self._answer(request, sent, store)
+
+
+def _project(request: Request) -> Project:
+    """The token's; who has logged in to the pages uploads into the public one."""
+    return request.auth.project if isinstance(request.auth, Token) else projects.default()
+
+
+def _stored(request: Request, given: Sequence[GivenRun]) -> list[dict[str, Any]]:
+    stored = uploads.store(runs=given, project=_project(request))
+    # Built once and not a thousand times.
+    page, address = (
+        request.build_absolute_uri(reverse(name, args=[0])).rpartition("0/")[0]
+        for name in ("run-detail", "api:run-detail")
+    )
+    return [_described(run, page, address) for run in stored]
+
+
+def _described(run: StoredRun, page: str, address: str) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "url": f"{page}{run.id}/",
+        "api_url": f"{address}{run.id}/",
+        "campaign": run.campaign,
+        "state": run.state,
+        "code": run.code,
+        "message": run.message,
+        "repeat": run.repeat,
+    }

@@ -1,0 +1,153 @@
+"""Measurements and series of an uploaded run."""
+
+import json
+import statistics
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.api.uploads.fields import (
+    Faults,
+    Object,
+    choice,
+    is_object,
+    items,
+    number,
+    refuse_unknown,
+    slug,
+    text,
+)
+from runs.execution.reporter import ArtifactData
+from runs.models import Metric
+from runs.services.uploads import GivenMeasurement, GivenSeries
+
+MOST_MEASUREMENTS = 1000
+MOST_SERIES = 100
+MOST_POINTS = 200_000
+MOST_SAMPLES = 10_000
+LARGEST_REAL = 3.4e38  # of four bytes, in which series are stored
+# Nothing takes less than no time.
+UNITS_OF_TIME = frozenset({"ns", "us", "µs", "ms", "s", "min", "h", "seconds"})
+MEASUREMENT = frozenset({"metric", "value", "samples", "unit", "direction"})
+SERIES = frozenset({"name", "unit", "start", "interval", "values"})
+DIRECTIONS: tuple[str, ...] = tuple(Metric.Direction.values)
+
+
+def measurements(of: Object, at: str, faults: Faults) -> tuple[GivenMeasurement, ...]:
+    """The numbers, each metric once."""
+    listed = items(of, "measurements", at, faults, most=MOST_MEASUREMENTS)
+    found = tuple(
+        made
+        for index, each in enumerate(listed)
+        if (made := _measurement(each, f"{at}/measurements/{index}", faults))
+    )
+    if len({each.metric for each in found}) < len(found):
+        _tell_repeated(listed, "metric", f"{at}/measurements", faults)
+    return found
+
+
+def samples(of: Object) -> tuple[ArtifactData, ...]:
+    """The samples behind the medians as a file of the run. Only of a body without faults."""
+    given = {
+        each["metric"]: each["samples"]
+        for each in of.get("measurements") or ()
+        if "samples" in each
+    }
+    if not given:
+        return ()
+    content = json.dumps(given).encode()
+    return (ArtifactData("samples.json", content, media_type="application/json"),)
+
+
+def series(of: Object, at: str, faults: Faults) -> tuple[GivenSeries, ...]:
+    """The values over time, each name once."""
+    listed = items(of, "series", at, faults, most=MOST_SERIES)
+    found = tuple(
+        made
+        for index, each in enumerate(listed)
+        if (made := _series(each, f"{at}/series/{index}", faults))
+    )
+    if len({each.name for each in found}) < len(found):
+        _tell_repeated(listed, "name", f"{at}/series", faults)
+    return found
+
+
+def _measurement(given: Any, at: str, faults: Faults) -> GivenMeasurement | None:
+    if not is_object(given, at, faults):
+        return None
+    refuse_unknown(given, MEASUREMENT, at, faults)
+    metric = slug(given, "metric", at, faults, most=80, required=True)
+    unit = text(given, "unit", at, faults, most=40) if given.get("unit") is not None else None
+    direction = choice(given, "direction", DIRECTIONS, at, faults)
+    value, n = _value(given, at, faults)
+    if value is None or not metric:
+        return None
+    if value < 0 and unit in UNITS_OF_TIME:
+        faults.add(f"{at}/value", "negative_time", _("A time cannot be negative."))
+    return GivenMeasurement(metric, value, n, "median" if n > 1 else "single", unit, direction)
+
+
+def _value(given: Object, at: str, faults: Faults) -> tuple[float | None, int]:
+    """The value and how many it stands for: of samples their median."""
+    if given.get("samples") is None:
+        if given.get("value") is None:
+            faults.add(f"{at}/value", "required", _("Give a value, or samples."))
+            return None, 0
+        return number(given["value"], f"{at}/value", faults), 1
+    if given.get("value") is not None:
+        message = _("Give a value or samples, not both.")
+        faults.add(f"{at}/value", "either_or", message)
+        return None, 0
+    listed = items(given, "samples", at, faults, most=MOST_SAMPLES)
+    if given["samples"] == []:
+        faults.add(f"{at}/samples", "required", _("Give at least one sample."))
+    values = [number(each, f"{at}/samples/{i}", faults) for i, each in enumerate(listed)]
+    good = [value for value in values if value is not None]
+    if not good or len(good) < len(values):
+        return None, 0
+    return statistics.median(good), len(good)
+
+
+def _series(given: Any, at: str, faults: Faults) -> GivenSeries | None:
+    if not is_object(given, at, faults):
+        return None
+    refuse_unknown(given, SERIES, at, faults)
+    name = slug(given, "name", at, faults, most=80, required=True)
+    unit = text(given, "unit", at, faults, most=40)
+    start = number(given.get("start", 0), f"{at}/start", faults)
+    interval = number(given.get("interval", 1), f"{at}/interval", faults)
+    if start is not None and start < 0:
+        faults.add(f"{at}/start", "negative_time", _("A time cannot be negative."))
+    if interval is not None and interval <= 0:
+        faults.add(f"{at}/interval", "out_of_range", _("The interval must be above 0."))
+    values = items(given, "values", at, faults, most=MOST_POINTS)
+    if given.get("values") in (None, []):
+        faults.add(f"{at}/values", "required", _("This field is required."))
+    points = _points(values, f"{at}/values", faults)
+    if not name or start is None or interval is None:
+        return None
+    return GivenSeries(name, unit, start, interval, points)
+
+
+def _points(values: list[Any], at: str, faults: Faults) -> list[float | None]:
+    made: list[float | None] = []
+    for index, value in enumerate(values):
+        kind = type(value)
+        if value is None:
+            made.append(None)
+        elif (kind is float or kind is int) and -LARGEST_REAL < value < LARGEST_REAL:
+            made.append(float(value))
+        else:
+            message = _("Not a number of four bytes, and not null.")
+            faults.add(f"{at}/{index}", "not_a_number", message)
+    return made
+
+
+def _tell_repeated(listed: list[Any], name: str, at: str, faults: Faults) -> None:
+    seen = set()
+    for index, each in enumerate(listed):
+        value = each.get(name) if isinstance(each, dict) else None
+        if value in seen:
+            faults.add(f"{at}/{index}/{name}", "repeated", _("Given more than once."))
+        elif isinstance(value, str):
+            seen.add(value)

@@ -1,0 +1,141 @@
+"""Raw output of a tool in place of figures: read by the tool's adapter, and kept as it came."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.api.uploads.fields import Faults, Object, is_object, is_storable, text
+from runs.execution.reporter import ArtifactData
+from runs.services.uploads import GivenMeasurement, GivenSeries
+from runs.tools import registry
+from runs.tools.adapter import Adapter, Reading, UnreadableOutput
+
+Files = Mapping[str, bytes | str]
+MOST_FILES = 200
+INSTEAD = ("measurements", "series", "status")
+WORST = {"finished": 0, "partial": 1, "failed": 2}
+
+
+def files(given: Object, at: str, faults: Faults) -> Files:
+    """The files of `raw`: a text is standard output; nothing where there is no `raw`."""
+    value = given.get("raw")
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        return {"stdout": value} if is_storable(value, f"{at}/raw", faults, most=10**8) else {}
+    if not is_object(value, f"{at}/raw", faults):
+        return {}
+    found = {}
+    for name, sent in value.items():
+        pointer = f"{at}/raw/{name[:100]}"
+        content = str(sent) if type(sent) is int else sent  # the exit status
+        if type(content) is not str:
+            faults.add(pointer, "not_a_string", _("Not a string."))
+        elif is_storable(name, pointer, faults, most=100):
+            found[name] = content
+    if not found or len(found) > MOST_FILES:
+        faults.add(f"{at}/raw", "required", _("Give the output of the tool, up to 200 files."))
+    return found
+
+
+def read(
+    given: Object, said: Mapping[str, Any], files: Files, at: str, faults: Faults
+) -> dict[str, Any]:
+    """What the output says of the run, as fields of it; what the uploader says must not differ."""
+    adapter = registry.find(said["tool_name"]) if said["tool_name"] else None
+    reading = _reading(adapter, files, at, faults)
+    for name in INSTEAD:
+        if given.get(name) is not None:
+            message = _("Comes out of the raw output: leave it out.")
+            faults.add(f"{at}/{name}", "either_or", message)
+    reason = text(given, "reason", at, faults, most=2000)
+    if reading is None:
+        return {"status": "failed"}
+    _refuse_differences(said, reading, at, faults)
+    return {
+        "status": reading.status,
+        "code": _code(reading),
+        "message": "; ".join(each.message for each in reading.reasons)[:5000] or reason,
+        "measurements": _measurements(reading),
+        "series": tuple(
+            GivenSeries(each.name, each.unit, each.start, each.interval, list(each.values))
+            for each in reading.series
+        ),
+        "notes": _notes(reading),
+        "tool_name": reading.tool_name,
+        "tool_version": (reading.tool_version or said["tool_version"])[:40],
+        "server_version": (said["server_version"] or reading.server_version or "")[:40],
+        "levels": {**reading.levels, **said["levels"]},
+        "labels": {**reading.labels, **said["labels"]},
+        "files": _kept(files),
+    }
+
+
+def _reading(adapter: Adapter | None, files: Files, at: str, faults: Faults) -> Reading | None:
+    if adapter is None:
+        known = ", ".join(each.name for each in registry.every())
+        message = _("Say which tool the raw output is of; known are: %(known)s.")
+        faults.add(f"{at}/tool", "tool_unknown", message % {"known": known})
+        return None
+    try:
+        return adapter.read(files)
+    except UnreadableOutput as unreadable:
+        message = f"{_(unreadable.message)} {_(unreadable.remedy)}"
+        faults.add(f"{at}/raw", unreadable.code, message)
+        return None
+
+
+def _refuse_differences(said: Mapping[str, Any], reading: Reading, at: str, faults: Faults) -> None:
+    for name, level in said["levels"].items():
+        if name in reading.levels and reading.levels[name] != level:
+            message = _("The output says %(read)s, and not %(given)s.")
+            names = {"read": reading.levels[name], "given": level}
+            faults.add(f"{at}/levels/{name}", "level_differs", message % names)
+    for field, read_version, pointer in (
+        ("server_version", reading.server_version, "postgresql/version"),
+        ("tool_version", reading.tool_version, "tool/version"),
+    ):
+        given = said[field]
+        if given and read_version and not f"{read_version}.".startswith(f"{given}."):
+            message = _("The output says %(read)s, and not %(given)s.")
+            names = {"read": read_version, "given": given}
+            faults.add(f"{at}/{pointer}", "version_differs", message % names)
+
+
+def _code(reading: Reading) -> str:
+    if reading.status == "finished":
+        return ""
+    if reading.status == "partial":
+        return "partial"
+    return reading.reasons[0].code if reading.reasons else "failed"
+
+
+def _measurements(reading: Reading) -> tuple[GivenMeasurement, ...]:
+    return tuple(
+        GivenMeasurement(
+            each.metric, each.value, unit=each.unit, direction=each.direction, title=each.title
+        )
+        for each in reading.measurements
+    )
+
+
+def _notes(reading: Reading) -> tuple[dict[str, str], ...]:
+    notes = [
+        {"code": each.code, "message": each.message, "level": "info"} for each in reading.notes
+    ]
+    notes += [
+        {"code": each.code, "message": each.message, "level": "warning"} for each in reading.reasons
+    ]
+    if reading.unknown_lines:
+        shown = " | ".join(reading.unknown_lines)[:2000]
+        message = f"Lines that BenchLab does not know: {shown}"
+        notes.append({"code": "unknown_lines", "message": message, "level": "info"})
+    return tuple(notes)
+
+
+def _kept(files: Files) -> tuple[ArtifactData, ...]:
+    return tuple(
+        ArtifactData(name, content.encode() if isinstance(content, str) else content)
+        for name, content in files.items()
+    )

@@ -1,0 +1,187 @@
+"""A whole uploaded run: its fields, and what they must have in common."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from django.utils.translation import gettext as _
+
+from runs.api.uploads import circumstances, numbers, raw
+from runs.api.uploads.fields import (
+    Faults,
+    Object,
+    choice,
+    items,
+    levels,
+    missing,
+    refuse_unknown,
+    slug,
+    strings,
+    text,
+    time,
+)
+from runs.api.uploads.raw import Files
+from runs.services.uploads import GivenRun
+from runs.services.uploads.given import Status
+
+FIELDS = frozenset(
+    {
+        *("campaign", "campaign_title", "scenario", "levels", "started_at", "finished_at"),
+        *("status", "reason", "server", "hardware", "environment", "postgresql"),
+        *("configuration", "tool", "measurements", "series", "revision", "labels"),
+        *("external_id", "raw"),
+    }
+)
+STATUSES = ("finished", "failed", "partial")
+MOST_RUNS = 1000
+LONGEST_KEY = 300
+NO_VERSION = ""
+
+
+@dataclass(frozen=True)
+class Times:
+    """When a run was."""
+
+    started_at: datetime
+    finished_at: datetime | None
+
+
+def batch(body: Object, faults: Faults) -> list[GivenRun]:
+    """The runs of {"runs": [...]}; the faults of all of them at once."""
+    refuse_unknown(body, {"runs"}, "", faults)
+    listed = items(body, "runs", "", faults, most=MOST_RUNS)
+    if body.get("runs") in (None, []):
+        missing("runs", "", faults)
+    found = []
+    for index, each in enumerate(listed):
+        at = f"/runs/{index}"
+        if type(each) is not dict:
+            faults.add(at, "not_an_object", _("Not an object."))
+        elif made := run(each, at, faults):
+            found.append(made)
+    _refuse_repeated_ids(found, faults)
+    return found
+
+
+def run(given: Object, at: str, faults: Faults, files: Files | None = None) -> GivenRun | None:
+    """A run, or None where it has a fault. `files` are the raw output of a multipart body."""
+    before = len(faults)
+    refuse_unknown(given, FIELDS, at, faults)
+    times = _times(given, at, faults)
+    fields = _said(given, at, faults)
+    files = raw.files(given, at, faults) if files is None else files
+    if files:
+        fields |= raw.read(given, fields, files, at, faults)
+    else:
+        fields |= _measured(given, at, faults)
+    fields["levels"] = _with_version(fields["levels"], fields["server_version"], at, faults)
+    _check_key(fields, at, faults)
+    if len(faults) > before or times is None:
+        return None
+    fields["files"] = (*fields.get("files", ()), *numbers.samples(given))
+    return GivenRun(at=at, started_at=times.started_at, finished_at=times.finished_at, **fields)
+
+
+def _said(given: Object, at: str, faults: Faults) -> dict[str, Any]:
+    """Everything but the times and the figures."""
+    version, settings = circumstances.postgresql(given, at, faults)
+    tool_name, tool_version = circumstances.tool(given, at, faults)
+    if given.get("server") is not None and given.get("hardware") is not None:
+        message = _("Give a server or the hardware, not both.")
+        faults.add(f"{at}/hardware", "either_or", message)
+    return {
+        "campaign": slug(given, "campaign", at, faults, most=120, required=True),
+        "campaign_title": text(given, "campaign_title", at, faults, most=200),
+        "scenario": slug(given, "scenario", at, faults, most=80),
+        "levels": levels(given, "levels", at, faults),
+        "server": slug(given, "server", at, faults, most=80),
+        "hardware": circumstances.hardware(given, at, faults),
+        "environment": circumstances.environment(given, at, faults),
+        "server_version": version,
+        "settings": settings,
+        "configuration": slug(given, "configuration", at, faults, most=100),
+        "tool_name": tool_name,
+        "tool_version": tool_version,
+        "revision": circumstances.revision(given, at, faults),
+        "labels": strings(given, "labels", at, faults, most=50, most_characters=500),
+        "external_id": text(given, "external_id", at, faults, most=200),
+    }
+
+
+def _times(given: Object, at: str, faults: Faults) -> Times | None:
+    started = time(given, "started_at", at, faults)
+    finished = time(given, "finished_at", at, faults)
+    if given.get("started_at") is None:
+        missing("started_at", at, faults)
+    if started and finished and finished < started:
+        message = _("The run ended before it began.")
+        faults.add(f"{at}/finished_at", "negative_time", message)
+    return Times(started, finished) if started else None
+
+
+def _measured(given: Object, at: str, faults: Faults) -> dict[str, Any]:
+    """The figures, and whether they may be relied on."""
+    status = cast(Status | None, choice(given, "status", STATUSES, at, faults))
+    if given.get("status") is None:
+        missing("status", at, faults)
+    found = numbers.measurements(given, at, faults)
+    series = numbers.series(given, at, faults)
+    reason = text(given, "reason", at, faults, most=2000)
+    if status == "failed" and given.get("measurements"):
+        message = _(
+            "A failed run has no figures to rely on: leave them out, or send it as partial."
+        )
+        faults.add(f"{at}/measurements", "failed_with_figures", message)
+    if status == "finished" and not (given.get("measurements") or given.get("series")):
+        message = _("A finished run has at least one measurement or series.")
+        faults.add(f"{at}/measurements", "required", message)
+    if status == "finished" and reason:
+        message = _("A reason is for a run that did not finish.")
+        faults.add(f"{at}/reason", "either_or", message)
+    return {
+        "status": status or "failed",
+        "code": "" if status == "finished" else status or "",
+        "message": reason,
+        "measurements": found,
+        "series": series,
+    }
+
+
+def _with_version(
+    given: Mapping[str, Any], version: str, at: str, faults: Faults
+) -> Mapping[str, Any]:
+    """The levels with the version: runs of two versions are no repeats of each other."""
+    if not version:
+        return given
+    level = given.get("version")
+    if level is None:
+        return {"version": version, **given}
+    if str(level) != version and not version.startswith(f"{level}."):
+        message = _("The version among the levels is %(level)s; PostgreSQL's is %(version)s.")
+        names = {"level": level, "version": version}
+        faults.add(f"{at}/levels/version", "version_differs", message % names)
+    return given
+
+
+def _check_key(fields: Mapping[str, Any], at: str, faults: Faults) -> None:
+    revision = fields["revision"]
+    length = len(json.dumps(dict(fields["levels"]))) + (len(revision.sha) + 1 if revision else 0)
+    if length > LONGEST_KEY:
+        message = _(
+            "The levels are too long: %(length)d characters with the revision, of %(most)d."
+        )
+        names = {"length": length, "most": LONGEST_KEY}
+        faults.add(f"{at}/levels", "too_long", message % names)
+
+
+def _refuse_repeated_ids(found: list[GivenRun], faults: Faults) -> None:
+    seen = set()
+    for each in found:
+        if not each.external_id:
+            continue
+        name = (each.campaign, each.external_id)
+        if name in seen:
+            faults.add(f"{each.at}/external_id", "repeated", _("Given more than once."))
+        seen.add(name)

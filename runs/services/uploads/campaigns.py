@@ -1,0 +1,90 @@
+"""The campaigns of uploaded runs: made at first sight, and never another project's."""
+
+from collections.abc import Iterable, Sequence
+
+from django.utils.translation import gettext as _
+
+from runs.models import Campaign, Configuration, Project, Scenario
+from runs.models.campaigns import Origin
+from runs.services.errors import Fault
+from runs.services.uploads.given import GivenRun
+
+
+def resolve(runs: Sequence[GivenRun], project: Project, faults: list[Fault]) -> dict[str, Campaign]:
+    """The campaigns of these runs by slug, new ones made. What contradicts them becomes a fault."""
+    slugs = {run.campaign for run in runs}
+    known = _known(slugs)
+    missing = [run for run in runs if run.campaign not in known]
+    if missing:
+        _make(missing, project, faults)
+        known = _known(slugs)
+    for run in runs:
+        if campaign := known.get(run.campaign):
+            faults += _contradictions(run, campaign, project)
+    return known
+
+
+def _known(slugs: Iterable[str]) -> dict[str, Campaign]:
+    found = Campaign.objects.filter(slug__in=slugs).select_related("scenario", "configuration")
+    return {campaign.slug: campaign for campaign in found.order_by()}
+
+
+def _make(runs: Sequence[GivenRun], project: Project, faults: list[Fault]) -> None:
+    """Make the campaign of each slug as its first run describes it."""
+    first = {run.campaign: run for run in reversed(runs)}
+    nameless = [run for run in first.values() if not run.scenario]
+    for run in nameless:
+        message = _("The campaign %(slug)s is new: say which scenario it is of.")
+        faults.append(Fault(f"{run.at}/scenario", "required", message % {"slug": run.campaign}))
+    scenarios = _scenarios({run.scenario for run in first.values() if run.scenario})
+    configurations = _configurations({run.configuration for run in first.values()} - {""})
+    made = [
+        Campaign(
+            slug=slug,
+            title=run.campaign_title or slug,
+            project=project,
+            origin=Origin.UPLOADED,
+            # What arrives has ended already: there is nothing that the campaign waits for.
+            state=Campaign.State.FINISHED,
+            scenario=scenarios[run.scenario],
+            configuration=configurations.get(run.configuration),
+            repeats=1,
+        )
+        for slug, run in sorted(first.items())
+        if run.scenario
+    ]
+    Campaign.objects.bulk_create(made, ignore_conflicts=True)
+
+
+def _scenarios(slugs: set[str]) -> dict[str, Scenario]:
+    """These scenarios; one that is not known is data only, and cannot be run."""
+    Scenario.objects.bulk_create(
+        [Scenario(slug=slug, title=slug) for slug in sorted(slugs)], ignore_conflicts=True
+    )
+    return {scenario.slug: scenario for scenario in Scenario.objects.filter(slug__in=slugs)}
+
+
+def _configurations(slugs: set[str]) -> dict[str, Configuration]:
+    if not slugs:
+        return {}
+    return {each.slug: each for each in Configuration.objects.filter(slug__in=slugs)}
+
+
+def _contradictions(run: GivenRun, campaign: Campaign, project: Project) -> list[Fault]:
+    found = []
+    if campaign.origin != Origin.UPLOADED:
+        message = _("The campaign %(slug)s was not uploaded: its results are its own.")
+        found.append(("campaign", "campaign_not_uploaded", message % {"slug": run.campaign}))
+    elif campaign.project_id != project.pk:
+        message = _("The name %(slug)s is taken by a campaign of another project.")
+        found.append(("campaign", "campaign_taken", message % {"slug": run.campaign}))
+    elif run.scenario and run.scenario != campaign.scenario.slug:
+        message = _("The campaign is of the scenario %(known)s, not of %(given)s.")
+        names = {"known": campaign.scenario.slug, "given": run.scenario}
+        found.append(("scenario", "scenario_differs", message % names))
+    known = campaign.configuration.slug if campaign.configuration else ""
+    if run.configuration and run.configuration != known:
+        message = _("The campaign has the configuration %(known)s, not %(given)s.")
+        names = {"known": known or "–", "given": run.configuration}
+        found.append(("configuration", "configuration_differs", message % names))
+    return [Fault(f"{run.at}/{name}", code, message) for name, code, message in found]

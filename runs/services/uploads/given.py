@@ -1,0 +1,89 @@
+"""An uploaded run as values: what the doors make of a body, and the services store."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from runs.execution.reporter import ArtifactData
+
+Status = Literal["finished", "failed", "partial"]
+
+
+class GivenMeasurement(NamedTuple):
+    """One number. Unit and direction are None where the metric's own are meant.
+
+    A tuple, since a batch has thousands of them: made in a third of a dataclass's time.
+    """
+
+    metric: str
+    value: float
+    n: int = 1
+    statistic: str = "single"
+    unit: str | None = None
+    direction: str | None = None
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class GivenSeries:
+    """Values at a fixed interval; seconds."""
+
+    name: str
+    unit: str
+    start: float
+    interval: float
+    values: list[float | None]
+
+
+@dataclass(frozen=True)
+class GivenRevision:
+    """The commit that was measured."""
+
+    sha: str
+    ref: str = ""
+    url: str = ""
+    committed_at: datetime | None = None
+    parents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class GivenProfile:
+    """Hardware or environment: the slug of one that is known, or its fields."""
+
+    slug: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenRun:
+    """One run. `at` is its place in the body, for faults that only the database shows.
+
+    `levels` has the version where it is known. `code` and `message` say why a run did not finish.
+    """
+
+    at: str
+    campaign: str
+    started_at: datetime
+    status: Status
+    finished_at: datetime | None = None
+    campaign_title: str = ""
+    scenario: str = ""
+    levels: Mapping[str, Any] = field(default_factory=dict)
+    server: str = ""
+    hardware: GivenProfile | None = None
+    environment: GivenProfile | None = None
+    server_version: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    configuration: str = ""
+    tool_name: str = ""
+    tool_version: str = ""
+    measurements: tuple[GivenMeasurement, ...] = ()
+    series: tuple[GivenSeries, ...] = ()
+    revision: GivenRevision | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    external_id: str = ""
+    code: str = ""
+    message: str = ""
+    notes: tuple[Mapping[str, str], ...] = ()
+    files: tuple[ArtifactData, ...] = ()

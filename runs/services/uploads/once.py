@@ -1,0 +1,55 @@
+"""Once for each `Idempotency-Key`: who sends the same again gets the same answer again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection, transaction
+from django.utils.translation import gettext as _
+
+from runs.models import Project, Upload
+from runs.services.errors import ServiceError
+
+Answer = dict[str, Any]
+
+
+class KeyReused(ServiceError):
+    """The key was used for another body."""
+
+    def __init__(self, key: str) -> None:
+        message = _("The key “%(key)s” was used for another upload.") % {"key": key}
+        remedy = _("Send each upload under a key of its own.")
+        super().__init__("idempotency_key_reused", message, remedy=remedy)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The answer, and whether it is one that was given before."""
+
+    answer: Answer
+    is_replay: bool
+
+
+@transaction.atomic
+def once(*, key: str, body_hash: str, project: Project, work: Callable[[], Answer]) -> Stored:
+    """Do the work, unless its key was seen: then its answer is given again. Raises KeyReused.
+
+    The row of the key comes first. Whoever sends the same key at the same time waits at it until
+    this transaction ends: with a commit they find the answer, with a rollback it is their turn.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO runs_upload (project_id, key, body_hash, status, answer, created_at)"
+            " VALUES (%s, %s, %s, 201, '{}', now()) ON CONFLICT (project_id, key) DO NOTHING"
+            " RETURNING id",
+            [project.pk, key, body_hash],
+        )
+        made = cursor.fetchone()
+    if made is None:
+        upload = Upload.objects.get(project=project, key=key)
+        if upload.body_hash != body_hash:
+            raise KeyReused(key)
+        return Stored(upload.answer, is_replay=True)
+    answer = work()
+    Upload.objects.filter(pk=made[0]).update(answer=answer)
+    return Stored(answer, is_replay=False)

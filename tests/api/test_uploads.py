@@ -1,0 +1,719 @@
+"""Uploads over the API: what is stored, and what is refused."""
+
+import gzip
+import json
+import math
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from runs.analysis.summary import summarise
+from runs.models import (
+    Campaign,
+    Cell,
+    CellSummary,
+    Environment,
+    HardwareProfile,
+    Measurement,
+    Metric,
+    Revision,
+    Run,
+    Scenario,
+    Series,
+    SettingsSnapshot,
+    Upload,
+)
+from runs.services import projects, summaries
+from tests import factories
+from tests.api.uploads import changed, run
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def post(client, bearer):
+    """POST a body and give the answer."""
+
+    def sent(body, path="uploads/", content_type="application/json", **headers):
+        data = body if isinstance(body, bytes | str) else json.dumps(body)
+        given = bearer | {name.replace("_", "-"): value for name, value in headers.items()}
+        return client.generic("POST", f"/api/v1/{path}", data, content_type, headers=given)
+
+    return sent
+
+
+@pytest.fixture
+def stored(post):
+    """POST a body that is stored, and give the run."""
+
+    def sent(body, **headers):
+        answer = post(body, **headers)
+        assert answer.status_code == 201, answer.content
+        return Run.objects.get(pk=answer.json()["id"])
+
+    return sent
+
+
+def faults(answer, status=400):
+    assert answer.status_code == status, answer.content
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    return [(fault["pointer"], fault["code"]) for fault in answer.json()["errors"]]
+
+
+# What is stored
+
+
+def test_a_run_is_stored_and_answered_with_its_addresses(post, client):
+    answer = post(run())
+
+    body = answer.json()
+    assert answer.status_code == 201
+    assert (body["campaign"], body["state"], body["repeat"]) == ("nightly", "finished", 1)
+    assert body["url"] == f"http://testserver/runs/{body['id']}/"
+    assert client.get(body["url"]).status_code == 200
+    assert client.get(body["api_url"]).json()["measurements"][1]["value"] == 1000.5
+    assert client.get("/campaigns/nightly/").status_code == 200
+
+
+def test_the_campaign_is_made_at_first_sight(stored):
+    made = stored(run(campaign_title="Every night")).campaign
+
+    assert (made.title, made.origin, made.state) == ("Every night", "uploaded", "finished")
+    assert (made.scenario.slug, made.scenario.runnable) == ("tpcb-like", False)
+    assert made.project == projects.default()
+    assert made.factors == {"clients": [8]}
+
+
+def test_a_known_campaign_needs_no_scenario(stored):
+    stored(run())
+
+    assert stored(run("scenario")).campaign.slug == "nightly"
+
+
+def test_a_scenario_that_runs_stays_one(stored):
+    Scenario.objects.create(slug="tpcb-like", title="TPC-B", runnable=True)
+
+    assert stored(run()).campaign.scenario.runnable
+
+
+def test_new_levels_become_the_campaigns(stored):
+    for clients in (8, 1, 4):
+        stored(run(levels={"clients": clients, "mode": "simple"}))
+
+    assert Campaign.objects.get().factors == {"clients": [1, 4, 8], "mode": ["simple"]}
+
+
+def test_the_same_again_is_a_repeat_and_overwrites_nothing(stored):
+    first, second = stored(run()), stored(run())
+
+    assert first.cell == second.cell
+    assert (first.repeat, second.repeat) == (1, 2)
+    assert Measurement.objects.count() == 4
+
+
+def test_the_summary_is_that_of_the_repeats(stored):
+    values = [1000.0, 1100.0, 970.0, 1013.5]
+    for value in values:
+        cell = stored(changed("measurements/0/value", value)).cell
+
+    summary = CellSummary.objects.get(cell=cell, metric__name="tps")
+    for name, expected in vars(summarise(values)).items():
+        assert math.isclose(getattr(summary, name), expected, rel_tol=1e-12), name
+
+
+@pytest.mark.parametrize("values", [[5.0], [0.0, 4.0], [-1.0, 2.0, 3.0], [1e-100, 1e100]])
+def test_the_databases_summary_is_that_of_python(stored, values):
+    for value in values:
+        cell = stored(changed("measurements/0/value", value)).cell
+    columns = ("n", "median", "minimum", "maximum", "mean", "log_mean", "log_variance")
+    of_metric = CellSummary.objects.filter(cell=cell, metric__name="tps")
+    ours = of_metric.values(*columns).get()
+
+    summaries.refresh(cell_id=cell.pk)
+
+    for name, expected in of_metric.values(*columns).get().items():
+        same = ours[name] == expected or math.isclose(ours[name], expected, rel_tol=1e-12)
+        assert same, name
+
+
+def test_a_revision_has_a_cell_of_its_own_in_one_history(stored):
+    one = stored(run(revision={"sha": "4F1C09D2A7BE", "ref": "main"}))
+    other = stored(run(revision={"sha": "b" * 40, "parents": ["4f1c09d2a7be"]}))
+
+    assert one.cell.key == '{"clients": 8}@4f1c09d2a7be'
+    assert one.cell.series_key == other.cell.series_key == '{"clients": 8}'
+    assert (one.cell.revision.ref, other.cell.revision.parents) == ("main", ["4f1c09d2a7be"])
+
+
+def test_what_was_not_known_of_a_revision_is_added(stored):
+    stored(run(revision={"sha": "abcdef0", "ref": "main"}))
+    stored(
+        run(
+            revision={
+                "sha": "abcdef0",
+                "ref": "other",
+                "url": "https://example.org/abcdef0",
+                "committed_at": "2026-01-30T00:00:00+09:00",
+            }
+        )
+    )
+
+    made = Revision.objects.get()
+    assert (made.ref, made.url) == ("main", "https://example.org/abcdef0")
+    assert made.committed_at == datetime(2026, 1, 29, 15, tzinfo=UTC)
+
+
+def test_the_version_is_a_level(stored):
+    old = stored(run(postgresql={"version": "17.4"}))
+    new = stored(run(postgresql={"version": "18.1"}))
+
+    assert (old.cell.version, old.cell.version_num, old.server_version) == ("17.4", 170004, "17.4")
+    assert old.cell != new.cell
+    assert new.cell.levels == {"version": "18.1", "clients": 8}
+
+
+def test_a_major_version_among_the_levels_stays(stored):
+    made = stored(run(levels={"version": "18"}, postgresql={"version": "18.1"}))
+
+    assert (made.cell.version, made.server_version) == ("18", "18.1")
+
+
+def test_hardware_environment_and_settings_are_stored_once(stored):
+    body = run(
+        hardware={"cpu_model": "EPYC", "cores": 32, "facts": {"disks": [{"name": "nvme0"}]}},
+        environment={"os_name": "Debian 13", "kernel": "6.12"},
+        postgresql={"version": "18.1", "settings": {"work_mem": "4MB", "jit": False}},
+    )
+    first, second = stored(body), stored(body)
+
+    assert first.hardware == second.hardware == HardwareProfile.objects.get()
+    assert first.environment == second.environment == Environment.objects.get()
+    assert first.settings == second.settings == SettingsSnapshot.objects.get()
+    assert (first.hardware.name, first.hardware.cores) == ("EPYC", 32)
+    assert first.settings.settings["jit"]["setting"] == "false"
+
+
+def test_a_server_brings_its_hardware(stored):
+    server = factories.server("lab")
+
+    made = stored(run(server="lab"))
+
+    assert (made.server, made.hardware, made.environment) == (
+        server, server.hardware, server.environment,
+    )  # fmt: skip
+
+
+def test_hardware_is_named_by_its_slug(stored):
+    known = factories.hardware("two-core")
+    HardwareProfile.objects.update(slug="two-core")
+
+    assert stored(run(hardware="two-core")).hardware == known
+
+
+def test_samples_become_their_median_and_are_kept(stored, client):
+    body = run(measurements=[{"metric": "tps", "samples": [3, 1, 2, 10], "direction": "higher"}])
+
+    made = stored(body)
+
+    measurement = made.measurements.get()
+    assert (measurement.value, measurement.n, measurement.statistic) == (2.5, 4, "median")
+    kept = client.get(f"/runs/{made.pk}/artifacts/samples.json/")
+    assert json.loads(b"".join(kept.streaming_content)) == {"tps": [3, 1, 2, 10]}
+
+
+def test_a_series_is_stored(stored):
+    made = stored(
+        run(series=[{"name": "tps", "unit": "tps", "start": 1, "values": [1.5, None, 2]}])
+    )
+
+    series = made.series.get()
+    assert (series.start, series.interval, series.values) == (1.0, 1.0, [1.5, None, 2.0])
+
+
+def test_labels_tool_and_times_are_stored(stored):
+    made = stored(
+        run(
+            labels={"ci": "42", "draft": True, "job": 7},
+            tool={"name": "pgbench", "version": "18.1"},
+            finished_at="2026-01-31T02:01:00.5Z",
+            external_id="job-42",
+        )
+    )
+
+    assert made.labels == {"ci": "42", "draft": "true", "job": "7"}
+    assert (made.tool_name, made.tool_version) == ("pgbench", "18.1")
+    assert made.finished_at - made.started_at == timedelta(seconds=60.5)
+    assert (made.external_id, made.origin) == ("job-42", "uploaded")
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "numbers"),
+    [
+        (run("measurements", status="failed", reason="Out of disk."), "failed", 0),
+        (run(status="partial", reason="A client died."), "partial", 2),
+    ],
+)
+def test_a_run_that_did_not_finish_counts_nowhere(post, get, body, code, numbers):
+    answer = post(body).json()
+
+    assert (answer["state"], answer["code"]) == ("failed", code)
+    assert answer["message"] == body["reason"]
+    assert len(get(f"runs/{answer['id']}/")["measurements"]) == numbers
+    assert get("measurements/")["results"] == []
+    assert not CellSummary.objects.exists()
+
+
+def test_text_in_any_script_is_stored_as_it_is(stored):
+    odd = "\\N\t検証\n\\.\r😀\\x"
+    made = stored(run(labels={"note": odd}, campaign_title=odd, external_id=odd))
+
+    assert (made.labels, made.external_id, made.campaign.title) == ({"note": odd}, odd, odd)
+
+
+def test_an_upload_with_a_token_belongs_to_the_tokens_project(client, make_token):
+    secret = projects.create(slug="secret", is_public=False)
+    header = {"Authorization": f"Bearer {make_token('upload', of=secret)}"}
+
+    answer = client.post("/api/v1/uploads/", run(), "application/json", headers=header)
+
+    assert answer.status_code == 201
+    assert Campaign.objects.get().project == secret
+    assert client.get(answer.json()["api_url"]).status_code == 404
+
+
+def test_who_has_logged_in_uploads_as_well(admin_client):
+    answer = admin_client.post("/api/v1/uploads/", run(), "application/json")
+
+    assert answer.status_code == 201
+
+
+def test_without_a_token_nothing_is_stored(client):
+    answer = client.post("/api/v1/uploads/", run(), "application/json")
+
+    assert (answer.status_code, answer.json()["code"]) == (401, "not_authenticated")
+
+
+def test_a_token_without_the_scope_is_told_so(client, make_token):
+    header = {"Authorization": f"Bearer {make_token('read', 'queue')}"}
+
+    answer = client.post("/api/v1/uploads/", run(), "application/json", headers=header)
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope")
+    assert "“upload”" in answer.json()["detail"]
+
+
+# What is refused
+
+FAR = (datetime.now(UTC) + timedelta(days=2)).isoformat()
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "pointer", "code"),
+    [
+        ("campaign", None, "/campaign", "required"),
+        ("campaign", "", "/campaign", "required"),
+        ("campaign", "two words", "/campaign", "not_a_slug"),
+        ("campaign", 5, "/campaign", "not_a_string"),
+        ("campaign", "x" * 121, "/campaign", "too_long"),
+        ("campaign_title", "x" * 201, "/campaign_title", "too_long"),
+        ("scenario", "no/slug", "/scenario", "not_a_slug"),
+        ("levels", [], "/levels", "not_an_object"),
+        ("levels", {"clients": [1]}, "/levels/clients", "not_a_level"),
+        ("levels", {"a/b": None}, "/levels/a~1b", "not_a_level"),
+        ("levels", {"clients": HUGE}, "/levels/clients", "not_a_level"),
+        ("levels", {"clients": ""}, "/levels/clients", "not_a_level"),
+        ("levels", {"x": "y" * 101}, "/levels/x", "too_long"),
+        ("levels", {"x" * 101: 1}, "/levels/" + "x" * 100, "too_long"),
+        ("levels", {f"{i}": i for i in range(21)}, "/levels", "too_many"),
+        ("levels", {f"{i}" * 50: "y" * 90 for i in range(3)}, "/levels", "too_long"),
+        ("started_at", None, "/started_at", "required"),
+        ("started_at", "yesterday", "/started_at", "not_a_time"),
+        ("started_at", 1700000000, "/started_at", "not_a_time"),
+        ("started_at", "2026-01-31T02:00:00", "/started_at", "no_time_zone"),
+        ("started_at", "1994-01-31T02:00:00Z", "/started_at", "too_old"),
+        ("started_at", FAR, "/started_at", "in_the_future"),
+        ("started_at", "9999-12-31T23:59:59-23:00", "/started_at", "in_the_future"),
+        ("finished_at", "2026-01-31T01:59:59Z", "/finished_at", "negative_time"),
+        ("status", None, "/status", "required"),
+        ("status", "ok", "/status", "invalid_choice"),
+        ("status", ["finished"], "/status", "invalid_choice"),
+        ("status", "failed", "/measurements", "failed_with_figures"),
+        ("reason", "why", "/reason", "either_or"),
+        ("server", "!", "/server", "not_a_slug"),
+        ("hardware", [], "/hardware", "not_an_object"),
+        ("hardware", {}, "/hardware", "empty"),
+        ("hardware", {"cpu": "x"}, "/hardware/cpu", "unknown_field"),
+        ("hardware", {"cores": -1}, "/hardware/cores", "out_of_range"),
+        ("hardware", {"cores": 1.5}, "/hardware/cores", "out_of_range"),
+        ("hardware", {"cores": True}, "/hardware/cores", "out_of_range"),
+        ("hardware", {"memory_bytes": HUGE}, "/hardware/memory_bytes", "out_of_range"),
+        ("hardware", {"name": "x\u0000"}, "/hardware/name", "not_storable"),
+        ("hardware", {"facts": {"a": ["\u0000"]}}, "/hardware/facts", "not_storable"),
+        ("environment", {"os_name": "x" * 201}, "/environment/os_name", "too_long"),
+        ("environment", {"os": "x"}, "/environment/os", "unknown_field"),
+        ("postgresql", {"version": "new"}, "/postgresql/version", "not_a_version"),
+        ("postgresql", {"settings": {"a": []}}, "/postgresql/settings/a", "not_a_string"),
+        ("postgresql", {"port": 1}, "/postgresql/port", "unknown_field"),
+        ("tool", {"version": "1"}, "/tool/name", "required"),
+        ("tool", "x" * 41, "/tool", "too_long"),
+        ("measurements", {}, "/measurements", "not_a_list"),
+        ("measurements", [], "/measurements", "required"),
+        ("measurements/0", 5, "/measurements/0", "not_an_object"),
+        ("measurements/1/metric", "", "/measurements/1/metric", "required"),
+        ("measurements/1/metric", "a b", "/measurements/1/metric", "not_a_slug"),
+        ("measurements/1/metric", "tps", "/measurements/1/metric", "repeated"),
+        ("measurements/1/metric", "x" * 81, "/measurements/1/metric", "too_long"),
+        ("measurements/0/value", None, "/measurements/0/value", "required"),
+        ("measurements/0/value", "5", "/measurements/0/value", "not_a_number"),
+        ("measurements/0/value", True, "/measurements/0/value", "not_a_number"),
+        ("measurements/0/value", HUGE, "/measurements/0/value", "out_of_range"),
+        ("measurements/1/value", -0.1, "/measurements/1/value", "negative_time"),
+        ("measurements/0/samples", [1], "/measurements/0/value", "either_or"),
+        ("measurements/0/unit", 5, "/measurements/0/unit", "not_a_string"),
+        ("measurements/0/unit", "x" * 41, "/measurements/0/unit", "too_long"),
+        ("measurements/0/direction", "up", "/measurements/0/direction", "invalid_choice"),
+        ("measurements/0/n", 3, "/measurements/0/n", "unknown_field"),
+        ("series", [{"name": "x"}], "/series/0/values", "required"),
+        ("series", [{"name": "x", "values": ["1"]}], "/series/0/values/0", "not_a_number"),
+        ("series", [{"name": "x", "values": [1e39]}], "/series/0/values/0", "not_a_number"),
+        ("series", [{"name": "x", "values": [HUGE]}], "/series/0/values/0", "not_a_number"),
+        ("series", [{"name": "x y", "values": [1]}], "/series/0/name", "not_a_slug"),
+        ("series", [{"name": "x", "values": [1], "start": -1}], "/series/0/start", "negative_time"),
+        (
+            "series",
+            [{"name": "x", "values": [1], "interval": 0}],
+            "/series/0/interval",
+            "out_of_range",
+        ),
+        ("series", 2 * [{"name": "x", "values": [1]}], "/series/1/name", "repeated"),
+        ("series", [{"name": "x", "values": 200_001 * [1]}], "/series/0/values", "too_many"),
+        ("revision", {}, "/revision/sha", "required"),
+        ("revision", {"sha": "main"}, "/revision/sha", "not_a_sha"),
+        ("revision", {"sha": "abcdef0", "url": "javascript:x"}, "/revision/url", "not_a_url"),
+        ("revision", {"sha": "abcdef0", "parents": [1]}, "/revision/parents/0", "not_a_sha"),
+        (
+            "revision",
+            {"sha": "abcdef0", "committed_at": FAR},
+            "/revision/committed_at",
+            "in_the_future",
+        ),
+        ("labels", {"a": None}, "/labels/a", "not_a_string"),
+        ("labels", {"a": "x" * 501}, "/labels/a", "too_long"),
+        ("labels", {f"{i}": "" for i in range(51)}, "/labels", "too_many"),
+        ("labels", {"a\u0000": ""}, "/labels/a\u0000", "not_storable"),
+        ("labels", {"a": "\ud800"}, "/labels/a", "not_storable"),
+        ("external_id", "x" * 201, "/external_id", "too_long"),
+        ("tps", 5, "/tps", "unknown_field"),
+        ("raw", "text", "/tool", "tool_unknown"),
+    ],
+)  # fmt: skip
+def test_a_field_that_is_wrong_is_pointed_at_and_nothing_is_stored(
+    post, path, value, pointer, code
+):
+    found = faults(post(changed(path, value)))
+
+    assert (pointer, code) in found
+    assert not Campaign.objects.exists()
+    assert not Run.objects.exists()
+    assert not Metric.objects.exists()
+
+
+@pytest.mark.parametrize("samples", [[], [1, "2"], [1, None], "12", 10_001 * [1]])
+def test_samples_that_are_none_are_refused(post, samples):
+    body = run(measurements=[{"metric": "tps", "samples": samples, "direction": "higher"}])
+
+    (fault,) = faults(post(body))
+    assert fault[0].startswith("/measurements/0/samples")
+
+
+def test_more_than_a_thousand_measurements_are_refused(post):
+    body = run(measurements=[{"metric": f"m{i}", "value": 1} for i in range(1001)])
+
+    assert faults(post(body)) == [("/measurements", "too_many")]
+
+
+def test_a_server_and_the_hardware_are_one_too_many(post):
+    factories.server("lab")
+
+    body = run(server="lab", hardware={"cores": 2})
+
+    assert faults(post(body)) == [("/hardware", "either_or")]
+
+
+def test_a_version_that_contradicts_the_levels_is_refused(post):
+    body = run(levels={"version": "17"}, postgresql={"version": "18.1"})
+
+    assert faults(post(body)) == [("/levels/version", "version_differs")]
+
+
+def test_every_fault_of_every_run_is_told_at_once(post):
+    bodies = [
+        run(),
+        changed("measurements/1/value", "x"),
+        run("campaign", status="done"),
+        5,
+        run(),
+    ]
+
+    found = faults(post({"runs": bodies}, "uploads/batch/"))
+
+    assert found == [
+        ("/runs/1/measurements/1/value", "not_a_number"),
+        ("/runs/2/campaign", "required"),
+        ("/runs/2/status", "invalid_choice"),
+        ("/runs/3", "not_an_object"),
+    ]
+    assert not Run.objects.exists()
+
+
+def test_faults_without_end_are_told_up_to_a_thousand(post):
+    found = faults(post({"runs": 1000 * [{}]}, "uploads/batch/"))
+
+    assert len(found) == 1000
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b" ", "not_json"),
+        (b"{", "not_json"),
+        (b'{"a": NaN}', "not_json"),
+        (b'{"a": -Infinity}', "not_json"),
+        (b"[" * 100_000, "not_json"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "not_json"),
+        (b'{"a": "\xff"}', "not_utf_8"),
+        ("{}".encode("utf-16"), "not_utf_8"),
+        (b"[]", "not_an_object"),
+        (b"null", "not_an_object"),
+    ],
+)
+@pytest.mark.parametrize("path", ["uploads/", "uploads/batch/"])
+def test_a_body_that_is_no_json_object_is_refused(post, body, code, path):
+    answer = post(body, path)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+
+
+def test_an_overflowing_number_is_not_infinity(post):
+    body = json.dumps(run()).replace("1000.5", "1e999")
+
+    assert faults(post(body)) == [("/measurements/0/value", "out_of_range")]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "status"),
+    [
+        ("text/plain", 415),
+        ("application/x-www-form-urlencoded", 415),
+        ("application/json; charset=shift_jis", 400),
+        ("application/json; charset=UTF-8", 201),
+    ],
+)
+def test_the_content_type_is_looked_at(post, content_type, status):
+    assert post(run(), content_type=content_type).status_code == status
+
+
+def test_a_body_above_ten_megabytes_is_refused(post):
+    body = b'{"campaign": "' + 11 * 2**20 * b"x" + b'"}'
+
+    assert post(body).status_code == 413
+
+
+def test_a_packed_body_is_unpacked(post):
+    body = gzip.compress(json.dumps(run()).encode())
+
+    assert post(body, Content_Encoding="gzip").status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "status"),
+    [
+        (gzip.compress(bytes(200 * 2**20), 9), "gzip", 413),
+        (gzip.compress(b"{}")[:-4], "gzip", 400),
+        (gzip.compress(b"{}") + b"x", "gzip", 400),
+        (b"{}", "gzip", 400),
+        (b"{}", "br", 415),
+    ],
+)
+def test_a_packed_body_that_is_none_or_a_bomb_is_refused(post, body, encoding, status):
+    assert post(body, Content_Encoding=encoding).status_code == status
+
+
+# What contradicts what is stored
+
+
+def test_a_metric_with_another_unit_is_refused_naming_both(post):
+    factories.metric("tps", unit="tps")
+
+    answer = post(changed("measurements/0/unit", "per minute"))
+
+    assert faults(answer, 422) == [("/measurements/0/unit", "metric_conflict")]
+    assert "“tps”" in answer.json()["detail"]
+    assert "“per minute”" in answer.json()["detail"]
+    assert not Campaign.objects.exists()
+
+
+def test_two_runs_that_disagree_on_a_new_metric_are_refused(post):
+    body = {"runs": [run(), changed("measurements/0/direction", "lower")]}
+
+    answer = post(body, "uploads/batch/")
+
+    assert faults(answer, 422) == [("/runs/1/measurements/0/direction", "metric_conflict")]
+    assert not Metric.objects.exists()
+
+
+def test_a_known_metric_needs_neither_unit_nor_direction(stored):
+    stored(run())
+
+    again = run(measurements=[{"metric": "tps", "value": 5}])
+    assert stored(again).measurements.get().metric.unit == "tps"
+
+
+def test_a_new_metric_needs_a_direction(post):
+    answer = post(run(measurements=[{"metric": "speed", "value": 5}]))
+
+    assert faults(answer, 422) == [("/measurements/0/direction", "metric_unknown")]
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer", "code"),
+    [
+        (run("scenario", campaign="new"), "/scenario", "required"),
+        (run(scenario="other"), "/scenario", "scenario_differs"),
+        (run(configuration="none"), "/configuration", "configuration_differs"),
+        (run(server="nowhere"), "/server", "server_unknown"),
+        (run(hardware="nothing"), "/hardware", "hardware_unknown"),
+        (run(environment="nothing"), "/environment", "environment_unknown"),
+        (run(campaign="executed"), "/campaign", "campaign_not_uploaded"),
+        (run(campaign="others"), "/campaign", "campaign_taken"),
+    ],
+)
+def test_what_contradicts_the_database_is_a_422(post, body, pointer, code):
+    factories.campaign("executed", repeats=0, scenario=factories.scenario("tpcb-like"))
+    other = projects.create(slug="other", is_public=True)
+    factories.campaign("others", repeats=0, origin="uploaded", project=other)
+    assert post(run()).status_code == 201
+
+    assert (pointer, code) in faults(post(body), 422)
+    assert Run.objects.count() == 1
+
+
+def test_an_external_id_is_there_once(post):
+    assert post(run(external_id="7")).status_code == 201
+    assert post(run(external_id="7", campaign="other")).status_code == 201
+
+    answer = post(run(external_id="7"))
+
+    assert faults(answer, 409) == [("/external_id", "external_id_taken")]
+    assert answer.json()["code"] == "external_id_taken"
+    assert Run.objects.count() == 2
+
+
+def test_an_external_id_twice_in_a_batch_is_refused(post):
+    answer = post({"runs": 2 * [run(external_id="7")]}, "uploads/batch/")
+
+    assert faults(answer) == [("/runs/1/external_id", "repeated")]
+
+
+# Once a key
+
+
+def test_the_same_key_and_body_is_stored_once(post):
+    first = post(run(), Idempotency_Key="k")
+    again = post(run(), Idempotency_Key="k")
+
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json() == again.json()
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert Run.objects.count() == 1
+
+
+def test_a_key_with_an_external_id_is_replayed_and_no_conflict(post):
+    bodies = [post(run(external_id="7"), Idempotency_Key="k") for _ in range(2)]
+
+    assert [answer.status_code for answer in bodies] == [201, 200]
+
+
+def test_the_same_key_with_another_body_is_a_conflict(post):
+    post(run(), Idempotency_Key="k")
+
+    answer = post(changed("levels/clients", 9), Idempotency_Key="k")
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_key_reused")
+    assert Run.objects.count() == 1
+
+
+def test_a_key_of_a_refused_body_is_free(post):
+    assert post(run("campaign"), Idempotency_Key="k").status_code == 400
+    assert not Upload.objects.exists()
+    assert post(run(), Idempotency_Key="k").status_code == 201
+
+
+def test_another_project_has_its_own_keys(post, client, make_token):
+    post(run(), Idempotency_Key="k")
+    other = make_token("upload", of=projects.create(slug="other", is_public=True))
+    headers = {"Authorization": f"Bearer {other}", "Idempotency-Key": "k"}
+
+    body = run(campaign="elsewhere")
+    answer = client.post("/api/v1/uploads/", body, "application/json", headers=headers)
+
+    assert answer.status_code == 201
+
+
+def test_a_key_must_be_printable_and_short(post):
+    assert faults(post(run(), Idempotency_Key="x" * 201))[0][0] == "/Idempotency-Key"
+
+
+# Batches
+
+
+def test_a_batch_is_stored_in_its_order(post):
+    bodies = [run(levels={"clients": number % 3}) for number in range(9)]
+
+    answer = post({"runs": bodies}, "uploads/batch/")
+
+    rows = answer.json()["runs"]
+    assert answer.status_code == 201
+    assert [row["repeat"] for row in rows] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert [Run.objects.get(pk=row["id"]).cell.levels["clients"] for row in rows] == 3 * [0, 1, 2]
+    assert {cell.ordinal for cell in Cell.objects.all()} == {1, 2, 3}
+
+
+def test_a_batch_of_several_campaigns_is_stored(post):
+    bodies = [run(campaign=f"c{number}") for number in range(3)]
+
+    assert post({"runs": bodies}, "uploads/batch/").status_code == 201
+    assert Campaign.objects.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ({}, ("/runs", "required")),
+        ({"runs": []}, ("/runs", "required")),
+        ({"runs": {}}, ("/runs", "not_a_list")),
+        ({"runs": 1001 * [1]}, ("/runs", "too_many")),
+        ({"runs": [run()], "all": True}, ("/all", "unknown_field")),
+    ],
+)
+def test_a_batch_that_is_none_is_refused(post, body, fault):
+    assert fault in faults(post(body, "uploads/batch/"))
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("number", [2, 20])
+def test_a_batch_takes_the_same_queries_whatever_its_size(post, number, django_assert_num_queries):
+    def body():
+        series = [{"name": "tps", "values": [1]}]
+        return {
+            "runs": [
+                run(levels={"clients": each % 10}, hardware={"cores": each % 10 + 1}, series=series)
+                for each in range(number)
+            ]
+        }
+
+    post(body(), "uploads/batch/")
+    with django_assert_num_queries(14):
+        assert post(body(), "uploads/batch/").status_code == 201
+    assert Series.objects.count() == 2 * number
