@@ -13,13 +13,26 @@ NO_SYNC_SINCE = 90300
 CHECKSUMS = frozenset(("--data-checksums", "-k"))
 NO_CHECKSUMS = "--no-data-checksums"
 
+SINCE = {
+    **dict.fromkeys(CHECKSUMS, CHECKSUMS_SINCE),
+    "--wal-segsize": 110000,
+    "--allow-group-access": 110000,
+    "--locale-provider": 150000,
+    "--icu-locale": 150000,
+    "--icu-rules": 160000,
+    "--builtin-locale": 170000,
+    "--sync-method": 170000,
+}
+
 
 def options_for(version_num: int, wanted: Sequence[str]) -> tuple[str, ...]:
     """The options for that version, such that the same wish makes clusters that are alike.
 
     Without a wish for checksums there are none, also where initdb would make them by default.
-    Raises ValueError for checksums before 9.3.
+    Raises ValueError, with the reason, for an option that came later.
     """
+    for option in wanted:
+        _require_known(version_num, option.partition("=")[0])
     others = tuple(each for each in wanted if each not in CHECKSUMS and each != NO_CHECKSUMS)
     nosync = ("-N",) if version_num >= NO_SYNC_SINCE else ()
     return (*nosync, *others, *_checksums(version_num, wanted))
@@ -27,7 +40,12 @@ def options_for(version_num: int, wanted: Sequence[str]) -> tuple[str, ...]:
 
 def _checksums(version_num: int, wanted: Sequence[str]) -> tuple[str, ...]:
     if CHECKSUMS & set(wanted):
-        if version_num < CHECKSUMS_SINCE:
-            raise ValueError("Page checksums came with PostgreSQL 9.3.")
         return ("--data-checksums",)
     return (NO_CHECKSUMS,) if version_num >= CHECKSUMS_BY_DEFAULT_SINCE else ()
+
+
+def _require_known(version_num: int, option: str) -> None:
+    since = SINCE.get(option, 0)
+    if version_num < since:
+        text = f"{since // 10000}" if since >= 100000 else f"{since // 10000}.{since // 100 % 100}"
+        raise ValueError(f"initdb knows {option} from PostgreSQL {text} on.")

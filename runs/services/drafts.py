@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from runs.execution.initdb import options_for
 from runs.execution.preparing import BYTES_TO_SPARE
 from runs.models import Configuration, Installation, Server
 from runs.scenarios import registry
@@ -132,6 +133,7 @@ def _problems(draft: Draft, scenario: Scenario, runs: int) -> Iterator[Problem]:
         message = _("%(runs)d runs are too many.") % {"runs": runs}
         yield Problem("too_many_runs", message, _("Choose fewer levels or repeats."), "levels")
     yield from refusals(draft, scenario)
+    yield from _initdb_problems(draft)
     yield from _connection_problems(draft)
     yield from _disk_problems(draft, scenario)
 
@@ -195,6 +197,18 @@ def refusals(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
         if requirement is not None and (installation, requirement) not in seen:
             seen.add((installation, requirement))
             yield _refused(installation, requirement, scenario)
+
+
+def _initdb_problems(draft: Draft) -> Iterator[Problem]:
+    """Installations whose initdb does not know what the configuration asks of it."""
+    options = draft.configuration.initdb_options if draft.configuration else []
+    for installation in draft.installations:
+        try:
+            options_for(installation.version_num, options)
+        except ValueError as error:
+            message = f"{installation}: {error}"
+            remedy = _("Leave out that version, or choose another configuration.")
+            yield Problem("initdb_option_unknown", message, remedy, "configuration")
 
 
 def _refused(installation: Installation, requirement: Requirement, scenario: Scenario) -> Problem:

@@ -114,3 +114,10 @@ def test_a_version_may_run_the_levels_that_it_can(checksums, server):
 def test_levels_that_a_factor_does_not_have_are_refused(checksums, levels, code, field):
     [problem] = campaigns.estimate(replace(checksums, levels=levels)).problems
     assert (problem.code, problem.field) == (code, field)
+
+
+def test_a_configuration_whose_options_a_version_does_not_know_is_refused(update):
+    wanted = factories.configuration(initdb_options=["--wal-segsize=64"])
+    problems = campaigns.estimate(replace(update, configuration=wanted)).problems
+    assert [problem.code for problem in problems] == ["initdb_option_unknown"] * 2
+    assert "9.2.24: initdb knows --wal-segsize from PostgreSQL 11 on" in problems[0].message

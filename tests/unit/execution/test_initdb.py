@@ -22,6 +22,14 @@ def test_checksums_are_where_they_were_asked_for_and_nowhere_else(version, wante
     assert options_for(version, wanted) == given
 
 
-def test_checksums_before_9_3_are_refused_with_the_reason():
-    with pytest.raises(ValueError, match=r"came with PostgreSQL 9\.3"):
-        options_for(90224, ["--data-checksums"])
+@pytest.mark.parametrize(
+    ("version", "option", "reason"),
+    [
+        (90224, "--data-checksums", r"--data-checksums from PostgreSQL 9\.3 on"),
+        (90224, "-k", r"-k from PostgreSQL 9\.3 on"),
+        (100023, "--wal-segsize=64", "--wal-segsize from PostgreSQL 11 on"),
+    ],
+)
+def test_an_option_that_came_later_is_refused_with_the_reason(version, option, reason):
+    with pytest.raises(ValueError, match=reason):
+        options_for(version, [option])
