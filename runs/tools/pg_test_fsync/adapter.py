@@ -50,7 +50,9 @@ _ERROR = re.compile(r"(?:pg_test_fsync: )?(?:error|fatal|could not|.* failed:).*
 
 @dataclass
 class _Tests:
-    rates: dict[tuple[str, str, str], float] = field(default_factory=dict)
+    rates: dict[Metric, float] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    repeated: bool = False
     section: tuple[str, str] | None = None
     sections: list[str] = field(default_factory=list)
     seconds: int | None = None
@@ -107,15 +109,27 @@ def _read(output: str, errors: str) -> _Tests:
 def _take(line: str, tests: _Tests) -> None:
     if not line or _UNAVAILABLE.fullmatch(line) or _SILENT.fullmatch(line):
         return
-    if rate := _RATE.fullmatch(line) if tests.section else None:
-        tests.rates[(*tests.section, rate["method"])] = float(rate["rate"])  # type: ignore[misc]
+    if tests.section and (rate := _RATE.fullmatch(line)):
+        _keep_rate(tests.section, rate, tests)
     elif not (_take_section(line, tests) or _take_setting(line, tests)):
+        if line.endswith(":"):
+            tests.section = None  # an unknown test's rates are not the last one's
         (tests.errors if _ERROR.fullmatch(line) else tests.unknown_lines).append(line)
+
+
+def _keep_rate(section: tuple[str, str], rate: re.Match[str], tests: _Tests) -> None:
+    name, title = section
+    method = rate["method"]
+    metric = Metric(f"{name}_{slug(method)}"[:80], f"{title}: {method}", "ops/s", "higher")
+    tests.repeated |= metric.name in tests.names
+    tests.names.add(metric.name)
+    tests.rates[metric] = float(rate["rate"])
 
 
 def _take_section(line: str, tests: _Tests) -> bool:
     for pattern, name, title in _SECTIONS:
         if pattern.fullmatch(line):
+            tests.repeated |= name in tests.sections
             tests.section = (name, title)
             tests.sections.append(name)
             return True
@@ -133,11 +147,11 @@ def _take_setting(line: str, tests: _Tests) -> bool:
 def _reasons(tests: _Tests) -> Iterator[Reason]:
     if tests.errors:
         yield Reason("tool_error", tests.errors[0][:LONGEST_MESSAGE])
-    if len(set(tests.sections)) < len(tests.sections):
+    if tests.repeated:
         yield Reason("several_results", "The output holds more than one run: send each by itself.")
     if not tests.rates:
         yield Reason("no_result", "No test of the output has a result.")
-    elif not any(section == _LAST_SECTION for section, _, _ in tests.rates):
+    elif not any(metric.name.startswith(_LAST_SECTION) for metric in tests.rates):
         yield Reason("cut", "The output ends before the last test, the one without sync.")
 
 
@@ -148,9 +162,8 @@ def _status(tests: _Tests, reasons: tuple[Reason, ...]) -> Status:
 
 
 def _measurements(tests: _Tests) -> Iterator[MetricValue]:
-    for (section, title, method), rate in tests.rates.items():
-        name = f"{section}_{slug(method)}"[:80]
-        yield from Metric(name, f"{title}: {method}", "ops/s", "higher").of(rate)
+    for metric, rate in tests.rates.items():
+        yield from metric.of(rate)
 
 
 ADAPTER = PgTestFsyncAdapter()

@@ -59,3 +59,13 @@ def test_an_error_of_the_tool_is_told():
     )
 
     assert (reading.status, codes(reading)) == ("failed", ["tool_error", "no_result"])
+
+
+def test_the_rates_of_a_test_whose_heading_is_unknown_are_not_taken_for_another_ones():
+    text = sample("pg_test_fsync", "default.txt").replace(b"using two 8kB", b"of tomorrow,")
+
+    reading = ADAPTER.read({"raw": text})
+
+    assert figures(reading)["one_write_fdatasync"] == 1458.957
+    assert not any(name.startswith("two_writes") for name in figures(reading))
+    assert len(reading.unknown_lines) == 5
