@@ -102,7 +102,8 @@ def test_folders_that_are_added_are_found_by_the_next_inspection(ready, binaries
     copied.parent.mkdir()
     copied.parent.chmod(0o755)
     copied.symlink_to(binaries.postgresql18)
-    Server.objects.filter(pk=ready.pk).update(bindirs=[])
+    ready.bindirs = []
+    ready.save()
     servers.inspect(server=ready)
     assert not ready.installations.filter(bindir=str(binaries.postgresql18), removed_at=None)
     servers.add_bindirs(server=ready, bindirs=[str(copied), str(copied)])
