@@ -4,6 +4,8 @@ Those of the embedded instance are always there; Debian's, and the versions of `
 where they are. BENCHLAB_LAB names another folder with `<version>/bin` in it.
 """
 
+import atexit
+import functools
 import os
 import re
 import shutil
@@ -46,19 +48,24 @@ class Server:
         said = self._run("postgres", "-C", "max_connections", "-D", folder, folder=folder)
         return said.returncode == 0, said.stderr.decode(errors="replace")
 
-    def starts(self, settings: Mapping[str, str], *, folder: Path) -> tuple[bool, str]:
+    def starts(self, settings: Mapping[str, str]) -> tuple[bool, str]:
         """Whether a cluster starts with the settings, and what its log says."""
+        folder = _cluster(self)
         data, log = folder / "data", folder / "log"
-        made = self._run("initdb", "-D", data, "-A", "trust", "-U", "x", folder=folder)
-        assert made.returncode == 0, made.stderr
-        with (data / "postgresql.conf").open("a") as file:
-            file.write("listen_addresses = ''\n" + write(settings, self.major))
+        log.unlink(missing_ok=True)
+        conf = "listen_addresses = ''\n" + write(settings, self.major)
+        (data / "postgresql.conf").write_text(conf)
         sockets = f"-k {folder}"
         go = ("-D", data, "-l", log, "-w", "-t", "60", "-o", sockets)
         started = self._run("pg_ctl", "start", *go, folder=folder).returncode == 0
         if started:
-            self._run("pg_ctl", "stop", "-D", data, "-m", "immediate", "-w", folder=folder)
+            self._run("pg_ctl", "stop", "-D", data, "-m", "fast", "-w", folder=folder)
         return started, log.read_text(errors="replace")
+
+    def initialise(self, folder: Path) -> None:
+        """Make a cluster in the folder."""
+        made = self._run("initdb", "-D", folder / "data", "-A", "trust", "-U", "x", folder=folder)
+        assert made.returncode == 0, made.stderr
 
     def _run(
         self, program: str, *arguments: str | Path, folder: Path
@@ -82,11 +89,26 @@ def installed() -> list[Server]:
     return sorted(servers, key=lambda server: [int(part) for part in server.version.split(".")])
 
 
-@contextmanager
-def open_folder() -> Iterator[Path]:
+@functools.cache
+def _cluster(server: Server) -> Path:
+    """A cluster of that version, made once and removed at the end."""
+    folder = _new_folder()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    server.initialise(folder)
+    return folder
+
+
+def _new_folder() -> Path:
     """A short-named folder of the servers' account."""
     folder = Path(tempfile.mkdtemp(prefix="bl-set-", dir="/tmp"))
     ACCOUNT.own(folder)
+    return folder
+
+
+@contextmanager
+def open_folder() -> Iterator[Path]:
+    """A folder of the servers' account, for one test."""
+    folder = _new_folder()
     try:
         yield folder
     finally:

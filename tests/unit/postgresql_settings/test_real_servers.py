@@ -34,18 +34,18 @@ LINES = [
     ("work_mem", "0x400"), ("work_mem", "1e3"), ("work_mem", " 8 MB "), ("work_mem", ""),
     ("work_mem", "-1"), ("work_mem", "63"), ("work_mem", "10s"), ("sort_mem", "4096"),
     ("shared_buffers", "8"), ("shared_buffers", "200GB"), ("shared_buffers", "127kB"),
-    ("max_wal_size", "160GB"), ("max_wal_size", "31MB"), ("checkpoint_segments", "3"),
+    ("max_wal_size", "160GB"), ("max_wal_size", "1MB"), ("checkpoint_segments", "3"),
     ("checkpoint_timeout", "2h"), ("checkpoint_timeout", "29s"), ("checkpoint_timeout", "0.5h"),
     ("checkpoint_timeout", "60000000us"), ("checkpoint_completion_target", "0.9"),
     ("checkpoint_completion_target", "1.1"), ("checkpoint_completion_target", ".5"),
-    ("checkpoint_completion_target", "nan"), ("vacuum_cost_delay", "0.5"),
+    ("vacuum_cost_delay", "0.5"),
     ("vacuum_cost_delay", "500us"), ("seq_page_cost", "0x10"), ("random_page_cost", "1ms"),
     ("fsync", "o"), ("fsync", "of"), ("fsync", "T"), ("fsync", "maybe"), ("fsync", ""),
     ("wal_level", "archive"), ("wal_level", "replica"), ("wal_level", "LOGICAL"),
     ("wal_level", "bogus"), ("synchronous_commit", "remote_apply"), ("synchronous_commit", "1"),
     ("password_encryption", "on"), ("password_encryption", "scram-sha-256"),
     ("wal_compression", "pglz"), ("wal_compression", "yes"), ("huge_pages", "try"),
-    ("client_min_messages", "panic"), ("log_min_messages", "debug"), ("archive_mode", "always"),
+    ("client_min_messages", "panic"), ("log_min_messages", "debug"),
     ("jit", "off"), ("io_method", "worker"), ("io_method", "bogus"), ("wal_keep_segments", "32"),
     ("wal_keep_size", "512MB"), ("force_parallel_mode", "on"), ("debug_parallel_query", "on"),
     ("ssl_ecdh_curve", "prime256v1"), ("ssl_groups", "prime256v1"), ("stats_temp_directory", "x"),
@@ -60,7 +60,7 @@ LINES = [
     ("synchronous_standby_names", "a, b"), ("synchronous_standby_names", "2 (a, b)"),
     ("synchronous_standby_names", "ANY 1 (a, b)"), ("vacuum_buffer_usage_limit", "64kB"),
     ("vacuum_buffer_usage_limit", "0"), ("transaction_buffers", "17"),
-    ("transaction_buffers", "32"), ("max_connections", "262143"), ("max_connections", "0"),
+    ("transaction_buffers", "32"), ("max_connections", "0"),
     ("autovacuum_work_mem", "-1"), ("effective_io_concurrency", "16"),
 ]  # fmt: skip
 
@@ -116,10 +116,10 @@ REPORTED = {  # the conditions of the WG1 report of 2013, for 9.3
 
 
 @EACH_SERVER
-def test_a_server_starts_with_settings_translated_from_9_2(server: Server, folder):
+def test_a_server_starts_with_settings_translated_from_9_2(server: Server):
     done = translate(REPORTED, "9.2", server.major)
     assert errors(check(done.settings, [server.major])) == ()
-    started, log = server.starts(done.settings, folder=folder)
+    started, log = server.starts(done.settings)
     assert started, log
 
 
@@ -152,7 +152,7 @@ TOGETHER = [
 
 @EACH_SERVER
 @pytest.mark.parametrize("given", TOGETHER, ids=lambda given: " ".join(given.values()))
-def test_the_check_foresees_whether_the_server_starts(server: Server, given, folder):
+def test_the_check_foresees_whether_the_server_starts(server: Server, given):
     given = {**given, "shared_buffers": "1MB"}
-    started, log = server.starts(given, folder=folder)
+    started, log = server.starts(given)
     assert started == (not refused(given, server)), log

@@ -1,0 +1,54 @@
+"""The settings that publications print: each is one that its version takes.
+
+Files below `runs/published/` have them under `configurations`: slug to `version` and `settings`.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from runs.postgresql_settings import catalogue
+from runs.postgresql_settings.validation import check, errors
+
+PUBLISHED = Path(__file__).parents[3] / "runs" / "published"
+
+
+def configurations() -> list[Any]:
+    """All configurations of all publications, named by file and slug."""
+    found = []
+    for file in sorted(PUBLISHED.glob("*.yaml")):
+        published = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+        for slug, each in (published.get("configurations") or {}).items():
+            found.append(pytest.param(each, id=f"{file.stem}:{slug}"))
+    return found
+
+
+FOUND = configurations()
+
+
+def major(version: str) -> str:
+    """The major version of `9.3.2` or `10.1`."""
+    parts = str(version).split(".")
+    return ".".join(parts[:2]) if parts[0] == "9" else parts[0]
+
+
+def test_publications_have_configurations():
+    assert FOUND
+
+
+@pytest.mark.parametrize("configuration", FOUND)
+def test_its_version_takes_every_setting(configuration):
+    version = major(configuration["version"])
+    assert version in catalogue.majors()
+    given = {name: str(value) for name, value in configuration["settings"].items()}
+    found = errors(check(given, [version], for_run=False))
+    assert not found, "; ".join(each.english for each in found)
+
+
+@pytest.mark.parametrize("configuration", FOUND)
+def test_its_values_are_written_as_texts(configuration):
+    """YAML would make `on` a truth value, and 0.90 another number than was printed."""
+    for name, value in configuration["settings"].items():
+        assert isinstance(value, str), name
