@@ -6,18 +6,24 @@ import django_filters
 from django.core.validators import RegexValidator
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
 
+from runs.api.csv_stream import CSVRenderer, stream
 from runs.api.doors import ReadOnlyDoor
-from runs.models import Measurement
+from runs.models import Measurement, PrintedFigure
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
-from runs.models.runs import Run
+from runs.models.runs import SUMMARY_REPEAT, Run
 from runs.selectors import grids, measurements, versions
 
 IS_VERSION = RegexValidator(
     r"^\d+(\.\d+){0,2}((devel|alpha|beta|rc)\d*)?$", _("Not a version, such as 16 or 16.14.")
 )
+
+REMARK = {"type": "string", "enum": ["derived", "not_measured"], "nullable": True}
 
 
 class VersionFilter(django_filters.CharFilter):  # type: ignore[misc]
@@ -45,12 +51,28 @@ class MeasurementFilters(django_filters.FilterSet):  # type: ignore[misc]
     metric = django_filters.CharFilter("metric__name", label="Name of the metric, such as tps.")
     version = VersionFilter("run__cell__version")
     origin = django_filters.ChoiceFilter(field_name="run__origin", choices=Origin.choices)
+    source = django_filters.CharFilter(
+        method="of_source", label="Slug of the publication, such as wg1-2013."
+    )
+    table = django_filters.CharFilter(
+        method="of_table", label="Number of the published table as printed, such as 2.2."
+    )
+
+    def of_source(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+        """The figures of a publication."""
+        return measurements.of_tables(rows, source__slug=value)
+
+    def of_table(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+        """The figures of the tables with this number, of every publication that has one."""
+        return measurements.of_tables(rows, number=value)
 
 
 class MeasurementSerializer(serializers.Serializer[Measurement]):
     """A measurement. `n` is how many repeats the value stands for, `statistic` what it is of them.
 
-    `levels` has the version, the level of each factor, and the repeat.
+    `levels` has the version, the level of each factor, and the repeat where it is that of one.
+    `source`, `table` and `printed` (the text) are those of a published figure, else null. `remark`
+    says of one that it is derived from other figures, or printed but not measured.
     """
 
     id = serializers.IntegerField()
@@ -63,20 +85,60 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
     n = serializers.IntegerField()
     statistic = serializers.ChoiceField(choices=Statistic.choices)
     origin = serializers.ChoiceField(source="run.origin", choices=Origin.choices)
+    source = serializers.CharField(  # type: ignore[assignment]  # a field, not the base's own
+        source="run.campaign.published.source.slug", allow_null=True, default=None
+    )
+    table = serializers.CharField(
+        source="run.campaign.published.number", allow_null=True, default=None
+    )
+    printed = serializers.CharField(source="printed.text", allow_null=True, default=None)
+    remark = serializers.SerializerMethodField()
 
     def get_levels(self, measurement: Measurement) -> dict[str, Any]:
         """The levels of the run."""
-        return levels_of(measurement.run)
+        levels = levels_of(measurement.run)
+        if measurements.stands_for_repeats(measurement):
+            levels.pop("repeat", None)
+        return levels
+
+    @extend_schema_field(REMARK)
+    def get_remark(self, measurement: Measurement) -> str | None:
+        """What one must know of a printed figure before one computes with it."""
+        printed = getattr(measurement, "printed", None)
+        if printed is None or printed.kind == PrintedFigure.Kind.MEASURED:
+            return None
+        return str(printed.kind)
 
 
 class MeasurementDoor(ReadOnlyDoor[Measurement]):
-    """Measurements: the numbers of finished runs, each with its levels. The newest first."""
+    """Measurements: the numbers of finished runs, each with its levels. The newest first.
+
+    As CSV (`format=csv`) all that the filters leave, in one answer.
+    """
 
     queryset = measurements.listed()
     serializer_class = MeasurementSerializer
     filterset_class = MeasurementFilters
 
+    def get_renderers(self) -> list[BaseRenderer]:
+        """CSV for lists, beside JSON."""
+        renderers = super().get_renderers()
+        return renderers if self.detail else [*renderers, CSVRenderer()]
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+        """A page in JSON, or everything in CSV."""
+        if not isinstance(request.accepted_renderer, CSVRenderer):
+            return super().list(request, *args, **kwargs)
+        rows = self.filter_queryset(self.get_queryset())
+        return stream(rows, MeasurementSerializer(), name="measurements")
+
 
 def levels_of(run: Run) -> dict[str, Any]:
-    """The levels of a run's cell with version and repeat."""
-    return {**run.cell.levels, "version": grids.version_of(run.cell), "repeat": run.repeat}
+    """The levels of a run's cell with its version and repeat, as far as it has them."""
+    levels = dict(run.cell.levels)
+    if run.origin != Origin.PUBLISHED:
+        return {**levels, "version": grids.version_of(run.cell), "repeat": run.repeat}
+    # A publication's own word for a version stays, and what it has not printed stays unknown.
+    if run.cell.version:
+        levels.setdefault("version", run.cell.version)
+    return levels if run.repeat == SUMMARY_REPEAT else {**levels, "repeat": run.repeat}

@@ -9,6 +9,7 @@ from runs.api.doors import Nowhere
 from runs.api.measurements import MeasurementDoor
 from runs.api.runs import RunDoor
 from runs.api.servers import ServerDoor
+from runs.api.sources import SourceDoor
 from runs.api.uploads.doors import BatchDoor, UploadDoor
 
 app_name = "api"
@@ -18,6 +19,7 @@ router.register("campaigns", CampaignDoor, basename="campaign")
 router.register("runs", RunDoor, basename="run")
 router.register("measurements", MeasurementDoor, basename="measurement")
 router.register("servers", ServerDoor, basename="server")
+router.register("sources", SourceDoor, basename="source")
 
 urlpatterns = [
     path("v1/", include(router.urls)),

@@ -5,6 +5,9 @@ from django.utils.translation import gettext_lazy as _
 
 from runs.models.campaigns import Origin
 
+# The repeat of a published run that holds what is printed of a cell beside its repeats.
+SUMMARY_REPEAT = 0
+
 
 class Run(models.Model):
     """One execution of one cell.

@@ -147,6 +147,19 @@ def sources() -> QuerySet[Source]:
     ).order_by("year", "slug")
 
 
+def tables(source: Source) -> QuerySet[PublishedTable]:
+    """The tables of a source in the order of the print, figures and discrepancies counted."""
+    return (
+        source.tables.select_related("campaign__scenario")
+        .annotate(
+            figure_count=Count("printed", distinct=True),
+            discrepancy_count=Count("discrepancies", distinct=True),
+        )
+        .defer("grid", "columns", "method", "reproduce", "chart", "search_text")
+        .order_by("ordinal")
+    )
+
+
 def discrepancies() -> QuerySet[Discrepancy]:
     """Every place where a publication contradicts itself, in the order of the print."""
     return Discrepancy.objects.select_related(

@@ -1,15 +1,58 @@
 """Measurements: rows of numbers with what they were measured under."""
 
+from typing import Any
+
 from django.db.models import QuerySet
 
-from runs.models import Measurement, Run
+from runs.models import Measurement, PublishedTable, Run
+from runs.models.campaigns import Origin
+from runs.models.measurements import Statistic
+from runs.models.runs import SUMMARY_REPEAT
+
+# Whatever else there is of a run or a table is many times as long.
+TOLD = (
+    "value",
+    "n",
+    "statistic",
+    "metric__name",
+    "metric__unit",
+    "run__origin",
+    "run__repeat",
+    "run__campaign__slug",
+    "run__campaign__repeats",
+    "run__campaign__published__number",
+    "run__campaign__published__source__slug",
+    "run__cell__levels",
+    "run__cell__version",
+    "printed__text",
+    "printed__kind",
+)
 
 
 def listed() -> QuerySet[Measurement]:
-    """Measurements of finished runs with campaign, cell and metric, the newest first."""
+    """Measurements of finished runs with all that a row tells of them, the newest first."""
     return (
         Measurement.objects.filter(run__state=Run.State.FINISHED)
-        .select_related("metric", "run__campaign", "run__cell")
-        .defer("run__plan")
+        .select_related("metric", "run__cell", "run__campaign__published__source", "printed")
+        .only(*TOLD)
         .order_by("-pk")
     )
+
+
+def of_tables(rows: QuerySet[Measurement], **which: Any) -> QuerySet[Measurement]:
+    """Those of published tables with these fields (number, source__slug).
+
+    Reads the tables' campaigns first, in a query of its own: they are few, and with their keys
+    at hand PostgreSQL goes straight to their runs however many results there are.
+    """
+    tables = PublishedTable.objects.filter(**which).order_by()
+    return rows.filter(run__campaign__in=list(tables.values_list("campaign_id", flat=True)))
+
+
+def stands_for_repeats(measurement: Measurement) -> bool:
+    """Whether it is a published value of a cell and not that of one printed repeat."""
+    run = measurement.run
+    if run.origin != Origin.PUBLISHED:
+        return False
+    is_single = measurement.statistic == Statistic.SINGLE and run.campaign.repeats > 1
+    return run.repeat == SUMMARY_REPEAT or not is_single

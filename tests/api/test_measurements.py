@@ -23,6 +23,10 @@ def test_a_measurement_says_what_was_measured_under_which_levels(get):
         "n": 1,
         "statistic": "single",
         "origin": "executed",
+        "source": None,
+        "table": None,
+        "printed": None,
+        "remark": None,
     }
 
 

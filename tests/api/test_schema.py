@@ -27,6 +27,8 @@ def test_every_address_is_described(schema):
         "/api/v1/runs/{id}/",
         "/api/v1/servers/",
         "/api/v1/servers/{slug}/",
+        "/api/v1/sources/",
+        "/api/v1/sources/{slug}/",
         "/api/v1/uploads/",
         "/api/v1/uploads/batch/",
     ]
@@ -45,7 +47,8 @@ def test_filters_and_paging_are_described(schema):
     parameters = schema["paths"]["/api/v1/measurements/"]["get"]["parameters"]
 
     assert {parameter["name"] for parameter in parameters} == {
-        "campaign", "cursor", "metric", "origin", "page_size", "run", "version",
+        "campaign", "cursor", "format", "metric", "origin", "page_size", "run", "source", "table",
+        "version",
     }  # fmt: skip
 
 

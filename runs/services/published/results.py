@@ -20,6 +20,7 @@ from runs.models import (
     Source,
 )
 from runs.models.campaigns import Origin
+from runs.models.runs import SUMMARY_REPEAT
 from runs.published.checks import Checked, CheckedTable
 from runs.published.document import ArtifactEntry, CampaignEntry, Document, NodeEntry
 from runs.published.errors import PublishedFileError
@@ -28,9 +29,6 @@ from runs.selectors import versions
 from runs.services import artifacts
 from runs.services.published.conditions import Conditions
 from runs.services.published.rows import keep_in_step
-
-# The run that holds what is printed of a cell beside its repeats.
-SUMMARY_REPEAT = 0
 
 Identity = tuple[Any, ...]
 
