@@ -66,6 +66,7 @@ def bars(
 
 def _trace(group: Group, words: Words, *, log_y: bool, stacked: bool) -> dict[str, Any]:
     shown = [bar for bar in group.bars if bar.median > 0 or not log_y]
+    has_whiskers = not stacked and any(bar.minimum < bar.maximum for bar in shown)
     trace: dict[str, Any] = {
         "type": "bar",
         "name": group.label,
@@ -73,7 +74,10 @@ def _trace(group: Group, words: Words, *, log_y: bool, stacked: bool) -> dict[st
         "y": [bar.median for bar in shown],
         "customdata": [[bar.minimum, bar.maximum, bar.n] for bar in shown],
         "texttemplate": "%{y:,.3~s}",
-        "textposition": "inside" if stacked else "outside",
+        # Whiskers stand where a label outside would.
+        "textposition": "inside" if stacked or has_whiskers else "outside",
+        "insidetextanchor": "middle" if stacked else "start",
+        "textangle": 0,
         "cliponaxis": False,
         "hovertemplate": (
             f"<b>%{{fullData.name}}</b><br>%{{x}}<br>{words.median}: %{{y:,.6~g}}"
@@ -83,7 +87,7 @@ def _trace(group: Group, words: Words, *, log_y: bool, stacked: bool) -> dict[st
     }
     if group.major:
         trace["marker"] = {"color": palette.style(group.major).colour}
-    if not stacked and any(bar.minimum < bar.maximum for bar in shown):
+    if has_whiskers:
         trace["error_y"] = {
             "type": "data",
             "symmetric": False,

@@ -1,6 +1,6 @@
 """The line through versions: an index a version, chained from ratios of pairs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,13 +29,16 @@ class Origin:
 
 def version_line(
     origins: Sequence[Origin],
-    versions: Sequence[str],
+    versions: Mapping[str, int],
     *,
     x_title: str,
     y_title: str,
     words: Words | None = None,
 ) -> Figure:
-    """One trace a chain; chains that nothing joins stay apart, so that a gap is seen as one."""
+    """One trace a chain; chains that nothing joins stay apart, so that a gap is seen as one.
+
+    `versions` has every place of the axis, measured or not, with the year of its release.
+    """
     words = words or Words()
     traces = [
         _trace(origin, chain, place, words, is_first=number == 0)
@@ -51,6 +54,9 @@ def version_line(
                 "categoryorder": "array",
                 "categoryarray": list(versions),
                 "range": [-0.5, len(versions) - 0.5],
+                "tickmode": "array",
+                "tickvals": list(versions),
+                "ticktext": [f"{version}<br>{year}" for version, year in versions.items()],
                 "automargin": True,
             },
             yaxis={"title": title(y_title), "automargin": True, "tickformat": ".2f"},

@@ -16,11 +16,24 @@ from runs.selectors import metrics, versions
 READ, UPDATE = "fixed-point-read", "fixed-point-update"
 METRIC = "tps"
 ORIGINS = (Origin.PUBLISHED, Origin.EXECUTED)
-# Every major version that the archive is about, oldest first.
-MAJORS = (
-    *("9.2", "9.3", "9.4", "9.5", "9.6"),
-    *("10", "11", "12", "13", "14", "15", "16", "17", "18"),
-)
+# Every major version that the archive is about, oldest first, with the year of its release.
+RELEASED = {
+    "9.2": 2012,
+    "9.3": 2013,
+    "9.4": 2014,
+    "9.5": 2016,
+    "9.6": 2016,
+    "10": 2017,
+    "11": 2018,
+    "12": 2019,
+    "13": 2020,
+    "14": 2021,
+    "15": 2022,
+    "16": 2023,
+    "17": 2024,
+    "18": 2025,
+}
+MAJORS = tuple(RELEASED)
 
 
 @dataclass(frozen=True)

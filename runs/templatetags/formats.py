@@ -46,6 +46,14 @@ def ratio(value: float | None) -> str:
 
 
 @register.filter
+def factor(value: float | None) -> str:
+    """A ratio of any size with three or more digits: 0.983, 30.2, 4,416."""
+    if value is None or not isfinite(value):
+        return "–"
+    return ratio(value) if 0.1 <= value < 10 else quantity(float(f"{value:.3g}"))
+
+
+@register.filter
 def change(value: float | None) -> str:
     """A ratio as a change with its sign: 1.083 is +8.3 %."""
     return "–" if value is None or not isfinite(value) else f"{(value - 1) * 100:+.1f} %"

@@ -88,7 +88,7 @@ def conditions(campaign: Campaign) -> dict[str, Any]:
         "hardware": first.hardware if first else None,
         "environment": first.environment if first else None,
         "configuration": campaign.configuration,
-        "parameters": _parameters(campaign),
+        "parameters": parameters(campaign),
     }
 
 
@@ -165,13 +165,15 @@ def _mark(row: RatioRow, reach: float) -> IntervalMark | None:
     return IntervalMark(place(1), place(found.low), place(found.high), place(found.ratio))
 
 
-def _parameters(campaign: Campaign) -> list[tuple[str, Any, str]]:
+def parameters(campaign: Campaign) -> list[tuple[str, Any, str]]:
     """(title, value, unit) of what the scenario keeps constant."""
     try:
         known = {each.name: each for each in registry.get(campaign.scenario.slug).parameters}
     except KeyError:
         known = {}
     return [
-        (_(known[name].title), value, known[name].unit) if name in known else (name, value, "")
+        (_(known[name].title), value, known[name].unit)
+        if name in known
+        else (name.replace("_", " "), value, "")
         for name, value in campaign.parameters.items()
     ]

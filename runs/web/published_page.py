@@ -10,7 +10,8 @@ from django.urls import reverse
 from runs.models import Artifact, Campaign, PrintedFigure, PublishedNode, PublishedTable
 from runs.selectors import archive
 from runs.templatetags.formats import quantity, spoken, told
-from runs.web.published_chart import chart
+from runs.web.campaign_page import parameters
+from runs.web.published_chart import draw, plots
 from runs.web.published_words import factors
 
 
@@ -46,8 +47,8 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
     table = campaign.published
     words = factors(table.columns)
     cells = list(campaign.cells.order_by("ordinal"))
-    wanted = _charts(table)
-    figures = [found for each in wanted if (found := chart(campaign, each, cells, words))]
+    charts = [(wanted, plots(campaign, wanted, cells, words)) for wanted in _charts(table)]
+    drawn = [(wanted, shown) for wanted, shown in charts if shown]
     nodes = list(table.nodes.select_related("hardware", "environment", "configuration"))
     return {
         "campaign": campaign,
@@ -55,14 +56,16 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
         "source": table.source,
         "heads": heads(table.columns),
         "rows": rows(table),
-        "figures": figures,
+        "figures": [draw(wanted, shown) for wanted, shown in drawn],
+        "ratios": drawn[0][1][0].ratios() if drawn else None,
+        "factor_title": words.title(drawn[0][1][0].x) if drawn else "",
         "designed": _designed(campaign, words) if not table.has_figures else [],
         "nodes": _nodes(nodes),
         "discrepancies": list(archive.discrepancies().filter(table=table)),
         "artifacts": list(
             Artifact.objects.filter(run__campaign=campaign).order_by("name").select_related("run")
         ),
-        "parameters": list(campaign.parameters.items()),
+        "parameters": parameters(campaign),
         "citation": citation(table, request.build_absolute_uri(request.path)),
         "data_query": f"?source={table.source.slug}&table={table.number}",
         "can_run": campaign.scenario.runnable and bool(table.reproduce),

@@ -1,5 +1,6 @@
 """What factors and levels of a published campaign are called, for readers."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,6 +9,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.templatetags.formats import spoken
+
+Combination = frozenset[tuple[str, str]]
 
 # Factors that stand in the heads of several columns have no column of their own to name them.
 USUAL = {
@@ -34,6 +37,8 @@ class Factors:
 
     titles: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    # What the heads of columns call a combination of levels, by metric.
+    heads: Mapping[tuple[str, Combination], str] = field(default_factory=dict)
 
     def title(self, name: str) -> str:
         """The factor's title; its own name where nothing says more."""
@@ -48,14 +53,19 @@ class Factors:
             return _("yes") if value else _("no")
         return self.levels.get((name, str(value)), "–" if value is None else str(value))
 
+    def series(self, metric: str, levels: Mapping[str, Any]) -> str:
+        """What tells a series from the others: the head of its column, else its levels."""
+        head = self.heads.get((metric, combination(levels)))
+        return head or " · ".join(self._named(name, value) for name, value in levels.items())
+
     def described(self, levels: Mapping[str, Any]) -> str:
         """All levels in one line: "Clients 8, PostgreSQL 9.6"."""
-        return ", ".join(
-            self.level(name, value)
-            if name == "version"
-            else f"{self.title(name)} {self.level(name, value)}"
-            for name, value in levels.items()
-        )
+        return ", ".join(self._named(name, value) for name, value in levels.items())
+
+    def _named(self, name: str, value: Any) -> str:
+        """A level that says by itself of what it is one: a bare number does not."""
+        level = self.level(name, value)
+        return f"{self.title(name)} {level}" if level == str(value) else level
 
 
 def factors(columns: Sequence[Mapping[str, Any]]) -> Factors:
@@ -72,7 +82,25 @@ def factors(columns: Sequence[Mapping[str, Any]]) -> Factors:
             }
         elif column.get("levels"):
             levels |= _told_by_heads(column)
-    return Factors(titles, levels)
+    return Factors(titles, levels, _heads(columns))
+
+
+def combination(levels: Mapping[str, Any]) -> Combination:
+    """Levels as a key, whatever their order."""
+    return frozenset((name, str(level)) for name, level in levels.items())
+
+
+def _heads(columns: Sequence[Mapping[str, Any]]) -> dict[tuple[str, Combination], str]:
+    """The group's head, with the column's own where a group has several columns of the metric."""
+    shown = [column for column in columns if column.get("metric") and column.get("levels")]
+    groups = Counter((column["metric"], spoken(column.get("group"))) for column in shown)
+    heads = {}
+    for column in shown:
+        group, label = spoken(column.get("group")), spoken(column.get("label"))
+        is_alone = groups[column["metric"], group] == 1
+        name = (group or label) if is_alone else " · ".join(filter(None, (group, label)))
+        heads[column["metric"], combination(column["levels"])] = name
+    return heads
 
 
 def _told_by_heads(column: Mapping[str, Any]) -> dict[tuple[str, str], str]:

@@ -28,6 +28,7 @@ class Step:
 
     base: str
     head: str
+    year: int
     pairs: list[Pair]
     pictures: list[Undocumented]
 
@@ -83,8 +84,8 @@ def _figure(
     where = _("at %(clients)d clients") % {"clients": clients} if clients else _("at the peak")
     return drawing.version_line(
         drawn,
-        lines.MAJORS,
-        x_title=_("PostgreSQL version"),
+        lines.RELEASED,
+        x_title=_("PostgreSQL version, year of its release"),
         y_title=_("Throughput against the base, %(where)s") % {"where": where},
         words=drawing.Words(_("index"), _("95 % interval"), _("base")),
     )
@@ -106,6 +107,7 @@ def _steps(pairs: Sequence[Pair], pictures: Sequence[Undocumented]) -> list[Step
         Step(
             base,
             head,
+            lines.RELEASED[head],
             [pair for pair in pairs if pair.link.head == head],
             [
                 each

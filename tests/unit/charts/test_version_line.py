@@ -9,7 +9,7 @@ from runs.analysis.links import Link
 from runs.analysis.trend import trend
 from runs.charts.version_line import Origin, version_line
 
-VERSIONS = ("9.2", "9.3", "9.6", "13", "14")
+VERSIONS = {"9.2": 2012, "9.3": 2013, "9.6": 2016, "13": 2020, "14": 2021}
 
 
 def link(base, head, ratio, error=0.01, freedom=4.0):
@@ -17,7 +17,7 @@ def link(base, head, ratio, error=0.01, freedom=4.0):
 
 
 def figure(*links, base="9.2", urls=None):
-    found = trend(links, versions=VERSIONS, base=base)
+    found = trend(links, versions=list(VERSIONS), base=base)
     origin = Origin("published", found.chains, urls or {})
     made = version_line([origin], VERSIONS, x_title="version", y_title="index")
     go.Figure(made)
