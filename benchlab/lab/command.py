@@ -51,7 +51,10 @@ def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _show() -> None:
     for release in releases.every():
-        print(f"{release.major:5} {release.version:8} {release.bytes / 1e6:5.0f} MB")
+        line = (
+            f"{release.major:5} {release.version:8} {release.bytes / 1e6:5.0f} MB  {release.remark}"
+        )
+        print(line.rstrip())
 
 
 def _make(names: Sequence[str], *, register: bool | None) -> int:
@@ -92,6 +95,8 @@ def _make_each(
                 artifact = downloads.fetch(release, kept, base=base, say=say)
                 unpacking.unpack(release, artifact, folder, account)
                 say(f"PostgreSQL {release.version} is ready in {folder / release.version}")
+                if release.remark:
+                    say(f"PostgreSQL {release.version}: {release.remark}")
             made.append(folder / release.version / "bin")
         except LabError as error:
             failures.append(error)

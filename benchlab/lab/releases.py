@@ -20,6 +20,7 @@ class Release:
     archive: str
     bytes: int
     sha256: str
+    remark: str = ""
 
     @property
     def major(self) -> str:

@@ -58,6 +58,13 @@ def test_a_repository_that_is_away_is_asked_for_one_version_only(
     assert capsys.readouterr().err.count("could not be downloaded") == 1
 
 
+def test_the_list_tells_what_one_should_know_of_a_build(capsys):
+    assert command.main(["--list"]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert "without optimisation" in lines["9.5"]
+    assert lines["18"].endswith("15 MB")
+
+
 def test_registering_without_a_running_benchlab_is_refused(var, mirror, published, capsys):
     assert command.main(["--register"]) == 1
     assert "no BenchLab runs" in capsys.readouterr().err
