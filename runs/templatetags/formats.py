@@ -116,6 +116,16 @@ def told(stored: Any, field: str) -> str:
 
 
 @register.filter
+def place(number: str) -> str:
+    """Where a publication prints something: Table 2.2, Figure 3.7, or the name of a result."""
+    if number.startswith("図"):
+        return gettext("Figure %(number)s") % {"number": number.removeprefix("図").strip()}
+    if number[:1].isdigit():
+        return gettext("Table %(number)s") % {"number": number}
+    return number
+
+
+@register.filter
 def verdict(value: str) -> str:
     """A verdict in words."""
     return str(VERDICTS[value])

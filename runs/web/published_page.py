@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from runs.models import Artifact, Campaign, PrintedFigure, PublishedNode, PublishedTable
 from runs.selectors import archive
-from runs.templatetags.formats import quantity, spoken, told
+from runs.templatetags.formats import place, quantity, spoken, told
 from runs.web.campaign_page import parameters
 from runs.web.published_chart import draw, plots
 from runs.web.published_words import factors
@@ -119,16 +119,12 @@ def rows(table: PublishedTable) -> list[list[PrintedCell]]:
 def citation(table: PublishedTable, address: str) -> str:
     """One line to cite the figures by: the publication first, this page as where it was read."""
     source = table.source
-    place = ", ".join(
-        part
-        for part in (table.number and f"table {table.number}", table.page and f"p. {table.page}")
-        if part
-    )
+    printed = place(table.number) + (f", p. {table.page}" if table.page else "")
     parts = [
         told(source, "publisher"),
         f"“{told(source, 'title')}”",
         source.published or str(source.year),
-        place,
+        printed,
     ]
     return ", ".join(part for part in parts if part) + f". {address}"
 

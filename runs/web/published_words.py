@@ -43,7 +43,7 @@ class Factors:
     def title(self, name: str) -> str:
         """The factor's title; its own name where nothing says more."""
         found = self.titles.get(name) or USUAL.get(name)
-        return str(found) if found else name.replace("_", " ")
+        return str(found) if found else name.replace("_", " ").capitalize()
 
     def level(self, name: str, value: Any) -> str:
         """The level for readers: "9.6" of a version is PostgreSQL 9.6."""
