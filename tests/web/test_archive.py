@@ -1,0 +1,237 @@
+"""The archive's pages, with the publications as they are shipped."""
+
+import pytest
+
+from runs.models import Campaign
+from runs.published import reading
+from runs.services import published, scenarios
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def load(*slugs):
+    scenarios.sync()
+    published.load(files=[path for path in reading.files() if path.stem in slugs])
+
+
+@pytest.fixture
+def report_of_2013():
+    load("wg1-2013")
+
+
+@pytest.fixture
+def report_of_2021():
+    load("wg1-2021")
+
+
+def text_of(response):
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_an_empty_archive_says_how_to_fill_it(client):
+    assert "manage.py load_published" in text_of(client.get("/archive/"))
+
+
+def test_it_lists_a_publication_with_its_tables(client, report_of_2013):
+    page = text_of(client.get("/archive/"))
+
+    assert "2013 WG1 activity report" in page
+    assert "/campaigns/wg1-2013-2-2/" in page
+    assert "/campaigns/wg1-2013-4-9/" in page
+
+
+@pytest.mark.parametrize(
+    ("query", "shown", "hidden"),
+    [
+        ("theme=storage-placement", "2013-4-5", "2013-2-2"),
+        ("theme=fixed-point-read", "2013-2-2", "2013-4-5"),
+        ("version=9.2", "2013-2-2", "2013-2-3"),
+        ("topology=sharded", "2013-5-5", "2013-2-2"),
+        ("q=checksum", "2013-2-3", "2013-5-5"),
+        ("q=PCIe+placement", "2013-4-5", "2013-2-2"),
+        ("q=パーティション", "2013-3-5", "2013-2-2"),
+        ("year=2013", "2013-2-2", "2013-nothing"),
+    ],
+)
+def test_filters_and_search_narrow_it(client, report_of_2013, query, shown, hidden):
+    page = text_of(client.get(f"/archive/?{query}"))
+
+    assert f"/campaigns/wg1-{shown}/" in page
+    assert f"/campaigns/wg1-{hidden}/" not in page
+
+
+def test_words_must_all_occur(client, report_of_2013):
+    page = text_of(client.get("/archive/?q=checksum+flute"))
+
+    assert "Nothing matches" in page
+
+
+def test_a_search_by_htmx_gets_the_shelves_only(client, report_of_2013):
+    page = text_of(client.get("/archive/?q=fio", headers={"HX-Request": "true"}))
+
+    assert "<html" not in page
+    assert 'id="shelves"' in page
+
+
+def test_the_queries_of_the_archive_do_not_grow_with_it(
+    client, report_of_2013, django_assert_max_num_queries
+):
+    with django_assert_max_num_queries(5):
+        client.get("/archive/")
+
+
+def test_a_source_shows_its_tables_and_its_discrepancies(client, report_of_2013):
+    page = text_of(client.get("/archive/wg1-2013/"))
+
+    assert "Table 2.2" in page
+    assert "99.93 %" in page
+    assert "source=wg1-2013&amp;format=csv" in page
+
+
+def test_discrepancies_have_both_numbers_and_lead_to_their_table(client, report_of_2013):
+    page = text_of(client.get("/archive/discrepancies/"))
+
+    assert "99.93 %" in page
+    assert "95.8" in page
+    assert "/campaigns/wg1-2013-2-3/#printed" in page
+
+
+def test_a_published_campaign_shows_the_table_as_printed(client, report_of_2013):
+    page = text_of(client.get("/campaigns/wg1-2013-2-2/"))
+
+    for printed in ("403.38", "98.25 %", "13893.93", "86.07 %"):
+        assert printed in page
+    assert 'colspan="2"' in page
+
+
+def test_a_figure_that_differs_is_marked_with_what_is_computed(client, report_of_2013):
+    page = text_of(client.get("/campaigns/wg1-2013-2-3/"))
+
+    assert "printed__differs" in page
+    assert "95.81 %" in page
+
+
+def test_a_zero_that_was_not_measured_is_told_as_such(client, report_of_2013):
+    assert "not measured" in text_of(client.get("/campaigns/wg1-2013-3-5/"))
+
+
+def test_ratios_are_computed_where_none_are_printed(client, report_of_2013):
+    page = text_of(client.get("/campaigns/wg1-2013-4-5/"))
+
+    # All on SSD against all on HDD, updating and reading: 5996.6 / 198.5 and 49934.1 / 449.
+    assert "computed from the printed figures" in page
+    assert 'id="ratios"' in page
+
+
+def test_a_picture_without_numbers_is_told_as_such(client, report_of_2013):
+    page = text_of(client.get("/campaigns/wg1-2013-3-search/"))
+
+    assert "in a picture only" in page
+    assert "format=csv" not in page
+
+
+def test_what_cannot_run_yet_is_told(client, report_of_2013):
+    page = text_of(client.get("/campaigns/wg1-2013-3-5/"))
+
+    assert "cannot run here yet" in page
+    assert "?from=" not in page
+
+
+def test_a_reader_of_japanese_reads_it_in_japanese(client, report_of_2013):
+    page = text_of(client.get("/campaigns/wg1-2013-3-5/", headers={"Accept-Language": "ja"}))
+
+    assert "パーティション" in page
+
+
+def test_its_queries_do_not_grow_with_the_table(
+    client, report_of_2013, django_assert_max_num_queries
+):
+    with django_assert_max_num_queries(14):
+        client.get("/campaigns/wg1-2013-2-4/")
+    with django_assert_max_num_queries(14):
+        client.get("/campaigns/wg1-2013-2-5/")
+
+
+def test_published_campaigns_do_not_flood_the_list_of_ones_own(client, report_of_2013):
+    factories.campaign("own", title="My own")
+
+    own, theirs = (
+        text_of(client.get("/campaigns/")),
+        text_of(client.get("/campaigns/?origin=published")),
+    )
+
+    assert "My own" in own
+    assert "wg1-2013" not in own
+    assert "wg1-2013" in theirs
+
+
+def test_reproducing_opens_the_form_scaled_to_the_server(member, ready_server, report_of_2013):
+    page = text_of(member.get("/campaigns/new/?from=wg1-2013-2-2"))
+
+    assert "Reproduces a published result" in page
+    # 80 cores there and 2 here: as many clients a core. A quarter of 8 GiB holds scale 134.
+    assert "1, 2, 4, 8, 16, 32, 48, 64, 80, 100, 128 → 1, 2, 3" in page
+    assert "1,000 → 134" in page
+    assert 'value="134"' in page
+    assert "16.14, 18.4" in page
+
+
+def test_a_reproduced_campaign_can_be_queued_as_proposed(member, ready_server, report_of_2013):
+    form = member.get("/campaigns/new/?from=wg1-2013-2-2").context["form"].untouched()
+
+    response = member.post("/campaigns/new/", form.data)
+
+    campaign = Campaign.objects.get(origin="executed")
+    assert response["Location"] == f"/campaigns/{campaign.slug}/"
+    assert campaign.parameters == {"scale": 134, "duration": 300}
+
+
+def test_a_published_design_is_dropped_when_another_scenario_is_chosen(
+    member, ready_server, report_of_2013
+):
+    page = text_of(
+        member.get("/campaigns/new/?from=wg1-2013-2-2&scenario=fixed-point-update&server=db1")
+    )
+
+    assert "Reproduces a published result" not in page
+
+
+def test_the_line_through_versions_has_published_steps_and_their_gaps(client, report_of_2013):
+    page = text_of(client.get("/versions/"))
+
+    assert "9.2 → 9.3" in page
+    assert "0.983" in page
+    assert "no figures" in page
+
+
+def test_the_line_can_be_read_at_a_chosen_number_of_clients(client, report_of_2013):
+    page = text_of(client.get("/versions/?clients=128"))
+
+    assert "0.861" in page
+
+
+def test_executed_versions_stand_beside_the_published(client, report_of_2013, finished_campaign):
+    page = text_of(client.get("/versions/"))
+
+    assert "16 → 18" in page
+    assert "1.100" in page
+
+
+def test_a_picture_of_two_versions_is_named_where_their_numbers_lack(client):
+    load("wg1-2017")
+
+    assert "published as a picture, without numbers" in text_of(client.get("/versions/"))
+
+
+@pytest.mark.parametrize("query", ["theme=nonsense", "clients=x", "base=1.0", "base=16"])
+def test_a_strange_address_of_the_line_is_no_error(client, report_of_2013, query):
+    assert client.get(f"/versions/?{query}").status_code == 200
+
+
+def test_the_queries_of_the_line_do_not_grow_with_the_campaigns(
+    client, report_of_2013, finished_campaign, django_assert_max_num_queries
+):
+    with django_assert_max_num_queries(6):
+        client.get("/versions/")
