@@ -33,21 +33,29 @@ def findings(effective: Effective, wal_segment_bytes: int) -> Iterator[Finding]:
 
 def _connections(effective: Effective) -> Iterator[Finding]:
     connections = effective.number("max_connections") or 0
-    reserved = [
-        name
-        for name in ("superuser_reserved_connections", "reserved_connections", *_senders(effective))
-        if effective.number(name)
-    ]
-    if sum(effective.number(name) or 0 for name in reserved) >= connections:
-        yield _finding(
-            effective,
-            "too_few_connections",
-            "max_connections",
-            _("max_connections = %(value)s is not more than %(others)s: nobody could connect."),
-            _("Raise max_connections, or lower %(others)s."),
-            value=str(int(connections)),
-            others=" + ".join(reserved),
-        )
+    for together in _taken_from_connections(effective.major):
+        taking = [name for name in together if effective.number(name)]
+        if sum(effective.number(name) or 0 for name in taking) >= connections:
+            yield _finding(
+                effective,
+                "too_few_connections",
+                "max_connections",
+                _("max_connections = %(value)s is not more than %(others)s."),
+                _("Raise max_connections, or lower %(others)s."),
+                value=str(int(connections)),
+                others=" + ".join(taking),
+            )
+
+
+def _taken_from_connections(major: str) -> tuple[tuple[str, ...], ...]:
+    """What has to be less than max_connections: each for itself to 10, as a sum in 11, and from
+    12 on without the senders, which have connections of their own.
+    """
+    if before(major, "11"):
+        return ("superuser_reserved_connections",), ("max_wal_senders",)
+    if major == "11":
+        return (("superuser_reserved_connections", "max_wal_senders"),)
+    return (("superuser_reserved_connections", "reserved_connections"),)
 
 
 def _processes(effective: Effective) -> Iterator[Finding]:
@@ -70,11 +78,6 @@ def _processes(effective: Effective) -> Iterator[Finding]:
             value=str(int(total)),
             most=str(most),
         )
-
-
-def _senders(effective: Effective) -> tuple[str, ...]:
-    """To 11, standbys' connections were taken from max_connections."""
-    return ("max_wal_senders",) if before(effective.major, "12") else ()
 
 
 def _minimal_wal(effective: Effective) -> Iterator[Finding]:

@@ -9,8 +9,10 @@ import functools
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -52,14 +54,18 @@ class Server:
         """Whether a cluster starts with the settings, and what its log says."""
         folder = _cluster(self)
         data, log = folder / "data", folder / "log"
-        log.unlink(missing_ok=True)
         conf = "listen_addresses = ''\n" + write(settings, self.major)
         (data / "postgresql.conf").write_text(conf)
-        sockets = f"-k {folder}"
-        go = ("-D", data, "-l", log, "-w", "-t", "60", "-o", sockets)
-        started = self._run("pg_ctl", "start", *go, folder=folder).returncode == 0
-        if started:
-            self._run("pg_ctl", "stop", "-D", data, "-m", "fast", "-w", folder=folder)
+        argv = [self.bindir / "postgres", "-D", data, "-k", folder]
+        environment = ACCOUNT.environment(folder)
+        with (
+            log.open("wb") as stderr,
+            ACCOUNT.spawn(argv, env=environment, cwd=folder, stderr=stderr) as process,
+        ):
+            started = _is_ready(process, log)
+            if started:
+                process.send_signal(signal.SIGINT)
+            process.wait(timeout=60)
         return started, log.read_text(errors="replace")
 
     def initialise(self, folder: Path) -> None:
@@ -87,6 +93,17 @@ def installed() -> list[Server]:
     found += bindirs(Path(os.environ.get("BENCHLAB_LAB") or REPOSITORY / "var" / "lab"))
     servers = [Server(bindir, _version(bindir)) for bindir in found if _runs(bindir)]
     return sorted(servers, key=lambda server: [int(part) for part in server.version.split(".")])
+
+
+def _is_ready(process: "subprocess.Popen[bytes]", log: Path) -> bool:
+    """Whether the server says that it takes connections, rather than to end."""
+    until = time.monotonic() + 60
+    while process.poll() is None:
+        if "ready to accept connections" in log.read_text(errors="replace"):
+            return True
+        assert time.monotonic() < until, log.read_text(errors="replace")
+        time.sleep(0.02)
+    return False
 
 
 @functools.cache

@@ -140,6 +140,7 @@ def test_a_server_takes_what_comes_from_the_newest_version(server: Server, folde
 TOGETHER = [
     {"max_connections": "3"},
     {"max_connections": "10", "max_wal_senders": "7", "wal_level": "logical"},
+    {"max_connections": "10", "max_wal_senders": "10", "wal_level": "logical"},
     {"max_connections": "10", "max_wal_senders": "6", "wal_level": "logical"},
     {"wal_level": "minimal"},
     {"wal_level": "minimal", "max_wal_senders": "0"},

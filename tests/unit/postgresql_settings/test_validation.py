@@ -143,7 +143,8 @@ def test_what_reaches_out_of_the_cluster_is_told(given, severity, code):
     ("given", "major", "code"),
     [
         ({"max_connections": "3"}, "16", "too_few_connections"),
-        ({"max_connections": "10", "max_wal_senders": "7"}, "9.6", "too_few_connections"),
+        ({"max_connections": "10", "max_wal_senders": "7"}, "11", "too_few_connections"),
+        ({"max_connections": "10", "max_wal_senders": "10"}, "9.6", "too_few_connections"),
         ({"max_connections": "10", "reserved_connections": "7"}, "16", "too_few_connections"),
         ({"max_connections": "262143"}, "16", "too_many_processes"),
         ({"wal_level": "minimal"}, "10", "needs_wal"),
@@ -160,6 +161,7 @@ def test_settings_that_keep_the_server_from_starting_are_errors(given, major, co
     ("given", "major"),
     [
         ({"max_connections": "10", "max_wal_senders": "7"}, "12"),
+        ({"max_connections": "10", "max_wal_senders": "7"}, "10"),
         ({"wal_level": "minimal"}, "9.6"),
         ({"wal_level": "minimal", "max_wal_senders": "0"}, "10"),
         ({"min_wal_size": "32MB"}, "16"),
