@@ -13,8 +13,10 @@ def test_a_tool_before_9_6_gets_the_script_in_its_dialect():
     assert pgbench.for_tool(SCRIPT, 90305).splitlines() == [
         "\\set naccounts 100000 * :scale",
         "\\setrandom aid_val 1 :naccounts",
-        "UPDATE pgbench_accounts SET filler=repeat(md5(current_timestamp::text),2)"
-        " WHERE aid = :aid_val;",
+        (
+            "UPDATE pgbench_accounts SET filler=repeat(md5(current_timestamp::text),2)"
+            " WHERE aid = :aid_val;"
+        ),
     ]
 
 
