@@ -1,0 +1,272 @@
+"""Uploads through gunicorn, beside COPY of the same rows into the same tables.
+
+    .venv/bin/python -m benchmarks.ingest [--singles 500] [--batches 20] [--measurements 10]
+
+Starts an embedded PostgreSQL and Redis, and gunicorn with two workers. Prints p50 and p95 of single
+uploads one after another, and their CPU, that of the application and of PostgreSQL; runs a second
+and CPU of batches of 1,000, sent by one client and by two at a time; and how fast PostgreSQL by
+itself takes the same rows.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+from cryptography.fernet import Fernet
+
+from benchlab.embedded.account import service_account
+from benchlab.embedded.binaries import postgresql_binaries, redis_server
+from benchlab.embedded.postgresql import EmbeddedPostgreSQL
+from benchlab.embedded.redis import EmbeddedRedis
+
+ROOT = Path(__file__).parents[1]
+BATCH = 1000
+CELLS = 100  # of each revision, so with ten repeats each
+TICK = os.sysconf("SC_CLK_TCK")
+RUN = (
+    "id, campaign_id, cell_id, repeat, position, origin, state, code, message, remedy, attempt,"
+    " server_version, tool_name, tool_version, quality, external_id, labels, queued_at, started_at"
+)
+COPIED = (("runs_run", RUN), ("runs_measurement", "run_id, metric_id, value, n, statistic"))
+
+
+def main() -> None:
+    """Measure and print."""
+    options = _options()
+    folder = Path(tempfile.mkdtemp(prefix="bl-"))
+    folder.chmod(0o711)
+    account = service_account()
+    binaries = postgresql_binaries(folder, account)
+    postgresql = EmbeddedPostgreSQL(binaries.postgresql18, folder / "pg", account=account)
+    redis = EmbeddedRedis(redis_server(folder, account), folder / "redis", account=account)
+    try:
+        postgresql.start()
+        redis.start()
+        environment = _environment(postgresql.url, redis.url, folder)
+        token = _prepare(environment)
+        with _gunicorn(environment, folder) as (port, pid):
+            client = Client(port, token)
+            pids = [pid, postgresql.pid or 0]
+            _singles(client, options, pids)
+            _batches(client, options, pids)
+        _copy(postgresql.url, options)
+    finally:
+        redis.stop()
+        postgresql.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Client:
+    """Uploads over one connection that stays open."""
+
+    def __init__(self, port: int, token: str):
+        self.port, self.token = port, token
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+
+    def again(self) -> "Client":
+        """Another client of the same server."""
+        return Client(self.port, self.token)
+
+    def post(self, path: str, body: bytes) -> None:
+        """Upload. Ends the benchmark when it is refused."""
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        self._connection.request("POST", f"/api/v1/{path}", body, headers)
+        answer = self._connection.getresponse()
+        content = answer.read()
+        if answer.status != http.client.CREATED:
+            raise SystemExit(f"{answer.status}: {content.decode()}")
+
+
+def _singles(client: Client, options: argparse.Namespace, pids: list[int]) -> None:
+    bodies = [_body(_run(number, options)) for number in range(options.singles)]
+    for body in bodies[:50]:
+        client.post("uploads/", body)
+    before, seconds = _cpu(pids), []
+    for body in bodies:
+        began = time.perf_counter()
+        client.post("uploads/", body)
+        seconds.append(time.perf_counter() - began)
+    spent = [after - then for after, then in zip(_cpu(pids), before, strict=True)]
+    each = [1000 * cpu / options.singles for cpu in spent]
+    twentieths = statistics.quantiles(seconds, n=20)
+    print(
+        f"single uploads: p50 {1000 * statistics.median(seconds):.1f} ms, "
+        f"p95 {1000 * twentieths[18]:.1f} ms; CPU {sum(each):.2f} ms "
+        f"(application {each[0]:.2f}, PostgreSQL {each[1]:.2f})"
+    )
+
+
+def _batches(client: Client, options: argparse.Namespace, pids: list[int]) -> None:
+    bodies = [
+        _body({"runs": [_run(BATCH * batch + number, options) for number in range(BATCH)]})
+        for batch in range(2 * options.batches + 1)
+    ]
+    client.post("uploads/batch/", bodies.pop())
+    for clients in (1, 2):
+        sent = [bodies.pop() for _ in range(options.batches)]
+        before, began = _cpu(pids), time.perf_counter()
+        _send([client.again() for _ in range(clients)], sent)
+        wall = time.perf_counter() - began
+        runs = BATCH * len(sent)
+        spent = [after - then for after, then in zip(_cpu(pids), before, strict=True)]
+        print(
+            f"batches of {BATCH}, {clients} at a time: {runs / wall:,.0f} runs/s, "
+            f"{runs * options.measurements / wall:,.0f} measurements/s; "
+            f"CPU a run {1000 * sum(spent) / runs:.3f} ms "
+            f"(application {1000 * spent[0] / runs:.3f}, PostgreSQL {1000 * spent[1] / runs:.3f})"
+        )
+
+
+def _send(clients: list[Client], bodies: list[bytes]) -> None:
+    def send(client: Client, share: list[bytes]) -> None:
+        for body in share:
+            client.post("uploads/batch/", body)
+
+    threads = [
+        threading.Thread(target=send, args=(client, bodies[place :: len(clients)]))
+        for place, client in enumerate(clients)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _copy(url: str, options: argparse.Namespace) -> None:
+    """The limit: the rows of the uploads taken out, and brought back by COPY in one go each."""
+    with psycopg.connect(url) as connection:
+        rows = {}
+        for table, columns in COPIED:
+            with connection.cursor().copy(f"COPY {table} ({columns}) TO STDOUT") as out:
+                rows[table] = b"".join(out)
+        connection.execute("TRUNCATE runs_run CASCADE")
+        connection.commit()
+        began = time.perf_counter()
+        for table, columns in COPIED:
+            with connection.cursor().copy(f"COPY {table} ({columns}) FROM STDIN") as into:
+                into.write(rows[table])
+        connection.commit()
+        wall = time.perf_counter() - began
+    runs, measurements = (rows[table].count(b"\n") for table, _columns in COPIED)
+    print(
+        f"COPY of the same {runs:,} runs and {measurements:,} measurements: "
+        f"{runs / wall:,.0f} runs/s, indexes and foreign keys as they are"
+    )
+
+
+def _run(number: int, options: argparse.Namespace) -> dict[str, object]:
+    return {
+        "campaign": "ingest",
+        "scenario": "ingest",
+        "levels": {"clients": number % CELLS, "scale": 100},
+        "started_at": "2026-01-31T02:00:00Z",
+        "status": "finished",
+        "hardware": {"cpu_model": "EPYC", "cores": 32, "memory_bytes": 2**37},
+        "environment": {"os_name": "Debian 13", "kernel": "6.12"},
+        "postgresql": {"version": "18.1"},
+        "tool": {"name": "pgbench", "version": "18.1"},
+        "revision": {"sha": f"{number // BATCH:040x}"},
+        "labels": {"job": str(number)},
+        "measurements": [
+            {
+                "metric": f"metric_{each}",
+                "value": 1000 + (number * 7919 + each) % 1013 / 10,
+                "unit": "tps",
+                "direction": "higher",
+            }
+            for each in range(options.measurements)
+        ],
+    }
+
+
+def _body(given: object) -> bytes:
+    return json.dumps(given).encode()
+
+
+def _environment(database: str, redis: str, folder: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "DATABASE_URL": database,
+        "REDIS_URL": redis,
+        "SECRET_KEY": "only for the benchmark",
+        "BENCHLAB_ENCRYPTION_KEY": Fernet.generate_key().decode(),
+        "BENCHLAB_VAR": str(folder / "var"),
+        "BENCHLAB_RATE_TOKEN": "1000000",  # counted, and never reached
+        "LOG_LEVEL": "WARNING",
+    }
+
+
+def _prepare(environment: dict[str, str]) -> str:
+    """Make the tables and a token."""
+    manage = [sys.executable, str(ROOT / "manage.py")]
+    subprocess.run([*manage, "migrate", "--verbosity", "0"], env=environment, check=True)
+    command = [*manage, "create_token", "ingest", "--scopes", "upload"]
+    return subprocess.run(
+        command, env=environment, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+@contextmanager
+def _gunicorn(environment: dict[str, str], folder: Path) -> Iterator[tuple[int, int]]:
+    """The port and the process of gunicorn, as script/server starts it."""
+    argv = (
+        *(sys.executable, "-m", "gunicorn", "benchlab.wsgi:application", "--no-control-socket"),
+        *("--bind", "127.0.0.1:0", "--workers", "2", "--worker-class", "gthread"),
+        *("--threads", "4"),
+    )
+    log = folder / "gunicorn.log"
+    with (
+        log.open("wb") as err,
+        subprocess.Popen(argv, cwd=ROOT, env=environment, stderr=err) as process,
+    ):
+        try:
+            while "Listening at" not in log.read_text():
+                time.sleep(0.1)
+            line = next(line for line in log.read_text().splitlines() if "Listening at" in line)
+            time.sleep(2)  # the workers load the application
+            yield int(line.rpartition(":")[2].split()[0]), process.pid
+        finally:
+            process.terminate()
+
+
+def _cpu(pids: list[int]) -> list[float]:
+    """Seconds of CPU of each process with all that descends from it, living and ended."""
+    children: dict[int, list[int]] = {}
+    times: dict[int, float] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(") ")[2].split()
+        except OSError:
+            continue  # it has ended meanwhile
+        pid = int(stat.parent.name)
+        children.setdefault(int(fields[1]), []).append(pid)
+        times[pid] = sum(map(int, fields[11:15])) / TICK
+
+    def whole(pid: int) -> float:
+        return times.get(pid, 0.0) + sum(whole(child) for child in children.get(pid, ()))
+
+    return [whole(pid) for pid in pids]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--singles", type=int, default=500)
+    parser.add_argument("--batches", type=int, default=20)
+    parser.add_argument("--measurements", type=int, default=10, help="of each run")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
