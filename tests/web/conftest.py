@@ -57,3 +57,28 @@ def log_in(live_server, client):
         context.add_cookies([{"name": "sessionid", "value": cookie.value, "url": live_server.url}])
 
     return logged_in
+
+
+@pytest.fixture
+def context(chromium, log_in, request):
+    """A logged-in browser of the size and theme that the test is marked with."""
+    width, theme = getattr(request, "param", (1280, "light"))
+    opened = chromium.new_context(
+        viewport={"width": width, "height": 800}, color_scheme=theme, locale="en"
+    )
+    log_in(opened)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def page(context):
+    """A page that keeps what the browser complains about."""
+    opened = context.new_page()
+    opened.complaints = []
+    opened.on("pageerror", lambda error: opened.complaints.append(str(error)))
+    opened.on(
+        "console",
+        lambda said: opened.complaints.append(said.text) if said.type == "error" else None,
+    )
+    return opened

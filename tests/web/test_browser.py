@@ -1,11 +1,12 @@
 """The pages in a real browser: accessible, without faults, at every size, in every theme."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from runs.models import Campaign, Run
 from tests import factories
+from tests.web import looks
+from tests.web.looks import DRAWN
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -25,7 +26,6 @@ PAGES = (
     "/styleguide/",
     "/login/",
 )
-DRAWN = "[data-chart][data-drawn=true]"
 
 
 @pytest.fixture
@@ -42,50 +42,11 @@ def lab(finished_campaign, ready_server):
     return factories.story(finished_campaign.runs.first())
 
 
-@pytest.fixture
-def context(chromium, log_in, request):
-    """A logged-in browser of the size and theme that the test is marked with."""
-    width, theme = getattr(request, "param", (1280, "light"))
-    opened = chromium.new_context(
-        viewport={"width": width, "height": 800}, color_scheme=theme, locale="en"
-    )
-    log_in(opened)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def page(context):
-    """A page that keeps what the browser complains about."""
-    opened = context.new_page()
-    opened.complaints = []
-    opened.on("pageerror", lambda error: opened.complaints.append(str(error)))
-    opened.on(
-        "console",
-        lambda said: opened.complaints.append(said.text) if said.type == "error" else None,
-    )
-    return opened
-
-
-@pytest.mark.parametrize(
-    "context",
-    [(1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")],
-    indirect=True,
-    ids=["desktop-light", "desktop-dark", "phone-light", "phone-dark"],
-)
+@looks.at_every_size_and_theme
 def test_every_page_is_accessible_and_faultless(page, live_server, lab):
     for path in PAGES:
         page.goto(live_server.url + path.format(run=lab.pk))
-        if page.query_selector("[data-chart]"):
-            expect(page.locator(DRAWN)).to_have_count(1)
-        found = [
-            f"{path}: {violation['id']} {violation['nodes'][0]['html'][:120]}"
-            for violation in Axe().run(page).response["violations"]
-        ]
-        assert found == []
-        assert page.complaints == []
-        width = page.evaluate("document.documentElement.scrollWidth")
-        assert width <= page.viewport_size["width"], path
+        looks.assert_faultless(page)
 
 
 def test_a_live_campaign_grows_and_stops_asking_when_it_ends(page, live_server, lab):
