@@ -1,0 +1,158 @@
+"""What can be compared: campaigns of every origin by what a reader looks for, with their series."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from runs.models import Campaign, Cell, Environment, HardwareProfile, Run
+from runs.selectors import projects, series_cells, versions
+from runs.selectors.projects import Reader
+from runs.selectors.series_keys import SeriesKey, level_text
+
+MOST_CAMPAIGNS = 8
+# A campaign that leaves more than these apart is narrowed on the compare page itself.
+MOST_SERIES = 16
+MOST_WORDS = 6
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A series that a campaign offers: its key, and the levels that tell it from its others."""
+
+    key: SeriesKey
+    levels: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A campaign that was found. `key` stands for all its series at once."""
+
+    campaign: Campaign
+    key: SeriesKey
+    axis: str | None
+    series: tuple[Offered, ...]
+    more: int = 0
+
+
+@dataclass(frozen=True)
+class CandidateFilters:
+    """What the campaigns must have; an empty field asks for nothing."""
+
+    version: str = ""
+    os: str = ""
+    topology: str = ""
+    hardware: str = ""
+    origin: str = ""
+
+
+def candidates(
+    words: str, filters: CandidateFilters | None = None, *, reader: Reader
+) -> list[Candidate]:
+    """The newest campaigns that have all the words, at most MOST_CAMPAIGNS. Two queries.
+
+    A word is looked for in titles and slugs, themes, versions, operating systems, hardware,
+    topologies, configurations, revisions, and in all that a publication says.
+    """
+    found = projects.visible(Campaign.objects.all(), to=reader)
+    for word in words.split()[:MOST_WORDS]:
+        found = found.filter(_says(word))
+    found = _filtered(found, filters or CandidateFilters())
+    measured = found.filter(cells__summaries__isnull=False).distinct()
+    listed = list(
+        measured.select_related("scenario", "topology", "published").order_by("-pk")[
+            :MOST_CAMPAIGNS
+        ]
+    )
+    levels = _levels(listed)
+    return [_candidate(campaign, levels[campaign.pk]) for campaign in listed]
+
+
+def _says(word: str) -> Q:
+    """Whether a campaign has a word. Small tables are looked through first, then runs by keys."""
+    texts = Q()
+    for name in ("title", "title_ja", "slug", "scenario__title", "scenario__slug"):
+        texts |= Q(**{f"{name}__icontains": word})
+    texts |= Q(topology__name__icontains=word) | Q(topology__kind__icontains=word)
+    texts |= Q(configuration__name__icontains=word) | Q(configuration__slug__icontains=word)
+    texts |= Q(published__search_text__icontains=word)
+    cells = Cell.objects.filter(
+        versions.matching(word, field="version") | Q(revision__sha__startswith=word)
+    )
+    return (
+        texts
+        | Q(pk__in=cells.order_by().values("campaign"))
+        | Q(pk__in=_on_hardware(word))
+        | Q(pk__in=_in_environment(word))
+    )
+
+
+def _filtered(found: QuerySet[Campaign], filters: CandidateFilters) -> QuerySet[Campaign]:
+    if filters.version:
+        cells = Cell.objects.filter(versions.matching(filters.version, field="version"))
+        found = found.filter(pk__in=cells.order_by().values("campaign"))
+    if filters.os:
+        found = found.filter(pk__in=_in_environment(filters.os))
+    if filters.hardware:
+        found = found.filter(pk__in=_on_hardware(filters.hardware))
+    if filters.topology:
+        found = found.filter(topology__kind=filters.topology)
+    return found.filter(origin=filters.origin) if filters.origin else found
+
+
+def _on_hardware(word: str) -> QuerySet[Run, Any]:
+    named = HardwareProfile.objects.filter(
+        Q(name__icontains=word) | Q(cpu_model__icontains=word)
+    ).order_by()
+    return Run.objects.filter(hardware__in=named).order_by().values("campaign")
+
+
+def _in_environment(word: str) -> QuerySet[Run, Any]:
+    named = Environment.objects.filter(os_name__icontains=word).order_by()
+    return Run.objects.filter(environment__in=named).order_by().values("campaign")
+
+
+def _levels(campaigns: Sequence[Campaign]) -> dict[int, list[dict[str, Any]]]:
+    """The levels of each campaign's cells; of histories each series once, not each revision."""
+    cells = (
+        Cell.objects.filter(campaign__in=campaigns, summaries__isnull=False)
+        .order_by("campaign_id", "ordinal")
+        .values_list("campaign_id", "version", "levels", "ordinal")
+        .distinct()
+    )
+    found: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    seen: set[tuple[int, str]] = set()
+    for campaign, version, levels, _ordinal in cells:
+        each = ({series_cells.VERSION: version} if version else {}) | levels
+        text = level_text(each)
+        if (campaign, text) not in seen:
+            seen.add((campaign, text))
+            found[campaign].append(each)
+    return found
+
+
+def _candidate(campaign: Campaign, cells: Sequence[dict[str, Any]]) -> Candidate:
+    factors = series_cells.open_factors(cells)
+    axis = series_cells.best_axis(factors)
+    parting = [name for name in factors if name != axis]
+    offered: dict[SeriesKey, dict[str, Any]] = {}
+    key = SeriesKey(campaign.slug)
+    for levels in cells:
+        fixed = [(name, level_text(levels.get(name, ""))) for name in parting]
+        offered.setdefault(
+            key.fixed(fixed), {name: levels[name] for name in parting if name in levels}
+        )
+    ordered = sorted(offered.items(), key=lambda item: versions.order(_version(item[1])))
+    return Candidate(
+        campaign=campaign,
+        key=key,
+        axis=axis,
+        series=tuple(Offered(each, levels) for each, levels in ordered[:MOST_SERIES]),
+        more=max(0, len(ordered) - MOST_SERIES),
+    )
+
+
+def _version(levels: dict[str, Any]) -> str:
+    return str(levels.get(series_cells.VERSION, ""))

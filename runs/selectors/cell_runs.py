@@ -1,0 +1,75 @@
+"""The finished runs behind cells, and under which conditions they ran."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Count, Min, Q
+
+from runs.analysis.conditions import Conditions
+from runs.models import Run
+
+
+@dataclass(frozen=True)
+class CellRuns:
+    """The finished runs of a cell: under which conditions, which, and by which programs.
+
+    `hardware`, `environment` and `settings` are keys of stored rows, ascending; mostly one each.
+    """
+
+    count: int = 0
+    first: int | None = None
+    hardware: tuple[int, ...] = ()
+    environment: tuple[int, ...] = ()
+    settings: tuple[int, ...] = ()
+    servers: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+
+    @property
+    def conditions(self) -> Conditions:
+        """What must be equal on both sides of a comparison."""
+        return Conditions(_named(self.hardware), _named(self.environment))
+
+
+def of_cells(cell_ids: Collection[int]) -> dict[int, CellRuns]:
+    """The finished runs of these cells, by cell. One query."""
+
+    def distinct(name: str) -> ArrayAgg:
+        return ArrayAgg(name, distinct=True, filter=Q(**{f"{name}__isnull": False}), default=[])
+
+    rows = (
+        Run.objects.filter(cell__in=cell_ids, state=Run.State.FINISHED)
+        .order_by()
+        .values("cell_id")
+        .annotate(
+            count=Count("pk"),
+            first=Min("pk"),
+            on_hardware=distinct("hardware"),
+            in_environment=distinct("environment"),
+            with_settings=distinct("settings"),
+            servers=distinct("server_version"),
+            tools=distinct("tool_version"),
+            names=distinct("tool_name"),
+        )
+    )
+    return {
+        row["cell_id"]: CellRuns(
+            count=row["count"],
+            first=row["first"],
+            hardware=tuple(row["on_hardware"]),
+            environment=tuple(row["in_environment"]),
+            settings=tuple(row["with_settings"]),
+            servers=tuple(filter(None, row["servers"])),
+            tools=_tools(row["names"], row["tools"]),
+        )
+        for row in rows
+    }
+
+
+def _tools(names: Iterable[str], numbers: Iterable[str]) -> tuple[str, ...]:
+    name = ", ".join(filter(None, names))
+    return tuple(f"{name} {number}".strip() for number in numbers if name or number)
+
+
+def _named(keys: tuple[int, ...]) -> str | None:
+    return ",".join(str(key) for key in keys) or None

@@ -1,0 +1,82 @@
+"""Which cells the keys of series name, and which factors vary among them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db.models import F, Q, QuerySet
+
+from runs.models import Campaign, Cell
+from runs.models.campaigns import Origin
+from runs.selectors import series_keys
+from runs.selectors.series_keys import SeriesKey, level_text
+
+VERSION, REVISION = "version", "revision"
+# What is measured, and not under what.
+SUBJECTS = (VERSION, "bindir", REVISION)
+
+
+def wanted(keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str) -> QuerySet[Cell]:
+    """The cells that the keys name; of uploads those of the newest revision, unless asked for."""
+    condition = Q(pk__in=[])
+    for key in keys:
+        campaign = campaigns[key.slug]
+        of_key = Q(campaign=campaign)
+        for name, text in key.levels:
+            of_key &= _has_level(name, text)
+        if (
+            campaign.origin == Origin.UPLOADED
+            and x != REVISION
+            and REVISION not in dict(key.levels)
+        ):
+            of_key &= Q(revision=None) | Q(pk__in=_newest(campaign))
+        condition |= of_key
+    return Cell.objects.filter(condition)
+
+
+def _has_level(name: str, text: str) -> Q:
+    if name == REVISION:
+        return Q(revision__sha__startswith=text)
+    condition = Q(pk__in=[])
+    for level in series_keys.level_forms(text):
+        condition |= Q(levels__contains={name: level})
+    if not text:
+        condition |= ~Q(levels__has_key=name)
+    return condition | Q(version=text) if name == VERSION else condition
+
+
+def _newest(campaign: Campaign) -> QuerySet[Cell, Any]:
+    """Of each series of uploads the cell of the newest revision."""
+    return (
+        Cell.objects.filter(campaign=campaign, revision__isnull=False)
+        .order_by("series_key", F("revision__committed_at").desc(nulls_last=True), "-revision_id")
+        .distinct("series_key")
+        .values("pk")
+    )
+
+
+def levels_of(cell: Cell) -> dict[str, Any]:
+    """A cell's levels, with its version and its revision as levels like the others."""
+    levels = {VERSION: cell.version} if cell.version else {}
+    levels |= cell.levels
+    if cell.revision is not None:
+        levels[REVISION] = str(cell.revision)
+    return levels
+
+
+def open_factors(cells: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """The factors that vary among cells with these levels, with the number of their levels."""
+    texts: dict[str, set[str]] = defaultdict(set)
+    listed = list(cells)
+    for name in dict.fromkeys(name for levels in listed for name in levels):
+        texts[name] = {level_text(levels.get(name, "")) for levels in listed}
+    return {name: len(found) for name, found in texts.items() if len(found) > 1}
+
+
+def best_axis(factors: Mapping[str, int]) -> str | None:
+    """The factor that is the x axis unless another is asked for: clients, else the most varied.
+
+    Not what is measured itself: versions and builds are compared, and so are revisions.
+    """
+    offered = [name for name in factors if name not in SUBJECTS]
+    return max(offered, key=lambda name: (name == "clients", factors[name], name), default=None)
