@@ -1,0 +1,105 @@
+"""Compares the archive's tables with the text of the documents that they come from.
+
+A table is a region of the text, between the markers that `regions.yaml` names. All numbers in it,
+in their order and with every digit, must be those of the data file's rows.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from runs.published import reading
+from runs.published.document import CampaignEntry
+from runs.published.numbers import FOOTNOTE
+
+FOLDER = Path(__file__).parent
+NUMBER = re.compile(r"[▲△]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[▲△]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where a table stands: behind the last of `after`, found one after the other, to `before`."""
+
+    after: tuple[str, ...]
+    before: str
+
+
+@dataclass(frozen=True)
+class Regions:
+    """The tables of one document. Lines that match `ignore` are none of any table."""
+
+    document: str
+    ignore: str
+    captions: str
+    tables: dict[str, Region]
+    without_figures: tuple[str, ...]
+
+
+def sources() -> Path | None:
+    """The folder of the documents: BENCHLAB_SOURCES, else beside the repository; None without."""
+    beside = FOLDER.parents[2] / "shared/sources"
+    folder = Path(os.environ.get("BENCHLAB_SOURCES", beside))
+    return folder if folder.is_dir() else None
+
+
+def regions(path: Path = FOLDER / "regions.yaml") -> dict[str, Regions]:
+    """The regions of every document, by the slug of the source."""
+    content = yaml.safe_load(path.read_text())
+    return {
+        slug: Regions(
+            document=each["document"],
+            ignore=each.get("ignore", r"(?!)"),
+            captions=each.get("captions", r"(?!)"),
+            tables={
+                str(table): Region(tuple(region["after"]), region["before"])
+                for table, region in each["tables"].items()
+            },
+            without_figures=tuple(each.get("without_figures", ())),
+        )
+        for slug, each in content.items()
+    }
+
+
+def printed(text: str, region: Region, *, ignore: str = r"(?!)") -> list[str]:
+    """The numbers of a region of the text. Raises LookupError for a marker that is not there."""
+    start = 0
+    for marker in region.after:
+        place = text.find(marker, start)
+        if place < 0:
+            raise LookupError(f"“{marker}” is not in the text")
+        start = place + len(marker)
+    end = text.find(region.before, start)
+    if end < 0:
+        raise LookupError(f"“{region.before}” is not in the text")
+    lines = text[start:end].splitlines()
+    return numbers("\n".join(line for line in lines if not re.search(ignore, line)))
+
+
+def transcribed(campaign: CampaignEntry) -> list[str]:
+    """The numbers of a table of the data file, but for numbers that are our own."""
+    own = [place for place, column in enumerate(campaign.columns) if column.factor == "row"]
+    cells = [cell for row in campaign.grid for place, cell in enumerate(row) if place not in own]
+    return numbers("\n".join(cells))
+
+
+def numbers(text: str) -> list[str]:
+    """Every number with all its digits, without the marks of footnotes."""
+    return NUMBER.findall(FOOTNOTE.sub("", text))
+
+
+def captions(text: str, pattern: str) -> list[str]:
+    """The numbers of the tables that the text has, each once."""
+    return list(dict.fromkeys(re.findall(pattern, text, re.MULTILINE)))
+
+
+def tables() -> list[tuple[str, CampaignEntry]]:
+    """Every table with figures of the archive, with the slug of its source."""
+    return [
+        (path.stem, campaign)
+        for path in reading.files()
+        for campaign in reading.read(path).campaigns
+        if campaign.has_figures
+    ]
