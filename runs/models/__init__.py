@@ -12,7 +12,12 @@ from runs.models.instances import Instance
 from runs.models.leases import Lease
 from runs.models.measurements import Measurement, Series
 from runs.models.metrics import Metric
-from runs.models.postgres import Configuration, Installation, SettingsSnapshot
+from runs.models.postgres import (
+    Configuration,
+    ConfigurationRevision,
+    Installation,
+    SettingsSnapshot,
+)
 from runs.models.projects import Project
 from runs.models.revisions import Revision
 from runs.models.runs import Run, RunEvent
@@ -34,6 +39,7 @@ __all__ = [
     "Change",
     "Command",
     "Configuration",
+    "ConfigurationRevision",
     "Discrepancy",
     "Environment",
     "HardwareProfile",

@@ -38,6 +38,8 @@ class Campaign(models.Model):
     scenario = models.ForeignKey("Scenario", models.PROTECT, related_name="campaigns")
     topology = models.ForeignKey("Topology", models.PROTECT, null=True)
     configuration = models.ForeignKey("Configuration", models.PROTECT, null=True)
+    # What the configuration contained when the campaign was queued.
+    configuration_revision = models.ForeignKey("ConfigurationRevision", models.PROTECT, null=True)
     factors = models.JSONField(default=dict)
     parameters = models.JSONField(default=dict)
     repeats = models.PositiveSmallIntegerField(_("repeats"), default=3)

@@ -1,7 +1,11 @@
 """PostgreSQL on servers: installations, configurations, and settings as they were in a run."""
 
+from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+# By another name than the module's: the models have fields called settings.
+USER = settings.AUTH_USER_MODEL
 
 
 class Installation(models.Model):
@@ -50,14 +54,27 @@ def major_version(version_num: int) -> str:
 
 
 class Configuration(models.Model):
-    """Named settings (postgresql.conf) and initdb options; identical content has one hash."""
+    """Named settings (postgresql.conf) and initdb options; identical content has one hash.
+
+    `written_for` is the major version in whose words the settings are (9.3, 18); empty where they
+    say nothing of one version. Runs keep what they were queued with, so content may change; what
+    it was stands in `revisions`, the latest of which is the present content.
+    """
+
+    class Origin(models.TextChoices):
+        BUILT_IN = "built_in", _("built in")
+        PUBLISHED = "published", _("published")
+        OWN = "own", _("own")
 
     slug = models.SlugField(max_length=100, unique=True)
     name = models.CharField(_("name"), max_length=200)
     description = models.TextField(_("description"), blank=True)
+    origin = models.CharField(max_length=10, choices=Origin, default=Origin.OWN)
+    written_for = models.CharField(_("written for"), max_length=8, blank=True)
     settings = models.JSONField(default=dict)
     initdb_options = models.JSONField(default=list)
     content_hash = models.CharField(max_length=64, db_index=True)
+    created_by = models.ForeignKey(USER, models.SET_NULL, null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -65,6 +82,30 @@ class Configuration(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class ConfigurationRevision(models.Model):
+    """What a configuration contained from `created_at` until the next revision."""
+
+    configuration = models.ForeignKey("Configuration", models.CASCADE, related_name="revisions")
+    number = models.PositiveIntegerField()
+    written_for = models.CharField(max_length=8, blank=True)
+    settings = models.JSONField(default=dict)
+    initdb_options = models.JSONField(default=list)
+    content_hash = models.CharField(max_length=64)
+    created_by = models.ForeignKey(USER, models.SET_NULL, null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["configuration", "-number"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["configuration", "number"], name="configuration_revision_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.configuration_id}: {self.number}"
 
 
 class SettingsSnapshot(models.Model):
