@@ -1,0 +1,129 @@
+"""What runs executed on their targets, in an order in which it can be done again by hand."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+from runs.models import Campaign, Command, Run
+from runs.reports.shell_script import RecordedCommand, RecordedRun
+
+MARK_PREPARED = "mark-prepared"
+# Version number and folder of the binaries, as a frozen plan names them; the server's first.
+PROGRAMS = (("version_num", "bindir"), ("client_version_num", "client_bindir"), ("", "psql_bindir"))
+
+
+def of_run(run: Run) -> list[RecordedRun]:
+    """The latest attempt of a run, after the making of the shared cluster that it used.
+
+    Three queries. Empty where nothing was executed here: published, uploaded, still queued.
+    """
+    return _recorded([run])
+
+
+def of_campaign(campaign: Campaign) -> list[RecordedRun]:
+    """The finished runs of a campaign in the order of their execution. Three queries."""
+    finished = campaign.runs.filter(state=Run.State.FINISHED, plan__isnull=False)
+    return _recorded(
+        list(finished.select_related("cell", "cluster").order_by("started_at", "position"))
+    )
+
+
+def _recorded(runs: Sequence[Run]) -> list[RecordedRun]:
+    makers = _makers(runs)
+    commands = _commands({run.pk for run in runs} | {maker.pk for maker in makers.values()})
+    made: set[int] = set()
+    found = []
+    for run in runs:
+        own = _latest(run, commands[run.pk])
+        if run.cluster_id and run.cluster_id not in made:
+            made.add(run.cluster_id)
+            maker = makers.get(run.cluster_id)
+            if maker and not any(each.step == MARK_PREPARED for each in own):
+                found.append(_preparation(maker, commands[maker.pk]))
+        found.append(_run(run, _title(run), own))
+    return [each for each in found if each.commands]
+
+
+def _makers(runs: Sequence[Run]) -> dict[int, Run]:
+    """The run that prepared each shared cluster."""
+    wanted = {
+        run.cluster.pk: run.cluster.prepared_by_id
+        for run in runs
+        if run.cluster and run.cluster.prepared_by_id
+    }
+    found = Run.objects.filter(pk__in=set(wanted.values()), plan__isnull=False).in_bulk()
+    return {cluster: found[maker] for cluster, maker in wanted.items() if maker in found}
+
+
+def _commands(run_ids: Iterable[int]) -> dict[int, list[Command]]:
+    """Without the outputs, which may be long."""
+    found: dict[int, list[Command]] = defaultdict(list)
+    listed = Command.objects.filter(run__in=run_ids).defer("stdout", "stderr")
+    for command in listed.order_by("run", "attempt", "ordinal"):
+        found[command.run_id].append(command)
+    return found
+
+
+def _latest(run: Run, commands: Sequence[Command]) -> list[Command]:
+    return [command for command in commands if command.attempt == run.attempt]
+
+
+def _preparation(maker: Run, commands: Sequence[Command]) -> RecordedRun:
+    """The steps of the attempt that made the cluster, up to the mark that it is whole."""
+    ends = {each.attempt: each.ordinal for each in commands if each.step == MARK_PREPARED}
+    attempt = max(ends, default=0)
+    made = [
+        each
+        for each in commands
+        if each.attempt == attempt and each.ordinal <= ends.get(attempt, 0)
+    ]
+    return _run(maker, f"Preparation of the cluster, in run {maker.pk}", made)
+
+
+def _run(run: Run, title: str, commands: Sequence[Command]) -> RecordedRun:
+    plan = run.plan or {}
+    return RecordedRun(
+        title=title,
+        base_dir=str(plan.get("base_dir", "")),
+        programs=_programs(plan),
+        commands=tuple(_command(each) for each in commands) if plan else (),
+    )
+
+
+def _programs(plan: dict[str, object]) -> tuple[tuple[str, str], ...]:
+    """Each folder once, with the version where the plan knows it."""
+    named: dict[str, str] = {}
+    for version, folder in PROGRAMS:
+        if bindir := str(plan.get(folder) or ""):
+            number = plan.get(version)
+            named.setdefault(bindir, _version(number) if isinstance(number, int) else "psql")
+    return tuple((version, bindir) for bindir, version in named.items())
+
+
+def _version(number: int) -> str:
+    """160014 is 16.14, 90624 is 9.6.24."""
+    if number < 100000:
+        return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+    return f"{number // 10000}.{number % 10000}"
+
+
+def _command(command: Command) -> RecordedCommand:
+    took: timedelta | None = None
+    if command.started_at and command.finished_at:
+        took = command.finished_at - command.started_at
+    return RecordedCommand(
+        step=command.step,
+        host=command.host,
+        argv=tuple(command.argv),
+        stdin=command.stdin,
+        exit_status=command.exit_status,
+        started_at=command.started_at,
+        seconds=took.total_seconds() if took is not None else None,
+    )
+
+
+def _title(run: Run) -> str:
+    """Run 7: version 16.14, clients 2, repeat 1."""
+    levels = {name: level for name, level in run.cell.levels.items() if name != "bindir"}
+    told = ", ".join(f"{name} {level}" for name, level in levels.items())
+    return f"Run {run.pk}: {told}, repeat {run.repeat}"

@@ -1,0 +1,91 @@
+"""What a real run recorded, done again by hand from its shell script."""
+
+import re
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from runs.execution.plan import RunPlan
+from runs.reports.shell_script import RecordedCommand, RecordedRun, shell_script
+from tests.by_hand import run_by_hand
+from tests.ssh.directing import execute, left_running
+from tests.ssh.openssh import short_folder
+
+pytestmark = pytest.mark.openssh
+
+
+@pytest.fixture
+def plan(address, base_dir, binaries) -> RunPlan:
+    return RunPlan(
+        run_id=7,
+        campaign="test",
+        scenario="fixed-point-read",
+        host=address.host,
+        port=address.port,
+        username=address.username,
+        base_dir=str(base_dir),
+        bindir=str(binaries.postgresql16),
+        version_num=160014,
+        client_bindir=str(binaries.postgresql18),
+        client_version_num=180004,
+        settings={"shared_buffers": "64MB", "fsync": "off"},
+        initdb_options=(),
+        levels={"version": "16.14", "clients": 2},
+        parameters={"scale": 1, "duration": 1},
+        cluster_key="shared",
+    )
+
+
+@pytest.fixture
+def hand(account):
+    folder = short_folder()
+    yield lambda script: run_by_hand(script, folder, account)
+    assert not (folder / "base").exists()
+    assert left_running(folder) == []
+    shutil.rmtree(folder)
+
+
+def recorded(director) -> RecordedRun:
+    plan = director.plan
+    return RecordedRun(
+        title=f"Run {plan.run_id}",
+        base_dir=plan.base_dir,
+        programs=(("16.14", plan.bindir), ("18.4", plan.client_bindir)),
+        commands=tuple(
+            RecordedCommand(each.name, plan.host, each.argv, each.stdin, each.exit_status)
+            for each in director.reporter.commands
+        ),
+    )
+
+
+def measured(stdout: str) -> list[float]:
+    """Every tps that pgbench printed."""
+    return [float(found) for found in re.findall(r"^tps = ([\d.]+)", stdout, re.MULTILINE)]
+
+
+def test_a_run_can_be_done_by_hand(direct, plan, hand):
+    director = direct(plan)
+    execute(director)
+    done = hand(shell_script("run-7", "A run", [recorded(director)]))
+    assert done.status == 0, done.stderr
+    (tps,) = measured(done.stdout)
+    assert tps > 0
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"cluster_key": "shared"},
+        {"scenario": "fixed-point-update", "cluster_key": "", "template_key": "template"},
+        {"scenario": "fixed-point-update", "cluster_key": ""},
+    ],
+    ids=["shared cluster", "copies of a template", "clusters of their own"],
+)
+def test_the_runs_of_a_campaign_can_be_done_one_after_the_other(direct, plan, hand, changed):
+    directors = [direct(replace(plan, run_id=run_id, **changed)) for run_id in (7, 8)]
+    for director in directors:
+        execute(director)
+    done = hand(shell_script("both", "Two runs", [recorded(each) for each in directors]))
+    assert done.status == 0, done.stderr
+    assert len(measured(done.stdout)) == 2
