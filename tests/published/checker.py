@@ -16,7 +16,10 @@ from runs.published.document import CampaignEntry
 from runs.published.numbers import FOOTNOTE
 
 FOLDER = Path(__file__).parent
-NUMBER = re.compile(r"[▲△]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[▲△]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+# No part of a name (dbt3, V13.4) and no rest of a number.
+NUMBER = re.compile(
+    r"(?<![A-Za-z_\d.])[▲△]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+)
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,12 @@ def test_a_missing_extra_or_different_number_is_seen(printed, otherwise):
     assert checker.transcribed(table()) != found(TEXT.replace(printed, otherwise))
 
 
+def test_digits_of_names_are_no_numbers():
+    assert checker.numbers("dbt3 V13.4 2.04E-05 8kB ▲1,234.5% 9 (*1) [2]") == [
+        "2.04E-05", "8", "▲1,234.5", "9",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("marker", ["Table 1.1:", "1.3 Discussion"])
 def test_a_marker_that_is_not_in_the_text_is_told(marker):
     with pytest.raises(LookupError, match=marker):
