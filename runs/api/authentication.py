@@ -79,6 +79,13 @@ def reader(request: Request) -> Reader:
     return request.auth if isinstance(request.auth, Token) else request.user
 
 
+def asker(request: Request) -> str:
+    """The name that events give to who asked."""
+    if isinstance(request.auth, Token):
+        return _("the token “%(name)s”") % {"name": request.auth.name}
+    return request.user.get_username()
+
+
 class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """The tokens in OpenAPI."""
 

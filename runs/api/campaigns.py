@@ -3,17 +3,23 @@
 from typing import Any
 
 import django_filters
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
-from rest_framework import serializers
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from runs.api.authentication import asker
+from runs.api.campaign_drafts import CampaignDraftSerializer
 from runs.api.doors import ReadOnlyDoor
-from runs.models import Campaign, Cell, CellSummary
+from runs.models import Campaign, Cell, CellSummary, Token
 from runs.models.campaigns import Origin
 from runs.selectors import campaigns
 from runs.selectors.campaigns import CampaignRow
+from runs.services import campaigns as campaign_service
 
 
 class CampaignFilters(django_filters.FilterSet):  # type: ignore[misc]
@@ -85,6 +91,7 @@ class CampaignDoor(ReadOnlyDoor[Campaign]):
     queryset = campaigns.listed()
     lookup_field = "slug"
     filterset_class = CampaignFilters
+    write_scope = Token.Scope.QUEUE
 
     def get_queryset(self) -> QuerySet[Campaign]:
         """With the cells for a single campaign."""
@@ -101,5 +108,29 @@ class CampaignDoor(ReadOnlyDoor[Campaign]):
 
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One campaign."""
-        (row,) = campaigns.rows([self.get_object()])
-        return Response(self.get_serializer(row).data)
+        return self._one(self.get_object())
+
+    @extend_schema(request=CampaignDraftSerializer, responses={201: CampaignDetailSerializer})
+    def create(self, request: Request) -> Response:
+        """Queue a campaign. Its runs begin as soon as the server is free."""
+        given = CampaignDraftSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        by = request.user if isinstance(request.user, User) else None
+        campaign = campaign_service.create(draft=given.draft(), by=by)
+        if isinstance(request.auth, Token):
+            campaign_service.assign(campaign=campaign, project=request.auth.project)
+        made = campaigns.with_cells().get(pk=campaign.pk)
+        return self._one(made, status.HTTP_201_CREATED)
+
+    @extend_schema(request=None, responses={200: CampaignDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, slug: str) -> Response:
+        """Cancel what has not ended; finished runs stay."""
+        campaign = self.get_object()
+        campaign_service.cancel(campaign=campaign, by=asker(request))
+        return self._one(self.get_object())
+
+    def _one(self, campaign: Campaign, code: int = status.HTTP_200_OK) -> Response:
+        (row,) = campaigns.rows([campaign])
+        serializer = CampaignDetailSerializer(row, context=self.get_serializer_context())
+        return Response(serializer.data, status=code)

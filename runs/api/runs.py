@@ -4,15 +4,21 @@ from typing import Any
 
 import django_filters
 from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from runs.api.authentication import asker
 from runs.api.doors import ReadOnlyDoor
 from runs.api.measurements import VersionFilter, levels_of
-from runs.models import Artifact, Command, Measurement, Run, RunEvent, Series
+from runs.models import Artifact, Command, Measurement, Run, RunEvent, Series, Token
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.selectors import runs
+from runs.services import runs as run_service
 
 
 class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
@@ -137,12 +143,21 @@ class RunDoor(ReadOnlyDoor[Run]):
 
     queryset = runs.listed()
     lookup_value_converter = "int"
+    write_scope = Token.Scope.QUEUE
     filterset_class = RunFilters
     serializer_class = RunSerializer
 
     def get_queryset(self) -> QuerySet[Run]:
         """With the findings for a single run."""
         return runs.with_findings() if self.detail else runs.listed()
+
+    @extend_schema(request=None, responses={200: RunDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def retry(self, request: Request, pk: int) -> Response:
+        """Queue a run that failed once more, as its next attempt."""
+        run_service.retry(run=self.get_object(), by=asker(request))
+        context = self.get_serializer_context()
+        return Response(RunDetailSerializer(self.get_object(), context=context).data)
 
     def get_serializer_class(self) -> Any:
         """More of a single run."""

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from runs import dispatch
 from runs.execution.plan import RunPlan
-from runs.models import Campaign, Cell, Installation, Run, Scenario, Server
+from runs.models import Campaign, Cell, Installation, Project, Run, Scenario, Server
 from runs.scenarios import registry
 from runs.services import configurations, drafts, plans, servers
 from runs.services import runs as run_service
@@ -20,7 +20,7 @@ from runs.services.drafts import Draft, Estimate, Problem, estimate
 from runs.services.errors import ServiceError
 from runs.services.tools import Tools, tools_of
 
-__all__ = ["Draft", "Estimate", "Problem", "cancel", "create", "estimate"]
+__all__ = ["Draft", "Estimate", "Problem", "assign", "cancel", "create", "estimate"]
 
 
 @transaction.atomic
@@ -39,6 +39,11 @@ def create(*, draft: Draft, by: User | None = None) -> Campaign:
     _queue(campaign, draft, _cells(campaign, draft))
     dispatch.wake(draft.server.pk)
     return campaign
+
+
+def assign(*, campaign: Campaign, project: Project) -> None:
+    """Make a campaign a project's."""
+    Campaign.objects.filter(pk=campaign.pk).update(project=project)
 
 
 @transaction.atomic

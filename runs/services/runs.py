@@ -3,7 +3,7 @@
 from collections import Counter
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -162,6 +162,30 @@ def start_again(*, run_id: int, token: int, code: str, message: str, most: int) 
     )
     refresh_campaign(campaign_id=run.campaign_id)
     return True
+
+
+@transaction.atomic
+def retry(*, run: Run, by: object = None) -> Run:
+    """Queue a failed run anew, as its next attempt. Raises ServiceError `run_not_failed`."""
+    message = _("Queued again by %(user)s.") % {"user": by or "BenchLab"}
+    if run.plan is None or not transition(
+        run_id=run.pk, to=S.QUEUED, code="queued_again", message=message, only_from=S.FAILED
+    ):
+        raise ServiceError(
+            "run_not_failed",
+            _("Only a run that BenchLab executed and that failed can be queued again."),
+            remedy=_("Queue a new campaign for another kind of run."),
+        )
+    Run.objects.filter(pk=run.pk).update(
+        attempt=F("attempt") + 1,
+        cancel_requested_at=None,
+        started_at=None,
+        finished_at=None,
+        **dict.fromkeys(("code", "message", "remedy"), ""),
+    )
+    refresh_campaign(campaign_id=run.campaign_id)
+    run.refresh_from_db()
+    return run
 
 
 def refresh_campaign(*, campaign_id: int) -> None:

@@ -83,8 +83,8 @@ def test_an_address_without_its_slash_is_led_to_that_with_it(client):
 @pytest.mark.django_db
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
 def test_writing_needs_a_login_and_then_is_not_possible(client, admin_client, method):
-    refused = getattr(client, method)("/api/v1/campaigns/")
-    impossible = getattr(admin_client, method)("/api/v1/campaigns/")
+    refused = getattr(client, method)("/api/v1/servers/")
+    impossible = getattr(admin_client, method)("/api/v1/servers/")
 
     assert (refused.status_code, refused.json()["code"]) == (401, "not_authenticated")
     assert refused.headers["WWW-Authenticate"] == 'Bearer realm="BenchLab"'

@@ -21,10 +21,12 @@ def test_every_address_is_described(schema):
     assert list(schema["paths"]) == [
         "/api/v1/campaigns/",
         "/api/v1/campaigns/{slug}/",
+        "/api/v1/campaigns/{slug}/cancel/",
         "/api/v1/measurements/",
         "/api/v1/measurements/{id}/",
         "/api/v1/runs/",
         "/api/v1/runs/{id}/",
+        "/api/v1/runs/{id}/retry/",
         "/api/v1/servers/",
         "/api/v1/servers/{slug}/",
         "/api/v1/sources/",

@@ -1,0 +1,151 @@
+"""A campaign to queue, as the API takes it: a draft, or every fault of it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail, ValidationError
+
+from runs.models import Configuration, Installation, Server
+from runs.scenarios import registry
+from runs.scenarios.definition import Level, Scenario
+from runs.selectors import versions
+from runs.services import drafts
+from runs.services.drafts import MOST_REPEATS, Draft, Problem
+from runs.services.errors import Fault, Refused
+
+MOST_LEVELS = 100
+
+
+@extend_schema_field({"oneOf": [{"type": "integer"}, {"type": "string"}]})
+class LevelField(serializers.Field[Any, Any, Any, Any]):
+    """A whole number, or the name of a choice."""
+
+    def to_internal_value(self, data: Any) -> int | str:
+        """The level as it is; whether the scenario has it is looked at later."""
+        if type(data) is int and abs(data) < 1 << 31:
+            return data
+        if type(data) is str and 0 < len(data) <= 100:
+            return data
+        raise ValidationError(_("Not a whole number, and not a name."), "not_a_level")
+
+    def to_representation(self, value: Any) -> Any:
+        """As it is."""
+        return value
+
+
+class CampaignDraftSerializer(serializers.Serializer[Any]):
+    """What to run, where, and how often. Factors and parameters left out get their defaults."""
+
+    title = serializers.CharField(max_length=200)
+    scenario = serializers.ChoiceField([scenario.slug for scenario in registry.every()])
+    server = serializers.SlugRelatedField(slug_field="slug", queryset=Server.objects.all())
+    versions = serializers.ListField(
+        child=serializers.CharField(max_length=40),
+        required=False,
+        max_length=MOST_LEVELS,
+        help_text="Of the installations on the server: 16.14, or 16 for all of them; default all.",
+    )
+    bindirs = serializers.ListField(
+        child=serializers.CharField(max_length=500),
+        required=False,
+        max_length=MOST_LEVELS,
+        help_text="The installations by their folders, in place of versions.",
+    )
+    levels = serializers.DictField(
+        child=serializers.ListField(child=LevelField(), max_length=MOST_LEVELS), required=False
+    )
+    parameters = serializers.DictField(
+        child=serializers.IntegerField(min_value=-(2**31), max_value=2**31), required=False
+    )
+    repeats = serializers.IntegerField(min_value=1, max_value=MOST_REPEATS, default=3)
+    seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
+    configuration = serializers.SlugRelatedField(
+        slug_field="slug", queryset=Configuration.objects.all(), required=False
+    )
+
+    def to_internal_value(self, data: Any) -> Any:
+        """The values; a field that is not known is refused."""
+        if isinstance(data, Mapping) and (unknown := set(data) - set(self.fields)):
+            known = ", ".join(self.fields)
+            message = _("Unknown field; known are: %(known)s.") % {"known": known}
+            fault = [ErrorDetail(message, "unknown_field")]
+            raise ValidationError({str(name): fault for name in sorted(map(str, unknown))})
+        return super().to_internal_value(data)
+
+    def draft(self) -> Draft:
+        """The draft, of a valid body. Raises Refused with every problem that it has."""
+        given = self.validated_data
+        scenario = registry.get(given["scenario"])
+        parameters = {each.name: each.default for each in scenario.parameters}
+        levels: dict[str, list[Level]] = {
+            each.name: list(each.default) for each in scenario.factors
+        }
+        made = Draft(
+            title=given["title"],
+            scenario=scenario.slug,
+            server=given["server"],
+            installations=_installations(given),
+            levels=levels | dict(given.get("levels", {})),
+            parameters=parameters | dict(given.get("parameters", {})),
+            repeats=given["repeats"],
+            seed=given.get("seed"),
+            configuration=given.get("configuration"),
+        )
+        unknown = set(made.parameters) - set(parameters)
+        faults = [_unknown_parameter(name) for name in sorted(unknown)]
+        faults += [_fault(problem, scenario) for problem in drafts.estimate(made).problems]
+        if faults:
+            raise Refused("contradicts", faults)
+        return made
+
+
+def _installations(given: Mapping[str, Any]) -> list[Installation]:
+    """Those that were asked for. Raises Refused for one that is not on the server."""
+    present = list(given["server"].installations.filter(removed_at=None))
+    if "bindirs" in given:
+        found = [each for each in present if each.bindir in given["bindirs"]]
+        return _all_there(given, "bindirs", found, {each.bindir for each in present})
+    if "versions" not in given:
+        return present
+    wanted = set(given["versions"])
+    found = [each for each in present if {each.version, versions.major(each.version)} & wanted]
+    known = {name for each in present for name in (each.version, versions.major(each.version))}
+    return _all_there(given, "versions", found, known)
+
+
+def _all_there(
+    given: Mapping[str, Any], name: str, found: list[Installation], known: set[str]
+) -> list[Installation]:
+    missing = [
+        Fault(
+            f"/{name}/{index}",
+            "installation_missing",
+            _("There is no PostgreSQL %(wanted)s on %(server)s.")
+            % {"wanted": wanted, "server": given["server"].name},
+        )
+        for index, wanted in enumerate(given[name])
+        if wanted not in known
+    ]
+    if missing:
+        raise Refused("contradicts", missing)
+    return found
+
+
+def _unknown_parameter(name: str) -> Fault:
+    message = _("This scenario has no parameter %(name)s.") % {"name": name}
+    return Fault(f"/parameters/{name}", "unknown_parameter", message)
+
+
+def _fault(problem: Problem, scenario: Scenario) -> Fault:
+    """A draft's problem at its place in the body."""
+    place = f"/{problem.field}"
+    if problem.field in {factor.name for factor in scenario.factors}:
+        place = f"/levels{place}"
+    elif problem.field in {parameter.name for parameter in scenario.parameters}:
+        place = f"/parameters{place}"
+    elif problem.field == "installations":
+        place = "/versions"
+    return Fault(place, problem.code, f"{problem.message} {problem.remedy}".strip())

@@ -1,0 +1,143 @@
+"""Queueing, cancelling and retrying over the API."""
+
+import pytest
+
+from runs.models import Campaign, Run
+from runs.services import scenarios
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+GIVEN = {
+    "title": "16 and 18",
+    "scenario": "fixed-point-read",
+    "server": "db1",
+    "levels": {"clients": [1, 2]},
+    "parameters": {"scale": 1, "duration": 2},
+    "repeats": 2,
+}
+
+
+@pytest.fixture
+def server(db):
+    scenarios.sync()
+    made = factories.server("db1")
+    for version in ("16.14", "18.4"):
+        number = factories.version_num(version)
+        factories.installation(made, version, has_psql=True, pgbench_version_num=number)
+    return made
+
+
+@pytest.fixture
+def post(client, bearer):
+    def sent(path, body=None):
+        return client.post(f"/api/v1/{path}", body or {}, "application/json", headers=bearer)
+
+    return sent
+
+
+def test_a_campaign_is_queued(post, server, project):
+    answer = post("campaigns/", GIVEN)
+
+    assert answer.status_code == 201, answer.content
+    body = answer.json()
+    campaign = Campaign.objects.get(slug=body["slug"])
+    assert (body["state"], body["runs"]) == ("queued", {"queued": 8})
+    assert campaign.factors["version"] == ["16.14", "18.4"]
+    assert campaign.project == project
+
+
+def test_versions_are_chosen(post, server):
+    body = post("campaigns/", GIVEN | {"versions": ["18"]}).json()
+
+    assert body["factors"]["version"] == ["18.4"]
+
+
+def test_factors_and_parameters_have_defaults(post, server):
+    given = {name: GIVEN[name] for name in ("title", "scenario", "server")}
+
+    body = post("campaigns/", given).json()
+
+    assert body["repeats"] == 3
+    assert body["parameters"]
+    assert body["factors"]["clients"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "pointer", "code"),
+    [
+        ({"title": ""}, 400, "/title", "blank"),
+        ({"scenario": "none"}, 400, "/scenario", "invalid_choice"),
+        ({"server": "none"}, 400, "/server", "does_not_exist"),
+        ({"clients": [1]}, 400, "/clients", "unknown_field"),
+        ({"repeats": 0}, 400, "/repeats", "min_value"),
+        ({"levels": {"clients": [1.5]}}, 400, "/levels/clients/0", "not_a_level"),
+        ({"levels": {"clients": []}}, 422, "/levels/clients", "no_level"),
+        ({"levels": {"clients": [0]}}, 422, "/levels/clients", "out_of_range"),
+        ({"levels": {"clients": ["many"]}}, 422, "/levels/clients", "unknown_level"),
+        ({"levels": {"cores": [1]}}, 422, "/levels", "unknown_factor"),
+        ({"parameters": {"scale": 0}}, 422, "/parameters/scale", "out_of_range"),
+        ({"parameters": {"sclae": 1}}, 422, "/parameters/sclae", "unknown_parameter"),
+        ({"versions": ["9.2"]}, 422, "/versions/0", "installation_missing"),
+        ({"bindirs": ["/nowhere"]}, 422, "/bindirs/0", "installation_missing"),
+        ({"versions": []}, 422, "/versions", "no_installation"),
+    ],
+)
+def test_a_draft_that_is_wrong_is_pointed_at(post, server, changes, status, pointer, code):
+    answer = post("campaigns/", GIVEN | changes)
+
+    assert answer.status_code == status, answer.content
+    found = [(fault["pointer"], fault["code"]) for fault in answer.json()["errors"]]
+    assert (pointer, code) in found
+    assert not Campaign.objects.exists()
+
+
+@pytest.mark.parametrize("path", ["campaigns/", "campaigns/first/cancel/", "runs/{run}/retry/"])
+def test_a_token_needs_the_scope_to_queue(client, make_token, server, path):
+    run = factories.campaign("first").runs.first()
+    header = {"Authorization": f"Bearer {make_token('read', 'upload')}"}
+
+    answer = client.post(f"/api/v1/{path.format(run=run.pk)}", headers=header)
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope")
+    assert "“queue”" in answer.json()["detail"]
+
+
+def test_a_campaign_is_cancelled_once(post, server):
+    slug = post("campaigns/", GIVEN).json()["slug"]
+
+    cancelled = post(f"campaigns/{slug}/cancel/")
+    again = post(f"campaigns/{slug}/cancel/")
+
+    assert (cancelled.status_code, cancelled.json()["runs"]) == (200, {"cancelled": 8})
+    assert (again.status_code, again.json()["code"]) == (409, "campaign_has_ended")
+
+
+def test_a_failed_run_is_queued_again(post, server):
+    slug = post("campaigns/", GIVEN).json()["slug"]
+    run = Run.objects.filter(campaign__slug=slug).first()
+    Run.objects.filter(pk=run.pk).update(state="failed", code="disk_full", message="No space.")
+
+    body = post(f"runs/{run.pk}/retry/").json()
+
+    assert (body["state"], body["attempt"], body["code"]) == ("queued", 2, "")
+    assert body["events"][-1]["code"] == "queued_again"
+    assert "test" in body["events"][-1]["message"]
+
+
+@pytest.mark.parametrize("state", ["queued", "finished", "cancelled", "errored"])
+def test_only_a_failed_run_is_queued_again(post, server, state):
+    slug = post("campaigns/", GIVEN).json()["slug"]
+    run = Run.objects.filter(campaign__slug=slug).first()
+    Run.objects.filter(pk=run.pk).update(state=state)
+
+    answer = post(f"runs/{run.pk}/retry/")
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "run_not_failed")
+
+
+def test_a_failed_run_that_was_uploaded_cannot_be_queued(post):
+    run = factories.run()
+    Run.objects.filter(pk=run.pk).update(state="failed", origin="uploaded")
+
+    assert post(f"runs/{run.pk}/retry/").status_code == 409
