@@ -1,0 +1,215 @@
+"""Series side by side: lines or bars, as measured or against the baseline, one chart a facet."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runs.charts import palette
+from runs.charts.bars import Bar, Group, bars
+from runs.charts.figure import Figure
+from runs.charts.scaling import Line, Point, Words, scaling
+
+# The theme's colours for what has none of its own; chart.js knows as many.
+SLOTS = 8
+HEADROOM = 1.06
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A cell as it is drawn: value and range in the metric's unit, or ratio and its interval.
+
+    `url` is where a click leads, `conditions` what the hover says of its machine.
+    """
+
+    x: Any
+    value: float
+    low: float
+    high: float
+    n: int
+    url: str = ""
+    conditions: str = ""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A law fitted to a series: its values at these places of the x axis."""
+
+    label: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Track:
+    """A series in a chart. `place` is its number among all series: it gives its colour."""
+
+    label: str
+    place: int
+    spots: tuple[Spot, ...]
+    major: str = ""
+    curve: Curve | None = None
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What the axes say and how they count; equal for all facets."""
+
+    x_title: str
+    y_title: str
+    log_x: bool = False
+    log_y: bool = False
+    relative: bool = False
+    words: Words = field(default_factory=Words)
+
+
+def comparison(facets: Sequence[Sequence[Track]], axes: Axes) -> list[Figure]:
+    """One figure a facet, all with the same axes, so that heights can be compared.
+
+    Levels that are all numbers make lines, others bars.
+    """
+    spots = [spot for tracks in facets for track in tracks for spot in track.spots]
+    if all(_is_number(spot.x) for spot in spots):
+        drawn = [_lines(tracks, axes) for tracks in facets]
+        _share_x(drawn, [spot.x for spot in spots], axes)
+    else:
+        drawn = [_bars(tracks, axes) for tracks in facets]
+    _share_y(drawn, spots, axes)
+    return drawn
+
+
+def _lines(tracks: Sequence[Track], axes: Axes) -> Figure:
+    lines = [
+        Line(
+            track.label,
+            track.major,
+            tuple(Point(s.x, s.value, s.low, s.high, s.n) for s in track.spots),
+        )
+        for track in tracks
+    ]
+    figure = scaling(
+        lines,
+        x_title=axes.x_title,
+        y_title=axes.y_title,
+        log_x=axes.log_x,
+        log_y=axes.log_y,
+        words=axes.words,
+    )
+    drawn = [track for track in tracks if track.spots]
+    for trace, track in zip(figure["data"], drawn, strict=True):
+        _finish(trace, track)
+    figure["data"] += [_curve(track, track.curve) for track in drawn if track.curve]
+    if axes.relative:
+        figure["layout"]["shapes"] = [_unity()]
+    return figure
+
+
+def _bars(tracks: Sequence[Track], axes: Axes) -> Figure:
+    groups = [
+        Group(
+            track.label,
+            tuple(
+                Bar(_named(spot.x, track), spot.value, spot.low, spot.high, spot.n)
+                for spot in track.spots
+            ),
+            track.major,
+        )
+        for track in tracks
+    ]
+    figure = bars(
+        groups,
+        x_title=axes.x_title,
+        y_title=axes.y_title,
+        log_y=axes.log_y,
+        words=axes.words,
+    )
+    for trace, track in zip(figure["data"], [t for t in tracks if t.spots], strict=True):
+        _finish(trace, track)
+    if all(spot.x is None for track in tracks for spot in track.spots):
+        # Each bar is named below itself: nothing stands beside it, and no legend is needed.
+        figure["layout"] |= {"barmode": "overlay", "showlegend": False}
+    if axes.relative:
+        figure["layout"]["shapes"] = [_unity()]
+    return figure
+
+
+def _finish(trace: dict[str, Any], track: Track) -> None:
+    """Where a click leads, what the hover adds, and the colour of what has no version's."""
+    trace["meta"] = {"urls": [spot.url for spot in track.spots]}
+    if not track.major:
+        trace["meta"]["slot"] = track.place % SLOTS
+        if "line" in trace:
+            trace["line"]["dash"] = palette.dash(track.place // SLOTS)
+    trace["customdata"] = [
+        [*known, spot.conditions]
+        for known, spot in zip(trace["customdata"], track.spots, strict=True)
+    ]
+    trace["hovertemplate"] = trace["hovertemplate"].replace(
+        "<extra>", "<br>%{customdata[3]}<extra>"
+    )
+
+
+def _curve(track: Track, curve: Curve) -> dict[str, Any]:
+    colour = {"color": palette.style(track.major).colour} if track.major else {}
+    trace: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "lines",
+        "name": curve.label,
+        "x": [x for x, _y in curve.points],
+        "y": [y for _x, y in curve.points],
+        "line": {**colour, "width": 1.5, "dash": "dot"},
+        "showlegend": False,
+        "hovertemplate": "<b>%{fullData.name}</b><br>%{x:.4~g}: %{y:,.6~g}<extra></extra>",
+    }
+    if not track.major:
+        trace["meta"] = {"slot": track.place % SLOTS}
+    return trace
+
+
+def _share_x(figures: Sequence[Figure], levels: Sequence[float], axes: Axes) -> None:
+    if not levels:
+        return
+    low, high = min(levels), max(levels)
+    if axes.log_x:
+        low, high = math.log10(low), math.log10(high)
+    room = 0.04 * (high - low) or 1
+    for figure in figures:
+        figure["layout"]["xaxis"]["range"] = [low - room, high + room]
+
+
+def _share_y(figures: Sequence[Figure], spots: Sequence[Spot], axes: Axes) -> None:
+    """The same range in each; ratios do not begin at zero, since nothing is as slow as that."""
+    if not spots:
+        return
+    low, high = min(spot.low for spot in spots), max(spot.high for spot in spots)
+    if axes.log_y:
+        low = min((spot.low for spot in spots if spot.low > 0), default=1.0)
+        span = [math.log10(low) - 0.05, math.log10(max(high, low)) + 0.1]
+    elif axes.relative:
+        low, high = min(low, 1.0), max(high, 1.0)
+        room = 0.08 * (high - low) or 0.1
+        span = [low - room, high + room]
+    else:
+        span = [min(0.0, low), high * HEADROOM or 1.0]
+    for figure in figures:
+        figure["layout"]["yaxis"]["range"] = span
+
+
+def _unity() -> dict[str, Any]:
+    """A thin line at 1: as fast as the baseline, over the whole width."""
+    return {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": 1,
+        "y1": 1,
+        "line": {"width": 1, "dash": "dot", "color": "#7a7f87"},
+    }
+
+
+def _named(x: Any, track: Track) -> str:
+    return track.label if x is None else str(x)
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, int | float) and not isinstance(x, bool)

@@ -1,0 +1,154 @@
+"""A forest plot: ratios with their intervals, one below the other, the greatest effect on top."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runs.charts.figure import Figure, layout, title
+
+# Slots of the theme's colours and symbols: a verdict never speaks by colour alone.
+STYLES: Mapping[str, tuple[int, str]] = {
+    "faster": (2, "triangle-right"),
+    "slower": (6, "triangle-left"),
+    "different": (5, "diamond"),
+    "no_evidence": (7, "circle"),
+    "too_few_runs": (7, "circle-open"),
+}
+ROW_HEIGHT = 24
+ROOM_FOR_AXES = 96
+NARROWEST = math.log(1.1)
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A row: what is compared, its verdict, ratio and interval (None: there is none)."""
+
+    label: str
+    verdict: str
+    ratio: float
+    low: float | None
+    high: float | None
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of the plot, in the reader's language; `verdicts` by code."""
+
+    ratio: str = "ratio"
+    interval: str = "95 % interval"
+    verdicts: Mapping[str, str] = field(default_factory=dict)
+
+
+def forest(branches: Sequence[Branch], *, minimum_effect: float, words: Words) -> Figure:
+    """The rows in their order from the top; a band shows effects below the minimum.
+
+    The axis is logarithmic: twice as fast is as far from 1 as half as fast.
+    """
+    places = [(len(branches) - place, branch) for place, branch in enumerate(branches)]
+    return {
+        "data": [
+            _trace(code, [each for each in places if each[1].verdict == code], words)
+            for code in STYLES
+            if any(branch.verdict == code for branch in branches)
+        ],
+        "layout": layout(
+            height=ROOM_FOR_AXES + ROW_HEIGHT * len(branches),
+            xaxis=_x_axis(branches, words),
+            yaxis={
+                "tickmode": "array",
+                "tickvals": [place for place, _branch in places],
+                "ticktext": [branch.label for _place, branch in places],
+                "range": [0.4, len(branches) + 0.6],
+                "automargin": True,
+                "zeroline": False,
+            },
+            shapes=[_band(minimum_effect), _unity()],
+            showlegend=True,
+            legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
+            margin={"l": 24, "r": 24, "t": 40, "b": 48},
+        ),
+    }
+
+
+def _trace(code: str, rows: Sequence[tuple[int, Branch]], words: Words) -> dict[str, Any]:
+    slot, symbol = STYLES[code]
+    branches = [branch for _place, branch in rows]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": words.verdicts.get(code, code),
+        "x": [branch.ratio for branch in branches],
+        "y": [place for place, _branch in rows],
+        "text": [branch.label for branch in branches],
+        "marker": {"size": 10, "symbol": symbol},
+        "meta": {"slot": slot, "urls": [branch.url for branch in branches]},
+        "customdata": [[_told(branch, words)] for branch in branches],
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [(branch.high or branch.ratio) - branch.ratio for branch in branches],
+            "arrayminus": [branch.ratio - (branch.low or branch.ratio) for branch in branches],
+            "thickness": 1.5,
+            "width": 4,
+        },
+        "hovertemplate": (
+            f"<b>%{{text}}</b><br>{words.ratio}: %{{x:.3f}}"
+            "<br>%{customdata[0]}<extra>%{fullData.name}</extra>"
+        ),
+    }
+
+
+def _told(branch: Branch, words: Words) -> str:
+    if branch.low is None or branch.high is None:
+        return ""
+    return f"{words.interval}: {branch.low:.3f} – {branch.high:.3f}"
+
+
+def _x_axis(branches: Sequence[Branch], words: Words) -> dict[str, Any]:
+    ends = [end for each in branches for end in (each.ratio, each.low, each.high) if end]
+    reach = max([NARROWEST, *(abs(math.log(end)) for end in ends)]) * 1.08 / math.log(10)
+    ticks = _ticks(10**reach)
+    return {
+        "title": title(words.ratio),
+        "type": "log",
+        "range": [-reach, reach],
+        "tickmode": "array",
+        "tickvals": ticks,
+        "ticktext": [f"{tick:g}" for tick in ticks],
+        "automargin": True,
+    }
+
+
+def _ticks(reach: float) -> list[float]:
+    """A few round ratios to each side of 1."""
+    steps = (1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+    within = [step for step in steps if step <= reach][-3:]
+    return [*(float(f"{1 / step:.3g}") for step in reversed(within)), 1.0, *within]
+
+
+def _band(effect: float) -> dict[str, Any]:
+    return {
+        "type": "rect",
+        "yref": "paper",
+        "x0": 1 / (1 + effect),
+        "x1": 1 + effect,
+        "y0": 0,
+        "y1": 1,
+        "fillcolor": "rgba(122,127,135,0.14)",
+        "line": {"width": 0},
+        "layer": "below",
+    }
+
+
+def _unity() -> dict[str, Any]:
+    return {
+        "type": "line",
+        "yref": "paper",
+        "x0": 1,
+        "x1": 1,
+        "y0": 0,
+        "y1": 1,
+        "line": {"width": 1, "dash": "dot", "color": "#7a7f87"},
+    }

@@ -1,0 +1,124 @@
+"""A table for other programs and for papers: CSV, Markdown, LaTeX, JSON."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Value = str | float | int | None
+
+LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "–": "--",
+        "·": r"\textperiodcentered{}",
+    }
+)
+# A spreadsheet takes a cell that begins like this for a formula.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Heads and rows of texts, numbers and None (nothing known); `caption` says what it is."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    caption: str = ""
+
+
+def as_csv(table: Table) -> str:
+    """Comma-separated, numbers at full precision; nothing known is an empty field."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(table.heads)
+    writer.writerows([_csv(value) for value in row] for row in table.rows)
+    return out.getvalue()
+
+
+def as_markdown(table: Table) -> str:
+    """A GitHub table; numbers to the right, with as many digits as say something."""
+    heads = [_markdown(head) for head in table.heads]
+    lines = [f"**{_markdown(table.caption)}**", ""] if table.caption else []
+    lines.append(f"| {' | '.join(heads)} |")
+    marks = ["---:" if numeric else "---" for numeric in _numeric(table)]
+    lines.append(f"| {' | '.join(marks)} |")
+    lines += [f"| {' | '.join(_markdown(shown(value)) for value in row)} |" for row in table.rows]
+    return "\n".join(lines) + "\n"
+
+
+def as_latex(table: Table) -> str:
+    r"""A `tabular` with the rules of booktabs: needs `\usepackage{booktabs}`, UTF-8 input."""
+    columns = "".join("r" if numeric else "l" for numeric in _numeric(table))
+    lines = [r"\begin{table}", r"\centering"]
+    if table.caption:
+        lines.append(rf"\caption{{{_latex(table.caption)}}}")
+    lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _latex_row(table.heads)]
+    lines.append(r"\midrule")
+    lines += [_latex_row([shown(value) for value in row]) for row in table.rows]
+    lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(content: Mapping[str, Any]) -> str:
+    """Indented JSON; what is no finite number is null."""
+    return json.dumps(_finite(content), ensure_ascii=False, indent=1) + "\n"
+
+
+def shown(value: Value) -> str:
+    """A value for people: five significant digits, whole from a thousand on."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return str(value)
+
+
+def _numeric(table: Table) -> list[bool]:
+    return [
+        any(isinstance(row[place], int | float) for row in table.rows)
+        and all(isinstance(row[place], int | float | None) for row in table.rows)
+        for place in range(len(table.heads))
+    ]
+
+
+def _csv(value: Value) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(FORMULA) else value
+    return repr(value)
+
+
+def _markdown(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", r"\|").replace("\n", " ")
+
+
+def _latex(text: str) -> str:
+    return text.translate(LATEX)
+
+
+def _latex_row(values: Sequence[str]) -> str:
+    return " & ".join(_latex(value) for value in values) + r" \\"
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {name: _finite(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    return content

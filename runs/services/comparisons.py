@@ -1,0 +1,46 @@
+"""Saved comparisons: an address of the compare page under a title."""
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.text import slugify
+from django.utils.translation import gettext as _
+
+from runs.models import SavedComparison
+from runs.selectors.compare_state import CompareState
+from runs.services.errors import ServiceError
+
+LONGEST_SLUG = 100
+
+
+@transaction.atomic
+def save(*, state: CompareState, title: str, note: str, user: User) -> SavedComparison:
+    """Keep a state under a title. Raises ServiceError for none, and for a state without series."""
+    title = title.strip()
+    if not title:
+        raise ServiceError(
+            code="title_missing",
+            message=_("The comparison has no title."),
+            remedy=_("Give it a title by which others find it."),
+            field="title",
+        )
+    if not state.series:
+        raise ServiceError(
+            code="no_series",
+            message=_("Nothing is compared yet."),
+            remedy=_("Add at least one series, and save then."),
+        )
+    return SavedComparison.objects.create(
+        slug=_slug(title), title=title[:200], note=note.strip(), query=state.query, created_by=user
+    )
+
+
+def _slug(title: str) -> str:
+    """A free slug; titles without a Latin letter are numbered."""
+    base = slugify(title)[:LONGEST_SLUG] or "comparison"
+    taken = set(
+        SavedComparison.objects.filter(slug__startswith=base).values_list("slug", flat=True)
+    )
+    slug, number = base, 2
+    while slug in taken:
+        slug, number = f"{base}-{number}", number + 1
+    return slug

@@ -1,0 +1,185 @@
+"""The comparison of series: rows, verdicts, all against all, and what stands against it."""
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.http import QueryDict
+
+from runs.models import Run, SettingsSnapshot, Topology
+from runs.selectors import compare_state
+from runs.selectors.comparisons import compared
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def compare(query):
+    state, faults = compare_state.read(QueryDict(query))
+    assert faults == []
+    return compared(state, reader=AnonymousUser())
+
+
+def finished(slug="c", gain=None, repeats=3, on=None, under=None, **factors):
+    campaign = factories.campaign(slug, factors=factors or None, repeats=repeats)
+    campaign.runs.update(hardware=on, environment=under)
+    return factories.finish_all(campaign, gain=gain)
+
+
+def verdicts(page):
+    return [row.comparison.verdict for row in page.rows]
+
+
+def test_every_series_is_compared_with_the_first_at_each_level():
+    finished(gain={"18.4": 1.1})
+
+    page = compare("s=c")
+
+    assert page.labels == ("PostgreSQL 16.14", "PostgreSQL 18.4")
+    assert [(row.head_label, row.base_label, row.x) for row in page.rows] == [
+        ("PostgreSQL 18.4", "PostgreSQL 16.14", clients) for clients in (1, 2, 4)
+    ]
+    assert verdicts(page) == ["faster"] * 3
+    assert page.rows[0].comparison.ratio == pytest.approx(1.1)
+    assert page.rows[0].comparison.adjusted_p_value >= page.rows[0].comparison.p_value
+
+
+def test_another_baseline_turns_the_ratios_round():
+    finished(gain={"18.4": 1.1})
+
+    page = compare("s=c&base=c~version%3D18.4")
+
+    assert verdicts(page) == ["slower"] * 3
+    assert page.rows[0].comparison.ratio == pytest.approx(1 / 1.1)
+
+
+def test_an_effect_below_the_minimum_asked_for_is_no_evidence():
+    finished(gain={"18.4": 1.1})
+
+    assert verdicts(compare("s=c&effect=20")) == ["no_evidence"] * 3
+
+
+def test_the_forest_goes_by_effect_and_shows_only_what_matters_if_asked():
+    finished(gain={"17.1": 0.5, "18.4": 1.2}, version=["16.14", "17.1", "18.4"], clients=[1])
+    finished("same", version=["16.14"], clients=[1])
+
+    page = compare("s=c&s=same&matters=1")
+
+    assert [row.head_label for row in page.forest] == ["PostgreSQL 17.1", "PostgreSQL 18.4"]
+    assert len(page.rows) == 3
+
+
+def test_other_hardware_is_not_comparable_until_that_is_overridden():
+    finished("here", on=factories.hardware("a"), version=["16.14"], clients=[1])
+    finished("there", on=factories.hardware("b"), version=["16.14"], clients=[1])
+
+    page = compare("s=here&s=there")
+    assert verdicts(page) == ["not_comparable"]
+    assert page.reasons == ("hardware_differs",)
+
+    page = compare("s=here&s=there&ignore=hardware")
+    assert verdicts(page) == ["no_evidence"]
+    assert page.reasons == ()
+    assert page.despite == ("hardware_differs", "environment_unknown")
+
+
+def test_series_of_one_version_are_told_apart_by_their_system_or_machine():
+    debian, windows = factories.environment("Debian 13"), factories.environment("Windows 2022")
+    finished("a", under=debian, version=["16.14"], clients=[1])
+    finished("b", under=windows, version=["16.14"], clients=[1])
+
+    page = compare("s=a&s=b&facet=os&ignore=environment")
+
+    assert page.labels == ("PostgreSQL 16.14 · Debian 13", "PostgreSQL 16.14 · Windows 2022")
+    assert [value for value, _series in page.facets] == ["Debian 13", "Windows 2022"]
+
+
+def test_facets_by_topology_part_the_series():
+    for kind in ("single", "streaming"):
+        campaign = finished(kind, version=["16.14"], clients=[1])
+        campaign.topology = Topology.objects.create(slug=kind, name=kind, kind=kind)
+        campaign.save()
+
+    page = compare("s=single&s=streaming&facet=topology")
+
+    assert [value for value, _series in page.facets] == ["single server", "streaming replication"]
+
+
+def test_each_is_compared_with_each_at_its_peak():
+    finished(gain={"18.4": 1.1}, version=["16.14", "17.1", "18.4"], clients=[1, 4])
+
+    heat = compare("s=c").heat
+
+    assert [cell.x for cell in heat.cells] == [4, 4, 4]
+    assert [[found and found.verdict for found in row] for row in heat.rows] == [
+        [None, "no_evidence", "slower"],
+        ["no_evidence", None, "slower"],
+        ["faster", "faster", None],
+    ]
+    assert heat.rows[0][2].ratio == pytest.approx(1 / heat.rows[2][0].ratio)
+    assert heat.rows[0][2].low == pytest.approx(1 / heat.rows[2][0].high)
+
+
+def test_each_is_compared_with_each_at_a_level():
+    finished(clients=[1, 4], version=["16.14", "18.4"])
+
+    heat = compare("s=c&at=1").heat
+
+    assert (heat.level, [cell.x for cell in heat.cells]) == ("1", [1, 1])
+
+
+def test_for_a_latency_the_least_is_the_peak():
+    factories.metric("latency_average", "lower", "ms")
+    campaign = factories.campaign("c", factors={"version": ["16.14", "18.4"], "clients": [1, 2]})
+    for run in campaign.runs.select_related("cell"):
+        factories.finish(run, latency_average=10 * run.cell.levels["clients"])
+
+    assert [cell.x for cell in compare("s=c").heat.cells] == [1, 1]
+
+
+def test_four_repeats_bring_the_opinion_of_ranks():
+    finished(gain={"18.4": 1.1}, repeats=5)
+
+    comparison = compare("s=c").rows[0].comparison
+
+    assert comparison.mann_whitney_p == pytest.approx(0.0079, abs=1e-4)
+    assert comparison.hodges_lehmann.ratio == pytest.approx(1.1, rel=0.01)
+
+
+def test_settings_and_machines_in_which_series_differ_are_told():
+    small, large = factories.hardware("small"), factories.hardware("large")
+    large.memory_bytes = 2**35
+    large.save()
+    finished("a", on=small, version=["16.14"], clients=[1], scale=[10])
+    finished("b", on=large, version=["16.14"], clients=[1])
+    for slug, buffers in (("a", "16384"), ("b", "32768")):
+        settings = {
+            "shared_buffers": {"setting": buffers, "unit": "8kB"},
+            "jit": {"setting": "on"},
+            "port": {"setting": buffers},
+            f"only_{slug}": {"setting": "1"},
+        }
+        snapshot = SettingsSnapshot.objects.create(content_hash=slug, settings=settings)
+        Run.objects.filter(campaign__slug=slug).update(settings=snapshot)
+
+    found = {(each.kind, each.name): each.values for each in compare("s=a&s=b").differences}
+
+    assert found == {
+        ("hardware", "name"): ("small", "large"),
+        ("hardware", "memory_bytes"): (2**33, 2**35),
+        ("settings", "shared_buffers"): ("128MB", "256MB"),
+    }
+
+
+def test_laws_of_scalability_are_fitted_when_asked_for():
+    finished(version=["16.14"], clients=[1, 2, 4, 8])
+
+    (found,) = compare("s=c&fit=usl").fits
+
+    assert found.fit.gamma == pytest.approx(1000, rel=0.01)
+    assert found.fit.r_squared == pytest.approx(1)
+    assert compare("s=c").fits == ()
+
+
+def test_a_state_without_series_is_an_empty_page():
+    page = compare("")
+
+    assert (page.rows, page.heat, page.labels) == ((), None, ())

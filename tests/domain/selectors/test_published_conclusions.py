@@ -1,0 +1,83 @@
+"""What the reports conclude, found again by comparing the series of the archive."""
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.http import QueryDict
+
+from runs.published import reading
+from runs.selectors import compare_state
+from runs.selectors.comparisons import compared
+from runs.services import published
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def archive():
+    """Every publication, loaded."""
+    published.load(files=reading.files())
+
+
+def ratios(query):
+    state, _faults = compare_state.read(QueryDict(query))
+    page = compared(state, reader=AnonymousUser())
+    assert page.loaded.faults == ()
+    return {(row.head.key.levels[-1][1], row.x): row.comparison.ratio for row in page.rows}, page
+
+
+def test_9_3_reads_slower_than_9_2_from_32_clients_on_and_slowest_at_128(archive):
+    found, page = ratios("s=wg1-2013-2-2&metric=tps")
+
+    assert page.labels == ("PostgreSQL 9.2", "PostgreSQL 9.3")
+    assert all(ratio > 1 for (_version, clients), ratio in found.items() if clients < 32)
+    assert all(ratio < 1 for (_version, clients), ratio in found.items() if clients >= 32)
+    assert min(found, key=found.get) == ("9.3", 128)
+    assert found["9.3", 128] == pytest.approx(0.861, abs=0.001)
+
+
+def test_page_checksums_cost_most_at_high_client_counts(archive):
+    found, _page = ratios("s=wg1-2013-2-3&metric=tps&base=wg1-2013-2-3~checksums%3Doff")
+
+    assert all(ratio < 0.92 for (_on, clients), ratio in found.items() if clients >= 80)
+    assert all(ratio > 0.95 for (_on, clients), ratio in found.items() if clients <= 64)
+    assert min(found, key=found.get) == ("on", 128)
+
+
+def test_synchronous_replication_halves_the_throughput_of_none_and_of_asynchronous(archive):
+    none = "s=wg1-2017-8-8~sync_standbys%3D0"
+    found, _page = ratios(f"{none}&s=wg1-2017-8-8~sync_standbys%3D1&x=none")
+    assert found["1", None] == pytest.approx(0.504, abs=0.001)
+
+    asynchronous = "s=wg1-2017-8-10~sync_standbys%3D0~async_standbys%3D3"
+    synchronous = "s=wg1-2017-8-10~sync_standbys%3D3~async_standbys%3D0"
+    found, _page = ratios(f"{asynchronous}&{synchronous}&x=none")
+    assert found["0", None] == pytest.approx(0.512, abs=0.001)
+
+
+def test_all_on_ssd_updates_30_and_reads_111_times_as_fast_as_all_on_hdd(archive):
+    found, page = ratios("s=wg1-2013-4-5&x=load&base=wg1-2013-4-5~placement%3Dall-hdd")
+
+    # The print compares medians, the comparison geometric means.
+    medians = {
+        (row.head.key.levels[-1][1], row.x): row.head_cell.summary.median
+        / row.base_cell.summary.median
+        for row in page.rows
+    }
+    assert medians["all-ssd", "update"] == pytest.approx(30.2, abs=0.1)
+    assert medians["all-ssd", "read"] == pytest.approx(111.2, abs=0.1)
+    assert found["all-ssd", "update"] == pytest.approx(30.2, rel=0.2)
+    assert found["all-ssd", "read"] == pytest.approx(111.2, rel=0.05)
+    verdicts = {
+        row.comparison.verdict
+        for row in page.rows
+        if ("placement", "all-ssd") in row.head.key.levels
+    }
+    assert verdicts == {"faster"}
+
+
+def test_14_reads_about_2_percent_slower_than_13(archive):
+    found, page = ratios("s=wg1-2021-read&metric=tps")
+
+    assert page.labels == ("PostgreSQL 13", "PostgreSQL 14")
+    concurrent = [ratio for (_version, clients), ratio in found.items() if clients > 1]
+    assert concurrent == pytest.approx([0.978] * len(concurrent), abs=0.004)
