@@ -15,11 +15,11 @@ from runs.published.document import (
 )
 from runs.published.errors import PublishedFileError
 from runs.published.fields import Fields
-from runs.published.yaml_text import parse, typed
+from runs.published.yaml_text import parse
 
 FOLDER = Path(__file__).parent
 # Part of each file's hash: raised where the same file is to be stored otherwise than before.
-FORMAT = 1
+FORMAT = 2
 
 
 def files(folder: Path = FOLDER) -> list[Path]:
@@ -102,7 +102,7 @@ def _hardware(fields: Fields, key: str) -> HardwareEntry:
         threads=fields.number("threads"),
         memory_bytes=fields.size("memory"),
         virtualization=fields.text("virtualization"),
-        facts=typed(fields.mapping("facts")),
+        facts=fields.mapping("facts"),
     )
 
 
@@ -112,7 +112,7 @@ def _environment(fields: Fields, key: str) -> EnvironmentEntry:
         os_name=fields.text("os_name"),
         kernel=fields.text("kernel"),
         architecture=fields.text("architecture"),
-        facts=typed(fields.mapping("facts")),
+        facts=fields.mapping("facts"),
     )
 
 
