@@ -13,6 +13,7 @@ from runs.models import Campaign, Cell, CellSummary, Run
 from runs.models.campaigns import Origin
 from runs.selectors import grids, metrics, versions
 from runs.selectors.grids import Grid, GridCell, GridRow, GridRun, grid
+from runs.selectors.projects import NOBODY, Reader, visible
 from runs.selectors.ratios import RatioRow, ratios
 
 __all__ = [
@@ -78,9 +79,9 @@ def of_origin(origin: str | None = None) -> QuerySet[Campaign]:
     return listed().filter(origin=origin)
 
 
-def recent(*, limit: int, origin: str | None = None) -> list[CampaignRow]:
+def recent(*, limit: int, origin: str | None = None, to: Reader = NOBODY) -> list[CampaignRow]:
     """The newest campaigns, of one origin if given, else all but the published. Two queries."""
-    return rows(of_origin(origin)[:limit])
+    return rows(visible(of_origin(origin), to=to)[:limit])
 
 
 def rows(campaigns: Iterable[Campaign]) -> list[CampaignRow]:

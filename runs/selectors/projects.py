@@ -20,6 +20,7 @@ from runs.models import (
 
 M = TypeVar("M", bound=Model)
 Reader = Token | User | AnonymousUser
+NOBODY = AnonymousUser()
 
 # How each model comes to its campaign's project. The others belong to no project.
 PATHS: dict[type[Model], str] = {

@@ -4,6 +4,7 @@ from django.db.models import IntegerField, Prefetch, QuerySet
 from django.db.models.expressions import Func
 
 from runs.models import Command, Measurement, Run, Series
+from runs.selectors.projects import NOBODY, Reader, visible
 
 RELATED = ("campaign__scenario", "cell__installation", "server", "hardware", "environment")
 
@@ -13,12 +14,12 @@ def listed() -> QuerySet[Run]:
     return Run.objects.select_related("campaign", "cell", "server").defer("plan").order_by("-pk")
 
 
-def detail(run_id: int) -> Run:
+def detail(run_id: int, *, to: Reader = NOBODY) -> Run:
     """A run with all that its page shows, in a fixed number of queries. Raises Run.DoesNotExist.
 
     Outputs and whole series come along: expensive for a run of days.
     """
-    return _whole(Series.objects.order_by("name")).get(pk=run_id)
+    return visible(_whole(Series.objects.order_by("name")), to=to).get(pk=run_id)
 
 
 def with_findings() -> QuerySet[Run]:
@@ -37,14 +38,15 @@ def running_now() -> QuerySet[Run]:
     )
 
 
-def latest(limit: int) -> QuerySet[Run]:
-    """The runs that ended last."""
-    return (
+def latest(limit: int, *, to: Reader = NOBODY) -> QuerySet[Run]:
+    """The runs that ended last, of those that the reader may see."""
+    ended = (
         Run.objects.filter(state__in=Run.ENDED, finished_at__isnull=False)
         .select_related("campaign__scenario", "cell", "server")
         .defer("plan")
-        .order_by("-finished_at", "-pk")[:limit]
+        .order_by("-finished_at", "-pk")
     )
+    return visible(ended, to=to)[:limit]
 
 
 def _whole(series: QuerySet[Series]) -> QuerySet[Run]:

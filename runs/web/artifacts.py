@@ -6,13 +6,16 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from runs.models import Artifact
+from runs.selectors import projects
 from runs.services import artifacts
 
 
 @require_safe
 def artifact_download(request: HttpRequest, run_id: int, name: str) -> FileResponse:
     """The file as an attachment: what a target wrote is never shown as a page of ours."""
-    artifact = get_object_or_404(Artifact, run_id=run_id, name=name)
+    artifact = get_object_or_404(
+        projects.visible(Artifact.objects.all(), to=request.user), run_id=run_id, name=name
+    )
     try:
         content = artifacts.open_artifact(artifact)
     except FileNotFoundError as error:

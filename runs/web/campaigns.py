@@ -19,6 +19,7 @@ from runs.models.campaigns import Origin
 from runs.scenarios import registry
 from runs.scenarios.definition import ChoiceFactor, Scenario
 from runs.selectors import campaigns as campaign_selectors
+from runs.selectors import projects
 from runs.selectors.reproduction import Reproduction, reproduction
 from runs.services import campaigns
 from runs.services.errors import ServiceError
@@ -33,7 +34,8 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
     """Campaigns made here, the newest first; or those of one origin."""
     origin = request.GET.get("origin", "")
     chosen = origin if origin in Origin.values else None
-    paginator = Paginator(campaign_selectors.of_origin(chosen), PAGE_SIZE)
+    shown = projects.visible(campaign_selectors.of_origin(chosen), to=request.user)
+    paginator = Paginator(shown, PAGE_SIZE)
     page = paginator.get_page(request.GET.get("page"))
     context = {
         "section": "campaigns",
@@ -90,9 +92,8 @@ def campaign_estimate(request: HttpRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """The page, or its live part when htmx asks."""
-    campaign = get_object_or_404(
-        campaign_selectors.listed().select_related("topology", "published__source"), slug=slug
-    )
+    listed = campaign_selectors.listed().select_related("topology", "published__source")
+    campaign = get_object_or_404(projects.visible(listed, to=request.user), slug=slug)
     if hasattr(campaign, "published"):
         context = {"section": "archive", **published_page.context(request, campaign)}
         return render(request, "campaigns/published.html", context)
@@ -108,7 +109,8 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def campaign_cancel(request: HttpRequest, slug: str) -> HttpResponse:
     """Cancel what has not ended; finished runs stay."""
-    campaign = get_object_or_404(Campaign, slug=slug)
+    shown = projects.visible(Campaign.objects.all(), to=request.user)
+    campaign = get_object_or_404(shown, slug=slug)
     try:
         campaigns.cancel(campaign=campaign, by=request.user)
     except ServiceError as error:

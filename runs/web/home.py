@@ -7,8 +7,9 @@ from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Campaign, Installation, Run
 from runs.models.campaigns import Origin
-from runs.selectors import campaigns, metrics, servers
+from runs.selectors import campaigns, metrics, projects, servers
 from runs.selectors import runs as run_selectors
+from runs.selectors.designs import factor_titles
 from runs.web import campaign_page, versions
 
 NEWEST = 6
@@ -21,9 +22,9 @@ def home(request: HttpRequest) -> HttpResponse:
     """The page, or its live part when htmx asks."""
     overview = servers.overview()
     context = {
-        "running": list(run_selectors.running_now()),
-        "campaigns": campaigns.recent(limit=NEWEST),
-        "latest": list(run_selectors.latest(NEWEST)),
+        "running": list(projects.visible(run_selectors.running_now(), to=request.user)),
+        "campaigns": campaigns.recent(limit=NEWEST, to=request.user),
+        "latest": list(run_selectors.latest(NEWEST, to=request.user)),
         "servers": overview,
         "finished": Run.objects.filter(state=Run.State.FINISHED, origin=Origin.EXECUTED).count(),
         "waiting": sum(row.queued for row in overview),
@@ -37,21 +38,24 @@ def home(request: HttpRequest) -> HttpResponse:
         return render(request, "home/_live.html", context)
     line = versions.context(request)
     context |= {
-        "newest_findings": _newest_findings(),
+        "newest_findings": _newest_findings(request.user),
         "line": line["figure"],
         "measured_steps": [step for step in line["steps"] if step.pairs],
     }
     return render(request, "home/index.html", context)
 
 
-def _newest_findings() -> list[tuple[Campaign, list[campaign_page.Finding]]]:
+def _newest_findings(
+    to: projects.Reader,
+) -> list[tuple[Campaign, list[campaign_page.Finding]]]:
     """What the campaigns say that finished last, of those that compare anything."""
     found = []
-    finished = campaigns.of_origin(Origin.EXECUTED).filter(state=Campaign.State.FINISHED)
+    executed = projects.visible(campaigns.of_origin(Origin.EXECUTED), to=to)
+    finished = executed.filter(state=Campaign.State.FINISHED)
     for campaign in finished[:NEWEST_FINDINGS]:
         metric = metrics.primary(campaign)
         rows = campaigns.ratios(campaign, metric.name) if metric else []
         if rows:
-            titles = campaign_page.factor_titles(campaign)
+            titles = factor_titles(campaign)
             found.append((campaign, campaign_page.findings(rows, titles)))
     return found

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Run
+from runs.selectors import projects
 from runs.selectors import runs as run_selectors
 from runs.services import runs
 from runs.services.errors import ServiceError
@@ -20,7 +21,7 @@ from runs.web import notices, run_page
 def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     """The page, or its live part when htmx asks."""
     try:
-        run = run_selectors.detail(run_id)
+        run = run_selectors.detail(run_id, to=request.user)
     except Run.DoesNotExist as error:
         raise Http404 from error
     context = {"section": "campaigns", **run_page.live(run)}
@@ -32,7 +33,7 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_POST
 def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
     """Cancel a run that has not ended."""
-    run = get_object_or_404(Run, pk=run_id)
+    run = get_object_or_404(projects.visible(Run.objects.all(), to=request.user), pk=run_id)
     try:
         runs.cancel(run=run, by=request.user)
     except ServiceError as error:
