@@ -10,10 +10,10 @@ from django.utils.translation import gettext as _
 
 from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, Metric, Run
-from runs.scenarios import registry
 from runs.selectors import campaigns as campaign_selectors
 from runs.selectors import metrics
 from runs.selectors.campaigns import RatioRow
+from runs.selectors.designs import factor_title, factor_titles, parameters
 
 LIVE = (Campaign.State.QUEUED, Campaign.State.RUNNING)
 TROUBLED = (Run.State.FAILED, Run.State.ERRORED, Run.State.LOST)
@@ -92,20 +92,6 @@ def conditions(campaign: Campaign) -> dict[str, Any]:
     }
 
 
-def factor_titles(campaign: Campaign) -> dict[str, str]:
-    """The factors of the campaign's scenario in the reader's language, by name."""
-    try:
-        factors = registry.get(campaign.scenario.slug).factors
-    except KeyError:
-        return {}
-    return {factor.name: _(factor.title) for factor in factors}
-
-
-def factor_title(campaign: Campaign, name: str | None) -> str:
-    """The title of one factor; its name where the scenario is only data."""
-    return factor_titles(campaign).get(name, name) if name else ""
-
-
 def ratio_lines(rows: Sequence[RatioRow], titles: Mapping[str, str]) -> list[RatioLine]:
     """The rows, drawn to one common scale."""
     reach = NARROWEST
@@ -163,17 +149,3 @@ def _mark(row: RatioRow, reach: float) -> IntervalMark | None:
         return round(50 + 48 * math.log(value) / reach, 2)
 
     return IntervalMark(place(1), place(found.low), place(found.high), place(found.ratio))
-
-
-def parameters(campaign: Campaign) -> list[tuple[str, Any, str]]:
-    """(title, value, unit) of what the scenario keeps constant."""
-    try:
-        known = {each.name: each for each in registry.get(campaign.scenario.slug).parameters}
-    except KeyError:
-        known = {}
-    return [
-        (_(known[name].title), value, known[name].unit)
-        if name in known
-        else (name.replace("_", " "), value, "")
-        for name, value in campaign.parameters.items()
-    ]

@@ -9,10 +9,10 @@ from django.urls import reverse
 
 from runs.models import Artifact, Campaign, PrintedFigure, PublishedNode, PublishedTable
 from runs.selectors import archive
+from runs.selectors.designs import parameters
+from runs.selectors.published_chart import draw, plots
+from runs.selectors.published_words import factors
 from runs.templatetags.formats import place, quantity, spoken, told
-from runs.web.campaign_page import parameters
-from runs.web.published_chart import draw, plots
-from runs.web.published_words import factors
 
 
 @dataclass(frozen=True)

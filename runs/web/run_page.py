@@ -13,7 +13,7 @@ from runs.charts.timeline import Track, timeline
 from runs.models import Measurement, Run, RunEvent, Series
 from runs.scenarios import registry
 from runs.selectors import versions
-from runs.web.campaign_page import factor_titles
+from runs.selectors.designs import factor_titles
 
 S = Run.State
 WAY = (S.QUEUED, S.CLAIMED, S.PREPARING, S.MEASURING, S.COLLECTING, S.FINISHED)

@@ -13,8 +13,8 @@ from runs.charts.figure import Figure
 from runs.charts.scaling import Line, Point, Words, scaling
 from runs.models import Campaign, Cell, Metric
 from runs.selectors import metrics, versions
+from runs.selectors.published_words import Factors
 from runs.templatetags.formats import told
-from runs.web.published_words import Factors
 
 
 @dataclass(frozen=True)
