@@ -22,6 +22,7 @@ from runs.models.projects import Project
 from runs.models.revisions import Revision
 from runs.models.runs import Run, RunEvent
 from runs.models.scenarios import Scenario
+from runs.models.schedules import Schedule, ScheduleEvent
 from runs.models.servers import Server
 from runs.models.sources import Discrepancy, PrintedFigure, PublishedNode, PublishedTable, Source
 from runs.models.ssh_keys import SSHKey
@@ -59,6 +60,8 @@ __all__ = [
     "SSHKey",
     "SavedComparison",
     "Scenario",
+    "Schedule",
+    "ScheduleEvent",
     "Series",
     "Server",
     "SettingsSnapshot",

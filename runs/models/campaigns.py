@@ -44,6 +44,15 @@ class Campaign(models.Model):
     parameters = models.JSONField(default=dict)
     repeats = models.PositiveSmallIntegerField(_("repeats"), default=3)
     seed = models.BigIntegerField(default=0)
+    # A cell whose interval is wider than this (0.02 is 2 % to each side) gets further repeats, up
+    # to `most_repeats`; null where the repeats are fixed.
+    wanted_half_width = models.FloatField(null=True)
+    most_repeats = models.PositiveSmallIntegerField(null=True)
+    # Of the runs that wait for a server those of the highest priority go first, then the oldest.
+    priority = models.SmallIntegerField(_("priority"), default=0)
+    paused_at = models.DateTimeField(null=True)
+    # How often each run is begun at most without anybody asking.
+    most_attempts = models.PositiveSmallIntegerField(_("attempts at most"), default=3)
     year = models.PositiveSmallIntegerField(_("year"), null=True)
     # Uploads that stay away for longer are reported.
     expected_every = models.DurationField(_("expected every"), null=True)

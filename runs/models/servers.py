@@ -52,6 +52,12 @@ class Server(models.Model):
     problem_remedy = models.TextField(blank=True)
     hardware = models.ForeignKey("HardwareProfile", models.PROTECT, null=True)
     environment = models.ForeignKey("Environment", models.PROTECT, null=True)
+    # While it is maintained no run begins on it; without an end, until a person says so.
+    maintenance_since = models.DateTimeField(null=True)
+    maintenance_until = models.DateTimeField(null=True)
+    maintenance_reason = models.CharField(max_length=200, blank=True)
+    # Something of a run that was given up may lie there.
+    needs_sweep = models.BooleanField(default=False)
     free_bytes = models.BigIntegerField(_("free space in the base directory"), null=True)
     checked_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
