@@ -89,7 +89,10 @@ def _column(value: Any, slug: str) -> Column:
     fields = Fields(value, "a column", campaign=slug)
     statistic: Any = fields.text("statistic", choices=STATISTICS) or None
     factor = fields.text("factor")
-    values = {word: typed(level, name=factor) for word, level in fields.mapping("values").items()}
+    values = {
+        word: typed(level) if isinstance(level, Mapping) else typed(level, name=factor)
+        for word, level in fields.mapping("values").items()
+    }
     made = Column(
         factor=factor,
         metric=fields.text("metric"),

@@ -19,7 +19,7 @@ from runs.published.yaml_text import parse
 
 FOLDER = Path(__file__).parent
 # Part of each file's hash: raised where the same file is to be stored otherwise than before.
-FORMAT = 2
+FORMAT = 3
 
 
 def files(folder: Path = FOLDER) -> list[Path]:

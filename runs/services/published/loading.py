@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from django.db import transaction
+from django.db import DataError, transaction
 
 from runs.models import Measurement, Metric, Source
 from runs.published import checks, reading
@@ -46,6 +46,9 @@ def load(*, files: Sequence[Path]) -> Loaded:
         except PublishedFileError as error:
             error.file = path.name
             raise
+        except DataError as error:
+            # Most often a text that is longer than its column.
+            raise PublishedFileError(f"{path.name}: cannot be stored: {error}") from error
     return Loaded(
         stored=tuple(path.stem for path in changed),
         unchanged=tuple(path.stem for path in files if path not in changed),

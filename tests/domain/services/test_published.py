@@ -260,6 +260,7 @@ def test_all_themes_are_scenarios(file):
         ("year: 2020", "year: then", "needs a whole number in “year”"),
         ("    section: 1.2", "    table: 1.2", "“table” is given twice"),
         ("slug: harbour-repeats", "slug: taken", "is the slug of another campaign"),
+        ("section: 1.2", "section: " + 50 * "1", "cannot be stored: value too long"),
         ("  cpu_idle: {unit", "  tps: {unit", "the metric tps has the unit"),
         ("campaigns:", "campaigns: [", "is no YAML"),
     ],
