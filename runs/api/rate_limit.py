@@ -45,10 +45,15 @@ class RateLimit(BaseThrottle):
 
 def _counted(key: str) -> int:
     try:
-        # The first of a minute makes the counter; of two first ones, one finds it made.
-        if cache.add(key, 1, timeout=2 * WINDOW_SECONDS):
-            return 1
-        return cache.incr(key)
-    except (RedisError, OSError, ValueError):
+        return _incremented(key)
+    except (RedisError, OSError):
         logger.warning("requests are not counted now", exc_info=True)
         return 0
+
+
+def _incremented(key: str) -> int:
+    try:
+        return cache.incr(key)
+    except ValueError:
+        # The first of a minute makes the counter; of two first ones, one finds it made.
+        return 1 if cache.add(key, 1, timeout=2 * WINDOW_SECONDS) else cache.incr(key)

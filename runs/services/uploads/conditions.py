@@ -21,6 +21,7 @@ from runs.models import (
     SettingsSnapshot,
 )
 from runs.services.errors import Fault
+from runs.services.uploads import lookup
 from runs.services.uploads.given import GivenProfile, GivenRevision, GivenRun
 
 Profile = type[HardwareProfile] | type[Environment]
@@ -99,10 +100,9 @@ def _known_profiles(model: Profile, given: Mapping[str, GivenProfile]) -> dict[s
     slugs = [mark for mark, each in given.items() if each.slug]
     found: dict[str, int] = {}
     if marks:
-        rows = model.objects.filter(fingerprint__in=marks).order_by()
-        found |= dict(rows.values_list("fingerprint", "pk"))
+        found |= lookup.keys(model, "fingerprint", marks)
     if slugs:
-        found |= dict(model.objects.filter(slug__in=slugs).order_by().values_list("slug", "pk"))
+        found |= lookup.keys(model, "slug", slugs)
     return found
 
 
@@ -118,8 +118,7 @@ def _settings(runs: Sequence[GivenRun]) -> dict[str, int]:
         return {}
 
     def known() -> dict[str, int]:
-        found = SettingsSnapshot.objects.filter(content_hash__in=given)
-        return dict(found.values_list("content_hash", "pk"))
+        return lookup.keys(SettingsSnapshot, "content_hash", given)
 
     def make(missing: Sequence[str]) -> None:
         SettingsSnapshot.objects.bulk_create(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from django.db import connection
 from django.utils.translation import gettext as _
 
 from runs.models import Metric
@@ -9,7 +10,6 @@ from runs.services.errors import Fault
 from runs.services.uploads.given import GivenMeasurement, GivenRun
 
 Known = dict[str, tuple[int, str, str]]
-LISTED_FAULTS = 100
 
 
 def resolve(runs: Sequence[GivenRun], faults: list[Fault]) -> dict[str, int]:
@@ -43,11 +43,11 @@ def _distinct(runs: Sequence[GivenRun]) -> dict[GivenMeasurement, str]:
 def _known(names: set[str]) -> Known:
     if not names:
         return {}
-    rows = Metric.objects.filter(name__in=names).order_by()
-    return {
-        name: (key, unit, direction)
-        for name, key, unit, direction in rows.values_list("name", "pk", "unit", "direction")
-    }
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name, id, unit, direction FROM runs_metric WHERE name = ANY(%s)", [list(names)]
+        )
+        return {name: (key, unit, direction) for name, key, unit, direction in cursor.fetchall()}
 
 
 def _new(given: dict[GivenMeasurement, str], known: Known, faults: list[Fault]) -> list[Metric]:
