@@ -1,4 +1,8 @@
-"""The ratio table of a campaign: each version against the baseline under the same levels."""
+"""The ratio table of a campaign: each version against the baseline under the same levels.
+
+Where the campaign varies something by name (page checksums off and on), that is its question:
+then each of these levels stands against the first, within each version.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -13,8 +17,9 @@ from runs.selectors import grids, metrics, versions
 
 @dataclass(frozen=True)
 class RatioRow:
-    """Two versions under the same levels, head against base."""
+    """Two levels of the factor `subject` under the same other levels, head against base."""
 
+    subject: str
     levels: Mapping[str, Any]
     base_label: str
     head_label: str
@@ -26,17 +31,21 @@ class RatioRow:
 def ratios(
     campaign: Campaign, metric_name: str, *, baseline_version: str | None = None
 ) -> list[RatioRow]:
-    """Each version against the baseline under the same levels, with verdicts for the whole table.
+    """Each head against its baseline under the same levels, with verdicts for the whole table.
 
-    The baseline is the lowest version, unless given. Pairs of which a side has no finished run
+    The baseline is the lowest version, unless given, or the first of the levels that have names.
+    Pairs of which a side has no finished run
     are left out, since there is nothing to say of them yet. Raises Metric.DoesNotExist. Three
     queries.
     """
     metric = Metric.objects.get(name=metric_name)
     summaries = metrics.summaries(campaign, metric_name)
+    cells = list(campaign.cells.order_by("ordinal"))
+    subject = _named_factor(cells)
+    found = _pairs_of_levels(cells, subject) if subject else _pairs(cells, baseline_version)
     pairs = [
         (levels, base, head)
-        for levels, base, head in _pairs(list(campaign.cells.order_by("ordinal")), baseline_version)
+        for levels, base, head in found
         if base.pk in summaries and head.pk in summaries
     ]
     direction: Direction = metric.direction  # type: ignore[assignment]
@@ -48,9 +57,41 @@ def ratios(
     )
     return [
         RatioRow(
-            levels, _label(base), _label(head), comparison, summaries[base.pk], summaries[head.pk]
+            subject or "version",
+            levels,
+            _label(base, subject),
+            _label(head, subject),
+            comparison,
+            summaries[base.pk],
+            summaries[head.pk],
         )
         for (levels, base, head), comparison in zip(pairs, compared, strict=True)
+    ]
+
+
+def _named_factor(cells: list[Cell]) -> str | None:
+    """The factor whose levels are words, if the campaign varies one beside the version."""
+    levels: dict[str, set[Any]] = defaultdict(set)
+    for cell in cells:
+        for name, level in _conditions(cell).items():
+            levels[name].add(level)
+    named = (
+        name
+        for name, found in levels.items()
+        if len(found) > 1 and all(isinstance(level, str) for level in found)
+    )
+    return next(named, None)
+
+
+def _pairs_of_levels(cells: list[Cell], subject: str) -> list[tuple[dict[str, Any], Cell, Cell]]:
+    """(levels, base, head) within each version and the other levels; the first is the base."""
+    groups: dict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        groups[repr(sorted((n, v) for n, v in cell.levels.items() if n != subject))].append(cell)
+    return [
+        ({n: v for n, v in group[0].levels.items() if n != subject}, group[0], head)
+        for group in groups.values()
+        for head in group[1:]
     ]
 
 
@@ -80,6 +121,8 @@ def _conditions(cell: Cell) -> dict[str, Any]:
     return {name: level for name, level in cell.levels.items() if name not in grids.SUBJECT}
 
 
-def _label(cell: Cell) -> str:
+def _label(cell: Cell, subject: str | None) -> str:
+    if subject:
+        return str(cell.levels.get(subject, ""))
     bindir = cell.levels.get("bindir")
     return f"{grids.version_of(cell)} · {bindir}" if bindir else grids.version_of(cell)

@@ -36,13 +36,15 @@ class RatioLine:
     """A row of the ratio table with its drawing; None where there is no interval yet."""
 
     row: RatioRow
+    head: str
+    base: str
     levels: str
     mark: IntervalMark | None
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What the table says of one version against another, in words."""
+    """What the table says of one thing against another, in words."""
 
     head: str
     base: str
@@ -99,20 +101,38 @@ def ratio_lines(rows: Sequence[RatioRow], titles: Mapping[str, str]) -> list[Rat
         for value in (row.comparison.low, row.comparison.high, row.comparison.ratio):
             if value:
                 reach = max(reach, abs(math.log(value)))
-    return [RatioLine(row, _levels(row.levels, titles), _mark(row, reach)) for row in rows]
+    return [
+        RatioLine(
+            row,
+            _subject(row, row.head_label, titles),
+            _subject(row, row.base_label, titles),
+            _levels(row.levels, titles),
+            _mark(row, reach),
+        )
+        for row in rows
+    ]
 
 
 def findings(rows: Sequence[RatioRow], titles: Mapping[str, str]) -> list[Finding]:
-    """The verdicts of each pair of versions, with the levels that they hold for."""
+    """The verdicts of each pair that was compared, with the levels that they hold for."""
     pairs: dict[tuple[str, str], dict[str, list[RatioRow]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        pairs[row.head_label, row.base_label][row.comparison.verdict].append(row)
+        head = _subject(row, row.head_label, titles)
+        base = _subject(row, row.base_label, titles)
+        pairs[head, base][row.comparison.verdict].append(row)
     return [
         Finding(
             head, base, [(verdict, _places(found, titles)) for verdict, found in verdicts.items()]
         )
         for (head, base), verdicts in pairs.items()
     ]
+
+
+def _subject(row: RatioRow, label: str, titles: Mapping[str, str]) -> str:
+    """What was compared: "PostgreSQL 18.4", "Page checksums on"."""
+    if row.subject == "version":
+        return f"PostgreSQL {label}"
+    return f"{titles.get(row.subject, row.subject)} {label}"
 
 
 def _places(rows: Sequence[RatioRow], titles: Mapping[str, str]) -> str:
@@ -137,7 +157,10 @@ def _figure(campaign: Campaign, metric: Metric, factor: str | None) -> dict[str,
 
 
 def _levels(levels: Mapping[str, Any], titles: Mapping[str, str]) -> str:
-    return ", ".join(f"{titles.get(name, name)} {level}" for name, level in levels.items())
+    return ", ".join(
+        f"PostgreSQL {level}" if name == "version" else f"{titles.get(name, name)} {level}"
+        for name, level in levels.items()
+    )
 
 
 def _mark(row: RatioRow, reach: float) -> IntervalMark | None:

@@ -123,7 +123,7 @@ def test_a_visitor_queues_nothing(client, ready_server):
 
 def test_a_finished_campaign_says_which_version_is_faster(client, finished_campaign):
     page = client.get("/campaigns/finished/").content.decode()
-    assert "PostgreSQL 18.4 against 16.14:" in page
+    assert "PostgreSQL 18.4 against PostgreSQL 16.14:" in page
     assert "faster" in page
     assert "Clients 1, 2, 4" in page
     assert "+10.0 %" in page

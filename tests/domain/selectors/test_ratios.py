@@ -114,3 +114,19 @@ def test_ratios_take_three_queries_however_many_cells(clients, django_assert_num
 
     with django_assert_num_queries(3):
         campaigns.ratios(campaign, "tps")
+
+
+def test_levels_that_have_names_are_compared_within_each_version():
+    factors = {"version": ["16.14", "18.4"], "checksums": ["off", "on"], "clients": [1, 2]}
+    campaign = factories.finish_all(factories.campaign(factors=factors))
+
+    rows = campaigns.ratios(campaign, "tps")
+
+    assert {(row.subject, row.base_label, row.head_label) for row in rows} == {
+        ("checksums", "off", "on")
+    }
+    assert [row.levels for row in rows] == [
+        {"version": version, "clients": clients}
+        for version in ("16.14", "18.4")
+        for clients in (1, 2)
+    ]
