@@ -14,7 +14,9 @@ class RunPlan:
     of the server measured, `client_bindir` of the pgbench that puts the load on it, `psql_bindir`
     of psql (empty: the same). `cluster_key` names the prepared cluster that reading runs share;
     runs that write have none (empty), but may have a `template_key`: the name of the prepared
-    cluster of which each of them gets a copy.
+    cluster of which each of them gets a copy. `translated` tells what of `settings` the
+    configuration says in the words of another version (`name_from`, `value_from`, `name_to`,
+    `value_to`, `reason`, `parameters`; an empty `name_to` is what was left out).
     """
 
     run_id: int
@@ -35,6 +37,7 @@ class RunPlan:
     cluster_key: str
     template_key: str = ""
     psql_bindir: str = ""
+    translated: tuple[dict[str, Any], ...] = ()
 
     @property
     def address(self) -> Address:
@@ -48,4 +51,8 @@ class RunPlan:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         """The plan as it was stored. Raises TypeError for a plan of another shape."""
-        return cls(**{**data, "initdb_options": tuple(data["initdb_options"])})
+        tuples = {
+            "initdb_options": tuple(data["initdb_options"]),
+            "translated": tuple(data.get("translated", ())),
+        }
+        return cls(**{**data, **tuples})

@@ -6,6 +6,7 @@ history of a setting can be read off the file, and a new version adds few lines 
 
 import csv
 import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ MAJORS = (
 # Recorded from a beta: names and defaults may still change.
 UNRELEASED = frozenset({"19"})
 
+_VERSION = re.compile(r"9\.\d+|\d{2,}")
 Kind = Literal["bool", "integer", "real", "enum", "string"]
 
 
@@ -78,6 +80,13 @@ def position(major: str) -> int:
         return MAJORS.index(major)
     except ValueError:
         raise UnknownVersion(f"PostgreSQL {major!r} is not in the catalogue") from None
+
+
+def known_major(version: str) -> str | None:
+    """The recorded major version of `9.3.2`, `10.1` or `18beta1`; None for others."""
+    match = _VERSION.match(version)
+    found = match[0] if match else ""
+    return found if found in MAJORS else None
 
 
 def before(major: str, other: str) -> bool:

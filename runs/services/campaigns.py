@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from runs import dispatch
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Cell, Installation, Project, Run, Scenario, Server
+from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios import registry
 from runs.services import configurations, drafts, plans, servers
 from runs.services import runs as run_service
@@ -67,6 +68,9 @@ def _campaign(draft: Draft, by: User | None) -> Campaign:
         scenario=Scenario.objects.get(slug=draft.scenario),
         topology=servers.single_topology(server=draft.server),
         configuration=draft.configuration,
+        configuration_revision=configurations.current_revision(configuration=draft.configuration)
+        if draft.configuration
+        else None,
         factors={"version": [each.version for each in versions], **levels},
         parameters=dict(draft.parameters),
         repeats=draft.repeats,
@@ -111,8 +115,9 @@ def _queue(campaign: Campaign, draft: Draft, cells: list[tuple[Cell, Installatio
     ]
     Run.objects.bulk_create(queued)
     tools = _tools(draft)
+    fitted = {each.installation.pk: each.fitted for each in drafts.configuration_fits(draft)}
     frozen = [
-        _plan(run, campaign, draft.server, tools, *cells[index])
+        _plan(run, campaign, draft.server, tools, fitted[cells[index][1].pk], *cells[index])
         for run, (_repeat, index) in zip(queued, order, strict=True)
     ]
     for run, plan in zip(queued, plans.without_needless_templates(frozen), strict=True):
@@ -143,6 +148,7 @@ def _plan(
     campaign: Campaign,
     server: Server,
     tools: Tools,
+    fitted: Fitted,
     cell: Cell,
     installation: Installation,
 ) -> RunPlan:
@@ -154,6 +160,7 @@ def _plan(
         server=server,
         installation=installation,
         tools=tools,
+        fitted=fitted,
     )
 
 

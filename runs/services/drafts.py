@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from runs.execution.initdb import options_for
 from runs.execution.preparing import BYTES_TO_SPARE
 from runs.models import Configuration, Installation, Server
+from runs.postgresql_settings.findings import Finding
 from runs.scenarios import registry
 from runs.scenarios.definition import (
     AnyFactor,
@@ -19,7 +20,23 @@ from runs.scenarios.definition import (
     Requirement,
     Scenario,
 )
+from runs.services import fitted_configurations
+from runs.services.fitted_configurations import InstallationFit
+from runs.services.problems import Problem
 from runs.services.tools import tools_of, with_pgbench
+
+__all__ = [
+    "MOST_REPEATS",
+    "MOST_RUNS",
+    "Draft",
+    "Estimate",
+    "Problem",
+    "cells",
+    "configuration_fits",
+    "estimate",
+    "levels",
+    "refusals",
+]
 
 MOST_RUNS = 10_000
 MOST_REPEATS = 100
@@ -48,22 +65,18 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Why a draft cannot be queued, and what to do. `field` names the input at fault."""
-
-    code: str
-    message: str
-    remedy: str
-    field: str
-
-
-@dataclass(frozen=True)
 class Estimate:
-    """What a draft will take: runs, seconds in all; and its problems, all at once."""
+    """What a draft will take: runs, seconds in all; and its problems, all at once.
+
+    `fits` tell what each installation gets of the configuration, `remarks` what is to be known
+    before its runs are compared.
+    """
 
     runs: int
     seconds: float
     problems: list[Problem]
+    fits: Sequence[InstallationFit] = ()
+    remarks: Sequence[Finding] = ()
 
 
 def estimate(draft: Draft) -> Estimate:
@@ -73,12 +86,23 @@ def estimate(draft: Draft) -> Estimate:
     for levels in draft.levels.values():
         cells *= len(set(levels))
     runs = cells * draft.repeats
-    problems = list(_problems(draft, scenario, runs))
+    fits = configuration_fits(draft)
+    problems = list(_problems(draft, scenario, runs, fits))
     seconds = 0.0
     if all(draft.parameters.get(each.name) is not None for each in scenario.parameters):
         prepare, measure = scenario.procedure.seconds(draft.parameters)
         seconds = _clusters(draft, scenario) * prepare + runs * (measure + SECONDS_AROUND_A_RUN)
-    return Estimate(runs, seconds, problems)
+    return Estimate(runs, seconds, problems, fits, fitted_configurations.remarks(fits))
+
+
+def configuration_fits(draft: Draft) -> list[InstallationFit]:
+    """What each installation of a draft gets of its configuration, by version."""
+    hardware = draft.server.hardware
+    return fitted_configurations.fits(
+        draft.configuration,
+        sorted(draft.installations, key=lambda each: each.version_num),
+        memory_bytes=hardware.memory_bytes if hardware else None,
+    )
 
 
 def cells(draft: Draft) -> list[tuple[Installation, dict[str, Any]]]:
@@ -115,7 +139,9 @@ def _clusters(draft: Draft, scenario: Scenario) -> int:
     return len(made)
 
 
-def _problems(draft: Draft, scenario: Scenario, runs: int) -> Iterator[Problem]:
+def _problems(
+    draft: Draft, scenario: Scenario, runs: int, fits: Sequence[InstallationFit]
+) -> Iterator[Problem]:
     if not draft.title.strip():
         yield Problem("no_title", _("The campaign has no title."), _("Give one."), "title")
     yield from _server_problems(draft)
@@ -134,7 +160,8 @@ def _problems(draft: Draft, scenario: Scenario, runs: int) -> Iterator[Problem]:
         yield Problem("too_many_runs", message, _("Choose fewer levels or repeats."), "levels")
     yield from refusals(draft, scenario)
     yield from _initdb_problems(draft)
-    yield from _connection_problems(draft)
+    yield from fitted_configurations.problems(fits)
+    yield from _connection_problems(draft, fits)
     yield from _disk_problems(draft, scenario)
 
 
@@ -202,6 +229,7 @@ def refusals(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
 def _initdb_problems(draft: Draft) -> Iterator[Problem]:
     """Installations whose initdb does not know what the configuration asks of it."""
     options = draft.configuration.initdb_options if draft.configuration else []
+    yield from fitted_configurations.option_problems(options)
     for installation in draft.installations:
         try:
             options_for(installation.version_num, options)
@@ -242,12 +270,11 @@ def _out_of_range(of: Factor | Parameter, value: int) -> Problem:
     return Problem("out_of_range", message, remedy, of.name)
 
 
-def _connection_problems(draft: Draft) -> Iterator[Problem]:
-    settings = draft.configuration.settings if draft.configuration else {}
-    most = int(settings.get("max_connections", 100))
+def _connection_problems(draft: Draft, fits: Sequence[InstallationFit]) -> Iterator[Problem]:
+    most = min((each.fitted.max_connections for each in fits), default=0)
     # Three connections stay reserved for the superuser, one is BenchLab's own.
     clients = [level for level in draft.levels.get("clients", ()) if isinstance(level, int)]
-    if max(clients, default=0) > most - 4:
+    if fits and max(clients, default=0) > most - 4:
         message = _("The configuration allows %(most)d connections.") % {"most": most}
         remedy = _("Choose fewer clients, or a configuration with more max_connections.")
         yield Problem("too_many_clients", message, remedy, "clients")

@@ -5,9 +5,11 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Cell, Installation, Run, Server
+from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios.definition import Scenario
 from runs.services.tools import Tools
 
@@ -21,11 +23,16 @@ def freeze(
     server: Server,
     installation: Installation,
     tools: Tools,
+    fitted: Fitted,
 ) -> RunPlan:
-    """The plan of one run. `tools` says whose pgbench and psql are used."""
+    """The plan of one run.
+
+    `tools` says whose pgbench and psql are used, `fitted` what the installation gets of the
+    campaign's configuration.
+    """
     configuration = campaign.configuration
     wanted = scenario.cluster(installation.version_num, cell.levels)
-    settings = {**wanted.settings, **(configuration.settings if configuration else {})}
+    settings = {**wanted.settings, **fitted.settings}
     options = [*wanted.initdb_options, *(configuration.initdb_options if configuration else [])]
     key = _cluster_key(campaign, installation, settings, options)
     return RunPlan(
@@ -47,7 +54,25 @@ def freeze(
         parameters=campaign.parameters,
         cluster_key="" if scenario.writes else key,
         template_key=key if scenario.writes else "",
+        translated=_translated(fitted),
     )
+
+
+def _translated(fitted: Fitted) -> tuple[dict[str, Any], ...]:
+    """What the configuration says in other words than the run's settings, as the run keeps it."""
+    changes = [vars(change) for change in fitted.changes]
+    lost = [
+        {
+            "name_from": each.name,
+            "value_from": each.value,
+            "name_to": "",
+            "value_to": "",
+            "reason": each.reason,
+            "parameters": each.parameters,
+        }
+        for each in fitted.left_out
+    ]
+    return tuple({**each, "parameters": dict(each["parameters"])} for each in [*changes, *lost])
 
 
 def without_needless_templates(plans: Sequence[RunPlan]) -> list[RunPlan]:

@@ -28,7 +28,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Do everything that is not done yet."""
         scenarios.sync()
-        configurations.built_in()
+        configurations.sync()
         self._load_archive()
         self._make_administrator()
         server = self._register_this_machine()

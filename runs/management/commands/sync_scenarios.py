@@ -15,4 +15,4 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Make or update the rows."""
         scenarios.sync()
-        configurations.built_in()
+        configurations.sync()

@@ -19,6 +19,7 @@ from runs.models import (
     Source,
     Topology,
 )
+from runs.postgresql_settings.catalogue import known_major
 from runs.published.document import CampaignEntry, Document, NodeEntry
 from runs.services import configurations, findings
 
@@ -149,6 +150,8 @@ def _configuration(document: Document, key: str) -> Configuration:
         description=f"{version}{document.source.title.en}",
         settings=entry.settings,
         initdb_options=entry.initdb_options,
+        written_for=known_major(entry.version) or "",
+        origin=Configuration.Origin.PUBLISHED,
     )
 
 

@@ -1,0 +1,160 @@
+"""One configuration for many versions: what each of them would really run with.
+
+Settings are translated from the version that they are written for, what BenchLab sets itself is
+left out, and the rest is checked.
+"""
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from runs.postgresql_settings import comparability, translation
+from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, position
+from runs.postgresql_settings.effective import Effective
+from runs.postgresql_settings.findings import Finding
+from runs.postgresql_settings.together import WAL_SEGMENT_BYTES
+from runs.postgresql_settings.translation import Change, Impossible, Note
+from runs.postgresql_settings.validation import check, errors
+from runs.wording import gettext_noop as _
+
+# What a cluster of BenchLab's does its own way, so that the setting is not needed.
+_LEFT_OUT = frozenset({"set_by_benchlab", "outside_cluster", "needs_certificate"})
+_SINGLE = _("%(name)s is of a standby or a recovery; BenchLab makes those itself.")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A configuration as `major` runs it, translated from `written_for`.
+
+    `changes` have another name or value than was written, `left_out` are not there at all, each
+    with its reason. `findings` are what the check says of the rest: with an error among them the
+    server does not start.
+    """
+
+    written_for: str
+    major: str
+    settings: Mapping[str, str]
+    changes: tuple[Change, ...]
+    left_out: tuple[Impossible, ...]
+    notes: tuple[Note, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """Those with which a run cannot start."""
+        return errors(self.findings)
+
+    @property
+    def max_connections(self) -> int:
+        """How many connections a server with these settings takes."""
+        return int(Effective(self.settings, self.major).number("max_connections") or 0)
+
+
+def fit(
+    settings: Mapping[str, str],
+    major: str,
+    *,
+    written_for: str = "",
+    memory_bytes: int | None = None,
+    wal_segment_bytes: int = WAL_SEGMENT_BYTES,
+) -> Fitted:
+    """What the version would run with.
+
+    Without `written_for` the settings are taken to be in the words of the version nearest to
+    `major` that objects least. Takes some milliseconds the first time. Raises UnknownVersion.
+    """
+    given = tuple(settings.items())
+    return _fit(given, major, written_for, memory_bytes, wal_segment_bytes)
+
+
+def home(settings: Mapping[str, str], major: str) -> str:
+    """The version nearest to `major` in whose words the settings are. Raises UnknownVersion."""
+    place = position(major)
+    released = [each for each in MAJORS if each not in UNRELEASED or each == major]
+    return min(
+        released,
+        key=lambda each: (_objections(settings, each), abs(position(each) - place)),
+    )
+
+
+def across(fitted: Sequence[Fitted]) -> tuple[Finding, ...]:
+    """What keeps runs of these versions from being compared: defaults that nobody has set."""
+    if len(fitted) < 2:
+        return ()
+    everywhere = functools.reduce(set.intersection, (set(each.settings) for each in fitted))
+    majors = sorted({each.major for each in fitted}, key=position)
+    return tuple(comparability.across(dict.fromkeys(everywhere, ""), majors))
+
+
+def merged_findings(fitted: Iterable[Fitted]) -> tuple[Finding, ...]:
+    """The findings of all versions, errors first, each once with the versions that have it."""
+    by_text: dict[tuple[str, str, str], Finding] = {}
+    for finding in (finding for each in fitted for finding in each.findings):
+        told = {k: v for k, v in finding.parameters.items() if k != "major"}
+        key = (finding.code, finding.name, f"{finding.message}{sorted(told.items())}")
+        seen = by_text.get(key)
+        majors = tuple(dict.fromkeys((*(seen.majors if seen else ()), *finding.majors)))
+        parameters = {**finding.parameters, "major": ", ".join(majors)}
+        by_text[key] = replace(finding, majors=majors, parameters=parameters)
+    return tuple(sorted(by_text.values(), key=lambda finding: finding.severity != "error"))
+
+
+@functools.lru_cache(maxsize=512)
+def _fit(
+    given: tuple[tuple[str, str], ...],
+    major: str,
+    written_for: str,
+    memory_bytes: int | None,
+    wal_segment_bytes: int,
+) -> Fitted:
+    source = written_for or home(dict(given), major)
+    kept, own = _without_benchlabs_own(dict(given), source)
+    done = translation.translate(kept, source, major, wal_segment_bytes=wal_segment_bytes)
+    lost = {each.name for each in done.impossible}
+    beside = tuple(
+        Impossible(name, value, _SINGLE, {"name": name})
+        for name, value in done.recovery_conf.items()
+        if name not in lost
+    )
+    settings, owned = _without_benchlabs_own(done.settings, major)
+    return Fitted(
+        source,
+        major,
+        settings,
+        tuple(each for each in done.changes if each.name_to in settings),
+        (*own, *owned, *done.impossible, *beside),
+        done.notes,
+        tuple(
+            finding
+            for finding in check(
+                settings, [major], memory_bytes=memory_bytes, wal_segment_bytes=wal_segment_bytes
+            )
+            if not _initdb_sees_to(finding, settings)
+        ),
+    )
+
+
+def _initdb_sees_to(finding: Finding, settings: Mapping[str, str]) -> bool:
+    """Of larger WAL segments, initdb writes larger sizes of WAL into postgresql.conf by itself."""
+    return finding.code == "less_than_two_segments" and finding.name not in settings
+
+
+def _without_benchlabs_own(
+    settings: Mapping[str, str], major: str
+) -> tuple[dict[str, str], tuple[Impossible, ...]]:
+    found = {
+        finding.name.lower(): finding
+        for finding in check(settings, [major])
+        if finding.code in _LEFT_OUT
+    }
+    kept = {name: value for name, value in settings.items() if name.lower() not in found}
+    own = tuple(
+        Impossible(name, value, found[name.lower()].message, found[name.lower()].parameters)
+        for name, value in settings.items()
+        if name.lower() in found
+    )
+    return kept, own
+
+
+def _objections(settings: Mapping[str, str], major: str) -> int:
+    return len(errors(check(settings, [major], for_run=False)))

@@ -1,0 +1,45 @@
+"""What a configuration contains, apart from its name and row."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from runs.models import Configuration, ConfigurationRevision
+
+# After the settings that the WG1 reports print, shrunk to a machine of everyday size, and only
+# with names that every version from 9.2 on knows.
+FIXED_POINT = {
+    "shared_buffers": "512MB",
+    "max_connections": "500",
+    "work_mem": "16MB",
+    "maintenance_work_mem": "256MB",
+    "checkpoint_timeout": "60min",
+    "checkpoint_completion_target": "0.9",
+    "autovacuum": "off",
+    "log_checkpoints": "on",
+    "log_lock_waits": "on",
+}
+
+
+@dataclass(frozen=True)
+class Content:
+    """Settings, in the words of which major version (empty: of none), and initdb options."""
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+    initdb_options: Sequence[str] = ()
+    written_for: str = ""
+
+    @property
+    def digest(self) -> str:
+        """The same for the same content."""
+        told: list[object] = [dict(self.settings), list(self.initdb_options)]
+        text = json.dumps(told + ([self.written_for] if self.written_for else []), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def content(of: Configuration | ConfigurationRevision | None) -> Content:
+    """What is stored; without a configuration what a campaign then runs with."""
+    if of is None:
+        return Content(FIXED_POINT)
+    return Content(of.settings, of.initdb_options, of.written_for)
