@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from runs.analysis.summary import summarise
@@ -20,28 +20,15 @@ from runs.models import (
     Source,
 )
 from runs.models.campaigns import Origin
-from runs.models.runs import SUMMARY_REPEAT
-from runs.published.checks import Checked, CheckedTable
-from runs.published.document import ArtifactEntry, CampaignEntry, Document, NodeEntry
+from runs.published.checks import CheckedTable
+from runs.published.document import CampaignEntry, Document
 from runs.published.errors import PublishedFileError
-from runs.published.figures import Figure, key_of
+from runs.published.figures import Figure
 from runs.selectors import versions
 from runs.services import artifacts
 from runs.services.published.conditions import Conditions
+from runs.services.published.planning import Identity, PlannedRun, planned_runs
 from runs.services.published.rows import keep_in_step
-
-Identity = tuple[Any, ...]
-
-
-@dataclass
-class _Run:
-    """A run to be: the figures that it holds, and the machine that they belong to."""
-
-    levels: Mapping[str, Any]
-    repeat: int
-    node: NodeEntry | None
-    figures: list[Checked] = field(default_factory=list)
-    artifacts: list[ArtifactEntry] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -62,7 +49,7 @@ def store(
 ) -> Results:
     """Bring all results of a source in step with its file; what stays keeps its primary key."""
     campaigns = _campaigns(source, document, tables, conditions)
-    planned = {table.campaign.slug: _planned(table) for table in tables}
+    planned = {table.campaign.slug: planned_runs(table) for table in tables}
     cells = _cells(document, campaigns, planned)
     runs = _runs(document, campaigns, cells, planned, conditions)
     _summaries(cells, planned, metrics)
@@ -129,46 +116,10 @@ def _factors(table: CheckedTable) -> dict[str, list[Any]]:
     return dict(found)
 
 
-def _planned(table: CheckedTable) -> dict[Identity, _Run]:
-    """The runs of a table by (cell's key, repeat), in the order of the print."""
-    repeated = {each.figure.key for each in table.figures if each.figure.repeat is not None}
-    planned: dict[Identity, _Run] = {}
-    for checked in table.figures:
-        figure = checked.figure
-        repeat = figure.repeat or (SUMMARY_REPEAT if figure.key in repeated else 1)
-        run = planned.setdefault((figure.key, repeat), _Run(figure.levels, repeat, figure.node))
-        if run.node != figure.node:
-            message = f"“{figure.text}”: figures with the levels {figure.key} name two machines."
-            raise PublishedFileError(message, campaign=table.campaign.slug, row=figure.row)
-        run.figures.append(checked)
-    for artifact in table.campaign.artifacts:
-        _place_of(artifact, table.campaign, planned).artifacts.append(artifact)
-    return planned
-
-
-def _place_of(
-    artifact: ArtifactEntry, campaign: CampaignEntry, planned: dict[Identity, _Run]
-) -> _Run:
-    """The first run that has the artifact's levels; a new one, without figures, if none has."""
-    for run in planned.values():
-        if artifact.levels.items() <= run.levels.items():
-            return run
-    levels = {**campaign.levels, **artifact.levels}
-    node = next(
-        (
-            node
-            for node in campaign.nodes
-            if node.role == "database" and node.levels.items() <= levels.items()
-        ),
-        None,
-    )
-    return planned.setdefault((key_of(levels), 1), _Run(levels, 1, node))
-
-
 def _cells(
     document: Document,
     campaigns: Mapping[str, Campaign],
-    planned: Mapping[str, Mapping[Identity, _Run]],
+    planned: Mapping[str, Mapping[Identity, PlannedRun]],
 ) -> dict[Identity, Cell]:
     owners = {campaign.pk: slug for slug, campaign in campaigns.items()}
     found = {
@@ -205,7 +156,7 @@ def _runs(
     document: Document,
     campaigns: Mapping[str, Campaign],
     cells: Mapping[Identity, Cell],
-    planned: Mapping[str, Mapping[Identity, _Run]],
+    planned: Mapping[str, Mapping[Identity, PlannedRun]],
     conditions: Conditions,
 ) -> dict[Identity, Run]:
     keys = {cell.pk: identity for identity, cell in cells.items()}
@@ -224,7 +175,7 @@ def _runs(
     return keep_in_step(Run, found, wanted)
 
 
-def _run(entry: CampaignEntry, run: _Run, conditions: Conditions) -> dict[str, Any]:
+def _run(entry: CampaignEntry, run: PlannedRun, conditions: Conditions) -> dict[str, Any]:
     on = conditions.of(run.node)
     version = _version(entry, run.levels)
     return {
@@ -242,7 +193,7 @@ def _run(entry: CampaignEntry, run: _Run, conditions: Conditions) -> dict[str, A
 
 def _measurements(
     runs: Mapping[Identity, Run],
-    planned: Mapping[str, Mapping[Identity, _Run]],
+    planned: Mapping[str, Mapping[Identity, PlannedRun]],
     metrics: Mapping[str, Metric],
 ) -> dict[tuple[str, int, int], Measurement]:
     found = {
@@ -275,7 +226,7 @@ def _measurement(figure: Figure, run: Run, metrics: Mapping[str, Metric]) -> dic
 
 def _summaries(
     cells: Mapping[Identity, Cell],
-    planned: Mapping[str, Mapping[Identity, _Run]],
+    planned: Mapping[str, Mapping[Identity, PlannedRun]],
     metrics: Mapping[str, Metric],
 ) -> None:
     found = {
@@ -316,7 +267,7 @@ def _summary(figures: Iterable[Figure]) -> dict[str, Any]:
 
 
 def _artifacts(
-    runs: Mapping[Identity, Run], planned: Mapping[str, Mapping[Identity, _Run]]
+    runs: Mapping[Identity, Run], planned: Mapping[str, Mapping[Identity, PlannedRun]]
 ) -> None:
     wanted = {
         (runs[slug, key, repeat].pk, artifact.name): (runs[slug, key, repeat], artifact)
