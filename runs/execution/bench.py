@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar
 
 from runs.execution.ending import end
 from runs.execution.errors import TargetProblem
+from runs.execution.guard import DISK_FLOOR_BYTES, Guard, generous_seconds, guarded
 from runs.execution.line import Line
 from runs.execution.plan import RunPlan
 from runs.execution.postgres import DATABASE, Cluster
@@ -32,6 +33,7 @@ class Bench:
         directory: str,
         cluster: Cluster,
         reporter: Reporter,
+        disk_bytes: int = 0,
     ) -> None:
         self.plan = plan
         self.line = line
@@ -40,6 +42,9 @@ class Bench:
         self.reporter = reporter
         self.findings = Findings()
         self.running_step: str | None = None
+        # What a step may take of time and must leave of the disk, unless it says more exactly.
+        self.floor_bytes = DISK_FLOOR_BYTES
+        self.patience_s = generous_seconds(disk_bytes, plan.parameters)
 
     @property
     def levels(self) -> dict[str, Any]:
@@ -57,18 +62,34 @@ class Bench:
         return f"{self.directory}/steps"
 
     async def step(
-        self, name: str, argv: Sequence[str], *, stdin: str = "", check: bool = True
+        self,
+        name: str,
+        argv: Sequence[str],
+        *,
+        stdin: str = "",
+        check: bool = True,
+        limit_s: float | None = None,
+        floor_bytes: int | None = None,
     ) -> StepResult:
         """Perform a durable step; names are unique within a run.
 
-        Raises TargetProblem `step_failed` for another exit status than 0 unless `check` is off.
+        Raises TargetProblem `step_failed` for another exit status than 0 unless `check` is off,
+        `step_timeout` for one that runs longer than `limit_s`, and `disk_almost_full` when less
+        than `floor_bytes` are left meanwhile.
         """
         self.running_step = name
 
         async def act(host: Host) -> StepResult:
             return await perform(host, self.steps_directory, name, argv, stdin=stdin)
 
-        result = await self.on_host(act)
+        guard = Guard(
+            directory=self.steps_directory,
+            name=name,
+            base_dir=self.plan.base_dir,
+            limit_s=self.patience_s if limit_s is None else limit_s,
+            floor_bytes=self.floor_bytes if floor_bytes is None else floor_bytes,
+        )
+        result = await guarded(self.on_host(act), guard, self.line)
         self.running_step = None
         await self.reporter.command(self.plan.host, result)
         if check and result.exit_status != 0:
@@ -103,6 +124,7 @@ class Bench:
         interval_s: float,
         on_output: Callable[[str], Awaitable[None]],
         stdin: str = "",
+        limit_s: float | None = None,
     ) -> StepResult:
         """Perform a step and, while it runs, hand over what it has written to a stream so far.
 
@@ -110,7 +132,7 @@ class Bench:
         """
         watching = asyncio.create_task(self._watch(name, stream, interval_s, on_output))
         try:
-            return await self.step(name, argv, stdin=stdin, check=False)
+            return await self.step(name, argv, stdin=stdin, check=False, limit_s=limit_s)
         finally:
             await end(watching)
 

@@ -17,6 +17,7 @@ from runs.execution.errors import (
     TargetProblem,
     TargetRestarted,
 )
+from runs.execution.guard import MINUTES
 from runs.execution.line import Line
 from runs.execution.plan import RunPlan
 from runs.execution.postgres import Cluster
@@ -77,6 +78,7 @@ class Director:
             directory=self.directory,
             cluster=self._cluster(),
             reporter=reporter,
+            disk_bytes=disk_bytes,
         )
         self.preparing = Preparing(
             bench=self.bench,
@@ -148,7 +150,8 @@ class Director:
         self.bench.findings.server_version = version["setting"].split()[0]
 
     async def _collect(self) -> None:
-        await self.bench.step("stop", self.bench.cluster.stop())
+        # What was measured is not lost for a disk that is almost full: stopping needs little.
+        await self.bench.step("stop", self.bench.cluster.stop(), limit_s=MINUTES, floor_bytes=0)
         await self._keep_log()
         await self.reporter.found(self.bench.findings)
 

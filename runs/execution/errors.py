@@ -63,3 +63,7 @@ class Cancelled(Exception):
 
 class Detached(Exception):
     """This worker lets go of the run without touching it: another one goes on."""
+
+
+class EndNotSeen(Detached):
+    """A step has ended on the target, and this worker waits on: another one will see it."""

@@ -6,6 +6,7 @@ Whatever decides the way is a durable step, so that a worker that takes the run 
 from runs.execution.base_dir import BaseDir
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import TargetProblem
+from runs.execution.guard import MINUTES
 from runs.execution.postgres import DATABASE, Cluster
 from runs.execution.procedure import Procedure
 from runs.execution.steps import StepResult
@@ -72,7 +73,9 @@ class Preparing:
 
     async def start(self, step: str) -> None:
         """Start the bench's cluster. Raises TargetProblem with the end of its log."""
-        result = await self.bench.step(step, self.bench.cluster.start(), check=False)
+        result = await self.bench.step(
+            step, self.bench.cluster.start(), check=False, limit_s=MINUTES
+        )
         if result.exit_status != 0:
             self.is_broken = True
             raise await self._did_not_start(result)
@@ -121,13 +124,13 @@ class Preparing:
         bench, plan = self.bench, self.bench.plan
         await self._replace_folder(cluster)
         bench.cluster = cluster
-        await bench.step("initdb", cluster.initdb(plan.initdb_options))
+        await bench.step("initdb", cluster.initdb(plan.initdb_options), limit_s=MINUTES)
         argv, settings = cluster.configure(plan.settings)
         await bench.step("configure", argv, stdin=settings)
         await self.start("start-to-load")
         await bench.sql("create-database", f"CREATE DATABASE {DATABASE};", database="postgres")
         await self.procedure.load(bench)
-        await bench.step("stop-after-load", cluster.stop())
+        await bench.step("stop-after-load", cluster.stop(), limit_s=MINUTES)
         bench.cluster = self.cluster
         if is_shared:
             mark = ["sh", "-c", _MARK_PREPARED, "mark", cluster.directory]

@@ -6,6 +6,7 @@ kept result is taken. So a worker that takes a run over replays the plan from th
 finished steps answer from their files.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,14 @@ DISK_FULL = 95
 MARKER = b"benchlab-step "
 SECONDS_BETWEEN_SIGNALS = 3
 
+LOOK_TIMEOUT_SECONDS = 30
+_LOOK = """
+export LC_ALL=C
+state=running
+[ -L "$1/exit" ] && state=ended
+echo "benchlab-look $state $(df -Pk "$2" 2>/dev/null | awk 'NR == 2 { print $4 }')"
+"""
+_LOOKED = re.compile(rb"benchlab-look (running|ended) (\d*)")
 _STEP = (Path(__file__).parent / "step.sh").read_text()
 _STOP = (Path(__file__).parent / "stop_steps.sh").read_text()
 
@@ -72,6 +81,26 @@ async def stop_all(host: Host, directory: str) -> None:
             code="step_does_not_end",
             remedy=_("Look at the process on the server; it may wait for its disk."),
         )
+
+
+@dataclass(frozen=True)
+class Look:
+    """A running step from outside. `free_bytes` of the disk looked at; None where df fails."""
+
+    has_ended: bool
+    free_bytes: int | None
+
+
+async def look(host: Host, directory: str, name: str, where: str) -> Look:
+    """Whether a step has ended, and what is free under `where`. Raises ConnectionLost."""
+    answer = await host.run(
+        ["sh", "-c", _LOOK, "look", f"{directory}/{name}", where], timeout_s=LOOK_TIMEOUT_SECONDS
+    )
+    found = _LOOKED.search(answer.stdout)
+    if found is None:
+        return Look(has_ended=False, free_bytes=None)
+    free = int(found.group(2)) * 1024 if found.group(2) else None
+    return Look(has_ended=found.group(1) == b"ended", free_bytes=free)
 
 
 async def peek(host: Host, directory: str, name: str, stream: str, offset: int) -> bytes:

@@ -4,6 +4,7 @@ import time
 
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
+from runs.execution.guard import GRACE_SECONDS
 from runs.execution.postgres import DATABASE, PORT, SUPERUSER
 from runs.execution.reporter import ArtifactData, SeriesData
 from runs.execution.steps import StepResult
@@ -86,6 +87,7 @@ async def measure(bench: Bench, script: str) -> None:
         stream="err",
         interval_s=LIVE_SECONDS,
         on_output=_Live(bench).update,
+        limit_s=bench.parameters["duration"] + GRACE_SECONDS,
     )
     _read(bench, result)
 

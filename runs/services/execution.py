@@ -13,6 +13,7 @@ from runs.execution.director import Director
 from runs.execution.errors import (
     Cancelled,
     Detached,
+    EndNotSeen,
     HostKeyChanged,
     HostUnreachable,
     LoginRefused,
@@ -42,6 +43,14 @@ def execute(claim: Claim) -> None:
     try:
         _check_takeovers(run, claim)
         _conclude(_director(run, claim), run, claim)
+    except EndNotSeen as unseen:
+        runs.transition(
+            run_id=run.pk,
+            to=Run.State.LOST,
+            code="end_not_seen",
+            message=str(unseen),
+            token=claim.token,
+        )
     except Detached:
         logger.info("run %s goes on elsewhere", run.pk)
     except Exception:

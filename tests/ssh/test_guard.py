@@ -1,0 +1,157 @@
+"""Steps that do not end, fill the disk, or end unseen: on a real OpenSSH server."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from runs.execution import steps
+from runs.execution.errors import Detached, EndNotSeen, TargetProblem
+from runs.execution.guard import Guard, generous_seconds, guarded
+from runs.execution.line import Line
+from runs.execution.plan import RunPlan
+from runs.scenarios import pgbench_procedure
+from tests.ssh.directing import execute, left_running, names
+
+pytestmark = pytest.mark.openssh
+
+
+@pytest.fixture
+def line(on_host):
+    """A line that has a connection already."""
+
+    def using(act):
+        async def with_line(host):
+            async def connect():
+                return host
+
+            opened = Line(connect)
+            await opened.do(lambda _host: asyncio.sleep(0), None)
+            return await act(host, opened)
+
+        return on_host(with_line)
+
+    return using
+
+
+@pytest.fixture
+def guard(base_dir):
+    return Guard(
+        directory=str(base_dir), name="one", base_dir=str(base_dir), limit_s=60, look_s=0.2
+    )
+
+
+def test_a_step_that_runs_too_long_is_told_with_its_limit(line, guard, base_dir):
+    async def act(host, opened):
+        work = steps.perform(host, str(base_dir), "one", ["sleep", "75"])
+        await guarded(work, replace(guard, limit_s=1), opened)
+
+    with pytest.raises(TargetProblem, match="within 1 s") as told:
+        line(act)
+    assert told.value.code == "step_timeout"
+    assert "queue the run again" in told.value.remedy
+
+
+def test_a_step_that_leaves_too_little_of_the_disk_is_told_with_what_is_free(line, guard, base_dir):
+    async def act(host, opened):
+        work = steps.perform(host, str(base_dir), "one", ["sleep", "76"])
+        await guarded(work, replace(guard, floor_bytes=1 << 60), opened)
+
+    with pytest.raises(TargetProblem, match="MB are free") as told:
+        line(act)
+    assert told.value.code == "disk_almost_full"
+
+
+def test_a_step_within_its_bounds_gives_its_result(line, guard, base_dir):
+    async def act(host, opened):
+        work = steps.perform(host, str(base_dir), "one", ["sh", "-c", "sleep 1; echo done"])
+        return await guarded(work, guard, opened)
+
+    assert line(act).stdout == "done\n"
+
+
+def test_an_end_that_the_worker_does_not_see_lets_another_worker_go_on(line, guard, base_dir):
+    async def act(host, opened):
+        await steps.perform(host, str(base_dir), "one", ["true"])
+        waiting_for_ever = asyncio.Event().wait()
+        await guarded(waiting_for_ever, replace(guard, stuck_s=0.5), opened)
+
+    with pytest.raises(EndNotSeen):
+        line(act)
+    assert issubclass(EndNotSeen, Detached)  # whoever detaches leaves the target as it is
+
+
+def test_the_guards_task_ends_with_the_step(line, guard, base_dir):
+    async def act(host, opened):
+        await guarded(steps.perform(host, str(base_dir), "one", ["true"]), guard, opened)
+        await asyncio.sleep(0)
+        return [task for task in asyncio.all_tasks() if "watch" in repr(task.get_coro())]
+
+    assert line(act) == []
+
+
+def test_nothing_is_concluded_while_the_target_is_away(guard):
+    async def act():
+        async def no_connection():
+            raise AssertionError("the guard does not connect")
+
+        work = asyncio.sleep(1, "result")
+        return await guarded(work, replace(guard, limit_s=0), Line(no_connection))
+
+    assert asyncio.run(act()) == "result"
+
+
+@pytest.mark.parametrize(
+    ("disk_bytes", "parameters", "seconds"),
+    [
+        (0, {}, 3600),
+        (32 * 10**9, {"scale": 2000}, 3600 + 16_000),
+        (0, {"duration": 172_800}, 3600 + 172_800),
+    ],
+)
+def test_limits_grow_with_the_data_and_the_duration(disk_bytes, parameters, seconds):
+    assert generous_seconds(disk_bytes, parameters) == seconds
+
+
+@pytest.fixture
+def plan(address, base_dir, binaries) -> RunPlan:
+    return RunPlan(
+        run_id=7,
+        campaign="test",
+        scenario="fixed-point-read",
+        host=address.host,
+        port=address.port,
+        username=address.username,
+        base_dir=str(base_dir),
+        bindir=str(binaries.postgresql18),
+        version_num=180004,
+        client_bindir=str(binaries.postgresql18),
+        client_version_num=180004,
+        settings={"shared_buffers": "64MB", "fsync": "off"},
+        initdb_options=(),
+        levels={"version": "18.4", "clients": 2},
+        parameters={"scale": 1, "duration": 600},
+        cluster_key="shared",
+    )
+
+
+def test_a_load_that_hangs_fails_the_run_and_leaves_a_clean_target(
+    direct, plan, base_dir, monkeypatch
+):
+    monkeypatch.setattr(pgbench_procedure, "GRACE_SECONDS", -599)
+    director = direct(plan)
+    with pytest.raises(TargetProblem) as told:
+        execute(director)
+    assert told.value.code == "step_timeout"
+    assert left_running(base_dir) == []
+    assert names(base_dir / "runs") == []
+
+
+def test_a_disk_that_fills_up_stops_the_load_and_leaves_a_clean_target(direct, plan, base_dir):
+    director = direct(plan)
+    director.bench.floor_bytes = 1 << 60
+    with pytest.raises(TargetProblem) as told:
+        execute(director)
+    assert told.value.code == "disk_almost_full"
+    assert left_running(base_dir) == []
+    assert names(base_dir / "runs") == []
