@@ -23,7 +23,7 @@ from runs.models.revisions import Revision
 from runs.models.runs import Run, RunEvent
 from runs.models.scenarios import Scenario
 from runs.models.schedules import Schedule, ScheduleEvent
-from runs.models.servers import Server
+from runs.models.servers import Server, ServerEvent
 from runs.models.sources import Discrepancy, PrintedFigure, PublishedNode, PublishedTable, Source
 from runs.models.ssh_keys import SSHKey
 from runs.models.tokens import Token
@@ -64,6 +64,7 @@ __all__ = [
     "ScheduleEvent",
     "Series",
     "Server",
+    "ServerEvent",
     "SettingsSnapshot",
     "Source",
     "Token",

@@ -35,7 +35,11 @@ class Server(models.Model):
         validators=[
             RegexValidator(r"^/[^\0\n]*[^/\0\n]$", _("Give an absolute path, not the root folder."))
         ],
-        help_text=_("BenchLab writes only below this folder of the server."),
+        blank=True,
+        help_text=_(
+            "BenchLab writes only below this folder of the server. Left empty, the server is only "
+            "a hop on the way to others, and nothing runs on it."
+        ),
     )
     bindirs = models.JSONField(
         _("PostgreSQL folders"),
@@ -43,7 +47,20 @@ class Server(models.Model):
         blank=True,
         help_text=_("Folders with PostgreSQL binaries, besides the usual places."),
     )
-    ssh_key = models.ForeignKey("SSHKey", models.PROTECT, related_name="servers")
+    ssh_key = models.ForeignKey(
+        "SSHKey", models.PROTECT, related_name="servers", verbose_name=_("SSH key")
+    )
+    jump = models.ForeignKey(
+        "self",
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="reached_through_it",
+        verbose_name=_("reached through"),
+        help_text=_("Another registered server that the connection passes through (ProxyJump)."),
+    )
+    # Names of runs.execution.privileged that BenchLab may use there by sudo; none by default.
+    privileges = models.JSONField(_("privileged actions"), default=list, blank=True)
     host_key = models.TextField(blank=True)
     offered_host_key = models.TextField(blank=True)
     state = models.CharField(max_length=20, choices=State, default=State.UNCONFIRMED)
@@ -73,3 +90,24 @@ class Server(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_only_a_hop(self) -> bool:
+        """Whether others are reached through it, and nothing runs on it."""
+        return not self.base_dir
+
+
+class ServerEvent(models.Model):
+    """What was done to a server's registration, by whom: keys confirmed, addresses changed."""
+
+    server = models.ForeignKey(Server, models.CASCADE, related_name="events")
+    code = models.CharField(max_length=60)
+    message = models.TextField(blank=True)
+    by = models.CharField(max_length=150, blank=True)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-at", "-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.at:%Y-%m-%d %H:%M:%S}"
