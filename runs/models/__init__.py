@@ -3,7 +3,7 @@
 from runs.models.annotations import Annotation
 from runs.models.artifacts import Artifact
 from runs.models.campaigns import Campaign, Cell, CellSummary
-from runs.models.changes import Change
+from runs.models.changes import Change, StaleCell
 from runs.models.clusters import PreparedCluster
 from runs.models.commands import Command
 from runs.models.comparisons import SavedComparison
@@ -67,6 +67,7 @@ __all__ = [
     "ServerEvent",
     "SettingsSnapshot",
     "Source",
+    "StaleCell",
     "Token",
     "Topology",
     "TopologyNode",

@@ -56,6 +56,10 @@ class Campaign(models.Model):
     year = models.PositiveSmallIntegerField(_("year"), null=True)
     # Uploads that stay away for longer are reported.
     expected_every = models.DurationField(_("expected every"), null=True)
+    # When it was told that they stay away; once for each absence.
+    missing_told_at = models.DateTimeField(null=True)
+    # The history has the revisions of this branch only; empty, it has all of them.
+    tracked_ref = models.CharField(_("branch of the history"), max_length=200, blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -8,7 +8,8 @@ from django.utils.translation import gettext_lazy as _
 class Change(models.Model):
     """A point of a history from which on the metric is another. Each is told once.
 
-    `cell` is the first point after the change, `ratio` that of the medians after and before.
+    `run` is the first one of the first point after the change and `cell` that run's; `ratio` is
+    that of the medians after and before. Nobody decided what has a decision but no `decided_at`.
     """
 
     class Kind(models.TextChoices):
@@ -19,8 +20,10 @@ class Change(models.Model):
         OPEN = "open", _("open")
         CONFIRMED = "confirmed", _("confirmed")
         DISMISSED = "dismissed", _("dismissed")
+        REFUTED = "refuted", _("refuted by later runs")
 
     cell = models.ForeignKey("Cell", models.CASCADE, related_name="changes")
+    run = models.ForeignKey("Run", models.CASCADE, related_name="+")
     metric = models.ForeignKey("Metric", models.PROTECT)
     kind = models.CharField(max_length=10, choices=Kind)
     ratio = models.FloatField()
@@ -32,12 +35,34 @@ class Change(models.Model):
     note = models.TextField(blank=True)
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
     decided_at = models.DateTimeField(null=True)
+    # Null while a mail about it waits to be sent.
+    mailed_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["-found_at", "-pk"]
         constraints = [
-            models.UniqueConstraint(fields=["cell", "metric", "kind"], name="change_once"),
+            models.UniqueConstraint(fields=["run", "metric", "kind"], name="change_once"),
+        ]
+        indexes = [
+            models.Index(fields=["id"], condition=models.Q(mailed_at=None), name="change_to_mail"),
         ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.ratio:.3f}"
+
+
+class StaleCell(models.Model):
+    """A cell that got new runs, and whose history was not looked at since. A queue, only added to.
+
+    Several rows of one cell are as good as one: an upload never waits for another here.
+    """
+
+    campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="+")
+    cell = models.ForeignKey("Cell", models.CASCADE, related_name="+", db_index=False)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.cell_id}"
