@@ -76,7 +76,7 @@ class Plot:
         """Whether most combinations of x and series were not measured."""
         levels = {repr(cell.levels.get(self.x)) for cell in self.cells}
         series = self.series
-        return len(series) > 1 and 2 * len(self.cells) < len(levels) * len(series)
+        return len(series) > 1 and 2 * len(self.cells) <= len(levels) * len(series)
 
     @property
     def lines(self) -> list[Line]:
