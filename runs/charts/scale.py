@@ -1,0 +1,120 @@
+"""Places on an axis: linear, logarithmic and by category, with ticks that people count in."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+MOST_TICKS = 6
+STEPS = (1, 2, 2.5, 5, 10)
+
+
+class Scale(Protocol):
+    """From values to a share of the axis, 0 at its beginning and 1 at its end."""
+
+    def place(self, value: float | str) -> float | None:
+        """Where the value stands; None where it has no place."""
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """(place, label) of the ticks."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A linear axis from `low` to `high`, with labels at `marks` where they are given."""
+
+    low: float
+    high: float
+    marks: tuple[tuple[float, str], ...] = ()
+
+    def place(self, value: float | str) -> float | None:
+        """The share of the way from low to high."""
+        if isinstance(value, str) or self.high == self.low:
+            return 0.5 if self.high == self.low else None
+        return (value - self.low) / (self.high - self.low)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Round numbers, or the marks."""
+        marks = self.marks or tuple((value, number(value)) for value in nice(self.low, self.high))
+        placed = [(self.place(value), text) for value, text in marks]
+        return [(place, text) for place, text in placed if place is not None and 0 <= place <= 1]
+
+
+@dataclass(frozen=True)
+class Logarithmic:
+    """A logarithmic axis; both ends are above zero."""
+
+    low: float
+    high: float
+    marks: tuple[tuple[float, str], ...] = ()
+
+    def place(self, value: float | str) -> float | None:
+        """The share of the way in logarithms; nothing for zero and below."""
+        if isinstance(value, str) or value <= 0:
+            return None
+        if self.high == self.low:
+            return 0.5
+        return math.log(value / self.low) / math.log(self.high / self.low)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Powers of ten, with 2 and 5 between them where there are few."""
+        marks = self.marks or tuple((value, number(value)) for value in self._powers())
+        placed = [(self.place(value), text) for value, text in marks]
+        return [
+            (place, text) for place, text in placed if place is not None and -1e-9 <= place <= 1
+        ]
+
+    def _powers(self) -> list[float]:
+        first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+        digits = (1, 2, 5) if last - first <= 2 else (1,)
+        return [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Names side by side, each in the middle of its band."""
+
+    names: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+
+    @property
+    def band(self) -> float:
+        """The share of the axis that one name has."""
+        return 1 / max(len(self.names), 1)
+
+    def place(self, value: float | str) -> float | None:
+        """The middle of the name's band; Plotly counts its shapes in bands from 0."""
+        if isinstance(value, int | float):
+            return (value + 0.5) * self.band
+        return (self.names.index(value) + 0.5) * self.band if value in self.names else None
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Every name."""
+        texts = self.texts or self.names
+        return [((index + 0.5) * self.band, text) for index, text in enumerate(texts)]
+
+
+def nice(low: float, high: float) -> list[float]:
+    """Round numbers from low to high, at most MOST_TICKS + 1 of them."""
+    if high <= low:
+        return [low]
+    rough = (high - low) / MOST_TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(each * power for each in STEPS if each * power >= rough * (1 - 1e-9))
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [round(index * step, 12) for index in range(first, last + 1)]
+
+
+def widened(values: Sequence[float], *, from_zero: bool) -> tuple[float, float]:
+    """The range of the axis: a little more than the values need."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    if from_zero:
+        return min(low, 0.0), (high * 1.06 if high > 0 else 1.0)
+    room = (high - low) * 0.06 or abs(high) * 0.06 or 1.0
+    return low - room, high + room
+
+
+def number(value: float) -> str:
+    """12,000 and 0.25: as many digits as a tick needs."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:g}"
