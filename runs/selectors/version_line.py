@@ -12,6 +12,7 @@ from runs.analysis.trend import Trend, trend
 from runs.models import Campaign, CellSummary
 from runs.models.campaigns import Origin
 from runs.selectors import metrics, versions
+from runs.selectors.projects import NOBODY, Reader, visible
 
 READ, UPDATE = "fixed-point-read", "fixed-point-update"
 METRIC = "tps"
@@ -63,22 +64,22 @@ class Undocumented:
     versions: tuple[str, ...]
 
 
-def pairs(theme: str, *, clients: int | None = None) -> list[Pair]:
+def pairs(theme: str, *, clients: int | None = None, to: Reader = NOBODY) -> list[Pair]:
     """The neighbouring versions of each published or executed campaign of a theme.
 
     Compared at `clients`, or each version at its own peak. Two queries.
     """
     found = []
-    for campaign, cells in _measured(theme).items():
+    for campaign, cells in _measured(theme, to).items():
         best = _chosen(cells, clients)
         majors = sorted(best, key=versions.order)
         found += [_pair(campaign, best[base], best[head]) for base, head in pairwise(majors)]
     return found
 
 
-def client_counts(theme: str) -> list[int]:
+def client_counts(theme: str, *, to: Reader = NOBODY) -> list[int]:
     """The client counts that a reader may choose: those of any campaign of the theme."""
-    return sorted({each.clients for cells in _measured(theme).values() for each in cells})
+    return sorted({each.clients for cells in _measured(theme, to).values() for each in cells})
 
 
 def line(found: Iterable[Pair], *, origin: str, base: str) -> Trend:
@@ -99,15 +100,16 @@ def undocumented(theme: str) -> list[Undocumented]:
     ]
 
 
-def _measured(theme: str) -> dict[Campaign, list[Measured]]:
-    """What each campaign says of each version and client count."""
+def _measured(theme: str, reader: Reader) -> dict[Campaign, list[Measured]]:
+    """What each campaign that the reader may see says of each version and client count."""
     found: dict[Campaign, list[Measured]] = defaultdict(list)
+    of_theme = CellSummary.objects.filter(
+        metric__name=METRIC,
+        cell__campaign__scenario__slug=theme,
+        cell__campaign__origin__in=ORIGINS,
+    )
     rows = (
-        CellSummary.objects.filter(
-            metric__name=METRIC,
-            cell__campaign__scenario__slug=theme,
-            cell__campaign__origin__in=ORIGINS,
-        )
+        visible(of_theme, to=reader)
         .exclude(cell__version="")
         .select_related("cell__campaign__published__source")
         .order_by("cell__campaign__year", "cell__campaign_id", "cell__ordinal")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.models import Campaign
+from runs.models import Campaign, Project
 from runs.published import reading
 from runs.services import published, scenarios
 from tests import factories
@@ -235,3 +235,10 @@ def test_the_queries_of_the_line_do_not_grow_with_the_campaigns(
 ):
     with django_assert_max_num_queries(6):
         client.get("/versions/")
+
+
+def test_a_private_projects_versions_are_not_in_a_strangers_line(client, finished_campaign):
+    finished_campaign.project = Project.objects.create(slug="secret", name="s", is_public=False)
+    finished_campaign.save()
+
+    assert "16 → 18" not in text_of(client.get("/versions/"))
