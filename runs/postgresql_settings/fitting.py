@@ -69,11 +69,12 @@ def fit(
 
 def home(settings: Mapping[str, str], major: str) -> str:
     """The version nearest to `major` in whose words the settings are. Raises UnknownVersion."""
+    given = tuple(settings.items())
     place = position(major)
     released = [each for each in MAJORS if each not in UNRELEASED or each == major]
     return min(
         released,
-        key=lambda each: (_objections(settings, each), abs(position(each) - place)),
+        key=lambda each: (_objections(given, each), abs(position(each) - place)),
     )
 
 
@@ -156,5 +157,6 @@ def _without_benchlabs_own(
     return kept, own
 
 
-def _objections(settings: Mapping[str, str], major: str) -> int:
-    return len(errors(check(settings, [major], for_run=False)))
+@functools.lru_cache(maxsize=512)
+def _objections(given: tuple[tuple[str, str], ...], major: str) -> int:
+    return len(errors(check(dict(given), [major], for_run=False)))

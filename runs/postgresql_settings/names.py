@@ -1,11 +1,13 @@
 """Whether a version has a setting of that name that a person can set."""
 
 import difflib
+import functools
 import re
 
 from runs.postgresql_settings import hidden, history
 from runs.postgresql_settings.catalogue import (
     Setting,
+    all_names,
     before,
     canonical,
     existence,
@@ -60,7 +62,14 @@ def problem(name: str, value: str, major: str) -> Finding | None:
 
 def nearest(name: str, major: str) -> list[str]:
     """Up to three names of that version that look like the given one, the nearest first."""
-    return difflib.get_close_matches(name.lower(), names(major), n=3, cutoff=0.75)
+    of_version = set(names(major))
+    return [each for each in _alike(name.lower()) if each in of_version][:3]
+
+
+@functools.lru_cache(maxsize=1024)
+def _alike(name: str) -> tuple[str, ...]:
+    """Names of any version. Kept, for a comparison with all of them takes milliseconds."""
+    return tuple(difflib.get_close_matches(name, all_names(), n=12, cutoff=0.75))
 
 
 def _missing(name: str, major: str) -> Finding:
