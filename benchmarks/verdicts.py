@@ -44,7 +44,7 @@ def main() -> None:
         for repeats in REPEATS:
             rates = [
                 rate(source, repeats, effect, options.seed, options.repetitions)
-                for effect in (1.0, 1.05, 1 / 1.05)
+                for effect in (1.0, 1.05, 0.95)
             ]
             print(f"{name:34} {repeats:3}" + "".join(f"{share:12.1%} " for share in rates))
     print("\nby formula, 2 %: power for 5 %, and the effect that is found in 80 %")
