@@ -8,13 +8,14 @@ from celery import shared_task
 from celery.signals import worker_process_init, worker_shutting_down
 
 from runs import dispatch
-from runs.services import clusters, execution, leases, supervision
+from runs.services import clusters, execution, leases, supervision, sweeping
 
 
 @shared_task(name=dispatch.EXECUTE_NEXT)
 def execute_next(server_id: int) -> None:
     """Execute the next waiting run of a server, if it has one and is free."""
     supervision.look_again(server_id=server_id)
+    sweeping.sweep_where_needed(server_id=server_id)
     clusters.remove_needless(server_id=server_id)
     claim = leases.claim(server_id=server_id, holder=_holder())
     if claim is not None:

@@ -12,7 +12,7 @@ from django.db import InterfaceError, OperationalError, connection
 from runs.execution.errors import Detached
 from runs.execution.reporter import Findings, Phase, SeriesData
 from runs.execution.steps import StepResult
-from runs.models import Command, PreparedCluster, Run
+from runs.models import Command, PreparedCluster, Run, Server
 from runs.services import findings as finding_service
 from runs.services import runs
 
@@ -46,11 +46,7 @@ class DatabaseReporter:
 
     async def event(self, code: str, message: str) -> None:
         """Leave a line in the run's history."""
-        await self._write(
-            lambda: runs.record_event(
-                run_id=self.run.pk, code=code, message=message, attempt=self.run.attempt
-            )
-        )
+        await self._write(lambda: self._keep_event(code, message))
 
     async def cluster(self, directory: str, *, prepared_now: bool) -> None:
         """Note which shared cluster the run uses, and who made it."""
@@ -68,6 +64,11 @@ class DatabaseReporter:
     async def live_series(self, series: Sequence[SeriesData]) -> None:
         """Show progress."""
         await self._write(lambda: finding_service.store_series(run_id=self.run.pk, series=series))
+
+    def _keep_event(self, code: str, message: str) -> None:
+        runs.record_event(run_id=self.run.pk, code=code, message=message, attempt=self.run.attempt)
+        if code == "cleanup_incomplete":
+            Server.objects.filter(runs=self.run).update(needs_sweep=True)
 
     def _enter(self, phase: Phase) -> bool:
         return runs.transition(run_id=self.run.pk, to=phase, code=phase, token=self.token)

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs import dispatch
-from runs.models import Campaign, Lease, Run, RunEvent
+from runs.models import Campaign, Lease, Run, RunEvent, Server
 from runs.services import summaries
 from runs.services.errors import ServiceError
 
@@ -102,7 +102,7 @@ def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
 
     A waiting run is cancelled here. A run that a worker has, or had, on its target is cancelled by
     a worker, once its processes have ended there; unless the server is out of reach: then nobody
-    could ever end it, and the event says what may be left.
+    could ever end it; the event says what may be left, and the server is swept when it is back.
     """
     message = _("Cancelled by %(user)s.") % {"user": by or "BenchLab"}
     # In one order, so that two who cancel do not wait for each other.
@@ -117,6 +117,8 @@ def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
     Run.objects.filter(pk__in=[run.pk for run in at_once]).update(
         state=S.CANCELLED, code="cancelled", message=message, remedy="", finished_at=now
     )
+    left_behind = [run for run in at_once if run.state == S.LOST]
+    Server.objects.filter(runs__in=left_behind).update(needs_sweep=True)
     RunEvent.objects.bulk_create(
         [_cancelled_event(run, message) for run in at_once]
         + [

@@ -35,4 +35,6 @@ def _with_work() -> set[int]:
     left = PreparedCluster.objects.filter(removed_at=None, campaign__state__in=clusters.ENDED)
     ids = set(waiting.values_list("server_id", flat=True).distinct())
     ids |= set(left.values_list("server_id", flat=True).distinct())
+    to_sweep = Server.objects.filter(needs_sweep=True).exclude(state=Server.State.REFUSED)
+    ids |= set(to_sweep.exclude(host_key="").values_list("pk", flat=True))
     return ids - set(busy.values_list("server_id", flat=True))

@@ -1,0 +1,56 @@
+"""Leftovers: folders with this BenchLab's mark on a target that belong to no run any more."""
+
+from collections.abc import Set
+from pathlib import Path
+
+from runs.execution.base_dir import BaseDir
+from runs.execution.errors import TargetProblem
+from runs.execution.ssh import Host
+from runs.execution.steps import stop_all
+from runs.wording import gettext_noop as _
+
+SECONDS_BETWEEN_SIGNALS = 20
+
+# Each marked folder with its mark, in two lines; nothing where the base directory is not ours.
+_LIST = """
+[ "$(cat "$1/.benchlab" 2>/dev/null)" = "$2" ] || exit 0
+for dir in "$1"/runs/* "$1"/clusters/*; do
+    [ -d "$dir" ] && [ ! -L "$dir" ] && [ -f "$dir/.benchlab" ] || continue
+    echo "$dir"
+    head -n 1 "$dir/.benchlab"
+done
+exit 0
+"""
+_STOP_CLUSTER = (Path(__file__).parent / "stop_cluster.sh").read_text()
+
+
+async def leftovers(host: Host, base: BaseDir, live: Set[str]) -> list[str]:
+    """Marked folders below `runs` and `clusters` that are not among `live`; runs come first.
+
+    `live` holds paths relative to the base directory, such as `runs/7-1`. A folder without this
+    BenchLab's mark for that very place is not listed.
+    """
+    answer = await host.run(["sh", "-c", _LIST, "list", base.path, base.mark(base.path)])
+    lines = answer.stdout.decode(errors="replace").splitlines()
+    marks = dict(zip(lines[::2], lines[1::2], strict=False))
+    known = {base.below(path) for path in live}
+    found = [path for path, mark in marks.items() if mark == base.mark(path)]
+    return sorted(set(found) - known, reverse=True)
+
+
+async def remove(host: Host, base: BaseDir, path: str) -> None:
+    """End what still runs in a leftover folder, and remove it.
+
+    Raises TargetProblem `step_does_not_end`, `postgres_does_not_stop` or `not_ours`; then the
+    folder is left as it is.
+    """
+    await stop_all(host, f"{path}/steps")
+    patience = str(SECONDS_BETWEEN_SIGNALS)
+    answer = await host.run(["sh", "-c", _STOP_CLUSTER, "stop", f"{path}/data", patience])
+    if answer.exit_status != 0:
+        raise TargetProblem(
+            f"PostgreSQL in {path} does not stop.",
+            code="postgres_does_not_stop",
+            remedy=_("Look at the process on the server; it may wait for its disk."),
+        )
+    await base.remove(host, path)

@@ -1,0 +1,42 @@
+"""Removes what runs that were given up left on the servers, and prints it."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from runs.execution.errors import TargetProblem
+from runs.models import Server
+from runs.services import sweeping
+from runs.services.errors import ServiceError
+
+
+class Command(BaseCommand):
+    """Only folders with this BenchLab's mark are touched, and none of a run that is still open."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Which server."""
+        parser.add_argument("--server", metavar="SLUG", help="only this one; default all")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Sweep, and end with an error when a server could not be swept."""
+        swept = Server.objects.select_related("ssh_key").order_by("slug")
+        if options["server"]:
+            swept = swept.filter(slug=options["server"])
+            if not swept:
+                raise CommandError(f"There is no server {options['server']}.")
+        failed = [server.slug for server in swept if not self._sweep(server)]
+        if failed:
+            raise CommandError(f"Not swept: {', '.join(failed)}.")
+
+    def _sweep(self, server: Server) -> bool:
+        try:
+            removed = sweeping.sweep(server=server)
+        except (ServiceError, TargetProblem) as error:
+            self.stderr.write(f"{server.slug}: {error.message} {error.remedy}".strip())
+            return False
+        for path in removed:
+            self.stdout.write(f"{server.slug}: removed {path}")
+        self.stdout.write(f"{server.slug}: {len(removed)} removed")
+        return True

@@ -1,0 +1,195 @@
+"""Sweeping what runs that were given up left on a real target, and nothing else."""
+
+import asyncio
+import shutil
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from runs.execution import ssh
+from runs.execution.base_dir import BaseDir
+from runs.models import Campaign, Lease, Run, Server
+from runs.services import instances, leases, runs, servers, ssh_keys, supervision, sweeping
+from runs.services.errors import ServiceError
+from runs.tasks import execute_next
+from tests import factories
+from tests.ssh.directing import left_running, names
+from tests.ssh.openssh import OpenSSH, login_name, short_folder
+
+pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def openssh(sshd_binary, account):
+    """An sshd that lets BenchLab's own key in."""
+    target = OpenSSH(sshd_binary, short_folder(), account)
+    target.prepare(servers.public_key())
+    target.start()
+    yield target
+    target.stop()
+    shutil.rmtree(target.folder)
+
+
+@pytest.fixture
+def server(openssh, account, base_dir) -> Server:
+    made = factories.server(
+        "rack",
+        address="127.0.0.1",
+        port=openssh.port,
+        username=login_name(account),
+        base_dir=str(base_dir),
+        host_key=openssh.host_key,
+        ssh_key=ssh_keys.default(),
+    )
+    Lease.objects.get_or_create(server=made)
+    return made
+
+
+@pytest.fixture
+def on_target(server):
+    """Run a coroutine function with a connection and the base directory."""
+
+    def run(act):
+        key, instance = ssh_keys.private_key(server.ssh_key), instances.name()
+
+        async def connected():
+            host = await ssh.connect(
+                servers.address_of(server), host_key=server.host_key, private_key=key
+            )
+            async with host:
+                base = BaseDir(server.base_dir, instance)
+                await base.claim(host)
+                return await act(host, base)
+
+        return asyncio.run(connected())
+
+    return run
+
+
+@pytest.fixture
+def folders(on_target):
+    """Make marked folders, given by their paths relative to the base directory."""
+
+    def make(*paths: str) -> None:
+        async def act(host, base):
+            for path in paths:
+                await base.make_folder(host, base.below(path))
+
+        on_target(act)
+
+    return make
+
+
+def test_what_belongs_to_no_open_run_is_removed(server, folders, base_dir):
+    waiting = factories.run(server=server, attempt=2, plan={"cluster_key": "3-abc"})
+    done = factories.run(server=server, state=Run.State.FINISHED)
+    kept = [f"runs/{waiting.pk}-2", "clusters/3-abc", f"clusters/run-{waiting.pk}"]
+    left = [
+        f"runs/{waiting.pk}-1",
+        f"runs/{done.pk}-1",
+        "clusters/9-old",
+        f"clusters/run-{done.pk}",
+    ]
+    folders(*kept, *left)
+
+    removed = sweeping.sweep(server=server)
+
+    assert set(removed) == {f"{base_dir}/{path}" for path in left}
+    assert names(base_dir / "runs") == [f"{waiting.pk}-2"]
+    assert set(names(base_dir / "clusters")) == {"3-abc", f"run-{waiting.pk}"}
+
+
+def test_what_does_not_carry_the_mark_of_its_place_stays(server, folders, base_dir, account):
+    folders("runs/1-1")
+    (base_dir / "runs" / "by-hand").mkdir()
+    (base_dir / "clusters" / "link").symlink_to(base_dir / "runs" / "by-hand")
+    shutil.copytree(base_dir / "runs" / "1-1", base_dir / "clusters" / "moved")
+
+    assert sweeping.sweep(server=server) == [f"{base_dir}/runs/1-1"]
+    assert names(base_dir / "runs") == ["by-hand"]
+    assert set(names(base_dir / "clusters")) == {"link", "moved"}
+
+
+def test_a_base_directory_of_another_benchlab_is_left_alone(server, folders, base_dir):
+    folders("runs/1-1")
+    (base_dir / ".benchlab").write_text("benchlab ffffffffffffffff .\n")
+
+    assert sweeping.sweep(server=server) == []
+    assert names(base_dir / "runs") == ["1-1"]
+
+
+def test_processes_end_before_their_folder_is_removed(server, on_target, base_dir, binaries):
+    bindir = binaries.postgresql18
+
+    async def act(host, base):
+        await base.make_folder(host, base.below("clusters/run-9"))
+        await base.make_folder(host, base.below("runs/9-1"))
+        data = base.below("clusters/run-9/data")
+        made = await host.run([f"{bindir}/initdb", "-D", data, "-U", "benchlab", "-N"])
+        assert made.exit_status == 0, made.stderr
+        options = f'-k "{base.below("runs/9-1")}" -c listen_addresses='
+        log = base.below("runs/9-1/log")
+        started = await host.run(
+            [f"{bindir}/pg_ctl", "start", "-w", "-D", data, "-l", log, "-o", options]
+        )
+        assert started.exit_status == 0, started.stdout
+
+    on_target(act)
+    assert left_running(base_dir)
+
+    assert len(sweeping.sweep(server=server)) == 2
+    assert left_running(base_dir) == []
+    assert names(base_dir / "clusters") == []
+
+
+def test_a_server_that_measures_is_not_swept(server, folders, base_dir):
+    factories.campaign(on=server, factors={"version": ["16.14"]}, repeats=1)
+    assert leases.claim(server_id=server.pk, holder="worker") is not None
+    folders("runs/999999-1")
+
+    with pytest.raises(ServiceError) as told:
+        sweeping.sweep(server=server)
+    assert told.value.code == "server_busy"
+    assert names(base_dir / "runs") == ["999999-1"]
+
+
+def test_a_run_given_up_while_its_server_was_away_is_swept_when_it_is_back(
+    server, folders, openssh, base_dir
+):
+    campaign = factories.campaign(on=server, factors={"version": ["16.14"]}, repeats=1)
+    claim = leases.claim(server_id=server.pk, holder="worker")
+    folders(f"runs/{claim.run_id}-1")
+    runs.transition(run_id=claim.run_id, to="lost", code="host_unreachable", token=claim.token)
+    Server.objects.filter(pk=server.pk).update(
+        state="unreachable", checked_at="2020-01-01T00:00:00Z"
+    )
+    runs.cancel(run=Run.objects.get(pk=claim.run_id))
+    assert Campaign.objects.get(pk=campaign.pk).state == "cancelled"
+    assert server.pk in supervision._with_work()
+
+    execute_next(server.pk)
+
+    assert names(base_dir / "runs") == []
+    server.refresh_from_db()
+    assert (server.state, server.needs_sweep) == ("ready", False)
+    assert server.pk not in supervision._with_work()
+
+
+def test_the_command_says_what_it_removed(server, folders, base_dir):
+    folders("runs/5-1")
+    said = StringIO()
+    call_command("sweep", "--server", "rack", stdout=said)
+    assert said.getvalue().splitlines() == [
+        f"rack: removed {Path(base_dir)}/runs/5-1",
+        "rack: 1 removed",
+    ]
+
+
+def test_the_command_names_servers_that_could_not_be_swept(server, openssh):
+    openssh.stop()
+    said = StringIO()
+    with pytest.raises(CommandError, match="rack"):
+        call_command("sweep", stderr=said)
+    assert "cannot be reached" in said.getvalue()
