@@ -15,7 +15,7 @@ from runs.selectors import tokens as token_selectors
 from runs.services import projects, tokens
 from runs.services.errors import ServiceError
 from runs.services.tokens import NewToken
-from runs.web import notices
+from runs.web import downloads, notices
 from runs.web.token_forms import TokenForm
 
 
@@ -66,6 +66,7 @@ def _page(request: HttpRequest, form: TokenForm, made: NewToken | None = None) -
         "section": "tokens",
         "form": form,
         "made": made,
+        "client_sha256": downloads.upload_client_sha256(),
         "tokens": token_selectors.listed(cast(User, request.user)),
     }
     return render(request, "tokens/list.html", context)

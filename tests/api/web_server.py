@@ -14,11 +14,11 @@ ROOT = Path(__file__).parents[2]
 
 
 class WebServer:
-    """gunicorn with two worker processes, on a free port."""
+    """gunicorn with two worker processes, on a free port unless one is given."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, port: int = 0):
         self.log = folder / "gunicorn.log"
-        self.port = 0
+        self.port = port
         self.process: subprocess.Popen | None = None
 
     def __enter__(self):
@@ -26,7 +26,7 @@ class WebServer:
         database = urlunsplit(address._replace(path=f"/{connection.settings_dict['NAME']}"))
         argv = (
             *(sys.executable, "-m", "gunicorn", "benchlab.wsgi:application"),
-            *("--bind", "127.0.0.1:0", "--workers", "2", "--no-control-socket"),
+            *("--bind", f"127.0.0.1:{self.port}", "--workers", "2", "--no-control-socket"),
         )
         environment = {
             **os.environ,
