@@ -1,0 +1,107 @@
+"""Reports as Markdown (GitHub's tables) with the figures as SVG files in one zip."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from runs.reports import archive
+from runs.reports.report import (
+    Block,
+    Bullets,
+    Facts,
+    Listing,
+    Paragraph,
+    Picture,
+    Remark,
+    Report,
+    Table,
+    lines_of,
+)
+
+# What Markdown would take for its own, wherever it stands.
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")
+# What it would take for its own at the beginning of a line.
+_LEADING = re.compile(r"^(\s*)([-+=>]|\d+[.)])(?=\s|$|=)")
+
+
+def zipped(report: Report) -> bytes:
+    """The text and its figures."""
+    return archive.zipped(report, f"{report.name}.md", text(report))
+
+
+def text(report: Report) -> str:
+    """The report; figures are links into `figures/`."""
+    parts = [f"# {escaped(report.title)}", escaped(report.subtitle)]
+    for section in report.sections:
+        parts.append(f"## {escaped(section.title)}")
+        parts += [_block(block) for block in section.blocks]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def table(found: Table) -> str:
+    """A table, padded so that it can be read as it is; its caption goes before it."""
+    rows = [[_one_line(value) for value in row] for row in (found.heads, *found.rows)]
+    widths = [max(3, *(_width(row[at]) for row in rows)) for at in range(len(found.heads))]
+    rule = [
+        f"{'-' * (width - 1)}:" if at in found.numbers else "-" * width
+        for at, width in enumerate(widths)
+    ]
+    drawn = [_row(rows[0], widths, found), f"| {' | '.join(rule)} |"]
+    drawn += [_row(row, widths, found) for row in rows[1:]]
+    caption = [f"**{escaped(found.caption)}**", ""] if found.caption else []
+    return "\n".join([*caption, *drawn])
+
+
+def escaped(words: str) -> str:
+    """Text in which nothing is markup; one line stays one line."""
+    lines = [_LEADING.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", line)) for line in words.splitlines()]
+    return "\n".join(lines)
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Paragraph():
+            return "\n".join(escaped(line) for line in lines_of(block.text))
+        case Facts():
+            return "\n".join(
+                f"- **{escaped(name)}**: {_one_line(value)}" for name, value in block.rows
+            )
+        case Table():
+            return table(block)
+        case Picture():
+            caption = _one_line(block.caption)
+            return f"![{caption}]({archive.path_of(block)})\n\n*{caption}*"
+        case Bullets():
+            return "\n".join(f"- {_one_line(item)}" for item in block.items)
+        case Listing():
+            return _listing(block)
+        case Remark():
+            quoted = [f"> {escaped(line)}".rstrip() for line in lines_of(block.text)]
+            return "\n".join([*quoted, ">", f"> — {_one_line(block.signature)}"])
+
+
+def _listing(block: Listing) -> str:
+    """A fence that is longer than any within."""
+    longest = max((len(run) for run in re.findall(r"`+", block.text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    caption = [f"**{escaped(block.caption)}**", ""] if block.caption else []
+    return "\n".join([*caption, f"{fence}text", block.text.rstrip("\n"), fence])
+
+
+def _row(row: Sequence[str], widths: Sequence[int], found: Table) -> str:
+    padded = [
+        " " * (width - _width(value)) + value
+        if at in found.numbers
+        else value + " " * (width - _width(value))
+        for at, (value, width) in enumerate(zip(row, widths, strict=True))
+    ]
+    return f"| {' | '.join(padded)} |"
+
+
+def _one_line(value: str) -> str:
+    return escaped(" ".join(value.split()))
+
+
+def _width(value: str) -> int:
+    """Columns of a terminal: Japanese characters take two."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in value)
