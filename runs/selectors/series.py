@@ -161,7 +161,7 @@ def load(keys: Sequence[SeriesKey], *, metric: str = "", x: str = "", reader: Re
         factors=tuple(factors),
         metrics=tuple(found),
         faults=tuple(faults),
-        **_conditions(series),
+        **conditions_of(series),
     )
 
 
@@ -277,8 +277,8 @@ def _version(fixed: tuple[tuple[str, str], ...]) -> str:
     return dict(fixed).get(series_cells.VERSION, "")
 
 
-def _conditions(series: Sequence[Series]) -> dict[str, Any]:
-    """The stored rows behind the keys: one query for each kind."""
+def conditions_of(series: Sequence[Series]) -> dict[str, Any]:
+    """The stored rows behind the conditions of series, as fields of Loaded: a query a kind."""
     runs = [cell.runs for each in series for cell in each.cells]
     snapshots = SettingsSnapshot.objects.in_bulk(_keys(each.settings for each in runs))
     return {
