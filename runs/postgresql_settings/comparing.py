@@ -1,0 +1,144 @@
+"""Settings side by side: the same amount is the same, however it is written."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from runs.postgresql_settings import units, values
+from runs.postgresql_settings.catalogue import canonical, catalogue, setting
+from runs.postgresql_settings.names import known
+
+# Where a cluster lies, and what tells one start or one session from another.
+_OF_THE_CLUSTER = frozenset(
+    {
+        "application_name",
+        "cluster_name",
+        "config_file",
+        "data_directory",
+        "external_pid_file",
+        "hba_file",
+        "ident_file",
+        "hosts_file",
+        "log_file_mode",
+        "num_os_semaphores",
+        "port",
+        "shared_memory_size",
+        "shared_memory_size_in_huge_pages",
+        "unix_socket_directories",
+        "unix_socket_directory",
+        "transaction_deferrable",
+        "transaction_isolation",
+        "transaction_read_only",
+        "client_encoding",
+    }
+)
+# pg_settings' sources of what nobody chose.
+_UNCHOSEN = frozenset({"", "default", "override", "client", "session", "environment variable"})
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A value as people write it, whether it is the version's default, and what it amounts to.
+
+    `amount` is the same for the same value: a number of bytes or microseconds, or the text.
+    """
+
+    text: str
+    is_default: bool
+    amount: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One setting on both sides; no value where a side knows nothing of it."""
+
+    name: str
+    a: tuple[Shown, ...]
+    b: tuple[Shown, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the sides have other values."""
+        return {each.amount for each in self.a} != {each.amount for each in self.b}
+
+
+def of_server(printed: Mapping[str, Mapping[str, str]], major: str | None) -> dict[str, Shown]:
+    """What a server printed in pg_settings (`setting`, `unit`, `source`), by name."""
+    return {
+        name: _printed(name, each, major)
+        for name, each in printed.items()
+        if name not in _OF_THE_CLUSTER
+    }
+
+
+def of_settings(settings: Mapping[str, str], major: str) -> dict[str, Shown]:
+    """All settings of a version: those given, and the built-in defaults of the others."""
+    given = {canonical(name): value for name, value in settings.items()}
+    found = {
+        each.name: _written(values.default(each), each.name, major, is_default=True)
+        for each in catalogue(major).values()
+        if not each.is_preset and each.name not in _OF_THE_CLUSTER
+    }
+    for name, value in given.items():
+        facts = known(name, major)
+        known_name = facts.name if facts else name
+        shown = _written(value, known_name, major, is_default=False)
+        default = found.get(known_name)
+        same = default is not None and default.amount == shown.amount
+        found[known_name] = Shown(shown.text, same, shown.amount)
+    return found
+
+
+def rows(a: Mapping[str, Sequence[Shown]], b: Mapping[str, Sequence[Shown]]) -> Iterator[Row]:
+    """All settings of both sides by name."""
+    for name in sorted(a.keys() | b.keys(), key=str.lower):
+        yield Row(name, tuple(a.get(name, ())), tuple(b.get(name, ())))
+
+
+def _printed(name: str, each: Mapping[str, str], major: str | None) -> Shown:
+    text, unit = str(each.get("setting") or ""), str(each.get("unit") or "")
+    source = str(each.get("source") or "")
+    if major is None:
+        return Shown(f"{text} {unit}".strip(), source in _UNCHOSEN, f"{text} {unit}".strip())
+    facts = setting(name, major)
+    if unit and facts is not None and facts.is_number:
+        number = _number(text)
+        if number is not None:
+            shown = units.spelled(number, unit, major)
+            return _marked(Shown(shown, False, _amount(number, unit)), name, major, source)
+    return _marked(_written(text, name, major, is_default=False), name, major, source)
+
+
+def _marked(shown: Shown, name: str, major: str, source: str) -> Shown:
+    """With the mark of a default: nobody chose it, or it is what the version has anyway."""
+    facts = setting(name, major)
+    same = (
+        facts is not None
+        and _written(values.default(facts), name, major, is_default=True).amount == shown.amount
+    )
+    unchosen = source in _UNCHOSEN - {""}
+    return Shown(shown.text, same or unchosen, shown.amount)
+
+
+def _written(text: str, name: str, major: str, *, is_default: bool) -> Shown:
+    facts = setting(name, major)
+    if facts is None:
+        return Shown(text, is_default, text)
+    try:
+        value = values.parse(text, facts)
+    except values.BadValue:
+        return Shown(text, is_default, text)
+    if isinstance(value, bool | str):
+        return Shown(values.spelled(value, facts), is_default, str(value))
+    return Shown(values.spelled(value, facts), is_default, _amount(value, facts.unit))
+
+
+def _amount(number: float, unit: str) -> str:
+    """In bytes or microseconds; what is not positive has meanings of its own."""
+    return f"{number * units.size(unit) if unit and number > 0 else number:.12g}"
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
