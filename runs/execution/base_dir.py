@@ -29,8 +29,14 @@ cannot() {
     [ "${left:-64}" -lt 64 ] && exit 95
     exit 90
 }
-# Whole or not at all: a mark that was cut off by a full disk would be nobody's.
-set_mark() { echo "$mark" >"$dir/.benchlab.new" && mv "$dir/.benchlab.new" "$dir/.benchlab"; }
+# Whole or not at all: a mark that was cut off by a full disk would be nobody's. Never through a
+# link that somebody has laid there.
+set_mark() {
+    rm -f "$dir/.benchlab.new" &&
+        (set -C && echo "$mark" >"$dir/.benchlab.new") && mv "$dir/.benchlab.new" "$dir/.benchlab"
+}
+marked() { [ ! -L "$1/.benchlab" ] && [ -f "$1/.benchlab" ] && [ "$(cat "$1/.benchlab")" = "$2" ]; }
+foreign() { ls -A "$1" | grep -v -x -F .benchlab.new | head -n 5; }
 """
 
 _CLAIM = (
@@ -39,29 +45,62 @@ _CLAIM = (
 mkdir -p "$dir" || cannot
 cd "$dir" || exit 90
 if [ -f .benchlab ]; then
-    [ "$(cat .benchlab)" = "$mark" ] || { cat .benchlab; exit 91; }
-elif [ -n "$(ls -A)" ]; then
-    ls -A | head -n 5
+    marked . "$mark" || { [ -L .benchlab ] || head -n 1 .benchlab; exit 91; }
+elif [ -n "$(foreign .)" ]; then
+    foreign .
     exit 92
 else
     set_mark || cannot
 fi
-mkdir -p runs clusters || cannot
+for folder in runs clusters; do
+    [ ! -L "$folder" ] || { echo "$folder"; exit 96; }
+    mkdir -p "$folder" || cannot
+done
 command -v setsid >/dev/null || exit 93
 [ "$(id -u)" -ne 0 ] || exit 94
 echo "benchlab-free $(free .)"
 """
 )
 
-_MARKED_FOLDER = _COMMON + """mkdir -p "$dir" && set_mark || cannot"""
-
-_REMOVE = (
+# What lies above must be the claimed base directory or really be below it: links may lead out.
+_WITHIN = (
     _COMMON
     + """
-[ -e "$dir" ] || exit 0
-[ ! -L "$dir" ] && [ -f "$dir/.benchlab" ] && [ "$(cat "$dir/.benchlab")" = "$mark" ] || exit 91
-# The mark goes last, so that what an interrupted removal left is still known as ours.
-find "$dir" -mindepth 1 -maxdepth 1 ! -name .benchlab -exec rm -rf -- {} + && rm -rf -- "$dir"
+base=$3 base_mark=$4
+within() {
+    marked "$base" "$base_mark" || exit 91
+    above=${dir%/*}
+    while [ ! -d "$above" ]; do above=${above%/*}; done
+    real_base=$(cd -P "$base" && pwd -P) && real_above=$(cd -P "$above" && pwd -P) || exit 96
+    case $real_above/ in "$real_base"/*) ;; *) echo "$real_above"; exit 96 ;; esac
+    [ ! -L "$dir" ] || { echo "$dir"; exit 96; }
+}
+"""
+)
+
+_MARKED_FOLDER = (
+    _WITHIN
+    + """
+within
+mkdir -p "$dir" || cannot
+marked "$dir" "$mark" && exit 0
+# What somebody else keeps there must not become ours by a mark.
+[ -z "$(foreign "$dir")" ] || { foreign "$dir"; exit 97; }
+set_mark || cannot
+"""
+)
+
+_REMOVE = (
+    _WITHIN
+    + """
+[ -e "$dir" ] || [ -L "$dir" ] || exit 0
+within
+# Empty and unmarked is what an interrupted making or removal leaves, and is no harm.
+marked "$dir" "$mark" || { [ -n "$(foreign "$dir")" ] && exit 97; exit 0; }
+# Not through links, and not into what is mounted there. The mark goes last, so that what an
+# interrupted removal left is still known as ours.
+find "$dir" -xdev -mindepth 1 -depth ! -path "$dir/.benchlab" -delete &&
+    rm -f -- "$dir/.benchlab" && rmdir -- "$dir"
 """
 )
 
@@ -116,26 +155,43 @@ class BaseDir:
         return int(free.group(1)) * 1024
 
     async def make_folder(self, host: Host, path: str) -> None:
-        """Make a marked folder, which `remove` will later accept."""
-        answer = await host.run(["sh", "-c", _MARKED_FOLDER, "make", path, self.mark(path)])
-        if answer.exit_status != 0:
-            raise self._refusal(answer.exit_status, answer.stderr.decode(errors="replace"))
+        """Make a marked folder, which `remove` will later accept; one that is ours stays as it is.
+
+        Raises TargetProblem `not_ours` for a folder in which others keep files, and `leads_out`.
+        """
+        await self._do(host, _MARKED_FOLDER, path)
 
     async def remove(self, host: Host, path: str) -> None:
         """Remove a folder that carries this BenchLab's mark; do nothing where there is none.
 
-        Raises TargetProblem `not_ours` for a folder without the mark: it stays untouched.
+        Raises TargetProblem `not_ours` for a folder without the mark, and `leads_out` for one that
+        a link brings elsewhere: both stay untouched. Links in the folder go, not what they name.
         """
-        self.below(path)
-        answer = await host.run(["sh", "-c", _REMOVE, "remove", path, self.mark(path)])
-        if answer.exit_status == 91:
-            raise TargetProblem(
+        await self._do(host, _REMOVE, path)
+
+    async def _do(self, host: Host, script: str, path: str) -> None:
+        path = self.below(path)
+        own, base = self.mark(path), self.mark(self.path)
+        answer = await host.run(["sh", "-c", script, "base-dir", path, own, self.path, base])
+        if answer.exit_status != 0:
+            found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
+            raise self._refusal_at(path, answer.exit_status, found)
+
+    def _refusal_at(self, path: str, exit_status: int, found: str) -> TargetProblem:
+        """The refusal of a folder below the base directory."""
+        if exit_status == 91:
+            return TargetProblem(
+                f"{self.path} does not carry this BenchLab's mark any more; {path} was left alone.",
+                code="not_ours",
+                remedy=_("Inspect the server again; it then says who has the base directory now."),
+            )
+        if exit_status == 97:
+            return TargetProblem(
                 f"{path} does not carry this BenchLab's mark and was left alone.",
                 code="not_ours",
                 remedy=_("Look at the folder on the server and remove it by hand if it is yours."),
             )
-        if answer.exit_status != 0:
-            raise self._refusal(answer.exit_status, answer.stderr.decode(errors="replace"))
+        return self._refusal(exit_status, found)
 
     def _refusal(self, exit_status: int, found: str) -> TargetProblem:
         if exit_status == 95:
@@ -157,6 +213,15 @@ class BaseDir:
                 f"{self.path} holds files that BenchLab did not make: {found}",
                 code="base_dir_foreign",
                 remedy=_("Give an empty or new folder as base directory."),
+            )
+        if exit_status == 96:
+            return TargetProblem(
+                f"A symbolic link leads out of {self.path}: {found}",
+                code="leads_out",
+                remedy=_(
+                    "Nothing was written. Remove the link; give the other disk's folder itself as "
+                    "base directory."
+                ),
             )
         if exit_status == 93:
             return TargetProblem(
