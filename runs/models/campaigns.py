@@ -27,6 +27,8 @@ class Campaign(models.Model):
         INCOMPLETE = "incomplete", _("ended with failures")
         CANCELLED = "cancelled", _("cancelled")
 
+    LIVE = (State.QUEUED, State.RUNNING)
+
     slug = models.SlugField(max_length=120, unique=True)
     title = models.CharField(_("title"), max_length=200)
     title_ja = models.CharField(max_length=200, blank=True)

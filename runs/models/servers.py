@@ -2,6 +2,7 @@
 
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 
@@ -90,6 +91,12 @@ class Server(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_maintained(self) -> bool:
+        """No run begins on it."""
+        until = self.maintenance_until
+        return self.maintenance_since is not None and (until is None or until > timezone.now())
 
     @property
     def is_only_a_hop(self) -> bool:

@@ -5,8 +5,10 @@ import random
 import secrets
 from dataclasses import replace
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
@@ -21,7 +23,19 @@ from runs.services.drafts import Draft, Estimate, Problem, estimate
 from runs.services.errors import ServiceError
 from runs.services.tools import Tools, tools_of
 
-__all__ = ["Draft", "Estimate", "Problem", "assign", "cancel", "create", "estimate"]
+__all__ = [
+    "Draft",
+    "Estimate",
+    "Problem",
+    "assign",
+    "cancel",
+    "create",
+    "estimate",
+    "pause",
+    "prioritise",
+    "resume",
+    "retry",
+]
 
 
 @transaction.atomic
@@ -53,10 +67,65 @@ def cancel(*, campaign: Campaign, by: object = None) -> Campaign:
     if not run_service.cancel_all(runs=campaign.runs.all(), by=by):
         raise ServiceError("campaign_has_ended", _("This campaign has ended already."))
     run_service.refresh_campaign(campaign_id=campaign.pk)
-    for server_id in set(campaign.runs.values_list("server_id", flat=True)) - {None}:
-        dispatch.wake(server_id)
+    _wake_servers(campaign)
     campaign.refresh_from_db()
     return campaign
+
+
+@transaction.atomic
+def retry(*, campaign: Campaign, by: object = None) -> Campaign:
+    """Queue every run anew that ended without success. Raises `nothing_to_retry`."""
+    if not run_service.retry_all(runs=campaign.runs.all(), by=by):
+        raise ServiceError("nothing_to_retry", _("No run of this campaign failed."))
+    run_service.refresh_campaign(campaign_id=campaign.pk)
+    campaign.refresh_from_db()
+    return campaign
+
+
+@transaction.atomic
+def pause(*, campaign: Campaign) -> Campaign:
+    """Let no further run of a campaign begin; the one in progress ends as usual.
+
+    Raises `campaign_has_ended`.
+    """
+    waiting = Campaign.objects.filter(pk=campaign.pk, state__in=Campaign.LIVE)
+    if not waiting.update(paused_at=timezone.now()):
+        raise ServiceError("campaign_has_ended", _("This campaign has ended already."))
+    campaign.refresh_from_db()
+    return campaign
+
+
+@transaction.atomic
+def resume(*, campaign: Campaign) -> Campaign:
+    """Let a paused campaign's runs begin again. Raises `campaign_not_paused`."""
+    paused = Campaign.objects.filter(pk=campaign.pk, paused_at__isnull=False)
+    if not paused.update(paused_at=None):
+        raise ServiceError("campaign_not_paused", _("This campaign is not paused."))
+    _wake_servers(campaign)
+    campaign.refresh_from_db()
+    return campaign
+
+
+@transaction.atomic
+def prioritise(*, campaign: Campaign, priority: int) -> Campaign:
+    """Let a campaign's runs go before those of lower priorities. Raises `out_of_range`.
+
+    A run in progress is never interrupted for another.
+    """
+    if abs(priority) > drafts.HIGHEST_PRIORITY:
+        raise ServiceError(
+            "out_of_range",
+            _("A priority is from -%(most)d to %(most)d.") % {"most": drafts.HIGHEST_PRIORITY},
+            field="priority",
+        )
+    Campaign.objects.filter(pk=campaign.pk).update(priority=priority)
+    campaign.refresh_from_db()
+    return campaign
+
+
+def _wake_servers(campaign: Campaign) -> None:
+    for server_id in set(campaign.runs.values_list("server_id", flat=True)) - {None}:
+        dispatch.wake(server_id)
 
 
 def _campaign(draft: Draft, by: User | None) -> Campaign:
@@ -74,6 +143,8 @@ def _campaign(draft: Draft, by: User | None) -> Campaign:
         factors={"version": [each.version for each in versions], **levels},
         parameters=dict(draft.parameters),
         repeats=draft.repeats,
+        priority=draft.priority,
+        most_attempts=draft.most_attempts or settings.MAXIMUM_ATTEMPTS,
         seed=draft.seed if draft.seed is not None else secrets.randbelow(2**31),
         created_by=by,
     )

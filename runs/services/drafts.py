@@ -40,6 +40,8 @@ __all__ = [
 
 MOST_RUNS = 10_000
 MOST_REPEATS = 100
+MOST_ATTEMPTS = 20
+HIGHEST_PRIORITY = 100
 # What BenchLab itself adds to a run, and the clusters' start and stop.
 SECONDS_AROUND_A_RUN = 1.5
 
@@ -49,7 +51,8 @@ class Draft:
     """What a person asks for. `levels` maps each factor of the scenario to its levels.
 
     `client` is the installation whose pgbench puts the load on, for every version; by default the
-    newest on the server.
+    newest on the server. `most_attempts` is how often each run is begun without anybody asking;
+    None is what this BenchLab is set to.
     """
 
     title: str
@@ -62,6 +65,8 @@ class Draft:
     seed: int | None = None
     configuration: Configuration | None = None
     client: Installation | None = None
+    priority: int = 0
+    most_attempts: int | None = None
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ def execute(claim: Claim) -> None:
     """Execute a claimed run to its end, whatever the end is. Raises nothing of the run's own."""
     run = Run.objects.select_related("server__ssh_key", "campaign").get(pk=claim.run_id)
     try:
-        _check_takeovers(run, claim)
-        _conclude(_director(run, claim), run, claim)
+        if not _is_lost_for_good(run, claim):
+            _conclude(_director(run, claim), run, claim)
     except EndNotSeen as unseen:
         runs.transition(
             run_id=run.pk,
@@ -65,11 +65,23 @@ def execute(claim: Claim) -> None:
         )
 
 
-def _check_takeovers(run: Run, claim: Claim) -> None:
-    """A run that loses one worker after the other is itself the likely reason."""
+def _is_lost_for_good(run: Run, claim: Claim) -> bool:
+    """Whether an attempt loses one worker after the other; if so, it is given up.
+
+    It may itself be what ends them. What it left is swept before the next attempt begins.
+    """
     taken = run.events.filter(code="taken_over", attempt=run.attempt).count()
-    if claim.taken_over and taken > MOST_TAKEOVERS:
-        raise RuntimeError(f"this run has lost {taken} workers, and may be what ends them")
+    if not claim.taken_over or taken <= MOST_TAKEOVERS:
+        return False
+    Server.objects.filter(pk=claim.server_id).update(needs_sweep=True)
+    runs.start_again(
+        run_id=run.pk,
+        token=claim.token,
+        code="lost_for_good",
+        message=_("This attempt has lost %(number)d workers.") % {"number": taken},
+        most=run.campaign.most_attempts,
+    )
+    return True
 
 
 def _conclude(director: Director, run: Run, claim: Claim) -> None:
@@ -88,7 +100,7 @@ def _conclude(director: Director, run: Run, claim: Claim) -> None:
             token=claim.token,
             code=problem.code,
             message=problem.message,
-            most=settings.MAXIMUM_ATTEMPTS,
+            most=run.campaign.most_attempts,
         )
     except TargetProblem as problem:
         _end(run, claim, director, Run.State.FAILED, problem.code, problem.message, problem.remedy)

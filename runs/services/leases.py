@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Case, IntegerField, Value, When
+from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 
 from runs.execution.watch import Order
@@ -96,9 +96,21 @@ def give_up_the_silent() -> list[int]:
     ]
 
 
+def waiting_runs() -> QuerySet[Run]:
+    """Runs that may begin now, if their server is free and ready.
+
+    A lost run has begun already: it goes on, whether its campaign pauses or its server is being
+    maintained.
+    """
+    is_over = Q(server__maintenance_since=None) | Q(server__maintenance_until__lt=Now())
+    queued = Q(state=Run.State.QUEUED, campaign__paused_at=None) & is_over
+    return Run.objects.filter(queued | Q(state=Run.State.LOST), server__isnull=False)
+
+
 def _next_run(server_id: int) -> Run | None:
-    waiting = Run.objects.filter(server_id=server_id, state__in=[Run.State.QUEUED, Run.State.LOST])
+    """Lost runs first, then by their campaigns' priority, then the oldest."""
     lost_first = Case(
         When(state=Run.State.LOST, then=Value(0)), default=Value(1), output_field=IntegerField()
     )
-    return waiting.order_by(lost_first, "pk").first()
+    waiting = waiting_runs().filter(server_id=server_id)
+    return waiting.order_by(lost_first, "-campaign__priority", "pk").first()

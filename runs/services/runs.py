@@ -14,6 +14,7 @@ from runs.services.errors import ServiceError
 
 S = Run.State
 
+UNSUCCESSFUL = (S.FAILED, S.ERRORED, S.CANCELLED)
 ENDINGS = {S.FAILED, S.ERRORED, S.CANCELLED, S.LOST}
 TRANSITIONS: dict[str, set[str]] = {
     S.QUEUED: {S.CLAIMED, S.CANCELLED},
@@ -24,8 +25,8 @@ TRANSITIONS: dict[str, set[str]] = {
     S.COLLECTING: {S.FINISHED} | ENDINGS,
     S.LOST: {S.CLAIMED, S.CANCELLED},
     S.FAILED: {S.QUEUED},
-    S.ERRORED: set(),
-    S.CANCELLED: set(),
+    S.ERRORED: {S.QUEUED},
+    S.CANCELLED: {S.QUEUED},
     S.FINISHED: set(),
 }
 
@@ -168,26 +169,51 @@ def start_again(*, run_id: int, token: int, code: str, message: str, most: int) 
 
 @transaction.atomic
 def retry(*, run: Run, by: object = None) -> Run:
-    """Queue a failed run anew, as its next attempt. Raises ServiceError `run_not_failed`."""
-    message = _("Queued again by %(user)s.") % {"user": by or "BenchLab"}
-    if run.plan is None or not transition(
-        run_id=run.pk, to=S.QUEUED, code="queued_again", message=message, only_from=S.FAILED
-    ):
+    """Queue a run that did not finish anew, as its next attempt. Raises `run_not_failed`."""
+    if not retry_all(runs=Run.objects.filter(pk=run.pk), by=by):
         raise ServiceError(
             "run_not_failed",
-            _("Only a run that BenchLab executed and that failed can be queued again."),
-            remedy=_("Queue a new campaign for another kind of run."),
+            _("Only a run that BenchLab executed and that did not finish can be queued again."),
+            remedy=_("Wait for its end, or queue a new campaign for another kind of run."),
         )
-    Run.objects.filter(pk=run.pk).update(
+    refresh_campaign(campaign_id=run.campaign_id)
+    run.refresh_from_db()
+    return run
+
+
+def retry_all(*, runs: QuerySet[Run], by: object = None) -> int:
+    """Queue those of one campaign's runs anew that ended without success; how many.
+
+    In a transaction. Their new attempt begins from nothing: what it measures replaces whatever
+    the one before has left.
+    """
+    message = _("Queued again by %(user)s.") % {"user": by or "BenchLab"}
+    ended = list(
+        runs.filter(state__in=UNSUCCESSFUL, plan__isnull=False)
+        .select_for_update(of=("self",)).order_by("pk").defer("plan")
+    )  # fmt: skip
+    RunEvent.objects.bulk_create(
+        RunEvent(
+            run=run,
+            from_state=run.state,
+            to_state=S.QUEUED,
+            code="queued_again",
+            message=message,
+            attempt=run.attempt,
+        )
+        for run in ended
+    )
+    Run.objects.filter(pk__in=[run.pk for run in ended]).update(
+        state=S.QUEUED,
         attempt=F("attempt") + 1,
         cancel_requested_at=None,
         started_at=None,
         finished_at=None,
         **dict.fromkeys(("code", "message", "remedy"), ""),
     )
-    refresh_campaign(campaign_id=run.campaign_id)
-    run.refresh_from_db()
-    return run
+    for server_id in {run.server_id for run in ended if run.server_id is not None}:
+        dispatch.wake(server_id)
+    return len(ended)
 
 
 def refresh_campaign(*, campaign_id: int) -> None:

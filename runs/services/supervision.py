@@ -31,7 +31,7 @@ def look_again(*, server_id: int) -> None:
 
 def _with_work() -> set[int]:
     busy = Run.objects.filter(state__in=Run.ACTIVE, server__isnull=False)
-    waiting = Run.objects.filter(state__in=[Run.State.QUEUED, Run.State.LOST], server__isnull=False)
+    waiting = leases.waiting_runs()
     left = PreparedCluster.objects.filter(removed_at=None, campaign__state__in=clusters.ENDED)
     ids = set(waiting.values_list("server_id", flat=True).distinct())
     ids |= set(left.values_list("server_id", flat=True).distinct())

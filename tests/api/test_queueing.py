@@ -125,8 +125,8 @@ def test_a_failed_run_is_queued_again(post, server):
     assert "test" in body["events"][-1]["message"]
 
 
-@pytest.mark.parametrize("state", ["queued", "finished", "cancelled", "errored"])
-def test_only_a_failed_run_is_queued_again(post, server, state):
+@pytest.mark.parametrize("state", ["queued", "measuring", "lost", "finished"])
+def test_only_a_run_that_ended_without_success_is_queued_again(post, server, state):
     slug = post("campaigns/", GIVEN).json()["slug"]
     run = Run.objects.filter(campaign__slug=slug).first()
     Run.objects.filter(pk=run.pk).update(state=state)

@@ -1,16 +1,19 @@
 """The states of a run: what may follow what, who may say so, and what each change leaves."""
 
 from collections import Counter
+from datetime import UTC, datetime
 
 import pytest
 
+from runs.execution.reporter import Findings
 from runs.models import Campaign, Lease, Run
-from runs.services import leases, runs
+from runs.services import findings, leases, runs
 from runs.services.errors import ServiceError
 from tests import factories
 
 pytestmark = pytest.mark.django_db
 S = Run.State
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -156,3 +159,50 @@ def test_a_campaigns_state_follows_from_its_runs(states, expected):
 
 def test_every_state_has_its_transitions():
     assert set(runs.TRANSITIONS) == set(S.values)
+
+
+@pytest.mark.parametrize("state", [S.FAILED, S.ERRORED, S.CANCELLED])
+def test_a_run_that_did_not_finish_is_queued_as_its_next_attempt(campaign, state):
+    run = campaign.runs.first()
+    Run.objects.filter(pk=run.pk).update(state=state, code="x", plan={}, cancel_requested_at=NOW)
+    run = runs.retry(run=run, by="ann")
+    assert (run.state, run.attempt, run.code, run.cancel_requested_at) == (S.QUEUED, 2, "", None)
+    event = run.events.get()
+    assert (event.from_state, event.to_state, event.attempt) == (state, S.QUEUED, 1)
+    assert "ann" in event.message
+
+
+@pytest.mark.parametrize("state", set(S.values) - set(runs.UNSUCCESSFUL))
+def test_a_run_that_waits_works_or_finished_is_not_queued_again(campaign, state):
+    run = campaign.runs.first()
+    Run.objects.filter(pk=run.pk).update(state=state, plan={})
+    with pytest.raises(ServiceError) as told:
+        runs.retry(run=run)
+    assert told.value.code == "run_not_failed"
+    assert Run.objects.get(pk=run.pk).attempt == 1
+
+
+def test_a_result_that_nobody_here_measured_is_not_queued_again(campaign):
+    run = campaign.runs.first()
+    Run.objects.filter(pk=run.pk).update(state=S.FAILED, plan=None)
+    with pytest.raises(ServiceError):
+        runs.retry(run=run)
+
+
+def test_a_retried_run_has_each_measurement_once(campaign, server):
+    factories.metric("tps")
+    for value in (1.0, 2.0):
+        claim = claimed(server)
+        to_measuring(claim)
+        found = Findings(measurements={"tps": value})
+        assert findings.store(run_id=claim.run_id, token=claim.token, findings=found)
+        if value == 1.0:
+            runs.transition(run_id=claim.run_id, to=S.ERRORED, code="x", token=claim.token)
+            Run.objects.filter(pk=claim.run_id).update(plan={})
+            campaign.runs.filter(state=S.QUEUED).update(state=S.FAILED)
+            runs.retry(run=Run.objects.get(pk=claim.run_id))
+    for state in (S.COLLECTING, S.FINISHED):
+        runs.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+    run = Run.objects.get(pk=claim.run_id)
+    assert (run.attempt, [each.value for each in run.measurements.all()]) == (2, [2.0])
+    assert run.cell.summaries.get().n == 1

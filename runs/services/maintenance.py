@@ -1,0 +1,41 @@
+"""Maintenance of a server: no run begins on it; the one in progress ends as usual."""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from runs import dispatch
+from runs.models import Server
+from runs.services.errors import ServiceError
+
+
+@transaction.atomic
+def begin(*, server: Server, reason: str, until: datetime | None = None) -> Server:
+    """Let no run begin on a server until then, or until `end`. Raises `until_is_past`."""
+    if until is not None and until <= timezone.now():
+        raise ServiceError(
+            "until_is_past",
+            _("The maintenance would be over already."),
+            remedy=_("Give a time to come, or none."),
+            field="until",
+        )
+    Server.objects.filter(pk=server.pk).update(
+        maintenance_since=timezone.now(), maintenance_until=until, maintenance_reason=reason.strip()
+    )
+    server.refresh_from_db()
+    return server
+
+
+@transaction.atomic
+def end(*, server: Server) -> Server:
+    """Let runs begin again. Raises `not_maintained`."""
+    changed = Server.objects.filter(pk=server.pk, maintenance_since__isnull=False).update(
+        maintenance_since=None, maintenance_until=None, maintenance_reason=""
+    )
+    if not changed:
+        raise ServiceError("not_maintained", _("This server is not being maintained."))
+    dispatch.wake(server.pk)
+    server.refresh_from_db()
+    return server
