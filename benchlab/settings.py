@@ -183,6 +183,7 @@ SPECTACULAR_SETTINGS = {
         "CampaignState": "runs.models.campaigns.Campaign.State",
         "RunState": "runs.models.runs.Run.State",
         "ServerState": "runs.models.servers.Server.State",
+        "Verdict": "runs.analysis.comparison.VERDICTS",
     },
 }
 

@@ -6,7 +6,7 @@ The formulas, and why they are these, are in docs/statistics.md.
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from runs.analysis import hodges_lehmann, mann_whitney
 from runs.analysis.conditions import Conditions, Difference, Judgement, Unknown, judge
@@ -15,6 +15,7 @@ from runs.analysis.summary import Summary
 
 Direction = Literal["higher", "lower", "neutral"]
 Verdict = Literal["faster", "slower", "different", "no_evidence", "too_few_runs", "not_comparable"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 Reason = Literal[Difference, "not_positive", "not_measured", "single_run", "spread_unknown"]
 

@@ -5,6 +5,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from rest_framework.routers import SimpleRouter
 
 from runs.api.campaigns import CampaignDoor
+from runs.api.compare import CompareDoor
 from runs.api.doors import Nowhere
 from runs.api.measurements import MeasurementDoor
 from runs.api.runs import RunDoor
@@ -23,6 +24,7 @@ router.register("sources", SourceDoor, basename="source")
 
 urlpatterns = [
     path("v1/", include(router.urls)),
+    path("v1/compare/", CompareDoor.as_view(), name="compare"),
     path("v1/uploads/", UploadDoor.as_view(), name="upload"),
     path("v1/uploads/batch/", BatchDoor.as_view(), name="upload-batch"),
     path("v1/schema/", SpectacularAPIView.as_view(), name="schema"),

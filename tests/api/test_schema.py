@@ -22,6 +22,7 @@ def test_every_address_is_described(schema):
         "/api/v1/campaigns/",
         "/api/v1/campaigns/{slug}/",
         "/api/v1/campaigns/{slug}/cancel/",
+        "/api/v1/compare/",
         "/api/v1/measurements/",
         "/api/v1/measurements/{id}/",
         "/api/v1/runs/",

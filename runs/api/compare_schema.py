@@ -1,0 +1,185 @@
+"""The comparison in OpenAPI: parameters, the shape of the answer, and an example."""
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter
+from rest_framework import serializers
+
+from runs.analysis.comparison import VERDICTS
+from runs.models import Metric
+
+Shape = serializers.Serializer[Any]
+
+
+class SideRevisionSerializer(Shape):
+    """The revision of a side."""
+
+    sha = serializers.CharField()
+    ref = serializers.CharField()
+    url = serializers.CharField()
+    committed_at = serializers.DateTimeField(allow_null=True)
+
+
+class SideSerializer(Shape):
+    """One side as it was named, and what it is."""
+
+    selection = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # a field, not the base's own
+    campaign = serializers.CharField()
+    url = serializers.CharField()
+    revision = SideRevisionSerializer(allow_null=True)
+
+
+class SideSummarySerializer(Shape):
+    """A metric over the repeats; `run` is the first of them."""
+
+    n = serializers.IntegerField()
+    median = serializers.FloatField()
+    minimum = serializers.FloatField()
+    maximum = serializers.FloatField()
+    mean = serializers.FloatField()
+    run = serializers.IntegerField(allow_null=True)
+
+
+class ReasonSerializer(Shape):
+    """A stable code, and the same in words."""
+
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class VerdictRowSerializer(Shape):
+    """A metric under the levels that both sides share.
+
+    `ratio` is head / base of the geometric means, `low` and `high` its 95 % interval, the adjusted
+    p-value Holm's over all rows. A row that does not count is of a condition that the base lacks.
+    """
+
+    levels = serializers.DictField()
+    metric = serializers.CharField()
+    unit = serializers.CharField()
+    direction = serializers.ChoiceField(choices=Metric.Direction.choices)
+    base = SideSummarySerializer(allow_null=True)
+    head = SideSummarySerializer(allow_null=True)
+    ratio = serializers.FloatField(allow_null=True)
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+    p_value = serializers.FloatField(allow_null=True)
+    adjusted_p_value = serializers.FloatField(allow_null=True)
+    verdict = serializers.ChoiceField(choices=VERDICTS)
+    reasons = ReasonSerializer(many=True)
+    despite = ReasonSerializer(many=True)
+    counts = serializers.BooleanField()
+
+
+class ComparisonSerializer(Shape):
+    """The table, and what it says as a whole."""
+
+    overall = serializers.ChoiceField(choices=VERDICTS)
+    exit_code = serializers.IntegerField(
+        help_text="0 no regression, 1 slower, 2 not decidable.", min_value=0, max_value=2
+    )
+    message = serializers.CharField()
+    effect = serializers.FloatField(help_text="The minimum effect in percent.")
+    base = SideSerializer()
+    head = SideSerializer()
+    rows = VerdictRowSerializer(many=True)
+
+
+SIDE = (
+    "campaign:<slug> (of uploads the newest revision; campaign:<slug>~clients=8 fixes a level), "
+    "revision:<sha, its beginning, branch or tag> within `campaign`, or run:<id>, which stands "
+    "for all repeats of that run."
+)
+EXAMPLE = {
+    "overall": "slower",
+    "exit_code": 1,
+    "message": "Slower: at least one condition has lost more than the minimum effect.",
+    "effect": 3.0,
+    "base": {
+        "selection": "revision:main",
+        "label": "1b6f02c9d4aa (main)",
+        "campaign": "nightly",
+        "url": "https://benchlab.example/campaigns/nightly/",
+        "revision": {
+            "sha": "1b6f02c9d4aa",
+            "ref": "main",
+            "url": "",
+            "committed_at": "2026-01-30T17:12:00Z",
+        },
+    },
+    "head": {
+        "selection": "revision:4f1c09d2a7be",
+        "label": "4f1c09d2a7be (faster-sort)",
+        "campaign": "nightly",
+        "url": "https://benchlab.example/campaigns/nightly/",
+        "revision": {
+            "sha": "4f1c09d2a7be",
+            "ref": "faster-sort",
+            "url": "",
+            "committed_at": "2026-01-31T09:40:00Z",
+        },
+    },
+    "rows": [
+        {
+            "levels": {"clients": 8},
+            "metric": "tps",
+            "unit": "tps",
+            "direction": "higher",
+            "base": {
+                "n": 3,
+                "median": 14210.0,
+                "minimum": 14180.0,
+                "maximum": 14260.0,
+                "mean": 14216.7,
+                "run": 811,
+            },
+            "head": {
+                "n": 3,
+                "median": 13400.0,
+                "minimum": 13350.0,
+                "maximum": 13460.0,
+                "mean": 13403.3,
+                "run": 824,
+            },
+            "ratio": 0.9428,
+            "low": 0.9356,
+            "high": 0.95,
+            "p_value": 0.00004,
+            "adjusted_p_value": 0.00004,
+            "verdict": "slower",
+            "reasons": [],
+            "despite": [
+                {"code": "hardware_unknown", "message": "the hardware of a side is not known"}
+            ],
+            "counts": True,
+        }
+    ],
+}
+COMPARE: dict[str, Any] = {
+    "operation_id": "compare_retrieve",
+    "parameters": [
+        OpenApiParameter("base", description=f"{SIDE} Left out: the revision before the head."),
+        OpenApiParameter("head", description=f"{SIDE} Left out: the campaign's newest revision."),
+        OpenApiParameter("campaign", description="Slug within which revisions are looked for."),
+        OpenApiParameter(
+            "metric",
+            many=True,
+            description="Name of a metric; without one all of which an end is better.",
+        ),
+        OpenApiParameter(
+            "level", many=True, description="A condition that is fixed, such as clients=8."
+        ),
+        OpenApiParameter("effect", OpenApiTypes.DOUBLE, description="Percent; 3 by default."),
+        OpenApiParameter("ignore", description="hardware, environment or both: may differ."),
+        OpenApiParameter("format", enum=["json", "md"], description="md for a pull request."),
+    ],
+    "responses": {
+        (200, "application/json"): ComparisonSerializer,
+        (200, "text/markdown"): OpenApiTypes.STR,
+    },
+    "examples": [
+        OpenApiExample("Slower", EXAMPLE, response_only=True, media_type="application/json")
+    ],
+}
