@@ -208,7 +208,7 @@ def _unity() -> dict[str, Any]:
 
 
 def _named(x: Any, track: Track) -> str:
-    return track.label if x is None else str(x)
+    return track.label.replace(" · ", "<br>") if x is None else str(x)
 
 
 def _is_number(x: Any) -> bool:

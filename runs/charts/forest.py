@@ -17,7 +17,8 @@ STYLES: Mapping[str, tuple[int, str]] = {
 }
 ROW_HEIGHT = 24
 ROOM_FOR_AXES = 96
-NARROWEST = math.log(1.1)
+NARROWEST = 1.1
+STEPS = (1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,8 @@ def _trace(code: str, rows: Sequence[tuple[int, Branch]], words: Words) -> dict[
         "error_x": {
             "type": "data",
             "symmetric": False,
-            "array": [(branch.high or branch.ratio) - branch.ratio for branch in branches],
-            "arrayminus": [branch.ratio - (branch.low or branch.ratio) for branch in branches],
+            "array": [branch.high and branch.high - branch.ratio for branch in branches],
+            "arrayminus": [branch.low and branch.ratio - branch.low for branch in branches],
             "thickness": 1.5,
             "width": 4,
         },
@@ -108,24 +109,24 @@ def _told(branch: Branch, words: Words) -> str:
 
 def _x_axis(branches: Sequence[Branch], words: Words) -> dict[str, Any]:
     ends = [end for each in branches for end in (each.ratio, each.low, each.high) if end]
-    reach = max([NARROWEST, *(abs(math.log(end)) for end in ends)]) * 1.08 / math.log(10)
-    ticks = _ticks(10**reach)
+    low, high = min(1 / NARROWEST, *ends), max(NARROWEST, *ends)
+    room = 0.05 * math.log10(high / low)
+    ticks = [tick for tick in _ticks(max(high, 1 / low)) if low <= tick <= high]
     return {
         "title": title(words.ratio),
         "type": "log",
-        "range": [-reach, reach],
+        "range": [math.log10(low) - room, math.log10(high) + room],
         "tickmode": "array",
         "tickvals": ticks,
-        "ticktext": [f"{tick:g}" for tick in ticks],
+        "ticktext": [f"{tick:.3g}" for tick in ticks],
         "automargin": True,
     }
 
 
 def _ticks(reach: float) -> list[float]:
-    """A few round ratios to each side of 1."""
-    steps = (1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-    within = [step for step in steps if step <= reach][-3:]
-    return [*(float(f"{1 / step:.3g}") for step in reversed(within)), 1.0, *within]
+    """A few round ratios to each side of 1; those to the left are the same effects."""
+    within = [step for step in STEPS if step <= reach][-4:]
+    return [*(1 / step for step in reversed(within)), 1.0, *within]
 
 
 def _band(effect: float) -> dict[str, Any]:

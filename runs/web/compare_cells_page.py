@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from runs.selectors.compare_state import CompareState
 from runs.selectors.compared_cells import ComparedCells, MetricRow
-from runs.templatetags.formats import VERDICTS, change, quantity, ratio, tone
+from runs.templatetags.formats import VERDICTS, quantity, ratio, tone
 from runs.web import compare_words
 
 
@@ -65,7 +65,7 @@ def _line(row: MetricRow) -> MetricLine:
         a=quantity(row.a.median),
         b=quantity(row.b.median),
         ratio=ratio(found.ratio),
-        change=change(found.ratio) if found.ratio else "",
+        change=compare_words.change(found.ratio),
         interval=f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–",
         tone=tone(found.verdict),
         verdict=str(VERDICTS[found.verdict]),

@@ -36,7 +36,7 @@ def lines(page: ComparedPage, words: Wording) -> list[tuple[str, Figure]]:
     facets = [
         [
             Track(
-                label=page.label(each),
+                label=_within(page.label(each), value),
                 place=places[each.key],
                 spots=tuple(_spots(page, each, words, ratios)),
                 major=versions.major(each.version) if coloured else "",
@@ -46,7 +46,7 @@ def lines(page: ComparedPage, words: Wording) -> list[tuple[str, Figure]]:
             )
             for each in series
         ]
-        for _value, series in page.facets
+        for value, series in page.facets
     ]
     figures = drawing.comparison(facets, _axes(page, words))
     return [(value, figure) for (value, _series), figure in zip(page.facets, figures, strict=True)]
@@ -54,6 +54,7 @@ def lines(page: ComparedPage, words: Wording) -> list[tuple[str, Figure]]:
 
 def forest_plot(rows: Sequence[ComparedRow], page: ComparedPage, words: Wording) -> Figure | None:
     """The ratios with their intervals; None where no row has a ratio."""
+    drawn = rows[:MOST_BRANCHES]
     branches = [
         Branch(
             label=row_label(row, page, words),
@@ -61,9 +62,11 @@ def forest_plot(rows: Sequence[ComparedRow], page: ComparedPage, words: Wording)
             ratio=row.comparison.ratio,
             low=row.comparison.low,
             high=row.comparison.high,
-            url=pair_url(row, page),
+            url=url,
         )
-        for row in rows[:MOST_BRANCHES]
+        for row, url in zip(
+            rows[:MOST_BRANCHES], pair_urls(rows[:MOST_BRANCHES], page), strict=True
+        )
         if row.comparison.ratio
     ]
     if not branches:
@@ -91,17 +94,27 @@ def level(x: Any, page: ComparedPage, words: Wording) -> str:
     return "" if page.loaded.x is None else words.level(page.loaded.x, x)
 
 
-def pair_url(row: ComparedRow, page: ComparedPage) -> str:
-    """Where both cells of a row stand side by side."""
+def pair_urls(rows: Sequence[ComparedRow], page: ComparedPage) -> list[str]:
+    """Where both cells of each row stand side by side."""
+    address = reverse("compare-cells")
     more = f"&ignore={','.join(page.state.ignore)}" if page.state.ignore else ""
-    return f"{reverse('compare-cells')}?a={row.base_cell.id}&b={row.head_cell.id}{more}"
+    return [f"{address}?a={row.base_cell.id}&b={row.head_cell.id}{more}" for row in rows]
 
 
-def cell_url(each: Series, cell: SeriesCell) -> str:
-    """The one run of a cell, or the campaign where there are several."""
-    if cell.runs.count == 1 and cell.runs.first is not None:
-        return reverse("run-detail", args=[cell.runs.first])
-    return reverse("campaign-detail", args=[each.campaign.slug])
+def _within(label: str, facet: str) -> str:
+    """A label in the chart of its facet, which says its own name already."""
+    return label.removesuffix(f" · {facet}") if facet else label
+
+
+def _cell_urls(each: Series) -> list[str]:
+    """For each cell its one run, or the campaign where there are several."""
+    campaign = reverse("campaign-detail", args=[each.campaign.slug])
+    return [
+        reverse("run-detail", args=[cell.runs.first])
+        if cell.runs.count == 1 and cell.runs.first is not None
+        else campaign
+        for cell in each.cells
+    ]
 
 
 def _axes(page: ComparedPage, words: Wording) -> Axes:
@@ -137,7 +150,7 @@ def _spots(
     page: ComparedPage, each: Series, words: Wording, ratios: Mapping[int, ComparedRow] | None
 ) -> list[Spot]:
     found = []
-    for cell in each.cells:
+    for cell, url in zip(each.cells, _cell_urls(each), strict=True):
         drawn = _drawn(page, each, cell, ratios)
         if drawn is not None:
             low, value, high = drawn
@@ -148,7 +161,7 @@ def _spots(
                     low=low,
                     high=high,
                     n=cell.summary.n,
-                    url=cell_url(each, cell),
+                    url=url,
                     conditions=conditions(page, cell),
                 )
             )

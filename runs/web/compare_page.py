@@ -13,11 +13,11 @@ from runs.selectors.comparisons import ComparedPage, ComparedRow
 from runs.selectors.series import Series, SeriesCell
 from runs.selectors.series_keys import level_text
 from runs.selectors.series_labels import Wording
-from runs.templatetags.formats import VERDICTS, change, quantity, ratio, tone
+from runs.templatetags.formats import VERDICTS, quantity, ratio, tone
 from runs.web import compare_figures, compare_words
 
 # Beyond, the table is a file's business.
-MOST_ROWS = 300
+MOST_ROWS = 100
 # The steps of the heat table: an effect from this ratio on is as strong as colour gets.
 STEPS = (1.03, 1.1, 1.3, 2.0)
 
@@ -46,7 +46,6 @@ class Place:
     change: str
     tone: str
     verdict: str
-    url: str
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,10 @@ def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
         "places": _places(page, words),
         "forest": compare_figures.forest_plot(page.forest, page, words),
         "drawn_rows": compare_figures.MOST_BRANCHES,
-        "ratio_lines": [_ratio_line(row, page, words) for row in rows],
+        "ratio_lines": [
+            _ratio_line(row, url, page, words)
+            for row, url in zip(rows, compare_figures.pair_urls(rows, page), strict=True)
+        ],
         "left_out": len(page.forest) - len(rows),
         "counts": _counts(page),
         "heat": _heat(page, words),
@@ -181,14 +183,14 @@ def _places(page: ComparedPage, words: Wording) -> list[tuple[str, bool, list[Pl
     for each, label in zip(page.loaded.series, page.labels, strict=True):
         at = {level_text(cell.x): cell for cell in each.cells}
         places = [
-            _place(each, at[level], f"{label} {names[level]}", compared) if level in at else None
+            _place(at[level], f"{label} {names[level]}", compared) if level in at else None
             for level in levels
         ]
         found.append((label, each is page.base, places))
     return found
 
 
-def _place(each: Series, cell: SeriesCell, name: str, compared: dict[int, Comparison]) -> Place:
+def _place(cell: SeriesCell, name: str, compared: dict[int, Comparison]) -> Place:
     summary, found = cell.summary, compared.get(cell.id)
     return Place(
         id=cell.id,
@@ -197,14 +199,13 @@ def _place(each: Series, cell: SeriesCell, name: str, compared: dict[int, Compar
         spread=f"{quantity(summary.minimum)} – {quantity(summary.maximum)} · n = {summary.n}"
         if summary.minimum < summary.maximum
         else f"n = {summary.n}",
-        change=change(found.ratio) if found and found.ratio else "",
+        change=compare_words.change(found.ratio) if found else "",
         tone=tone(found.verdict) if found else "",
         verdict=str(VERDICTS[found.verdict]) if found else "",
-        url=compare_figures.cell_url(each, cell),
     )
 
 
-def _ratio_line(row: ComparedRow, page: ComparedPage, words: Wording) -> RatioLine:
+def _ratio_line(row: ComparedRow, url: str, page: ComparedPage, words: Wording) -> RatioLine:
     found = row.comparison
     return RatioLine(
         label=row.head_label,
@@ -212,14 +213,14 @@ def _ratio_line(row: ComparedRow, page: ComparedPage, words: Wording) -> RatioLi
         base=quantity(row.base_cell.summary.median),
         head=quantity(row.head_cell.summary.median),
         ratio=ratio(found.ratio),
-        change=change(found.ratio) if found.ratio else "",
+        change=compare_words.change(found.ratio),
         interval=f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–",
         p_value=_p(found.adjusted_p_value),
         ranks=_p(found.mann_whitney_p),
         tone=tone(found.verdict),
         verdict=str(VERDICTS[found.verdict]),
         notes=compare_words.sentence(found.reasons),
-        url=compare_figures.pair_url(row, page),
+        url=url,
     )
 
 
@@ -261,7 +262,7 @@ def _heat_place(each: Comparison | None, better: str) -> HeatPlace:
     is_better = (each.ratio > 1) == (better != "lower")
     return HeatPlace(
         text=ratio(each.ratio),
-        change=change(each.ratio),
+        change=compare_words.change(each.ratio),
         verdict=verdict,
         step=f"{'up' if is_better else 'down'}-{strength}" if strength else "",
     )

@@ -7,7 +7,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.models import Metric
+from runs.templatetags import formats
 from runs.templatetags.formats import bytesize, told
+
+# From here on nobody counts in percent.
+LARGE = 3
 
 REASONS = {
     "hardware_differs": gettext_lazy("the hardware differs"),
@@ -64,6 +68,13 @@ OVERRIDES = {
 def sentence(codes: Iterable[str]) -> str:
     """The reasons in one line."""
     return "; ".join(str(REASONS.get(code, code)) for code in codes)
+
+
+def change(ratio: float | None) -> str:
+    """A ratio as a change: -3.6 %; from three times on as a factor: × 30.2."""
+    if not ratio:
+        return ""
+    return f"× {ratio:.3g}" if ratio >= LARGE else formats.change(ratio)
 
 
 def metric_title(metric: Metric) -> str:
