@@ -1,62 +1,27 @@
 """What a target is: hardware, operating system and PostgreSQL installations, discovered."""
 
-import hashlib
-import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from runs.execution.machine import Disk, Hardware, OperatingSystem, hardware, operating_system
+from runs.execution.probe_report import number_in, sections_of
 from runs.execution.ssh import Host
+
+__all__ = [
+    "Disk",
+    "Facts",
+    "Hardware",
+    "InstallationFacts",
+    "OperatingSystem",
+    "discover",
+    "read",
+    "version_num",
+]
 
 _PROBE = (Path(__file__).parent / "probe.sh").read_text()
 _VERSION = re.compile(r"\)\s+(\d+)(?:\.(\d+))?(?:\.(\d+))?((?:devel|alpha|beta|rc)\d*)?\s*(.*)$")
-SECTOR_BYTES = 512
-
-
-@dataclass(frozen=True)
-class Disk:
-    """A block device; size in bytes; unknown is None."""
-
-    name: str
-    size_bytes: int | None
-    rotational: bool | None
-    model: str
-
-
-@dataclass(frozen=True)
-class Hardware:
-    """What the machine is made of. Memory in bytes; unknown is None or empty."""
-
-    cpu_model: str
-    sockets: int | None
-    cores: int | None
-    threads: int | None
-    memory_bytes: int | None
-    virtualization: str
-    product: str
-    disks: tuple[Disk, ...]
-
-    @property
-    def fingerprint(self) -> str:
-        """The same for the same hardware."""
-        return _fingerprint(asdict(self))
-
-
-@dataclass(frozen=True)
-class OperatingSystem:
-    """What changes without the hardware changing."""
-
-    name: str
-    kernel: str
-    architecture: str
-    governor: str
-
-    @property
-    def fingerprint(self) -> str:
-        """The same for the same environment."""
-        return _fingerprint(asdict(self))
 
 
 @dataclass(frozen=True)
@@ -88,18 +53,21 @@ class Facts:
     installations: tuple[InstallationFacts, ...] = field(default_factory=tuple)
 
 
-async def discover(host: Host, bindirs: Sequence[str]) -> Facts:
-    """Look at a target: read-only, one command. `bindirs` are looked at before the usual places."""
-    answer = await host.run(["sh", "-c", _PROBE, "probe", *bindirs], timeout_s=60)
+async def discover(host: Host, bindirs: Sequence[str], *, base_dir: str = "/") -> Facts:
+    """Look at a target: read-only, one command. `bindirs` are looked at before the usual places.
+
+    The storage told is that below `base_dir`.
+    """
+    answer = await host.run(["sh", "-c", _PROBE, "probe", base_dir, *bindirs], timeout_s=60)
     return read(answer.stdout.decode(errors="replace"))
 
 
 def read(report: str) -> Facts:
     """Read the probe's report. What a machine did not tell stays unknown."""
-    sections = _sections(report)
+    sections = sections_of(report)
     return Facts(
-        hardware=_hardware(sections),
-        operating_system=_operating_system(sections),
+        hardware=hardware(sections),
+        operating_system=operating_system(sections),
         installations=tuple(_installations(sections.get("installations", []))),
     )
 
@@ -121,48 +89,6 @@ def _version_text(text: str) -> str:
         return ""
     numbers = ".".join(part for part in match.groups()[:3] if part)
     return numbers + (match.group(4) or "")
-
-
-def _sections(report: str) -> dict[str, list[str]]:
-    sections: dict[str, list[str]] = {}
-    current: list[str] = []
-    for line in report.splitlines():
-        if line.startswith("== "):
-            current = sections.setdefault(line[3:], [])
-        else:
-            current.append(line)
-    return sections
-
-
-def _hardware(sections: dict[str, list[str]]) -> Hardware:
-    cpu = _pairs(sections.get("lscpu", []), ":")
-    sockets = _number(cpu.get("Socket(s)"))
-    per_socket = _number(cpu.get("Core(s) per socket"))
-    named = cpu.get("Model name") or _after_colon(_first(sections, "cpuinfo"))
-    memory = _pairs(sections.get("meminfo", []), ":").get("MemTotal", "")
-    virtualization = _first(sections, "virtualization") or cpu.get("Hypervisor vendor", "")
-    return Hardware(
-        cpu_model=named,
-        sockets=sockets,
-        cores=sockets * per_socket if sockets and per_socket else None,
-        threads=_number(cpu.get("CPU(s)")) or _number(_first(sections, "processors")),
-        memory_bytes=int(memory.split()[0]) * 1024 if memory.split() else None,
-        virtualization="" if virtualization == "none" else virtualization,
-        product=" ".join(line.strip() for line in sections.get("product", [])).strip(),
-        disks=tuple(_disk(line) for line in sections.get("disks", []) if line.count("\t") == 3),
-    )
-
-
-def _operating_system(sections: dict[str, list[str]]) -> OperatingSystem:
-    release = _pairs(sections.get("os_release", []), "=")
-    system, _, rest = _first(sections, "uname").partition(" ")
-    kernel, _, architecture = rest.rpartition(" ")
-    return OperatingSystem(
-        name=release.get("PRETTY_NAME", system).strip('"'),
-        kernel=f"{system} {kernel}".strip(),
-        architecture=architecture,
-        governor=_first(sections, "governor"),
-    )
 
 
 def _installations(lines: Sequence[str]) -> list[InstallationFacts]:
@@ -190,7 +116,7 @@ def _installation(told: dict[str, str]) -> InstallationFacts | None:
         pgbench_version_num=version_num(told.get("pgbench", "")),
         has_psql=bool(told.get("psql")),
         cflags=told.get("cflags", ""),
-        block_size=_number(told.get("block_size")),
+        block_size=number_in(told.get("block_size")),
         wal_segment_size=_wal_segment_size(told, number),
         extensions=tuple(sorted(set(told.get("extensions", "").split()))),
     )
@@ -198,40 +124,7 @@ def _installation(told: dict[str, str]) -> InstallationFacts | None:
 
 def _wal_segment_size(told: dict[str, str], number: int) -> int | None:
     """To version 10 the size is told in WAL blocks."""
-    size, block = _number(told.get("wal_segment_size")), _number(told.get("wal_block_size"))
+    size, block = number_in(told.get("wal_segment_size")), number_in(told.get("wal_block_size"))
     if size is None or number >= 110000:
         return size
     return size * block if block else None
-
-
-def _disk(line: str) -> Disk:
-    name, sectors, rotational, model = line.split("\t")
-    size = _number(sectors)
-    return Disk(
-        name=name,
-        size_bytes=size * SECTOR_BYTES if size is not None else None,
-        rotational={"0": False, "1": True}.get(rotational),
-        model=model.strip(),
-    )
-
-
-def _pairs(lines: Sequence[str], separator: str) -> dict[str, str]:
-    split = (line.partition(separator) for line in lines)
-    return {name.strip(): value.strip() for name, _, value in split}
-
-
-def _first(sections: dict[str, list[str]], name: str) -> str:
-    lines = sections.get(name) or [""]
-    return lines[0].strip()
-
-
-def _after_colon(text: str) -> str:
-    return text.partition(":")[2].strip()
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdigit() else None
-
-
-def _fingerprint(facts: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Prefetch, QuerySet
 
-from runs.models import Installation, Run, Server
+from runs.models import Campaign, Installation, Run, Server, ServerEvent
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,17 @@ def detail(slug: str) -> ServerRow:
     if not found:
         raise Server.DoesNotExist(f"There is no server {slug!r}.")
     return found[0]
+
+
+def changes(server: Server) -> QuerySet[ServerEvent]:
+    """What inspections found to be another than before, the newest first."""
+    return server.events.filter(code__in=("hardware_changed", "environment_changed"))
+
+
+def that_hold_up(campaign: Campaign) -> list[Server]:
+    """Servers of a campaign on which no run begins now, for their maintenance."""
+    maintained = Server.objects.filter(runs__campaign=campaign, maintenance_since__isnull=False)
+    return [server for server in maintained.distinct() if server.is_maintained]
 
 
 def _rows(servers: QuerySet[Server]) -> list[ServerRow]:

@@ -19,15 +19,13 @@ from runs.execution.errors import (
 )
 from runs.execution.facts import Facts, InstallationFacts, discover
 from runs.models import (
-    Environment,
-    HardwareProfile,
     Installation,
     Lease,
     Server,
     Topology,
     TopologyNode,
 )
-from runs.services import instances, ssh_keys
+from runs.services import instances, machines, ssh_keys
 from runs.services.errors import ServiceError
 
 
@@ -231,14 +229,13 @@ async def _look(server: Server, private_key: str, base: BaseDir) -> tuple[Facts,
     host = await connect(address_of(server), host_key=server.host_key, private_key=private_key)
     async with host:
         free = await base.claim(host)
-        return await discover(host, server.bindirs), free
+        return await discover(host, server.bindirs, base_dir=server.base_dir), free
 
 
 @transaction.atomic
 def _keep(server: Server, facts: Facts, free: int) -> Server:
     server = Server.objects.select_for_update().get(pk=server.pk)
-    server.hardware = _hardware(facts)
-    server.environment = _environment(facts)
+    machines.keep(server=server, hardware=facts.hardware, system=facts.operating_system)
     server.free_bytes = free
     server.state = Server.State.READY
     server.problem_code = server.problem = server.problem_remedy = ""
@@ -252,38 +249,6 @@ def _keep(server: Server, facts: Facts, free: int) -> Server:
     gone.filter(removed_at=None).update(removed_at=timezone.now())
     dispatch.wake(server.pk)
     return server
-
-
-def _hardware(facts: Facts) -> HardwareProfile:
-    hardware = facts.hardware
-    profile, _created = HardwareProfile.objects.get_or_create(
-        fingerprint=hardware.fingerprint,
-        defaults={
-            "name": hardware.product or hardware.cpu_model or "?",
-            "cpu_model": hardware.cpu_model,
-            "sockets": hardware.sockets,
-            "cores": hardware.cores,
-            "threads": hardware.threads,
-            "memory_bytes": hardware.memory_bytes,
-            "virtualization": hardware.virtualization,
-            "facts": {"product": hardware.product, "disks": [vars(d) for d in hardware.disks]},
-        },
-    )
-    return profile
-
-
-def _environment(facts: Facts) -> Environment:
-    system = facts.operating_system
-    environment, _created = Environment.objects.get_or_create(
-        fingerprint=system.fingerprint,
-        defaults={
-            "os_name": system.name,
-            "kernel": system.kernel,
-            "architecture": system.architecture,
-            "facts": {"governor": system.governor},
-        },
-    )
-    return environment
 
 
 def _keep_installation(server: Server, found: InstallationFacts) -> None:

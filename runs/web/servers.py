@@ -56,6 +56,7 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "public_key": server.ssh_key.public_key,
         "pinned": _fingerprint(server.host_key),
         "offered": _fingerprint(server.offered_host_key),
+        "changes": list(server_selectors.changes(server)[:NEWEST]),
         "runs": list(run_selectors.listed().filter(server=server)[:NEWEST]),
     }
     return render(request, "servers/detail.html", context)

@@ -130,3 +130,19 @@ def test_a_ready_server_shows_its_installations(client, ready_server):
 
 def test_an_unknown_server_is_not_found(client):
     assert client.get("/servers/none/").status_code == 404
+
+
+def test_a_machines_setup_and_its_changes_are_shown(client):
+    server = factories.server("rack")
+    server.environment.facts = {
+        "kernel_settings": {"vm.swappiness": "1"},
+        "storage": {"filesystem": "xfs", "device": "vda", "options": ["rw", "noatime"]},
+    }
+    server.environment.save()
+    server.events.create(
+        code="environment_changed", message="kernel_settings.vm.swappiness: 60 → 1"
+    )
+    page = client.get("/servers/rack/").content.decode()
+    assert "xfs vda" in page
+    assert "rw,noatime" in page
+    assert "kernel_settings.vm.swappiness: 60 → 1" in page

@@ -17,6 +17,8 @@ CPU(s):                               32
 Model name:                           AMD EPYC 7571
 Core(s) per socket:                   8
 Socket(s):                            2
+Thread(s) per core:                   2
+NUMA node(s):                         4
 Hypervisor vendor:                    KVM
 == processors
 32
@@ -32,8 +34,37 @@ m5a.8xlarge
 nvme0n1\t419430400\t0\tAmazon Elastic Block Store
 sda\t976773168\t1\tST500DM002
 vdb\t\t\t
+== cloud
+"cloud_name": "aws"
+"instance_type": "m5a.8xlarge"
+== network
+ens5\tena\t10000\t9001
+eth1\tvirtio_net\t-1\t1500
+== storage
+device\tdm-0
+filesystem\txfs
+options\trw,noatime,rw,attr2,noquota
+disks\t nvme0n1 sda
+scheduler\tnone
 == governor
 performance
+powersave
+== smt
+1
+== no_turbo
+1
+== huge_pages
+always [madvise] never
+== sysctl
+vm.swappiness\t1
+kernel.sem\t250 32000 32 128
+== limits
+Limit                     Soft Limit           Hard Limit           Units
+Max processes             96365                96365                processes
+Max open files            1024                 1048576              files
+Max locked memory         unlimited            unlimited            bytes
+== tools
+sysstat\t12.6.1
 == installations
 bindir\t/usr/lib/postgresql/9.6/bin
 postgres\tpostgres (PostgreSQL) 9.6.24 (Debian 9.6.24-1.pgdg13+1)
@@ -90,7 +121,36 @@ def test_the_environment_is_os_and_kernel(found):
     system = found.operating_system
     assert system.name == "Debian GNU/Linux 13 (trixie)"
     assert (system.kernel, system.architecture) == ("Linux 6.12.48+deb13-amd64", "x86_64")
-    assert system.governor == "performance"
+    assert system.governor == "performance powersave"
+
+
+def test_the_machine_is_told_down_to_its_nodes_and_network(found):
+    hardware = found.hardware
+    assert (hardware.threads_per_core, hardware.numa_nodes) == (2, 4)
+    assert hardware.cloud == "aws m5a.8xlarge"
+    assert [(card.driver, card.speed_mbit, card.mtu) for card in hardware.network] == [
+        ("ena", 10000, 9001),
+        ("virtio_net", None, 1500),
+    ]
+
+
+def test_the_storage_is_that_of_the_base_directory(found):
+    storage = found.operating_system.storage
+    assert (storage.device, storage.filesystem, storage.scheduler) == ("dm-0", "xfs", "none")
+    assert storage.options == ("rw", "noatime", "attr2", "noquota")
+    assert storage.disks == ("nvme0n1", "sda")
+
+
+def test_how_the_machine_is_set_up_is_told(found):
+    system = found.operating_system
+    assert (system.smt, system.turbo, system.huge_pages) == (True, False, "madvise")
+    assert system.kernel_settings == {"vm.swappiness": "1", "kernel.sem": "250 32000 32 128"}
+    assert system.limits == {
+        "processes": 96365,
+        "open_files": 1024,
+        "locked_memory_bytes": None,
+    }
+    assert system.tools == {"sysstat": "12.6.1"}
 
 
 def test_installations_are_read_and_broken_ones_left_out(found):
@@ -133,6 +193,39 @@ def test_free_memory_and_the_clock_do_not_change_the_fingerprint(found):
 
 
 @pytest.mark.parametrize(
+    ("told", "later"),
+    [
+        ("131933080 kB", "131930120 kB"),
+        ("nvme0n1\t419430400", "nvme3n1\t419430400"),
+        ("ens5\tena", "ens6\tena"),
+        ("device\tdm-0", "device\tdm-1"),
+    ],
+    ids=["some pages of memory", "a disk's name", "a card's name", "a volume's number"],
+)
+def test_what_changes_by_itself_changes_no_fingerprint(found, told, later):
+    again = facts.read(REPORT.replace(told, later))
+    assert again != found
+    assert again.hardware.fingerprint == found.hardware.fingerprint
+    assert again.operating_system.fingerprint == found.operating_system.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("told", "later"),
+    [
+        ("rw,noatime", "rw,relatime"),
+        ("vm.swappiness\t1", "vm.swappiness\t60"),
+        ("performance\npowersave", "performance"),
+        ("== smt\n1", "== smt\n0"),
+        ("sysstat\t12.6.1", "sysstat\t12.7.0"),
+    ],
+)
+def test_what_somebody_changed_is_another_environment(found, told, later):
+    again = facts.read(REPORT.replace(told, later))
+    assert again.hardware.fingerprint == found.hardware.fingerprint
+    assert again.operating_system.fingerprint != found.operating_system.fingerprint
+
+
+@pytest.mark.parametrize(
     ("printed", "number"),
     [
         ("postgres (PostgreSQL) 9.2.24", 90224),
@@ -148,10 +241,20 @@ def test_versions_become_numbers_as_in_server_version_num(printed, number):
     assert facts.version_num(printed) == number
 
 
+def probe(*arguments: str) -> facts.Facts:
+    script = Path(facts.__file__).with_name("probe.sh").read_text()
+    command = ["sh", "-c", script, "probe", *arguments]
+    return facts.read(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def test_the_probe_finds_the_storage_of_a_folder_that_is_not_there_yet():
+    storage = probe("/dev/shm/not/yet").operating_system.storage
+    assert (storage.filesystem, storage.device) == ("tmpfs", "")
+    assert "rw" in storage.options
+
+
 def test_the_probe_tells_this_machine_what_the_kernel_tells():
-    probe = Path(facts.__file__).with_name("probe.sh").read_text()
-    told = subprocess.run(["sh", "-c", probe, "probe"], capture_output=True, text=True, check=True)
-    found = facts.read(told.stdout)
+    found = probe()
     total = Path("/proc/meminfo").read_text().split()[1]
     assert found.hardware.memory_bytes == int(total) * 1024
     assert found.hardware.threads == len(

@@ -1,0 +1,34 @@
+"""The report that `probe.sh` prints: sections of lines, pairs and numbers in them."""
+
+from collections.abc import Mapping, Sequence
+
+Sections = Mapping[str, Sequence[str]]
+
+
+def sections_of(report: str) -> dict[str, list[str]]:
+    """The lines below each `== name`."""
+    sections: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in report.splitlines():
+        if line.startswith("== "):
+            current = sections.setdefault(line[3:], [])
+        else:
+            current.append(line)
+    return sections
+
+
+def pairs(lines: Sequence[str], separator: str) -> dict[str, str]:
+    """`name<separator>value` of each line."""
+    split = (line.partition(separator) for line in lines)
+    return {name.strip(): value.strip() for name, _, value in split}
+
+
+def first(sections: Sections, name: str) -> str:
+    """The first line of a section; empty where there is none."""
+    lines = sections.get(name) or [""]
+    return lines[0].strip()
+
+
+def number_in(text: str | None) -> int | None:
+    """A whole number, or None for anything else."""
+    return int(text) if text and text.isdigit() else None
