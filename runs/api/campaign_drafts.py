@@ -13,7 +13,13 @@ from runs.scenarios import registry
 from runs.scenarios.definition import Level, Scenario
 from runs.selectors import versions
 from runs.services import drafts
-from runs.services.drafts import MOST_REPEATS, Draft, Problem
+from runs.services.drafts import (
+    HIGHEST_PRIORITY,
+    MOST_ATTEMPTS,
+    MOST_REPEATS,
+    Draft,
+    Problem,
+)
 from runs.services.errors import Fault, Refused
 
 MOST_LEVELS = 100
@@ -66,6 +72,11 @@ class CampaignDraftSerializer(serializers.Serializer[Any]):
         slug_field="slug", queryset=Configuration.objects.all(), required=False
     )
 
+    priority = serializers.IntegerField(
+        min_value=-HIGHEST_PRIORITY, max_value=HIGHEST_PRIORITY, default=0
+    )
+    most_attempts = serializers.IntegerField(min_value=1, max_value=MOST_ATTEMPTS, required=False)
+
     def to_internal_value(self, data: Any) -> Any:
         """The values; a field that is not known is refused."""
         if isinstance(data, Mapping) and (unknown := set(data) - set(self.fields)):
@@ -93,6 +104,8 @@ class CampaignDraftSerializer(serializers.Serializer[Any]):
             repeats=given["repeats"],
             seed=given.get("seed"),
             configuration=given.get("configuration"),
+            priority=given["priority"],
+            most_attempts=given.get("most_attempts"),
         )
         unknown = set(made.parameters) - set(parameters)
         faults = [_unknown_parameter(name) for name in sorted(unknown)]

@@ -20,6 +20,7 @@ from runs.models.campaigns import Origin
 from runs.selectors import campaigns
 from runs.selectors.campaigns import CampaignRow
 from runs.services import campaigns as campaign_service
+from runs.services.drafts import HIGHEST_PRIORITY
 
 
 class CampaignFilters(django_filters.FilterSet):  # type: ignore[misc]
@@ -38,9 +39,15 @@ class CampaignSerializer(serializers.Serializer[CampaignRow]):
     origin = serializers.ChoiceField(source="campaign.origin", choices=Origin.choices)
     state = serializers.ChoiceField(source="campaign.state", choices=Campaign.State.choices)
     scenario = serializers.CharField(source="campaign.scenario.slug")
+    is_paused = serializers.SerializerMethodField()
+    priority = serializers.IntegerField(source="campaign.priority")
     runs = serializers.DictField(source="run_counts", child=serializers.IntegerField())
     created_at = serializers.DateTimeField(source="campaign.created_at")
     url = serializers.SerializerMethodField()
+
+    def get_is_paused(self, row: CampaignRow) -> bool:
+        """No further run begins until it is resumed."""
+        return row.campaign.paused_at is not None
 
     def get_url(self, row: CampaignRow) -> str:
         """The address of the campaign in this API."""
@@ -78,11 +85,18 @@ class CampaignDetailSerializer(CampaignSerializer):
     parameters = serializers.DictField(source="campaign.parameters")
     repeats = serializers.IntegerField(source="campaign.repeats")
     seed = serializers.IntegerField(source="campaign.seed")
+    most_attempts = serializers.IntegerField(source="campaign.most_attempts")
     topology = serializers.CharField(source="campaign.topology.slug", allow_null=True, default=None)
     configuration = serializers.CharField(
         source="campaign.configuration.slug", allow_null=True, default=None
     )
     cells = CellSerializer(source="campaign.cells", many=True)
+
+
+class PrioritySerializer(serializers.Serializer[Any]):
+    """A place among the campaigns that wait for a server."""
+
+    priority = serializers.IntegerField(min_value=-HIGHEST_PRIORITY, max_value=HIGHEST_PRIORITY)
 
 
 class CampaignDoor(ReadOnlyDoor[Campaign]):
@@ -128,6 +142,36 @@ class CampaignDoor(ReadOnlyDoor[Campaign]):
         """Cancel what has not ended; finished runs stay."""
         campaign = self.get_object()
         campaign_service.cancel(campaign=campaign, by=asker(request))
+        return self._one(self.get_object())
+
+    @extend_schema(request=None, responses={200: CampaignDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, slug: str) -> Response:
+        """Let no further run begin; the one in progress ends as usual."""
+        campaign_service.pause(campaign=self.get_object())
+        return self._one(self.get_object())
+
+    @extend_schema(request=None, responses={200: CampaignDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, slug: str) -> Response:
+        """Let runs begin again."""
+        campaign_service.resume(campaign=self.get_object())
+        return self._one(self.get_object())
+
+    @extend_schema(request=None, responses={200: CampaignDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def retry(self, request: Request, slug: str) -> Response:
+        """Queue every run anew that failed, erred or was cancelled, as its next attempt."""
+        campaign_service.retry(campaign=self.get_object(), by=asker(request))
+        return self._one(self.get_object())
+
+    @extend_schema(request=PrioritySerializer, responses={200: CampaignDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def priority(self, request: Request, slug: str) -> Response:
+        """Change which campaigns go first on a server: the highest, then the oldest."""
+        campaign, given = self.get_object(), PrioritySerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        campaign_service.prioritise(campaign=campaign, **given.validated_data)
         return self._one(self.get_object())
 
     def _one(self, campaign: Campaign, code: int = status.HTTP_200_OK) -> Response:

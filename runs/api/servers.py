@@ -3,12 +3,16 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema_field
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from runs.api.doors import ReadOnlyDoor
-from runs.models import Environment, HardwareProfile, Installation, Server
+from runs.models import Environment, HardwareProfile, Installation, Server, Token
 from runs.selectors import servers
+from runs.services import maintenance
 from runs.services.servers import fingerprint
 
 
@@ -58,6 +62,13 @@ class ServerProblemSerializer(serializers.Serializer[Any]):
     remedy = serializers.CharField()
 
 
+class MaintenanceSerializer(serializers.Serializer[Any]):
+    """Why no run begins on a server, and until when; without an end until somebody says so."""
+
+    reason = serializers.CharField(max_length=200, allow_blank=True, default="")
+    until = serializers.DateTimeField(allow_null=True, default=None)
+
+
 class ServerSerializer(serializers.Serializer[Server]):
     """A server, without address, user and keys."""
 
@@ -66,6 +77,7 @@ class ServerSerializer(serializers.Serializer[Server]):
     name = serializers.CharField()
     state = serializers.ChoiceField(choices=Server.State.choices)
     problem = serializers.SerializerMethodField()
+    maintenance = serializers.SerializerMethodField()
     host_key_fingerprint = serializers.SerializerMethodField()
     hardware = HardwareSerializer(allow_null=True)
     environment = EnvironmentSerializer(allow_null=True)
@@ -83,6 +95,14 @@ class ServerSerializer(serializers.Serializer[Server]):
             "remedy": server.problem_remedy,
         }
 
+    @extend_schema_field(MaintenanceSerializer(allow_null=True))
+    def get_maintenance(self, server: Server) -> dict[str, Any] | None:
+        """Null where runs may begin."""
+        if not server.is_maintained:
+            return None
+        shown = {"reason": server.maintenance_reason, "until": server.maintenance_until}
+        return dict(MaintenanceSerializer(shown).data)
+
     def get_host_key_fingerprint(self, server: Server) -> str | None:
         """SHA256 of the pinned host key, as ssh-keygen prints it; null before it is pinned."""
         return fingerprint(server.host_key) if server.host_key else None
@@ -95,7 +115,24 @@ class ServerDoor(ReadOnlyDoor[Server]):
     lookup_field = "slug"
     serializer_class = ServerSerializer
     filterset_class = None
+    write_scope = Token.Scope.ADMIN
 
     def get_queryset(self) -> QuerySet[Server]:
         """Servers with all that is shown of them."""
         return servers.listed()
+
+    @extend_schema(request=MaintenanceSerializer, responses={200: ServerSerializer})
+    @action(detail=True, methods=["post"])
+    def maintain(self, request: Request, slug: str) -> Response:
+        """Let no run begin on a server; the one in progress ends as usual."""
+        server, given = self.get_object(), MaintenanceSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        maintenance.begin(server=server, **given.validated_data)
+        return Response(self.get_serializer(self.get_object()).data)
+
+    @extend_schema(request=None, responses={200: ServerSerializer})
+    @action(detail=True, methods=["post"])
+    def release(self, request: Request, slug: str) -> Response:
+        """Let runs begin again on a server."""
+        maintenance.end(server=self.get_object())
+        return Response(self.get_serializer(self.get_object()).data)

@@ -30,7 +30,8 @@ class Run(models.Model):
         LOST = "lost", _("lost its worker")
 
     ACTIVE = (State.CLAIMED, State.PREPARING, State.MEASURING, State.COLLECTING)
-    ENDED = (State.FINISHED, State.FAILED, State.ERRORED, State.CANCELLED)
+    UNSUCCESSFUL = (State.FAILED, State.ERRORED, State.CANCELLED)
+    ENDED = (State.FINISHED, *UNSUCCESSFUL)
 
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="runs")
     cell = models.ForeignKey("Cell", models.CASCADE, related_name="runs")

@@ -24,6 +24,7 @@ __all__ = [
     "GridRun",
     "Progress",
     "RatioRow",
+    "can_retry",
     "grid",
     "lines",
     "listed",
@@ -100,6 +101,11 @@ def run_counts(campaign_ids: Collection[int]) -> dict[int, dict[str, int]]:
     ):
         counts[campaign_id][state] = number
     return counts
+
+
+def can_retry(campaign: Campaign) -> bool:
+    """Whether a run of it ended without success, and can be queued again."""
+    return campaign.runs.filter(state__in=Run.UNSUCCESSFUL, plan__isnull=False).exists()
 
 
 def lines(campaign: Campaign, metric_name: str) -> list[Line]:

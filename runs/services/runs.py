@@ -14,7 +14,6 @@ from runs.services.errors import ServiceError
 
 S = Run.State
 
-UNSUCCESSFUL = (S.FAILED, S.ERRORED, S.CANCELLED)
 ENDINGS = {S.FAILED, S.ERRORED, S.CANCELLED, S.LOST}
 TRANSITIONS: dict[str, set[str]] = {
     S.QUEUED: {S.CLAIMED, S.CANCELLED},
@@ -189,7 +188,7 @@ def retry_all(*, runs: QuerySet[Run], by: object = None) -> int:
     """
     message = _("Queued again by %(user)s.") % {"user": by or "BenchLab"}
     ended = list(
-        runs.filter(state__in=UNSUCCESSFUL, plan__isnull=False)
+        runs.filter(state__in=Run.UNSUCCESSFUL, plan__isnull=False)
         .select_for_update(of=("self",)).order_by("pk").defer("plan")
     )  # fmt: skip
     RunEvent.objects.bulk_create(

@@ -11,11 +11,11 @@ from django.utils.translation import gettext as _
 from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, Metric, Run
 from runs.selectors import campaigns as campaign_selectors
-from runs.selectors import metrics
+from runs.selectors import metrics, servers
 from runs.selectors.campaigns import RatioRow
 from runs.selectors.designs import factor_title, factor_titles, parameters
 
-LIVE = (Campaign.State.QUEUED, Campaign.State.RUNNING)
+LIVE = Campaign.LIVE
 TROUBLED = (Run.State.FAILED, Run.State.ERRORED, Run.State.LOST)
 # Below this the interval marks of a table share a scale of at least 10 % to each side.
 NARROWEST = math.log(1.1)
@@ -56,9 +56,12 @@ def live(campaign: Campaign) -> dict[str, Any]:
     metric = metrics.primary(campaign)
     grid = campaign_selectors.grid(campaign, metric)
     rows = campaign_selectors.ratios(campaign, metric.name) if metric else []
+    is_live = campaign.state in LIVE
     return {
         "campaign": campaign,
-        "is_live": campaign.state in LIVE,
+        "is_live": is_live,
+        "can_retry": campaign_selectors.can_retry(campaign),
+        "maintained": servers.that_hold_up(campaign) if is_live else [],
         "grid": grid,
         "metric": metric,
         "factor_title": factor_title(campaign, grid.factor),

@@ -67,6 +67,7 @@ def live(run: Run) -> dict[str, Any]:
         "campaign": run.campaign,
         "levels": _levels(run),
         "is_live": not run.has_ended,
+        "can_retry": run.state in Run.UNSUCCESSFUL and run.plan is not None,
         "phases": phases(run, events, now=timezone.now()),
         "events": events,
         "measurements": _measurements(run),

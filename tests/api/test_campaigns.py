@@ -22,6 +22,8 @@ def test_a_campaign_in_the_list_says_what_it_is_and_how_far(get):
         "title": "16 and 18",
         "origin": "executed",
         "state": "queued",
+        "is_paused": False,
+        "priority": 0,
         "scenario": "fixed-point-read",
         "runs": {"finished": 1, "queued": 17},
         "url": "http://testserver/api/v1/campaigns/first/",

@@ -172,7 +172,7 @@ def test_a_run_that_did_not_finish_is_queued_as_its_next_attempt(campaign, state
     assert "ann" in event.message
 
 
-@pytest.mark.parametrize("state", set(S.values) - set(runs.UNSUCCESSFUL))
+@pytest.mark.parametrize("state", set(S.values) - set(Run.UNSUCCESSFUL))
 def test_a_run_that_waits_works_or_finished_is_not_queued_again(campaign, state):
     run = campaign.runs.first()
     Run.objects.filter(pk=run.pk).update(state=state, plan={})

@@ -1,0 +1,89 @@
+"""Steering the queue from the pages."""
+
+import pytest
+
+from runs.models import Campaign, Run, Server
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def campaign(ready_server):
+    factors = {"version": ["16.14"], "clients": [1]}
+    return factories.campaign("first", on=ready_server, factors=factors, repeats=2)
+
+
+def shown(client, path):
+    return client.get(path).content.decode()
+
+
+def test_a_campaign_is_paused_and_says_so(member, campaign):
+    member.post("/campaigns/first/pause/")
+    page = shown(member, "/campaigns/first/")
+    assert "no further run begins" in page
+    assert "/campaigns/first/resume/" in page
+    assert "paused" in shown(member, "/campaigns/")
+    member.post("/campaigns/first/resume/")
+    assert "no further run begins" not in shown(member, "/campaigns/first/")
+
+
+def test_a_priority_is_changed(member, campaign):
+    member.post("/campaigns/first/priority/", {"priority": "5"})
+    assert 'value="5"' in shown(member, "/campaigns/first/")
+    page = member.post("/campaigns/first/priority/", {"priority": "500"}, follow=True)
+    assert "from -100 to 100" in page.content.decode()
+    page = member.post("/campaigns/first/priority/", {"priority": "high"}, follow=True)
+    assert "whole number" in page.content.decode()
+    assert Campaign.objects.get().priority == 5
+
+
+def test_what_did_not_finish_is_queued_again(member, campaign):
+    assert "/campaigns/first/retry/" not in shown(member, "/campaigns/first/")
+    Run.objects.update(state="failed", plan={})
+    assert "/campaigns/first/retry/" in shown(member, "/campaigns/first/")
+    member.post("/campaigns/first/retry/")
+    assert set(Run.objects.values_list("state", flat=True)) == {"queued"}
+
+
+def test_a_single_run_is_queued_again(member, campaign):
+    run = campaign.runs.first()
+    assert f"/runs/{run.pk}/retry/" not in shown(member, f"/runs/{run.pk}/")
+    Run.objects.filter(pk=run.pk).update(state="cancelled", plan={})
+    assert f"/runs/{run.pk}/retry/" in shown(member, f"/runs/{run.pk}/")
+    member.post(f"/runs/{run.pk}/retry/")
+    assert Run.objects.get(pk=run.pk).attempt == 2
+
+
+def test_maintenance_is_told_where_it_matters(member, campaign, ready_server):
+    path = f"/servers/{ready_server.slug}/"
+    member.post(f"{path}maintain/", {"reason": "new disks", "until": "2100-01-01T12:00"})
+    assert "until 2100-01-01 12:00: new disks" in shown(member, path)
+    assert "new disks" in shown(member, "/campaigns/first/")
+    assert "maintenance" in shown(member, "/servers/")
+    member.post(f"{path}release/")
+    assert "new disks" not in shown(member, path)
+    assert not Server.objects.get().is_maintained
+
+
+def test_an_end_that_is_no_time_is_refused_in_words(member, ready_server):
+    path = f"/servers/{ready_server.slug}/maintain/"
+    page = member.post(path, {"until": "tomorrow"}, follow=True)
+    assert "such as 2026-07-01 18:00" in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "campaigns/first/pause",
+        "campaigns/first/resume",
+        "campaigns/first/retry",
+        "campaigns/first/priority",
+        "servers/db1/maintain",
+        "servers/db1/release",
+    ],
+)
+def test_a_visitor_steers_nothing(client, campaign, path):
+    assert client.post(f"/{path}/").url.startswith("/login/")
+    assert f"/{path}/" not in shown(client, "/campaigns/first/")
+    assert f"/{path}/" not in shown(client, "/servers/db1/")
