@@ -1,21 +1,37 @@
 """SSH to a target: pinned host keys, explicit keys, no agent and no configuration files."""
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
 import asyncssh
 from asyncssh.public_key import get_default_public_key_algs
 
-from runs.execution.errors import ConnectionLost, HostKeyChanged, HostUnreachable, LoginRefused
+from runs.execution.errors import (
+    ConnectionLost,
+    HostKeyChanged,
+    HostUnreachable,
+    LoginRefused,
+    TargetProblem,
+)
 from runs.execution.quoting import shell_line
+from runs.wording import gettext_noop as _
 
 CONNECT_TIMEOUT_SECONDS = 15
 KEEPALIVE_SECONDS = 15
 KEEPALIVE_MISSES = 4
+
+# What a person does about a hop; the page of the server behind it is the wrong place to look.
+REMEDIES_AT_A_HOP = {
+    "host_unreachable": _("Mend the hop, or take it out of the way on the server's page."),
+    "login_refused": _("Add the public key that is shown on the hop's own page, on the hop."),
+    "host_key_changed": _("Nothing was executed. Inspect the hop, and compare its host key there."),
+}
 
 
 @dataclass(frozen=True)
@@ -28,6 +44,15 @@ class Address:
 
     def __str__(self) -> str:
         return f"{self.username}@{self.host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Login:
+    """An address, the host key that it must show, and the key that lets BenchLab in there."""
+
+    address: Address
+    host_key: str
+    private_key: str = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -50,15 +75,21 @@ def fingerprint(host_key: str) -> str:
     return asyncssh.import_public_key(host_key).get_fingerprint()
 
 
-async def offered_host_key(address: Address) -> str:
-    """Ask a server for its host key, without logging in. Raises HostUnreachable."""
-    try:
-        key = await asyncio.wait_for(
-            asyncssh.get_server_host_key(address.host, address.port, config=None),
-            CONNECT_TIMEOUT_SECONDS,
-        )
-    except (OSError, asyncssh.Error, TimeoutError) as error:
-        raise HostUnreachable(_unreachable(address, error)) from error
+async def offered_host_key(address: Address, through: Sequence[Login] = ()) -> str:
+    """Ask a server for its host key, without logging in there; the hops before it are logged in to.
+
+    Raises HostUnreachable, and for a hop what `connect` raises.
+    """
+    async with _tunnel(through) as tunnel:
+        try:
+            key = await asyncio.wait_for(
+                asyncssh.get_server_host_key(
+                    address.host, address.port, tunnel=tunnel, config=None
+                ),
+                CONNECT_TIMEOUT_SECONDS,
+            )
+        except (OSError, asyncssh.Error, TimeoutError) as error:
+            raise _unreachable(address, error, through) from error
     if key is None:
         raise HostUnreachable(f"{address} shows no host key.")
     return key.export_public_key().decode().strip()
@@ -67,9 +98,15 @@ async def offered_host_key(address: Address) -> str:
 class Host:
     """An open connection to one target."""
 
-    def __init__(self, address: Address, connection: asyncssh.SSHClientConnection) -> None:
+    def __init__(
+        self,
+        address: Address,
+        connection: asyncssh.SSHClientConnection,
+        hops: contextlib.AsyncExitStack | None = None,
+    ) -> None:
         self.address = address
         self._connection = connection
+        self._hops = hops or contextlib.AsyncExitStack()
 
     async def run(
         self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float | None = None
@@ -96,6 +133,7 @@ class Host:
         """Close the connection; what runs detached on the target goes on."""
         self._connection.close()
         await self._connection.wait_closed()
+        await self._hops.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -109,20 +147,60 @@ class Host:
         await self.close()
 
 
-async def connect(address: Address, *, host_key: str, private_key: str) -> Host:
-    """Open a connection to the server that holds exactly `host_key`.
+async def connect(
+    address: Address, *, host_key: str, private_key: str, through: Sequence[Login] = ()
+) -> Host:
+    """Open a connection to the server that holds exactly `host_key`, by way of the hops.
 
-    Raises HostKeyChanged, LoginRefused or HostUnreachable, each with what to do.
+    Raises HostKeyChanged, LoginRefused or HostUnreachable, each with what to do; of a hop with a
+    code that begins with `hop_`.
     """
-    pinned = asyncssh.import_public_key(host_key)
+    hops = contextlib.AsyncExitStack()
     try:
-        connection = await asyncssh.connect(
+        tunnel = await hops.enter_async_context(_tunnel(through))
+        connection = await _log_in(Login(address, host_key, private_key), tunnel, through)
+    except BaseException:
+        await hops.aclose()
+        raise
+    return Host(address, connection, hops)
+
+
+@asynccontextmanager
+async def _tunnel(
+    through: Sequence[Login],
+) -> AsyncIterator[asyncssh.SSHClientConnection | None]:
+    """The connection to the last hop, each reached through the one before; None without hops."""
+    opened: list[asyncssh.SSHClientConnection] = []
+    try:
+        for passed, hop in enumerate(through):
+            try:
+                tunnel = opened[-1] if opened else None
+                opened.append(await _log_in(hop, tunnel, through[:passed]))
+            except TargetProblem as problem:
+                raise _at_a_hop(problem, hop.address) from problem
+        yield opened[-1] if opened else None
+    finally:
+        for connection in reversed(opened):
+            connection.close()
+            await connection.wait_closed()
+
+
+async def _log_in(
+    login: Login, tunnel: asyncssh.SSHClientConnection | None, through: Sequence[Login]
+) -> asyncssh.SSHClientConnection:
+    address = login.address
+    if not login.host_key:
+        raise HostKeyChanged(f"The host key of {address} is not confirmed yet.")
+    pinned = asyncssh.import_public_key(login.host_key)
+    try:
+        return await asyncssh.connect(
             address.host,
             address.port,
+            tunnel=tunnel,
             username=address.username,
             known_hosts=([pinned], [], []),
             server_host_key_algs=_pinned_first(pinned),
-            client_keys=[asyncssh.import_private_key(private_key)],
+            client_keys=[asyncssh.import_private_key(login.private_key)],
             preferred_auth="publickey",
             agent_path=None,
             config=None,
@@ -137,8 +215,14 @@ async def connect(address: Address, *, host_key: str, private_key: str) -> Host:
     except asyncssh.PermissionDenied as error:
         raise LoginRefused(f"{address} refuses BenchLab's key.") from error
     except (OSError, asyncssh.Error, TimeoutError) as error:
-        raise HostUnreachable(_unreachable(address, error)) from error
-    return Host(address, connection)
+        raise _unreachable(address, error, through) from error
+
+
+def _at_a_hop(problem: TargetProblem, hop: Address) -> TargetProblem:
+    """The same problem, told as that of a hop on the way."""
+    code = f"hop_{problem.code.removeprefix('host_')}"
+    remedy = REMEDIES_AT_A_HOP.get(problem.code, problem.remedy)
+    return type(problem)(f"At the hop {hop}: {problem.message}", code=code, remedy=remedy)
 
 
 def _pinned_first(key: asyncssh.SSHKey) -> list[str]:
@@ -150,11 +234,23 @@ def _pinned_first(key: asyncssh.SSHKey) -> list[str]:
     return [algorithm.decode() for algorithm in (*key.sig_algorithms, *others)]
 
 
-def _unreachable(address: Address, error: Exception) -> str:
+def _unreachable(
+    address: Address, error: Exception, through: Sequence[Login] = ()
+) -> HostUnreachable:
     reason = str(error) or type(error).__name__
     if isinstance(error, OSError) and (error.errno or 0) > 0:
         reason = os.strerror(error.errno or 0)  # "Connection refused", without Python's frame
-    return f"{address} cannot be reached over SSH: {reason.rstrip('.')}."
+    if not through:
+        message = f"{address} cannot be reached over SSH: {reason.rstrip('.')}."
+        return HostUnreachable(message)
+    hop = through[-1].address
+    return HostUnreachable(
+        f"{address} cannot be reached over SSH through the hop {hop}: {reason.rstrip('.')}.",
+        remedy=_(
+            "The hop itself was reached. Check address and port as the hop sees them, and that its "
+            "sshd allows AllowTcpForwarding."
+        ),
+    )
 
 
 def _bytes(data: bytes | str | None) -> bytes:

@@ -98,6 +98,13 @@ class OpenSSH:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
+    def wait_until_nobody_is_connected(self) -> None:
+        """Wait for the end of every connection's process; fail when one stays."""
+        until = time.monotonic() + 5
+        while _children(self.process.pid if self.process else 0):
+            assert time.monotonic() < until, "a connection is still open"
+            time.sleep(0.05)
+
     def _passwd(self) -> Path:
         home = self.folder / "home"
         home.mkdir(exist_ok=True)
