@@ -2,7 +2,15 @@
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from runs.models import Campaign, Configuration, ConfigurationRevision, PublishedNode
+from runs.models import (
+    Campaign,
+    Configuration,
+    ConfigurationRevision,
+    Installation,
+    PublishedNode,
+)
+from runs.models.postgres import major_version
+from runs.postgresql_settings.catalogue import known_major
 from runs.selectors import campaigns, projects
 from runs.selectors.campaigns import CampaignRow
 from runs.selectors.projects import Reader
@@ -44,6 +52,13 @@ def used_by(configuration: Configuration, *, to: Reader, limit: int) -> list[Cam
     )
     using = campaigns.listed().filter(Q(configuration=configuration) | Exists(printed))
     return campaigns.rows(projects.visible(using, to=to)[:limit])
+
+
+def installed_majors() -> list[str]:
+    """The major versions that are on any server, oldest first; those that are recorded."""
+    nums = Installation.objects.filter(removed_at=None).order_by("version_num")
+    majors = (known_major(major_version(num)) for num in nums.values_list("version_num", flat=True))
+    return list(dict.fromkeys(major for major in majors if major))
 
 
 def history(configuration: Configuration) -> QuerySet[ConfigurationRevision]:

@@ -25,6 +25,8 @@ __all__ = [
 
 Origin = Configuration.Origin
 
+# Addresses of pages that stand beside those of configurations.
+NOT_SLUGS = frozenset({"check", "diff", "names", "new"})
 FIXED_POINT_SLUG = "fixed-point-small"
 DEFAULTS_SLUG = "postgresql-defaults"
 
@@ -176,7 +178,7 @@ def _require_startable(content: Content) -> None:
 def _free_slug(name: str) -> str:
     wanted = slugify(name)[:90] or "configuration"
     slug, number = wanted, 1
-    while Configuration.objects.filter(slug=slug).exists() or slug in {"new", "diff", "check"}:
+    while Configuration.objects.filter(slug=slug).exists() or slug in NOT_SLUGS:
         number += 1
         slug = f"{wanted}-{number}"
     return slug

@@ -1,0 +1,236 @@
+"""Configurations: list, page, editor, its check, and postgresql.conf for any version."""
+
+import json
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from runs.models import Configuration, Project
+from runs.services import configurations
+from runs.services.configurations import Content
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def old(db):
+    """One of somebody's own, in the words of 9.3."""
+    return configurations.create(
+        name="Old words",
+        description="for tests",
+        content=Content({"checkpoint_segments": "16", "work_mem": "8MB"}, (), "9.3"),
+    )
+
+
+def sent(**changed):
+    """What the editor sends."""
+    return {
+        "name": "Mine",
+        "description": "",
+        "written_for": "",
+        "text": "work_mem = 8MB\n",
+        "initdb_options": "",
+        "majors": ["9.3", "18"],
+        "server": "",
+        **changed,
+    }
+
+
+def body(response):
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_the_list_tells_origin_version_and_uses(client, old):
+    configurations.sync()
+    factories.campaign(configuration=old, factors={"version": ["16.14"]}, repeats=1)
+    page = body(client.get("/configurations/"))
+    assert "PostgreSQL defaults" in page
+    assert "built in" in page
+    rows = {each.slug: count for each, count in client.get("/configurations/").context["rows"]}
+    assert rows == {"old-words": 1, "fixed-point-small": 0, "postgresql-defaults": 0}
+
+
+@pytest.mark.parametrize(
+    ("query", "slugs"),
+    [
+        ("q=checkpoint_segments", ["old-words"]),
+        ("q=old+tests", ["old-words"]),
+        ("q=nothing", []),
+        ("origin=built_in", ["fixed-point-small", "postgresql-defaults"]),
+        ("origin=own&q=fixed", []),
+    ],
+)
+def test_the_list_is_searched_by_words_settings_and_origin(client, old, query, slugs):
+    configurations.sync()
+    rows = client.get(f"/configurations/?{query}").context["rows"]
+    assert [each.slug for each, _count in rows] == slugs
+
+
+def test_the_lists_queries_do_not_grow(client, django_assert_num_queries):
+    for number in range(8):
+        made = factories.configuration(f"number-{number}")
+        factories.campaign(configuration=made, factors={"version": []}, repeats=1)
+    with django_assert_num_queries(4):
+        client.get("/configurations/")
+
+
+def test_a_private_campaign_is_not_told_to_others(client, old):
+    private = Project.objects.create(slug="secret", name="secret", is_public=False)
+    factories.campaign(
+        "hush", configuration=old, project=private, factors={"version": []}, repeats=1
+    )
+    assert client.get("/configurations/").context["rows"][0][1] == 0
+    assert "hush" not in body(client.get("/configurations/old-words/"))
+
+
+def test_the_page_gives_each_setting_its_meaning(client, old):
+    page = client.get("/configurations/old-words/")
+    segments = page.context["meanings"][0]
+    assert (segments.default, segments.versions) == ("3", "9.2-9.4")
+    assert "Sets the maximum distance in log segments" in body(page)
+
+
+def test_the_page_translates_with_reasons(client, old):
+    page = client.get("/configurations/old-words/?version=18")
+    assert page.context["fitted"].settings["max_wal_size"] == "768MB"
+    assert "checkpoint_segments = 16 →" in " ".join(body(page).split())
+    assert "max_wal_size = 3 x checkpoint_segments x 16MB" in body(page)
+
+
+def test_the_file_of_a_version_is_in_its_words_and_tells_the_changes(client, old):
+    response = client.get("/configurations/old-words/postgresql.conf?version=17")
+    text = response.content.decode()
+    assert response.headers["Content-Disposition"] == 'attachment; filename="old-words-17.conf"'
+    assert "\nmax_wal_size = 768MB\n" in text
+    assert "# checkpoint_segments = 16 -> max_wal_size = 768MB: " in text
+    assert "\ncheckpoint_segments" not in text
+
+
+def test_a_visitor_reads_but_does_not_edit(client, old):
+    for path in ("new/", "old-words/edit/"):
+        assert client.get(f"/configurations/{path}").status_code == 302
+        assert client.post(f"/configurations/{path}", sent(store=1)).status_code == 302
+    assert client.post("/configurations/check/", sent()).status_code == 302
+    assert Configuration.objects.count() == 1
+
+
+def test_what_is_sent_is_stored_as_ones_own(member):
+    response = member.post(
+        "/configurations/new/", sent(store=1, initdb_options="--data-checksums --wal-segsize=64")
+    )
+    made = Configuration.objects.get()
+    assert response.url == "/configurations/mine/"
+    assert (made.settings, made.origin) == ({"work_mem": "8MB"}, "own")
+    assert made.initdb_options == ["--data-checksums", "--wal-segsize=64"]
+    assert made.created_by.username == "ichiro"
+
+
+def test_editing_keeps_what_was_there_in_the_history(member, old):
+    member.post("/configurations/old-words/edit/", sent(store=1, name="Newer", text="jit = off\n"))
+    old.refresh_from_db()
+    assert (old.name, old.settings) == ("Newer", {"jit": "off"})
+    [new, first] = old.revisions.order_by("-number")
+    assert first.settings == {"checkpoint_segments": "16", "work_mem": "8MB"}
+    assert new.created_by.username == "ichiro"
+    page = body(member.get("/configurations/old-words/"))
+    assert "work_mem: 8MB → –" in page
+
+
+def test_what_others_are_is_copied_and_not_changed(member):
+    configurations.sync()
+    response = member.post("/configurations/postgresql-defaults/edit/", sent(store=1))
+    assert "Make a copy and change that." in body(response)
+    assert Configuration.objects.get(slug="postgresql-defaults").settings == {}
+    copy = member.get("/configurations/new/?from=fixed-point-small")
+    assert "shared_buffers = 512MB" in body(copy)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("work_mem = 4kB", "Choose a value from 64kB to 2TB."),
+        ("shared_bufers = 1GB", "Did you mean shared_buffers?"),
+        ("wal_level = bogus", "Choose one of"),
+        ("work_mem 8 MB\n", "Some lines are no settings"),
+    ],
+)
+def test_wrong_settings_are_refused_with_name_and_range(member, text, message):
+    page = body(member.post("/configurations/new/", sent(store=1, text=text)))
+    assert message in page
+    assert not Configuration.objects.exists()
+
+
+@pytest.mark.parametrize("option", ["-D/tmp/x", "--pwfile=/etc/passwd", "--waldir=/x", "-Atrust"])
+def test_initdb_options_that_reach_out_are_refused(member, option):
+    page = body(member.post("/configurations/new/", sent(store=1, initdb_options=option)))
+    assert "cannot be given here" in page
+    assert not Configuration.objects.exists()
+
+
+def test_a_file_takes_the_place_of_the_text(member):
+    file = SimpleUploadedFile("postgresql.conf", b"# mine\nshared_buffers = 1GB # so\n")
+    page = body(member.post("/configurations/new/", sent(read=1, name="", file=file)))
+    assert "shared_buffers = 1GB # so" in page
+    assert not Configuration.objects.exists()
+    file = SimpleUploadedFile("postgresql.conf", b"shared_buffers = 1GB\n")
+    member.post("/configurations/new/", sent(store=1, file=file))
+    assert Configuration.objects.get().settings == {"shared_buffers": "1GB"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xff\xfe\x00", "The file is no text in UTF-8."),
+        (b"#" * 70_000, "The file is larger than 64 kB."),
+        (b"\n".join(b"x.y%d = 1" % n for n in range(501)), "More than 500 settings."),
+    ],
+)
+def test_a_file_that_is_no_configuration_is_refused(member, content, message):
+    file = SimpleUploadedFile("postgresql.conf", content)
+    assert message in body(member.post("/configurations/new/", sent(store=1, file=file)))
+    assert not Configuration.objects.exists()
+
+
+def check(member, text, **changed):
+    response = member.post("/configurations/check/", sent(text=text, **changed))
+    assert response.status_code == 200
+    return {
+        (remark.line, remark.severity, remark.code) for remark in response.context["line_remarks"]
+    }
+
+
+def test_the_check_tells_each_line_what_is_wrong_with_it(member):
+    text = "work_mem = 8MB\n\nfsync = perhaps\nport = 1\nautovacuum = off\nwork_mem = 9MB\n!\n"
+    assert check(member, text) == {
+        (1, "warning", "set_again"),
+        (3, "error", "invalid_boolean"),
+        (4, "info", "left_out"),
+        (5, "warning", "not_comparable"),
+        (7, "error", "syntax_error"),
+    }
+
+
+def test_the_check_translates_for_the_versions_that_are_ticked(member):
+    assert check(member, "checkpoint_segments = 16", majors=["9.3"]) == set()
+    found = check(member, "checkpoint_segments = 16", majors=["9.3", "18"])
+    assert found == {(1, "info", "translated")}
+    newest = check(member, "checkpoint_segments = 16", majors=["18"], written_for="18")
+    assert newest == {(1, "error", "removed")}
+
+
+def test_the_check_sums_up_the_memory_of_a_server(member):
+    factories.server("small", name="small")
+    found = check(member, "shared_buffers = 8GB", server="small")
+    assert (1, "error", "shared_buffers_too_large") in found
+    assert check(member, "shared_buffers = 8GB") == set()
+
+
+def test_names_are_completed_with_their_facts(client):
+    answer = json.loads(
+        client.get("/configurations/names/?prefix=checkpoint_s&majors=9.3&majors=18").content
+    )
+    [found] = answer["names"]
+    assert (found["name"], found["versions"]) == ("checkpoint_segments", "9.2-9.4")
+    assert found["missing"] == ["18"]
