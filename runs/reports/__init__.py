@@ -1,1 +1,1 @@
-"""What leaves BenchLab as a file: reports, tables, shell scripts. Pure functions; no Django."""
+"""What leaves BenchLab as a file: reports, tables, shell scripts. They read no database."""

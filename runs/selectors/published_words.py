@@ -8,7 +8,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.templatetags.formats import spoken
+from runs.models import PublishedTable
+from runs.templatetags.formats import place, spoken, told
 
 Combination = frozenset[tuple[str, str]]
 
@@ -83,6 +84,19 @@ def factors(columns: Sequence[Mapping[str, Any]]) -> Factors:
         elif column.get("levels"):
             levels |= _told_by_heads(column)
     return Factors(titles, levels, _heads(columns))
+
+
+def citation(table: PublishedTable, address: str) -> str:
+    """One line to cite the figures by: the publication first, this page as where it was read."""
+    source = table.source
+    printed = place(table.number) + (f", p. {table.page}" if table.page else "")
+    parts = [
+        told(source, "publisher"),
+        f"“{told(source, 'title')}”",
+        source.published or str(source.year),
+        printed,
+    ]
+    return ", ".join(part for part in parts if part) + f". {address}"
 
 
 def combination(levels: Mapping[str, Any]) -> Combination:

@@ -124,6 +124,7 @@ def _command(command: Command) -> RecordedCommand:
 
 def _title(run: Run) -> str:
     """Run 7: version 16.14, clients 2, repeat 1."""
-    levels = {name: level for name, level in run.cell.levels.items() if name != "bindir"}
-    told = ", ".join(f"{name} {level}" for name, level in levels.items())
+    # PostgreSQL orders the keys of a stored object by their length.
+    levels = sorted(run.cell.levels.items(), key=lambda each: (each[0] != "version", each[0]))
+    told = ", ".join(f"{name} {level}" for name, level in levels if name != "bindir")
     return f"Run {run.pk}: {told}, repeat {run.repeat}"

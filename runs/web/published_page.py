@@ -11,8 +11,8 @@ from runs.models import Artifact, Campaign, PrintedFigure, PublishedNode, Publis
 from runs.selectors import archive
 from runs.selectors.designs import parameters
 from runs.selectors.published_chart import draw, plots
-from runs.selectors.published_words import factors
-from runs.templatetags.formats import place, quantity, spoken, told
+from runs.selectors.published_words import citation, factors
+from runs.templatetags.formats import quantity, spoken
 
 
 @dataclass(frozen=True)
@@ -114,19 +114,6 @@ def rows(table: PublishedTable) -> list[list[PrintedCell]]:
             )
         made.append(cells)
     return made
-
-
-def citation(table: PublishedTable, address: str) -> str:
-    """One line to cite the figures by: the publication first, this page as where it was read."""
-    source = table.source
-    printed = place(table.number) + (f", p. {table.page}" if table.page else "")
-    parts = [
-        told(source, "publisher"),
-        f"“{told(source, 'title')}”",
-        source.published or str(source.year),
-        printed,
-    ]
-    return ", ".join(part for part in parts if part) + f". {address}"
 
 
 def _printed(text: str, column: Mapping[str, Any]) -> str:

@@ -1,0 +1,27 @@
+"""The formats in which a report can be had."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runs.reports import html, markdown, rst
+from runs.reports.report import Report
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a report becomes a file; `ending` is that of the file's name."""
+
+    write: Callable[[Report], bytes]
+    ending: str
+    media_type: str
+
+
+def _html(report: Report) -> bytes:
+    return html.page(report).encode()
+
+
+FORMATS = {
+    "html": Format(_html, "html", "text/html; charset=utf-8"),
+    "md": Format(markdown.zipped, "md.zip", "application/zip"),
+    "rst": Format(rst.zipped, "rst.zip", "application/zip"),
+}

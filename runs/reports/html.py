@@ -1,0 +1,77 @@
+"""Reports as one HTML file that needs nothing else: no network, no folder beside it.
+
+Charts can be explored offline, since the drawing library stands in the file, once. Where there is
+no JavaScript, and on paper, the still pictures of the same figures are shown.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from django.contrib.staticfiles import finders
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import override
+
+from runs.charts import svg
+from runs.reports.report import Block, Picture, Report
+
+TEMPLATE = "reports/report.html"
+STYLES = ("css/tokens.css", "css/report.css")
+SCRIPTS = ("plotly/plotly.min.js", "js/chart.js")
+# What would end the element, or open another, in the midst of a script.
+_ENDS_SCRIPT = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A block as the template takes it: its kind, and the still picture of a figure."""
+
+    kind: str
+    block: Block
+    still: str = ""
+
+
+def page(report: Report) -> str:
+    """The whole file as text."""
+    sections = [
+        (section.title, [_shown(block) for block in section.blocks]) for section in report.sections
+    ]
+    has_charts = any(True for _picture in report.pictures())
+    with override(report.language):
+        return render_to_string(
+            TEMPLATE,
+            {
+                "report": report,
+                "sections": sections,
+                "styles": [_style(name) for name in STYLES],
+                "scripts": [_script(name) for name in SCRIPTS] if has_charts else [],
+            },
+        )
+
+
+def _shown(block: Block) -> Shown:
+    kind = type(block).__name__.lower()
+    if not isinstance(block, Picture):
+        return Shown(kind, block)
+    # The renderer escapes every text of the figure.
+    return Shown(kind, block, mark_safe(svg.render(block.figure, title=block.caption)))  # noqa: S308
+
+
+@lru_cache
+def _script(name: str) -> SafeString:
+    """A script of ours, or of the package that draws: nothing in it comes from users."""
+    return mark_safe(_ENDS_SCRIPT.sub(r"<\\", _read(name)))  # noqa: S308
+
+
+@lru_cache
+def _style(name: str) -> SafeString:
+    return mark_safe(_read(name))  # noqa: S308
+
+
+def _read(name: str) -> str:
+    found = finders.find(name)
+    if not isinstance(found, str):
+        raise FileNotFoundError(f"the static file {name} is missing")
+    return Path(found).read_text(encoding="utf-8")
