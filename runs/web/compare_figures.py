@@ -64,9 +64,7 @@ def forest_plot(rows: Sequence[ComparedRow], page: ComparedPage, words: Wording)
             high=row.comparison.high,
             url=url,
         )
-        for row, url in zip(
-            rows[:MOST_BRANCHES], pair_urls(rows[:MOST_BRANCHES], page), strict=True
-        )
+        for row, url in zip(drawn, pair_urls(drawn, page), strict=True)
         if row.comparison.ratio
     ]
     if not branches:
