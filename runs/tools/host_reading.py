@@ -1,0 +1,73 @@
+"""What a monitor recorded of a machine: named columns of values, one row a sample.
+
+Names are the same whatever the tool: cpu_user, cpu_system, cpu_iowait, cpu_steal, cpu_idle (% of
+all processors; user includes niced), memory_free, memory_cached (MiB), run_queue (processes),
+disk_read and disk_write (kB/s), disk_util (% of the time), disk_await (ms), network_receive and
+network_send (kB/s); those of a device carry its name (`disk_util_vda`).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+KIB_PER_MIB = 1024
+UNITS = {
+    "cpu_user": "%",
+    "cpu_system": "%",
+    "cpu_iowait": "%",
+    "cpu_steal": "%",
+    "cpu_idle": "%",
+    "memory_free": "MiB",
+    "memory_cached": "MiB",
+    "run_queue": "processes",
+    "disk_read": "kB/s",
+    "disk_write": "kB/s",
+    "disk_util": "%",
+    "disk_await": "ms",
+    "network_receive": "kB/s",
+    "network_send": "kB/s",
+}
+# A host of containers has hundreds of network devices.
+MOST_DEVICES = 8
+_LONGEST_DEVICE = 30
+_NOT_SLUG = re.compile(r"[^A-Za-z0-9_]+")
+
+
+@dataclass(frozen=True)
+class HostReading:
+    """Samples of a machine. `seconds` is each sample's end, counted from the monitor's begin."""
+
+    tool_name: str
+    seconds: tuple[float, ...]
+    columns: Mapping[str, tuple[float | None, ...]]
+
+
+def unit_of(column: str) -> str:
+    """The unit of a column, whatever its device; empty for an unknown one."""
+    name = next((name for name in UNITS if column == name or column.startswith(f"{name}_")), "")
+    return UNITS.get(name, "")
+
+
+def device_column(name: str, device: str) -> str:
+    """The name of a device's column: letters, digits and underscores only."""
+    return f"{name}_{_NOT_SLUG.sub('_', device)[:_LONGEST_DEVICE].strip('_')}"
+
+
+def without_idle_devices(
+    columns: Mapping[str, tuple[float | None, ...]],
+) -> dict[str, tuple[float | None, ...]]:
+    """Leave out devices on which nothing happened, and all but the busiest of many."""
+    kept = {name: values for name, values in columns.items() if name in UNITS}
+    for kind in UNITS:
+        of_devices = {
+            name: values
+            for name, values in columns.items()
+            if name.startswith(f"{kind}_") and name not in UNITS and any(values)
+        }
+        busiest = sorted(of_devices, key=lambda name: _sum(of_devices[name]), reverse=True)
+        kept |= {name: of_devices[name] for name in sorted(busiest[:MOST_DEVICES])}
+    return kept
+
+
+def _sum(values: tuple[float | None, ...]) -> float:
+    return sum(value or 0.0 for value in values)

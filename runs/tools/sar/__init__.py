@@ -1,0 +1,1 @@
+"""sysstat: what `sar -o FILE 1` recorded, as `sadf -j` prints it."""

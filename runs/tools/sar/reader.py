@@ -1,0 +1,117 @@
+"""Reading `sadf -j FILE -- ...` of sysstat 11 to 12.
+
+Source: sysstat's sadf(1) and json.c; samples of 12.6.1 in tests/samples/sar.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from runs.tools.adapter import UnreadableOutput
+from runs.tools.documents import part, rows
+from runs.tools.host_reading import (
+    KIB_PER_MIB,
+    HostReading,
+    device_column,
+    without_idle_devices,
+)
+
+NAME = "sar"
+Row = dict[str, float]
+
+
+def read(text: str) -> HostReading:
+    """Read the samples of one machine. Raises UnreadableOutput `not_sadf_output`."""
+    samples = list(_samples(_statistics(text)))
+    if not samples:
+        return HostReading(NAME, (), {})
+    begun, interval = samples[0][0], samples[0][1]
+    seconds = tuple(time - begun + interval for time, _interval, _row in samples)
+    names = dict.fromkeys(name for _time, _interval, row in samples for name in row)
+    columns = {name: tuple(row.get(name) for _t, _i, row in samples) for name in names}
+    return HostReading(NAME, seconds, without_idle_devices(columns))
+
+
+def _statistics(text: str) -> Sequence[Any]:
+    try:
+        found = json.loads(text)["sysstat"]["hosts"][0]["statistics"]
+    except (ValueError, LookupError, TypeError) as error:
+        raise _unreadable() from error
+    if not isinstance(found, list):
+        raise _unreadable()
+    return found
+
+
+def _unreadable() -> UnreadableOutput:
+    return UnreadableOutput(
+        "not_sadf_output",
+        "This is not the whole JSON that sadf -j prints.",
+        "Look at what sadf printed: the recording may have been cut off.",
+    )
+
+
+def _samples(statistics: Sequence[Any]) -> Iterator[tuple[float, float, Row]]:
+    """(time, interval, values) of each sample; one that another interval skips is empty."""
+    for sample in statistics:
+        stamp = part(sample, "timestamp")
+        try:
+            at = datetime.fromisoformat(f"{stamp['date']}T{stamp['time']}").replace(tzinfo=UTC)
+        except (KeyError, ValueError):
+            continue
+        yield at.timestamp(), float(stamp.get("interval") or 1), dict(_values(sample))
+
+
+def _values(sample: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    for cpu in rows(sample, "cpu-load"):
+        if cpu.get("cpu") in {"all", "-1"}:
+            yield from _processor(cpu)
+    memory = part(sample, "memory")
+    for name, key in (("memory_free", "memfree"), ("memory_cached", "cached")):
+        if key in memory:
+            yield name, float(memory[key]) / KIB_PER_MIB
+    queue = part(sample, "queue")
+    if "runq-sz" in queue:
+        yield "run_queue", float(queue["runq-sz"])
+    for disk in rows(sample, "disk"):
+        yield from _disk(disk)
+    for card in rows(part(sample, "network"), "net-dev"):
+        yield from _card(card)
+
+
+def _processor(cpu: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """With `-u ALL` the columns have other names, and interrupts are counted by themselves."""
+    parts = {
+        "cpu_user": ("user", "usr", "nice", "guest", "gnice"),
+        "cpu_system": ("system", "sys", "irq", "soft"),
+        "cpu_iowait": ("iowait",),
+        "cpu_steal": ("steal",),
+        "cpu_idle": ("idle",),
+    }
+    for name, keys in parts.items():
+        told = [float(cpu[key]) for key in keys if key in cpu]
+        if told:
+            yield name, round(sum(told), 2)
+
+
+def _disk(disk: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """To sysstat 11.6 only sectors of 512 bytes are told."""
+    device = str(disk.get("disk-device", ""))
+    for name, key, sectors in (
+        ("disk_read", "rkB", "rd_sec"),
+        ("disk_write", "wkB", "wr_sec"),
+    ):
+        if key in disk:
+            yield device_column(name, device), float(disk[key])
+        elif sectors in disk:
+            yield device_column(name, device), float(disk[sectors]) / 2
+    for name, key in (("disk_util", "util-percent"), ("disk_await", "await")):
+        if key in disk:
+            yield device_column(name, device), float(disk[key])
+
+
+def _card(card: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    device = str(card.get("iface", ""))
+    for name, key in (("network_receive", "rxkB"), ("network_send", "txkB")):
+        if key in card:
+            yield device_column(name, device), float(card[key])

@@ -1,0 +1,1 @@
+"""vmstat, where there is no sysstat."""
