@@ -1,0 +1,132 @@
+"""What a campaign survives: Redis emptied, messages doubled, the results database killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from typing import Any
+
+import pytest
+import redis
+from celery import Celery
+
+from runs import dispatch
+from tests.instance.conftest import REPOSITORY, Instance
+
+pytestmark = [pytest.mark.instance, pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def variables(instance: Instance, first_campaign) -> dict[str, str]:
+    """The instance's own environment; its first campaign has ended."""
+    found: dict[str, str] = {}
+    for line in (instance.var / "environment").read_text().splitlines():
+        name, _is, value = line.partition("=")
+        found[name] = value.strip("\"'")
+    return found
+
+
+@pytest.fixture
+def token(instance: Instance, variables) -> str:
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY"}
+    }
+    made = subprocess.run(
+        [sys.executable, "manage.py", "create_token", "losses", "--scopes", "read,queue"],
+        env=environment | {"BENCHLAB_VAR": str(instance.var)},
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return made.stdout.strip()
+
+
+@pytest.fixture
+def queue(instance: Instance, token: str):
+    """Queue a campaign of PostgreSQL 18 over the API; its slug."""
+
+    def post(title: str, *, duration: int, repeats: int) -> str:
+        [server] = instance.get("servers/")["results"]
+        body = {
+            "title": title,
+            "scenario": "fixed-point-read",
+            "server": server["slug"],
+            "versions": ["18"],
+            "levels": {"clients": [1]},
+            "parameters": {"scale": 1, "duration": duration},
+            "repeats": repeats,
+        }
+        request = urllib.request.Request(
+            f"{instance.url}/api/v1/campaigns/",
+            json.dumps(body).encode(),
+            {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return str(json.load(answer)["slug"])
+
+    return post
+
+
+def finished(instance: Instance, slug: str, seconds: float) -> dict[str, Any]:
+    def ended() -> dict[str, Any] | None:
+        found = dict(instance.get(f"campaigns/{slug}/"))
+        return None if found["state"] in {"queued", "running"} else found
+
+    return dict(instance.wait_for(ended, seconds))
+
+
+def assert_each_run_was_measured_once(instance: Instance, slug: str, runs: int) -> None:
+    rows = instance.get(f"measurements/?campaign={slug}&metric=tps")["results"]
+    assert len(rows) == runs
+    for run in instance.get(f"runs/?campaign={slug}")["results"]:
+        detail = instance.get(f"runs/{run['id']}/")
+        assert [step["step"] for step in detail["commands"]].count("pgbench") == 1
+
+
+def is_measuring(instance: Instance, slug: str) -> bool:
+    return bool(instance.get(f"runs/?campaign={slug}&state=measuring")["results"])
+
+
+def test_a_campaign_goes_on_when_redis_forgets_everything(instance, variables, queue):
+    slug = queue("Forgotten messages", duration=3, repeats=3)
+    with redis.Redis.from_url(variables["REDIS_URL"]) as emptied:
+        for _time in range(3):
+            instance.wait_for(lambda: is_measuring(instance, slug), 60)
+            emptied.flushall()
+            instance.wait_for(lambda: not is_measuring(instance, slug), 60)
+            emptied.flushall()
+    assert finished(instance, slug, 120)["runs"] == {"finished": 3}
+    assert_each_run_was_measured_once(instance, slug, 3)
+
+
+def test_doubled_messages_change_nothing(instance, variables, queue):
+    slug = queue("Doubled messages", duration=2, repeats=3)
+    [run] = instance.get(f"runs/?campaign={slug}&page_size=1")["results"][:1]
+    assert run
+    with Celery(broker=variables["REDIS_URL"]) as sender:
+        for server_id in (1, 1, 1, 999_999):
+            for _time in range(10):
+                sender.send_task(dispatch.EXECUTE_NEXT, args=[server_id], expires=60)
+    assert finished(instance, slug, 120)["runs"] == {"finished": 3}
+    assert_each_run_was_measured_once(instance, slug, 3)
+
+
+def test_a_run_outlives_the_end_of_the_results_database(instance, queue):
+    slug = queue("Database killed", duration=15, repeats=2)
+    instance.wait_for(lambda: is_measuring(instance, slug), 90)
+    os.kill(instance.pids()["postgresql"], signal.SIGKILL)
+    instance.wait_for(lambda: answers(instance), 60)
+    assert finished(instance, slug, 180)["runs"] == {"finished": 2}
+    assert_each_run_was_measured_once(instance, slug, 2)
+
+
+def answers(instance: Instance) -> bool:
+    try:
+        return bool(instance.get("campaigns/"))
+    except OSError:
+        return False
