@@ -53,7 +53,7 @@ def _whole(series: QuerySet[Series]) -> QuerySet[Run]:
     measurements = Measurement.objects.select_related("metric").order_by("metric__name")
     commands = Command.objects.order_by("attempt", "ordinal")
     return (
-        Run.objects.select_related(*RELATED, "settings", "cluster")
+        Run.objects.select_related(*RELATED, "campaign__configuration", "settings", "cluster")
         .prefetch_related(
             "events",
             "artifacts",

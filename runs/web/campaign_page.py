@@ -94,6 +94,8 @@ def conditions(campaign: Campaign) -> dict[str, Any]:
         "environment": first.environment if first else None,
         "configuration": campaign.configuration,
         "parameters": parameters(campaign),
+        # What it contained then; it may say something else by now.
+        "contained": campaign.configuration_revision or campaign.configuration,
     }
 
 

@@ -23,7 +23,7 @@ from runs.selectors import projects
 from runs.selectors.reproduction import Reproduction, reproduction
 from runs.services import campaigns
 from runs.services.errors import ServiceError
-from runs.web import campaign_page, notices, published_page
+from runs.web import campaign_page, configuration_page, notices, published_page
 from runs.web.campaign_forms import CampaignForm
 
 PAGE_SIZE = 25
@@ -132,7 +132,9 @@ def _estimated(form: CampaignForm) -> dict[str, Any]:
     """The estimate, or the form's own complaints while there is nothing to estimate."""
     if not form.is_valid():
         return {"estimate": None, "complaints": _complaints(form)}
-    return {"estimate": campaigns.estimate(form.draft()), "complaints": []}
+    estimate = campaigns.estimate(form.draft())
+    told = configuration_page.of_installations(estimate.fits, estimate.remarks)
+    return {"estimate": estimate, "complaints": [], **told}
 
 
 def _complaints(form: CampaignForm) -> list[str]:

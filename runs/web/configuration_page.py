@@ -10,10 +10,12 @@ from runs.models import Configuration, ConfigurationRevision
 from runs.postgresql_settings import conf_file, values
 from runs.postgresql_settings.catalogue import Setting, setting
 from runs.postgresql_settings.completion import versions
+from runs.postgresql_settings.findings import Finding
 from runs.postgresql_settings.fitting import Fitted, home
 from runs.services import configuration_check, fitted_configurations
 from runs.services.configuration_check import OFFERED_MAJORS
 from runs.services.configuration_contents import content
+from runs.services.fitted_configurations import InstallationFit
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,18 @@ def recorded_changes(translated: Sequence[Mapping[str, Any]]) -> list[dict[str, 
         }
         for each in translated
     ]
+
+
+def of_installations(fits: Sequence[InstallationFit], remarks: Sequence[Finding]) -> dict[str, Any]:
+    """What installations get in other words than written, those alike together; and warnings."""
+    alike: dict[str, dict[str, Any]] = {}
+    for fit in fits:
+        found = changes(fit.fitted)
+        if found:
+            group = alike.setdefault(repr(found), {"versions": [], "changes": found})
+            group["versions"].append(fit.installation.version)
+    told = [fitted_configurations.words(finding) for finding in remarks]
+    return {"translations": list(alike.values()), "remarks": told}
 
 
 def file(configuration: Configuration, major: str) -> str:

@@ -14,6 +14,7 @@ from runs.models import Measurement, Run, RunEvent, Series
 from runs.scenarios import registry
 from runs.selectors import versions
 from runs.selectors.designs import factor_titles
+from runs.web.configuration_page import recorded_changes
 
 S = Run.State
 WAY = (S.QUEUED, S.CLAIMED, S.PREPARING, S.MEASURING, S.COLLECTING, S.FINISHED)
@@ -76,6 +77,7 @@ def live(run: Run) -> dict[str, Any]:
         "values": _values(series),
         "commands": list(run.commands.all()),
         "settings": settings_of(run.settings.settings) if run.settings else [],
+        "translated": recorded_changes((run.plan or {}).get("translated", [])),
         "artifacts": list(run.artifacts.all()),
     }
 

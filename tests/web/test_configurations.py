@@ -5,7 +5,7 @@ import json
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from runs.models import Configuration, Project
+from runs.models import Configuration, Project, Run
 from runs.services import configurations
 from runs.services.configurations import Content
 from tests import factories
@@ -234,3 +234,69 @@ def test_names_are_completed_with_their_facts(client):
     [found] = answer["names"]
     assert (found["name"], found["versions"]) == ("checkpoint_segments", "9.2-9.4")
     assert found["missing"] == ["18"]
+
+
+@pytest.fixture
+def matrix(known):
+    """A server with 9.3 and 18."""
+    server = factories.server("matrix", name="matrix")
+    for version in ("9.3.25", "18.4"):
+        number = factories.version_num(version)
+        factories.installation(server, version, has_psql=True, pgbench_version_num=number)
+    return server
+
+
+def campaign_form(server, configuration):
+    """What the form of a new campaign sends."""
+    return {
+        "title": "old and new",
+        "scenario": "fixed-point-read",
+        "server": server.slug,
+        "installations": [each.pk for each in server.installations.all()],
+        "clients": "1",
+        "repeats": "1",
+        "scale": "1",
+        "duration": "5",
+        "configuration": configuration.pk,
+    }
+
+
+def test_the_estimate_shows_each_version_its_translation(member, matrix, old):
+    response = member.get("/campaigns/new/estimate/", campaign_form(matrix, old))
+    [translation] = response.context["translations"]
+    assert translation["versions"] == ["18.4"]
+    page = " ".join(body(response).split())
+    assert "PostgreSQL 18.4: 2 settings in other words" in page
+    assert "checkpoint_segments = 16 → max_wal_size = 768MB" in page
+
+
+def test_each_run_gets_its_versions_words_and_tells_them(member, matrix, old):
+    member.post("/campaigns/new/", campaign_form(matrix, old))
+    runs = {run.cell.version: run for run in Run.objects.select_related("cell")}
+    assert runs["9.3.25"].plan["settings"] == {"checkpoint_segments": "16", "work_mem": "8MB"}
+    assert runs["9.3.25"].plan["translated"] == []
+    assert runs["18.4"].plan["settings"]["max_wal_size"] == "768MB"
+    page = body(member.get(f"/runs/{runs['18.4'].pk}/"))
+    assert "2 settings in other words" in " ".join(page.split())
+    assert "in other words" not in body(member.get(f"/runs/{runs['9.3.25'].pk}/"))
+
+
+def test_a_campaign_shows_what_its_configuration_contained_then(member, matrix, old):
+    member.post("/campaigns/new/", campaign_form(matrix, old))
+    configurations.edit(
+        configuration=old, name="Old words", description="", content=Content({"jit": "off"})
+    )
+    page = body(member.get("/campaigns/old-and-new/"))
+    assert "checkpoint_segments = 16" in page
+    assert "jit = off" not in page
+    plan = Run.objects.filter(cell__version="9.3.25").get().plan
+    assert plan["settings"]["checkpoint_segments"] == "16"
+
+
+def test_a_wrong_setting_is_refused_at_the_campaigns_form(member, matrix):
+    wrong = factories.configuration(settings={"work_mem": "1kB"})
+    response = member.post("/campaigns/new/", campaign_form(matrix, wrong))
+    [error] = response.context["form"].errors["configuration"]
+    assert "PostgreSQL 9.3, 18: work_mem = 1kB is outside the range" in error
+    assert "Choose a value from 64kB to 2TB." in error
+    assert not Run.objects.exists()
