@@ -128,6 +128,15 @@ class Plot:
         rows = [(name, [_ratio(base, value)]) for name, value in values[1:]]
         return Ratios(base_name, [_("Ratio")], rows)
 
+    def spot(self, cell: Cell, *, by_name: bool) -> tuple[Any, float] | None:
+        """Where the cell stands in the chart; `by_name` where the x axis has names."""
+        found = self.summaries.get(cell.pk)
+        if found is None:
+            return None
+        if not by_name:
+            return cell.levels.get(self.x), found.median
+        return (self._flat(cell) if self.is_sparse else self._x(cell)), found.median
+
     def _label(self, cell: Cell, varied: Sequence[str]) -> str:
         levels = {name: cell.levels[name] for name in varied if name in cell.levels}
         return self.factors.series(self.metric.name, levels)

@@ -14,6 +14,8 @@ from runs.selectors import campaigns as campaign_selectors
 from runs.selectors import metrics, servers
 from runs.selectors.campaigns import RatioRow
 from runs.selectors.designs import factor_title, factor_titles, parameters
+from runs.web import annotations
+
 
 LIVE = Campaign.LIVE
 TROUBLED = (Run.State.FAILED, Run.State.ERRORED, Run.State.LOST)
@@ -153,12 +155,13 @@ def _figure(campaign: Campaign, metric: Metric, factor: str | None) -> dict[str,
     lines = campaign_selectors.lines(campaign, metric.name)
     if factor is None or not any(line.points for line in lines):
         return None
-    return scaling(
+    figure = scaling(
         lines,
         x_title=factor_title(campaign, factor),
         y_title=f"{_(metric.title)} ({metric.unit})" if metric.unit else _(metric.title),
         words=Words(median=_("median"), range=_("min–max"), runs=_("runs")),
     )
+    return annotations.on_lines(figure, campaign, metric.name, factor)
 
 
 def _levels(levels: Mapping[str, Any], titles: Mapping[str, str]) -> str:

@@ -23,7 +23,7 @@ from runs.selectors import projects
 from runs.selectors.reproduction import Reproduction, reproduction
 from runs.services import campaigns
 from runs.services.errors import ServiceError
-from runs.web import campaign_page, configuration_page, notices, published_page
+from runs.web import annotations, campaign_page, configuration_page, notices, published_page
 from runs.web.campaign_forms import CampaignForm
 
 PAGE_SIZE = 25
@@ -96,12 +96,14 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     campaign = get_object_or_404(projects.visible(listed, to=request.user), slug=slug)
     if hasattr(campaign, "published"):
         context = {"section": "archive", **published_page.context(request, campaign)}
+        context |= annotations.context(request, campaign)
         return render(request, "campaigns/published.html", context)
     live = campaign_page.live(campaign)
     if getattr(request, "htmx", False):
         return render(request, "campaigns/_live.html", live)
     conditions = campaign_page.conditions(campaign)
-    context = {"section": "campaigns", **live, **conditions}
+    written = annotations.context(request, campaign)
+    context = {"section": "campaigns", **live, **conditions, **written}
     return render(request, "campaigns/detail.html", context)
 
 

@@ -13,6 +13,7 @@ from runs.selectors.designs import parameters
 from runs.selectors.published_chart import draw, plots
 from runs.selectors.published_words import citation, factors
 from runs.templatetags.formats import quantity, spoken
+from runs.web import annotations
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,9 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
         "source": table.source,
         "heads": heads(table.columns),
         "rows": rows(table),
-        "figures": [draw(wanted, shown) for wanted, shown in drawn],
+        "figures": [
+            annotations.on_plots(draw(wanted, shown), campaign, shown) for wanted, shown in drawn
+        ],
         "ratios": drawn[0][1][0].ratios() if drawn else None,
         "factor_title": words.title(drawn[0][1][0].x) if drawn else "",
         "designed": _designed(campaign, words) if not table.has_figures else [],

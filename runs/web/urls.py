@@ -3,6 +3,7 @@
 from django.urls import URLPattern, URLResolver, path
 
 from runs.web import (
+    annotations,
     archive,
     artifacts,
     campaigns,
@@ -56,6 +57,17 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("campaigns/<slug:slug>/retry/", queue.campaign_retry, name="campaign-retry"),
     path("campaigns/<slug:slug>/priority/", queue.campaign_priority, name="campaign-priority"),
     path("runs/<int:run_id>/retry/", queue.run_retry, name="run-retry"),
+    path("campaigns/<slug:slug>/annotations/", annotations.annotation_add, name="annotation-add"),
+    path(
+        "annotations/<int:annotation_id>/change/",
+        annotations.annotation_change,
+        name="annotation-change",
+    ),
+    path(
+        "annotations/<int:annotation_id>/delete/",
+        annotations.annotation_delete,
+        name="annotation-delete",
+    ),
     path("campaigns/<slug:slug>/report/", reports.campaign_report, name="campaign-report"),
     path("campaigns/<slug:slug>/script/", reports.campaign_script, name="campaign-script"),
     path("campaigns/<slug:slug>/export.csv", reports.campaign_csv, name="campaign-csv"),

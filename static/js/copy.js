@@ -1,25 +1,49 @@
-// A button that puts the text of an element on the clipboard.
+// A button that puts the text of an element, or of a file, on the clipboard.
 (() => {
   "use strict";
 
+  const BUTTONS = "[data-copy], [data-copy-url]";
+
+  async function textOf(button) {
+    if (!button.dataset.copyUrl) {
+      return document.getElementById(button.dataset.copy).textContent.trim();
+    }
+    const answer = await fetch(button.dataset.copyUrl);
+    if (!answer.ok) {
+      throw new Error(`${answer.status}`);
+    }
+    return answer.text();
+  }
+
   async function copy(button) {
-    const text = document.getElementById(button.dataset.copy).textContent;
-    await navigator.clipboard.writeText(text.trim());
     const label = button.querySelector("[data-copy-label]");
     const before = label.textContent;
-    label.textContent = button.dataset.copied;
+    try {
+      await navigator.clipboard.writeText(await textOf(button));
+      label.textContent = button.dataset.copied;
+    } catch {
+      label.textContent = button.dataset.copyFailed ?? before;
+    }
     setTimeout(() => {
       label.textContent = before;
     }, 2000);
   }
 
-  document.addEventListener("DOMContentLoaded", () => {
-    if (!navigator.clipboard) {
-      return;
-    }
-    for (const button of document.querySelectorAll("[data-copy]")) {
+  // Buttons come anew with the parts of a page that htmx brings.
+  function show() {
+    for (const button of document.querySelectorAll(BUTTONS)) {
       button.hidden = false;
-      button.addEventListener("click", () => copy(button));
     }
-  });
+  }
+
+  if (navigator.clipboard) {
+    document.addEventListener("DOMContentLoaded", show);
+    document.addEventListener("htmx:afterSettle", show);
+    document.addEventListener("click", (event) => {
+      const button = event.target.closest(BUTTONS);
+      if (button) {
+        copy(button);
+      }
+    });
+  }
 })();

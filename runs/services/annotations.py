@@ -1,0 +1,90 @@
+"""Annotations: notes on campaigns and points, conclusions, and the discussion of reports."""
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from runs.models import Annotation, Campaign, Cell
+from runs.services.errors import ServiceError
+
+MOST_CHARACTERS = 20_000
+
+
+@transaction.atomic
+def add(
+    *,
+    campaign: Campaign,
+    text: str,
+    by: User | None,
+    kind: str = Annotation.Kind.NOTE,
+    cell: Cell | None = None,
+) -> Annotation:
+    """Write something beside a campaign, or a note at one of its cells.
+
+    Raises ServiceError `empty_text`, `text_too_long`, `unknown_kind`, `cell_of_another_campaign`,
+    `not_a_note` (only notes stand at a cell).
+    """
+    if kind not in Annotation.Kind.values:
+        raise ServiceError(
+            "unknown_kind",
+            _("There is no kind %(kind)s; known are %(known)s.")
+            % {"kind": kind, "known": ", ".join(Annotation.Kind.values)},
+            field="kind",
+        )
+    if cell is not None and cell.campaign_id != campaign.pk:
+        raise ServiceError(
+            "cell_of_another_campaign", _("This cell is not one of the campaign."), field="cell"
+        )
+    if cell is not None and kind != Annotation.Kind.NOTE:
+        raise ServiceError(
+            "not_a_note",
+            _("Conclusion and discussion are of the whole campaign; only notes stand at a cell."),
+            field="cell",
+        )
+    return Annotation.objects.create(
+        campaign=campaign, cell=cell, kind=kind, text=_checked(text), author=by
+    )
+
+
+@transaction.atomic
+def change(*, annotation: Annotation, text: str, by: User) -> Annotation:
+    """Write it anew. Raises ServiceError `not_the_author` and those of the text."""
+    _require_author(annotation, by)
+    annotation.text = _checked(text)
+    annotation.save(update_fields=["text"])
+    return annotation
+
+
+@transaction.atomic
+def delete(*, annotation: Annotation, by: User) -> None:
+    """Take it away. Raises ServiceError `not_the_author`."""
+    _require_author(annotation, by)
+    annotation.delete()
+
+
+def may_change(annotation: Annotation, user: User) -> bool:
+    """Authors change what is theirs; an administrator everything."""
+    return user.is_superuser or (user.pk is not None and annotation.author_id == user.pk)
+
+
+def _require_author(annotation: Annotation, user: User) -> None:
+    if not may_change(annotation, user):
+        raise ServiceError(
+            "not_the_author",
+            _("Only its author or an administrator can change this."),
+            remedy=_("Write a note of your own beside it."),
+        )
+
+
+def _checked(text: str) -> str:
+    text = text.strip()
+    if not text:
+        raise ServiceError("empty_text", _("There is no text."), field="text")
+    if len(text) > MOST_CHARACTERS:
+        raise ServiceError(
+            "text_too_long",
+            _("The text has %(count)d characters; at most %(most)d can be kept.")
+            % {"count": len(text), "most": MOST_CHARACTERS},
+            field="text",
+        )
+    return text
