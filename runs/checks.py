@@ -21,7 +21,9 @@ def secrets_are_set(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Er
             )
         )
     try:
-        Fernet(settings.ENCRYPTION_KEY)
+        # One key, or several between commas: the first encrypts, all of them decrypt.
+        for key in settings.ENCRYPTION_KEY.split(","):
+            Fernet(key.strip())
     except ValueError:
         problems.append(
             Error(

@@ -10,7 +10,7 @@ from django.utils import timezone
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import ConnectionLost, TargetProblem
 from runs.models import Campaign, PreparedCluster, Server
-from runs.services import instances, leases, servers, ssh_keys
+from runs.services import instances, leases, servers, ways
 
 logger = logging.getLogger(__name__)
 
@@ -48,11 +48,9 @@ def remove_needless(*, server_id: int) -> None:
 
 async def _remove(server: Server, needless: list[PreparedCluster]) -> list[int]:
     """Remove each by itself; the ids of those that need no further try."""
-    private_key, instance = await sync_to_async(_secrets)(server)
+    way, instance = await sync_to_async(_secrets)(server)
     base = BaseDir(server.base_dir, instance)
-    host = await servers.connect(
-        servers.address_of(server), host_key=server.host_key, private_key=private_key
-    )
+    host = await ways.connect_along(way)
     async with host:
         for cluster in needless:
             try:
@@ -65,5 +63,5 @@ async def _remove(server: Server, needless: list[PreparedCluster]) -> list[int]:
     return [cluster.pk for cluster in needless]
 
 
-def _secrets(server: Server) -> tuple[str, str]:
-    return ssh_keys.private_key(server.ssh_key), instances.name()
+def _secrets(server: Server) -> tuple[ways.Way, str]:
+    return ways.way_to(server), instances.name()

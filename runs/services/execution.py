@@ -26,7 +26,7 @@ from runs.execution.ssh import Host
 from runs.execution.watch import Order, clean_up_watched, execute_watched
 from runs.models import Run, Server
 from runs.scenarios import registry
-from runs.services import findings, instances, leases, reporting, runs, servers, ssh_keys
+from runs.services import findings, instances, leases, reporting, runs, servers, ways
 from runs.services.leases import Claim
 
 logger = logging.getLogger(__name__)
@@ -205,10 +205,9 @@ def _director(run: Run, claim: Claim) -> Director:
 
 def _line(server: Server) -> Line:
     """Where the server is *now*: a machine that moved to another port still has its runs."""
-    private_key = ssh_keys.private_key(server.ssh_key)
-    address, host_key = servers.address_of(server), server.host_key
+    way = ways.way_to(server)
 
     async def connect() -> Host:
-        return await servers.connect(address, host_key=host_key, private_key=private_key)
+        return await ways.connect_along(way)
 
     return Line(connect)

@@ -1,8 +1,10 @@
 """Servers: registering, confirming the host key, and discovering what the machine is."""
 
+import contextlib
 from collections.abc import Sequence
 
 from asgiref.sync import async_to_sync
+from cryptography.fernet import InvalidToken
 from django.db import transaction
 from django.utils import timezone
 from django.utils.text import slugify
@@ -22,10 +24,11 @@ from runs.models import (
     Installation,
     Lease,
     Server,
+    SSHKey,
     Topology,
     TopologyNode,
 )
-from runs.services import instances, machines, ssh_keys
+from runs.services import host_keys, instances, machines, ssh_keys, ways
 from runs.services.errors import ServiceError
 
 
@@ -39,16 +42,6 @@ def fingerprint(host_key: str) -> str:
     return ssh.fingerprint(host_key)
 
 
-def address_of(server: Server) -> ssh.Address:
-    """Where to log in."""
-    return ssh.Address(server.address, server.port, server.username)
-
-
-async def connect(address: ssh.Address, *, host_key: str, private_key: str) -> ssh.Host:
-    """Open a connection to a confirmed server."""
-    return await ssh.connect(address, host_key=host_key, private_key=private_key)
-
-
 def register(
     *,
     name: str,
@@ -57,53 +50,45 @@ def register(
     username: str,
     base_dir: str,
     bindirs: list[str],
+    ssh_key: SSHKey | None = None,
+    jump: Server | None = None,
     by: object = None,
 ) -> Server:
     """Ask the machine for its host key and keep it for a person to confirm.
 
-    Nothing is logged in to or executed yet. Raises ServiceError `host_unreachable`,
-    `server_exists` or `base_dir_too_long`.
+    Without a base directory it is only a hop. Nothing is logged in to or executed yet, but the
+    hops on the way. Raises ServiceError `host_unreachable`, `server_exists`, `base_dir_too_long`,
+    and those of `ways.check_jump`.
     """
-    base_dir = base_dir.rstrip("/")
-    _check_paths(base_dir, bindirs)
-    if Server.objects.filter(address=address, port=port, username=username).exists():
-        raise ServiceError(
-            "server_exists",
-            _("%(user)s@%(address)s:%(port)s is registered already.")
-            % {"user": username, "address": address, "port": port},
-            remedy=_("Open it in the list of servers."),
-            field="address",
-        )
-    offered = _offered(ssh.Address(address, port, username))
-    return _store(
+    server = Server(
         name=name,
         address=address,
         port=port,
         username=username,
-        base_dir=base_dir,
+        base_dir=base_dir.rstrip("/") or base_dir,
         bindirs=bindirs,
-        offered_host_key=offered,
+        ssh_key=ssh_key or ssh_keys.default(),
+        jump=jump,
     )
+    check(server)
+    server.offered_host_key = offered_host_key(server)
+    return _store(server)
 
 
-@transaction.atomic
-def confirm_host_key(*, server: Server, fingerprint: str, by: object = None) -> Server:
-    """Pin the offered host key, whose fingerprint the person has compared on the server itself.
-
-    Raises ServiceError `fingerprint_differs` for another fingerprint than the offered key's.
-    """
-    server = Server.objects.select_for_update().get(pk=server.pk)
-    if not server.offered_host_key or ssh.fingerprint(server.offered_host_key) != fingerprint:
+def check(server: Server) -> None:
+    """Raise ServiceError for what cannot be stored of a server: paths, a double, a wrong hop."""
+    _check_paths(server.base_dir, server.bindirs)
+    same = Server.objects.filter(
+        address=server.address, port=server.port, username=server.username, jump=server.jump
+    )
+    if same.exclude(pk=server.pk).exists():
         raise ServiceError(
-            "fingerprint_differs",
-            _("That is not the fingerprint which the server offers now."),
-            remedy=_("Reload the page and compare again on the server itself."),
+            "server_exists",
+            _("%(address)s is registered already.") % {"address": ways.address_of(server)},
+            remedy=_("Open it in the list of servers."),
+            field="address",
         )
-    server.host_key, server.offered_host_key = server.offered_host_key, ""
-    server.state = Server.State.UNREACHABLE
-    server.problem_code = server.problem = server.problem_remedy = ""
-    server.save()
-    return server
+    ways.check_jump(server, server.jump)
 
 
 @transaction.atomic
@@ -123,7 +108,8 @@ def inspect(*, server: Server) -> Server:
     """Log in, claim the base directory, discover hardware, OS and installations; keep the result.
 
     A fault of the target is not raised: it becomes the server's state and problem, with the
-    remedy, for the page. Raises ServiceError `host_key_not_confirmed`.
+    remedy, for the page. A server that is only a hop is just logged in to. Raises ServiceError
+    `host_key_not_confirmed`, `private_key_unreadable`.
     """
     if not server.host_key:
         raise ServiceError(
@@ -131,10 +117,13 @@ def inspect(*, server: Server) -> Server:
             _("The host key of this server is not confirmed yet."),
             remedy=_("Compare the fingerprint on the server and confirm it here."),
         )
-    private = ssh_keys.private_key(server.ssh_key)
-    base = BaseDir(server.base_dir, instances.name())
+    way = _readable_way(server)
     try:
-        facts, free = async_to_sync(_look)(server, private, base)
+        if server.is_only_a_hop:
+            async_to_sync(_greet)(way)
+            return _keep_hop(server)
+        base = BaseDir(server.base_dir, instances.name())
+        facts, free = async_to_sync(_look)(server, way, base)
     except TargetProblem as problem:
         return record_problem(server=server, problem=problem)
     return _keep(server, facts, free)
@@ -142,14 +131,15 @@ def inspect(*, server: Server) -> Server:
 
 def record_problem(*, server: Server, problem: TargetProblem) -> Server:
     """Note why a server cannot be used now; a changed host key is fetched for confirmation."""
+    is_at_a_hop = problem.code.startswith("hop_")
     offered = ""
-    if isinstance(problem, HostKeyChanged):
-        try:
-            offered = _offered(address_of(server))
-        except ServiceError:
-            offered = ""
+    if isinstance(problem, HostKeyChanged) and not is_at_a_hop:
+        with contextlib.suppress(ServiceError):
+            offered = offered_host_key(server)
+            host_keys.note_changed(server, offered)
     state = Server.State.UNREACHABLE
-    if not isinstance(problem, (HostUnreachable, ConnectionLost)):
+    # Behind a hop that is mended the server answers again, without anybody looking at it.
+    if not is_at_a_hop and not isinstance(problem, (HostUnreachable, ConnectionLost)):
         state = Server.State.REFUSED
     Server.objects.filter(pk=server.pk).update(
         state=state,
@@ -177,7 +167,8 @@ def single_topology(*, server: Server) -> Topology:
 
 
 def _check_paths(base_dir: str, bindirs: list[str]) -> None:
-    for field, path in (("base_dir", base_dir), *(("bindirs", bindir) for bindir in bindirs)):
+    given = [("base_dir", base_dir)] if base_dir else []
+    for field, path in (*given, *(("bindirs", bindir) for bindir in bindirs)):
         if not is_plain_path(path):
             raise ServiceError(
                 "path_not_plain",
@@ -198,18 +189,32 @@ def _check_paths(base_dir: str, bindirs: list[str]) -> None:
         )
 
 
-def _offered(address: ssh.Address) -> str:
+def offered_host_key(server: Server) -> str:
+    """What the machine shows now, by the way to it. Raises ServiceError, as `ssh.connect` codes."""
+    hops = _readable_way(server)[:-1]
     try:
-        return async_to_sync(ssh.offered_host_key)(address)
-    except HostUnreachable as problem:
+        return async_to_sync(ssh.offered_host_key)(ways.address_of(server), hops)
+    except TargetProblem as problem:
+        field = "jump" if problem.code.startswith("hop_") else "address"
         raise ServiceError(
-            problem.code, problem.message, remedy=_(problem.remedy), field="address"
+            problem.code, problem.message, remedy=_(problem.remedy), field=field
         ) from problem
 
 
+def _readable_way(server: Server) -> ways.Way:
+    try:
+        return ways.way_to(server)
+    except InvalidToken as error:
+        raise ServiceError(
+            "private_key_unreadable",
+            _("The private key for %(server)s cannot be decrypted.") % {"server": server.name},
+            remedy=_("Add the key it was encrypted under to BENCHLAB_ENCRYPTION_KEY."),
+        ) from error
+
+
 @transaction.atomic
-def _store(**fields: object) -> Server:
-    server = Server(slug=_free_slug(str(fields["name"])), ssh_key=ssh_keys.default(), **fields)
+def _store(server: Server) -> Server:
+    server.slug = _free_slug(server.name)
     server.save()
     Lease.objects.create(server=server)
     single_topology(server=server)
@@ -225,11 +230,26 @@ def _free_slug(name: str) -> str:
     return slug
 
 
-async def _look(server: Server, private_key: str, base: BaseDir) -> tuple[Facts, int]:
-    host = await connect(address_of(server), host_key=server.host_key, private_key=private_key)
-    async with host:
+async def _look(server: Server, way: ways.Way, base: BaseDir) -> tuple[Facts, int]:
+    async with await ways.connect_along(way) as host:
         free = await base.claim(host)
         return await discover(host, server.bindirs, base_dir=server.base_dir), free
+
+
+async def _greet(way: ways.Way) -> None:
+    async with await ways.connect_along(way):
+        pass
+
+
+@transaction.atomic
+def _keep_hop(server: Server) -> Server:
+    server = Server.objects.select_for_update().get(pk=server.pk)
+    server.state = Server.State.READY
+    server.problem_code = server.problem = server.problem_remedy = ""
+    server.offered_host_key = ""
+    server.checked_at = timezone.now()
+    server.save()
+    return server
 
 
 @transaction.atomic

@@ -11,7 +11,7 @@ from runs.execution import sweep as leftover
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import ConnectionLost, TargetProblem
 from runs.models import PreparedCluster, Run, Server
-from runs.services import clusters, instances, leases, servers, ssh_keys
+from runs.services import clusters, instances, leases, servers, ways
 from runs.services.errors import ServiceError
 
 logger = logging.getLogger(__name__)
@@ -31,8 +31,8 @@ def sweep(*, server: Server) -> list[str]:
             remedy=_("Sweep it when its run has ended, and when it can be reached."),
         )
     base = BaseDir(server.base_dir, instances.name())
-    private_key, live = ssh_keys.private_key(server.ssh_key), live_folders(server.pk)
-    removed = async_to_sync(_sweep)(server, private_key, base, live)
+    way, live = ways.way_to(server), live_folders(server.pk)
+    removed = async_to_sync(_sweep)(server, way, base, live)
     Server.objects.filter(pk=server.pk).update(needs_sweep=False)
     return removed
 
@@ -65,10 +65,8 @@ def live_folders(server_id: int) -> set[str]:
     return live | {f"clusters/{key}" for key in needed.values_list("key", flat=True)}
 
 
-async def _sweep(server: Server, private_key: str, base: BaseDir, live: set[str]) -> list[str]:
-    host = await servers.connect(
-        servers.address_of(server), host_key=server.host_key, private_key=private_key
-    )
+async def _sweep(server: Server, way: ways.Way, base: BaseDir, live: set[str]) -> list[str]:
+    host = await ways.connect_along(way)
     removed = []
     async with host:
         for path in await leftover.leftovers(host, base, live):

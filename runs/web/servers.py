@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from runs.models import Server
 from runs.selectors import runs as run_selectors
 from runs.selectors import servers as server_selectors
-from runs.services import servers
+from runs.services import host_keys, servers
 from runs.services.errors import ServiceError
 from runs.web import notices
 from runs.web.server_forms import ServerForm
@@ -68,7 +68,7 @@ def server_confirm(request: HttpRequest, slug: str) -> HttpResponse:
     """Pin the host key that a person has compared, and look at the machine at once."""
     server = get_object_or_404(Server, slug=slug)
     try:
-        server = servers.confirm_host_key(
+        server = host_keys.confirm(
             server=server, fingerprint=request.POST.get("fingerprint", ""), by=request.user
         )
         _inspect(request, server)

@@ -11,6 +11,7 @@ from runs.services import (
     campaigns,
     clusters,
     execution,
+    host_keys,
     leases,
     scenarios,
     servers,
@@ -50,9 +51,7 @@ def registered(openssh, account, base_dir: Path, binaries) -> Server:
 @pytest.fixture
 def ready(registered) -> Server:
     fingerprint = servers.fingerprint(registered.offered_host_key)
-    return servers.inspect(
-        server=servers.confirm_host_key(server=registered, fingerprint=fingerprint)
-    )
+    return servers.inspect(server=host_keys.confirm(server=registered, fingerprint=fingerprint))
 
 
 def test_nothing_is_executed_before_a_person_confirmed_the_host_key(registered, base_dir):
@@ -65,7 +64,7 @@ def test_nothing_is_executed_before_a_person_confirmed_the_host_key(registered, 
 
 def test_another_fingerprint_than_the_offered_one_is_not_pinned(registered):
     with pytest.raises(ServiceError) as told:
-        servers.confirm_host_key(server=registered, fingerprint="SHA256:other")
+        host_keys.confirm(server=registered, fingerprint="SHA256:other")
     assert told.value.code == "fingerprint_differs"
     registered.refresh_from_db()
     assert registered.host_key == ""
@@ -122,8 +121,29 @@ def test_a_changed_host_key_refuses_the_server_and_offers_the_new_one(ready, ope
     assert (refused.state, refused.problem_code) == (Server.State.REFUSED, "host_key_changed")
     assert "compare the new fingerprint" in refused.problem_remedy
     offered = servers.fingerprint(refused.offered_host_key)
-    confirmed = servers.confirm_host_key(server=refused, fingerprint=offered)
-    assert servers.inspect(server=confirmed).state == Server.State.READY
+    with pytest.raises(ServiceError) as told:
+        host_keys.confirm(server=refused, fingerprint=offered)
+    assert told.value.code == "host_key_pinned"
+    for typed in ("", offered[-7:], "x" + offered[-8:], servers.fingerprint(refused.host_key)):
+        with pytest.raises(ServiceError) as told:
+            host_keys.replace(server=refused, typed=typed)
+        assert told.value.code == "fingerprint_differs"
+    old = servers.fingerprint(refused.host_key)
+    replaced = host_keys.replace(server=refused, typed=f" {offered[-8:]} ", by="ichiro")
+    assert servers.inspect(server=replaced).state == Server.State.READY
+    events = list(refused.events.order_by("pk").values_list("code", "message", "by"))
+    assert events[-2:] == [
+        ("host_key_changed", f"{old} → {offered}", ""),
+        ("host_key_replaced", f"{old} → {offered}", "ichiro"),
+    ]
+
+
+def test_a_host_key_that_is_shown_again_and_again_is_noted_once(ready, openssh):
+    openssh.stop()
+    openssh.new_host_key()
+    openssh.start()
+    servers.inspect(server=servers.inspect(server=ready))
+    assert ready.events.filter(code="host_key_changed").count() == 1
 
 
 def test_a_refused_login_says_where_the_key_goes(ready, openssh):

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from runs.execution import ssh
 from runs.execution.base_dir import BaseDir
 from runs.models import Campaign, Lease, Run, Server
-from runs.services import instances, leases, runs, servers, ssh_keys, supervision, sweeping
+from runs.services import instances, leases, runs, servers, ssh_keys, supervision, sweeping, ways
 from runs.services.errors import ServiceError
 from runs.tasks import execute_next
 from tests import factories
@@ -52,13 +51,10 @@ def on_target(server):
     """Run a coroutine function with a connection and the base directory."""
 
     def run(act):
-        key, instance = ssh_keys.private_key(server.ssh_key), instances.name()
+        way, instance = ways.way_to(server), instances.name()
 
         async def connected():
-            host = await ssh.connect(
-                servers.address_of(server), host_key=server.host_key, private_key=key
-            )
-            async with host:
+            async with await ways.connect_along(way) as host:
                 base = BaseDir(server.base_dir, instance)
                 await base.claim(host)
                 return await act(host, base)

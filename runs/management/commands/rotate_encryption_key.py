@@ -1,0 +1,23 @@
+"""Encrypts every secret anew under the first key of BENCHLAB_ENCRYPTION_KEY."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from runs.services import encryption
+
+
+class Command(BaseCommand):
+    """Put the new key first, run this, then take the old one away."""
+
+    help = __doc__
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Rotate, and name what no key opens."""
+        done, unreadable = encryption.rotate()
+        self.stdout.write(f"Encrypted {done} secrets under the first key.")
+        if unreadable:
+            raise CommandError(
+                f"No key of BENCHLAB_ENCRYPTION_KEY opens: {', '.join(unreadable)}. "
+                "Add the key they were encrypted under after the first, and run this again."
+            )

@@ -1,0 +1,49 @@
+"""Secrets at rest: encrypted with keys that are in the environment and never in the database.
+
+`BENCHLAB_ENCRYPTION_KEY` holds one Fernet key, or several between commas: the first encrypts, all
+of them decrypt. To change it, put the new one first, run `manage.py rotate_encryption_key`, and
+take the old one away.
+"""
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+from django.db import transaction
+
+from runs.models import SSHKey, Webhook
+
+
+def encrypt(secret: str) -> bytes:
+    """The secret under the first key."""
+    return _keys().encrypt(secret.encode())
+
+
+def decrypt(encrypted: bytes) -> str:
+    """The secret. Raises InvalidToken when it was encrypted under a key that is not given."""
+    return _keys().decrypt(encrypted).decode()
+
+
+@transaction.atomic
+def rotate() -> tuple[int, list[str]]:
+    """Encrypt everything anew under the first key: (how many, names of what no key opens)."""
+    done, unreadable = 0, []
+    for key in SSHKey.objects.select_for_update().order_by("pk"):
+        try:
+            key.private_key_encrypted = _keys().rotate(bytes(key.private_key_encrypted))
+        except InvalidToken:
+            unreadable.append(f"SSH key {key.name}")
+            continue
+        key.save(update_fields=["private_key_encrypted"])
+        done += 1
+    for webhook in Webhook.objects.select_for_update().order_by("pk"):
+        try:
+            webhook.encrypted_secret = _keys().rotate(webhook.encrypted_secret.encode()).decode()
+        except InvalidToken:
+            unreadable.append(f"webhook {webhook.pk}")
+            continue
+        webhook.save(update_fields=["encrypted_secret"])
+        done += 1
+    return done, unreadable
+
+
+def _keys() -> MultiFernet:
+    return MultiFernet([Fernet(each.strip()) for each in settings.ENCRYPTION_KEY.split(",")])

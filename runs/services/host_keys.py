@@ -1,0 +1,77 @@
+"""Host keys: pinned by a person, and replaced by a person; nothing is executed in between."""
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from runs.execution import ssh
+from runs.models import Server, ServerEvent
+from runs.services.errors import ServiceError
+
+# As much of a fingerprint as nobody types by chance: 48 bits.
+TYPED_CHARACTERS = 8
+
+
+@transaction.atomic
+def confirm(*, server: Server, fingerprint: str, by: object = None) -> Server:
+    """Pin the first host key, whose fingerprint the person has compared on the server itself.
+
+    Raises ServiceError `fingerprint_differs` for another fingerprint than the offered key's, and
+    `host_key_pinned` where one is pinned: that is only replaced by `replace`.
+    """
+    server = Server.objects.select_for_update().get(pk=server.pk)
+    if server.host_key:
+        raise ServiceError(
+            "host_key_pinned",
+            _("A host key is confirmed for this server already."),
+            remedy=_("To accept another one, type the end of its fingerprint."),
+        )
+    if not server.offered_host_key or ssh.fingerprint(server.offered_host_key) != fingerprint:
+        raise _differs()
+    return _pin(server, "host_key_confirmed", fingerprint, by)
+
+
+@transaction.atomic
+def replace(*, server: Server, typed: str, by: object = None) -> Server:
+    """Accept the other host key that the server shows now, instead of the pinned one.
+
+    `typed` is the new fingerprint or its last characters (8 or more), as a person has read it on
+    the server itself. Raises ServiceError `fingerprint_differs`, `no_other_host_key`.
+    """
+    server = Server.objects.select_for_update().get(pk=server.pk)
+    if not server.host_key or not server.offered_host_key:
+        raise ServiceError(
+            "no_other_host_key",
+            _("This server has not shown another host key."),
+            remedy=_("Inspect it again if it was installed anew."),
+        )
+    old, new = ssh.fingerprint(server.host_key), ssh.fingerprint(server.offered_host_key)
+    typed = typed.strip()
+    if len(typed) < TYPED_CHARACTERS or not new.endswith(typed):
+        raise _differs()
+    return _pin(server, "host_key_replaced", f"{old} → {new}", by)
+
+
+def note_changed(server: Server, offered: str) -> None:
+    """Keep in the server's history that it shows another key; once for each key."""
+    message = f"{ssh.fingerprint(server.host_key)} → {ssh.fingerprint(offered)}"
+    last = server.events.first()
+    if last is None or (last.code, last.message) != ("host_key_changed", message):
+        ServerEvent.objects.create(server=server, code="host_key_changed", message=message)
+
+
+def _pin(server: Server, code: str, message: str, by: object) -> Server:
+    server.host_key, server.offered_host_key = server.offered_host_key, ""
+    server.state = Server.State.UNREACHABLE
+    server.problem_code = server.problem = server.problem_remedy = ""
+    server.save()
+    ServerEvent.objects.create(server=server, code=code, message=message, by=str(by or ""))
+    return server
+
+
+def _differs() -> ServiceError:
+    return ServiceError(
+        "fingerprint_differs",
+        _("That is not the fingerprint which the server offers now."),
+        remedy=_("Reload the page and compare again on the server itself."),
+        field="typed",
+    )
