@@ -119,8 +119,8 @@ def _axes(page: ComparedPage, words: Wording) -> Axes:
     metric, x = page.loaded.metric, page.loaded.x
     title = compare_words.metric_title(metric) if metric else ""
     numbers = [cell.x for each in page.loaded.series for cell in each.cells]
-    if page.state.relative and page.base:
-        title = _("Ratio to %(base)s") % {"base": page.label(page.base)}
+    if page.state.relative:
+        title = _("Ratio to the baseline")
     return Axes(
         x_title=words.title(x) if x else "",
         y_title=title,

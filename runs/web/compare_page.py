@@ -104,7 +104,10 @@ def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
         "differences": _differences(page),
         "fits": _fits(page),
         "reasons": compare_words.sentence(page.reasons),
-        "despite": compare_words.sentence(page.despite),
+        # What was overridden is said by itself.
+        "despite": compare_words.sentence(
+            code for code in page.despite if not code.endswith("_differs")
+        ),
         "overrides": _overrides(page),
         "ignored": compare_words.sentence(f"{name}_differs" for name in page.state.ignore),
         "exports": _exports(page),

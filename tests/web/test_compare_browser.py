@@ -1,0 +1,168 @@
+"""The compare page in a real browser: twelve versions, facets, forest and all pairs, everywhere."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from runs.models import Topology
+from tests import factories
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+VERSIONS = [
+    *("9.2.24", "9.3.25", "9.4.26", "9.5.25", "9.6.24"),
+    *("10.23", "11.22", "12.22", "13.22", "14.19", "15.14", "16.10"),
+]
+# Addresses, each with the number of its charts.
+PAGES = (
+    ("", 0),
+    ("?s=twelve", 2),
+    ("?s=single&s=streaming&facet=os&ignore=environment&relative=1", 3),
+    ("?s=single&s=streaming&facet=topology", 3),
+    ("?s=twelve~version%3D9.2.24&fit=usl", 1),
+    ("saved/", 0),
+    ("cells/?a={a}&b={b}", 0),
+)
+DRAWN = "[data-chart][data-drawn=true]"
+SIZES = pytest.mark.parametrize(
+    "context",
+    [(1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")],
+    indirect=True,
+    ids=["desktop-light", "desktop-dark", "phone-light", "phone-dark"],
+)
+
+
+@pytest.fixture
+def lab(db):
+    """Twelve versions on one machine, and two versions on two systems and two topologies."""
+    gain = {version: 1 + number / 20 for number, version in enumerate([*VERSIONS, "18.4"])}
+    twelve = factories.campaign("twelve", factors={"version": VERSIONS, "clients": [1, 4, 16]})
+    factories.finish_all(twelve, gain=gain)
+    for slug, system in (("single", "Debian 13"), ("streaming", "Windows 2022")):
+        made = factories.campaign(slug)
+        made.topology = Topology.objects.create(slug=slug, name=slug, kind=slug)
+        factories.finish_all(made, gain=gain)
+        made.runs.update(environment=factories.environment(system), hardware=factories.hardware())
+    return twelve
+
+
+@pytest.fixture
+def context(chromium, log_in, request):
+    """A logged-in browser of the size and theme that the test asks for."""
+    width, theme = getattr(request, "param", (1280, "light"))
+    opened = chromium.new_context(
+        viewport={"width": width, "height": 800}, color_scheme=theme, locale="en"
+    )
+    log_in(opened)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def page(context):
+    """A page that keeps what the browser complains about."""
+    opened = context.new_page()
+    opened.complaints = []
+    opened.on("pageerror", lambda error: opened.complaints.append(str(error)))
+    opened.on(
+        "console",
+        lambda said: opened.complaints.append(said.text) if said.type == "error" else None,
+    )
+    return opened
+
+
+@SIZES
+def test_every_comparison_is_accessible_and_faultless(page, live_server, lab):
+    a, b = lab.cells.values_list("pk", flat=True)[:2]
+    for query, charts in PAGES:
+        page.goto(f"{live_server.url}/compare/{query.format(a=a, b=b)}")
+        expect(page.locator(DRAWN)).to_have_count(charts)
+        found = [
+            f"{query}: {violation['id']} {violation['nodes'][0]['html'][:160]}"
+            for violation in Axe().run(page).response["violations"]
+        ]
+        assert found == []
+        assert page.complaints == []
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= page.viewport_size["width"], query
+
+
+def test_twelve_versions_have_a_line_and_a_colour_each(page, live_server, lab):
+    page.goto(f"{live_server.url}/compare/?s=twelve")
+
+    expect(page.locator("#compare-1-plot .scatterlayer .trace")).to_have_count(12)
+    colours = page.evaluate(
+        "document.getElementById('compare-1-plot').data.map(trace => trace.line.color)"
+    )
+    assert len(set(colours)) == 12
+    expect(page.locator(".heat tbody tr")).to_have_count(12)
+
+
+def test_the_comparison_follows_each_choice_and_so_does_the_address(page, live_server, lab):
+    page.goto(f"{live_server.url}/compare/?s=single")
+    page.get_by_label("Relative to the baseline").check()
+
+    expect(page.locator("#compared")).to_contain_text("Ratio to the baseline with its 95 %")
+    expect(page.locator(DRAWN)).to_have_count(2)
+    assert "relative=1" in page.url
+    page.reload()
+    expect(page.get_by_label("Relative to the baseline")).to_be_checked()
+
+
+def test_a_series_is_searched_for_and_added(page, live_server, lab):
+    page.goto(f"{live_server.url}/compare/")
+    page.get_by_label("Search").first.fill("streaming")
+    expect(page.locator("#candidates .list__title")).to_have_count(1)
+    page.get_by_role("link", name="+ PostgreSQL 18.4").click()
+
+    expect(page.locator(".chosen__item")).to_have_count(1)
+    expect(page.locator(DRAWN)).to_have_count(1)
+    assert page.complaints == []
+
+
+def test_two_points_are_ticked_and_compared_by_keyboard(page, live_server, lab):
+    page.goto(f"{live_server.url}/compare/?s=single")
+    for name in ("PostgreSQL 16.14 1", "PostgreSQL 18.4 1"):
+        page.get_by_label(name, exact=True).press("Space")
+    page.get_by_role("button", name="Compare the two").press("Enter")
+
+    expect(page.locator("h1")).to_have_text("A against B")
+    expect(page.locator("#metrics")).to_contain_text("Ratio")
+
+
+def test_a_click_on_a_point_leads_to_its_runs(page, live_server, lab):
+    page.goto(f"{live_server.url}/compare/?s=single")
+    expect(page.locator(DRAWN)).to_have_count(2)
+    page.locator("#compare-1-plot .points path").last.hover(force=True)
+    page.mouse.down()
+    page.mouse.up()
+
+    page.wait_for_url("**/campaigns/single/")
+
+
+@pytest.mark.parametrize("kind", ["SVG", "PNG"])
+def test_a_chart_is_saved_as_a_picture(page, live_server, lab, kind):
+    page.goto(f"{live_server.url}/compare/?s=single")
+    expect(page.locator(DRAWN)).to_have_count(2)
+    with page.expect_download() as download:
+        page.locator("#chart").get_by_role("button", name=kind).click()
+
+    assert download.value.suggested_filename == f"compare-1.{kind.lower()}"
+    assert download.value.path().stat().st_size > 5000
+
+
+def test_everything_but_the_charts_works_without_scripts(chromium, log_in, live_server, lab):
+    context = chromium.new_context(java_script_enabled=False, locale="en")
+    log_in(context)
+    page = context.new_page()
+    page.goto(f"{live_server.url}/compare/?q=streaming")
+    page.get_by_role("link", name="Add all 2").click()
+    page.get_by_label("Only what matters").check()
+    page.get_by_role("button", name="Show").click()
+    assert "matters=1" in page.url
+    expect(page.locator("#ratio-rows")).to_contain_text("faster")
+    page.locator("#save summary").click()
+    page.get_by_label("Title").fill("Kept")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".list__title")).to_have_text("Kept")
+    context.close()
