@@ -76,6 +76,14 @@ class CampaignDraftSerializer(serializers.Serializer[Any]):
         min_value=-HIGHEST_PRIORITY, max_value=HIGHEST_PRIORITY, default=0
     )
     most_attempts = serializers.IntegerField(min_value=1, max_value=MOST_ATTEMPTS, required=False)
+    wanted_half_width = serializers.FloatField(
+        required=False,
+        help_text="0.02: a cell gets further repeats while its 95 % interval is wider than ±2 %.",
+    )
+    most_repeats = serializers.IntegerField(min_value=1, max_value=MOST_REPEATS, required=False)
+    a_a = serializers.BooleanField(
+        default=False, help_text="Measure everything twice, to see what no difference looks like."
+    )
 
     def to_internal_value(self, data: Any) -> Any:
         """The values; a field that is not known is refused."""
@@ -106,6 +114,9 @@ class CampaignDraftSerializer(serializers.Serializer[Any]):
             configuration=given.get("configuration"),
             priority=given["priority"],
             most_attempts=given.get("most_attempts"),
+            wanted_half_width=given.get("wanted_half_width"),
+            most_repeats=given.get("most_repeats"),
+            is_a_a=given["a_a"],
         )
         unknown = set(made.parameters) - set(parameters)
         faults = [_unknown_parameter(name) for name in sorted(unknown)]

@@ -14,7 +14,7 @@ def factor_titles(campaign: Campaign) -> dict[str, str]:
         factors = registry.get(campaign.scenario.slug).factors
     except KeyError:
         return {}
-    return {factor.name: _(factor.title) for factor in factors}
+    return {"side": _("A/A side")} | {factor.name: _(factor.title) for factor in factors}
 
 
 def factor_title(campaign: Campaign, name: str | None) -> str:

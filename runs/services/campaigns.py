@@ -143,6 +143,8 @@ def _campaign(draft: Draft, by: User | None) -> Campaign:
         factors={"version": [each.version for each in versions], **levels},
         parameters=dict(draft.parameters),
         repeats=draft.repeats,
+        wanted_half_width=draft.wanted_half_width,
+        most_repeats=draft.most_repeats if draft.wanted_half_width is not None else None,
         priority=draft.priority,
         most_attempts=draft.most_attempts or settings.MAXIMUM_ATTEMPTS,
         seed=draft.seed if draft.seed is not None else secrets.randbelow(2**31),

@@ -20,7 +20,7 @@ from runs.scenarios.definition import (
     Requirement,
     Scenario,
 )
-from runs.services import fitted_configurations
+from runs.services import fitted_configurations, repeats
 from runs.services.fitted_configurations import InstallationFit
 from runs.services.problems import Problem
 from runs.services.tools import tools_of, with_pgbench
@@ -41,6 +41,9 @@ __all__ = [
 MOST_RUNS = 10_000
 MOST_REPEATS = 100
 MOST_ATTEMPTS = 20
+# The factor of an A/A campaign, and its two labels for the same thing.
+SIDE = "side"
+SIDES: tuple[Level, ...] = ("A", "B")
 HIGHEST_PRIORITY = 100
 # What BenchLab itself adds to a run, and the clusters' start and stop.
 SECONDS_AROUND_A_RUN = 1.5
@@ -52,7 +55,9 @@ class Draft:
 
     `client` is the installation whose pgbench puts the load on, for every version; by default the
     newest on the server. `most_attempts` is how often each run is begun without anybody asking;
-    None is what this BenchLab is set to.
+    None is what this BenchLab is set to. With `wanted_half_width` (0.02 is ±2 %) a cell gets more
+    than `repeats`, up to `most_repeats`, while its interval is wider. An A/A campaign measures
+    everything twice under two labels, which shows what the server makes of no difference.
     """
 
     title: str
@@ -67,12 +72,16 @@ class Draft:
     client: Installation | None = None
     priority: int = 0
     most_attempts: int | None = None
+    wanted_half_width: float | None = None
+    most_repeats: int | None = None
+    is_a_a: bool = False
 
 
 @dataclass(frozen=True)
 class Estimate:
     """What a draft will take: runs, seconds in all; and its problems, all at once.
 
+    `most_runs` and `most_seconds` are larger where repeats are added while they scatter.
     `fits` tell what each installation gets of the configuration, `remarks` what is to be known
     before its runs are compared.
     """
@@ -80,6 +89,8 @@ class Estimate:
     runs: int
     seconds: float
     problems: list[Problem]
+    most_runs: int
+    most_seconds: float
     fits: Sequence[InstallationFit] = ()
     remarks: Sequence[Finding] = ()
 
@@ -90,14 +101,24 @@ def estimate(draft: Draft) -> Estimate:
     cells = len(draft.installations)
     for levels in draft.levels.values():
         cells *= len(set(levels))
-    runs = cells * draft.repeats
+    cells *= len(SIDES) if draft.is_a_a else 1
+    runs, most_runs = cells * draft.repeats, cells * most_repeats(draft)
     fits = configuration_fits(draft)
-    problems = list(_problems(draft, scenario, runs, fits))
-    seconds = 0.0
+    problems = list(_problems(draft, scenario, most_runs, fits))
+    seconds = most_seconds = 0.0
     if all(draft.parameters.get(each.name) is not None for each in scenario.parameters):
         prepare, measure = scenario.procedure.seconds(draft.parameters)
-        seconds = _clusters(draft, scenario) * prepare + runs * (measure + SECONDS_AROUND_A_RUN)
-    return Estimate(runs, seconds, problems, fits, fitted_configurations.remarks(fits))
+        prepared = _clusters(draft, scenario) * prepare
+        seconds = prepared + runs * (measure + SECONDS_AROUND_A_RUN)
+        most_seconds = prepared + most_runs * (measure + SECONDS_AROUND_A_RUN)
+    remarks = fitted_configurations.remarks(fits)
+    return Estimate(runs, seconds, problems, most_runs, most_seconds, fits, remarks)
+
+
+def most_repeats(draft: Draft) -> int:
+    """How many repeats a cell may get."""
+    is_adaptive = draft.wanted_half_width is not None and draft.most_repeats is not None
+    return max(draft.repeats, draft.most_repeats or 0) if is_adaptive else draft.repeats
 
 
 def configuration_fits(draft: Draft) -> list[InstallationFit]:
@@ -129,11 +150,12 @@ def cells(draft: Draft) -> list[tuple[Installation, dict[str, Any]]]:
 def levels(draft: Draft) -> dict[str, list[Level]]:
     """The levels of each factor, each once, in display order."""
     factors = {factor.name: factor for factor in registry.get(draft.scenario).factors}
-    return {
+    ordered = {
         name: factors[name].ordered(given)
         for name, given in draft.levels.items()
         if name in factors
     }
+    return ordered | ({SIDE: list(SIDES)} if draft.is_a_a else {})
 
 
 def _clusters(draft: Draft, scenario: Scenario) -> int:
@@ -160,6 +182,12 @@ def _problems(
     if not 1 <= draft.repeats <= MOST_REPEATS:
         message = _("Repeats must be from 1 to %(most)d.") % {"most": MOST_REPEATS}
         yield Problem("out_of_range", message, _("Three or more are needed to compare."), "repeats")
+    yield from repeats.problems(
+        repeats=draft.repeats,
+        wanted_half_width=draft.wanted_half_width,
+        most_repeats=draft.most_repeats,
+        limit=MOST_REPEATS,
+    )
     if runs > MOST_RUNS:
         message = _("%(runs)d runs are too many.") % {"runs": runs}
         yield Problem("too_many_runs", message, _("Choose fewer levels or repeats."), "levels")

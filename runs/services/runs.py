@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from runs import dispatch
 from runs.models import Campaign, Lease, Run, RunEvent, Server
-from runs.services import summaries
+from runs.services import repeats, summaries
 from runs.services.errors import ServiceError
 
 S = Run.State
@@ -216,9 +216,14 @@ def retry_all(*, runs: QuerySet[Run], by: object = None) -> int:
 
 
 def refresh_campaign(*, campaign_id: int) -> None:
-    """Derive a campaign's state from those of its runs. Call it in a transaction."""
+    """Derive a campaign's state from those of its runs. Call it in a transaction.
+
+    When all have ended, cells that need further repeats get them, and the campaign goes on.
+    """
     campaign = Campaign.objects.select_for_update().get(pk=campaign_id)
     states = Counter(Run.objects.filter(campaign_id=campaign_id).values_list("state", flat=True))
+    if all(state in Run.ENDED for state in states):
+        states[S.QUEUED] += repeats.add_round(campaign=campaign)
     campaign.state = campaign_state(states)
     campaign.save(update_fields=["state"])
 

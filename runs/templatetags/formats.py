@@ -50,13 +50,21 @@ def factor(value: float | None) -> str:
     """A ratio of any size with three or more digits: 0.983, 30.2, 4,416."""
     if value is None or not isfinite(value):
         return "–"
-    return ratio(value) if 0.1 <= value < 10 else quantity(float(f"{value:.3g}"))
+    if abs(value) < 0.1:
+        return f"{value:.3g}"
+    return ratio(value) if value < 10 else quantity(float(f"{value:.3g}"))
 
 
 @register.filter
 def change(value: float | None) -> str:
     """A ratio as a change with its sign: 1.083 is +8.3 %."""
     return "–" if value is None or not isfinite(value) else f"{(value - 1) * 100:+.1f} %"
+
+
+@register.filter
+def percent(value: float | None) -> str:
+    """A part of one with one decimal: 0.04 is 4.0 %."""
+    return "–" if value is None or not isfinite(value) else f"{value * 100:.1f} %"
 
 
 @register.filter

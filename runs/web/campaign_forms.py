@@ -12,7 +12,8 @@ from django.utils.translation import gettext_lazy
 from runs.models import Configuration, Installation, Server
 from runs.scenarios import registry
 from runs.scenarios.definition import AnyFactor, ChoiceFactor, Parameter, Scenario
-from runs.services.drafts import MOST_REPEATS, Draft
+from runs.services.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
+from runs.services.repeats import NARROWEST, WIDEST
 from runs.tools.pgbench import version_text
 
 REPEATS = 3
@@ -79,6 +80,39 @@ class CampaignForm(forms.Form):
         max_value=MOST_REPEATS,
         help_text=gettext_lazy("The median is adopted; three or more are needed for a verdict."),
     )
+    wanted_percent = forms.FloatField(
+        label=gettext_lazy("Repeat until the interval is ±"),
+        min_value=100 * NARROWEST,
+        max_value=100 * WIDEST,
+        required=False,
+        help_text=gettext_lazy("Cells that scatter more than this get further repeats."),
+    )
+    most_repeats = forms.IntegerField(
+        label=gettext_lazy("Repeats at most"),
+        min_value=2,
+        max_value=MOST_REPEATS,
+        required=False,
+        help_text=gettext_lazy("The end of it for cells that never come to rest."),
+    )
+    is_a_a = forms.BooleanField(
+        label=gettext_lazy("A/A: measure everything twice under two labels"),
+        required=False,
+        help_text=gettext_lazy("Shows how large a difference this server makes of none."),
+    )
+    priority = forms.IntegerField(
+        label=gettext_lazy("Priority"),
+        min_value=-HIGHEST_PRIORITY,
+        max_value=HIGHEST_PRIORITY,
+        required=False,
+        help_text=gettext_lazy("Higher ones go first on a server; 0 where left empty."),
+    )
+    most_attempts = forms.IntegerField(
+        label=gettext_lazy("Attempts at most"),
+        min_value=1,
+        max_value=MOST_ATTEMPTS,
+        required=False,
+        help_text=gettext_lazy("How often a run is begun whose server restarts."),
+    )
     configuration = forms.ModelChoiceField(
         Configuration.objects.all(),
         label=gettext_lazy("PostgreSQL configuration"),
@@ -122,6 +156,13 @@ class CampaignForm(forms.Form):
         for parameter in scenario.parameters:
             self.fields[parameter.name] = _number(parameter)
 
+    def clean(self) -> dict[str, Any]:
+        """Adaptive repeats need both their numbers."""
+        given = super().clean() or {}
+        if given.get("wanted_percent") and not given.get("most_repeats"):
+            self.add_error("most_repeats", _("Say when to stop, too."))
+        return given
+
     def choice(self, name: str) -> Any:
         """A field whose choices depend on the database or the registry."""
         return self.fields[name]
@@ -156,6 +197,11 @@ class CampaignForm(forms.Form):
             levels={each.name: given[each.name] for each in self.definition.factors},
             parameters={each.name: given[each.name] for each in self.definition.parameters},
             repeats=given["repeats"],
+            wanted_half_width=given["wanted_percent"] and given["wanted_percent"] / 100,
+            most_repeats=given["most_repeats"],
+            is_a_a=given["is_a_a"],
+            priority=given["priority"] or 0,
+            most_attempts=given["most_attempts"],
             seed=given["seed"],
             configuration=given["configuration"],
             client=given["client"],

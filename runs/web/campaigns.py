@@ -27,6 +27,8 @@ from runs.web import annotations, campaign_page, configuration_page, notices, pu
 from runs.web.campaign_forms import CampaignForm
 
 PAGE_SIZE = 25
+# What stays as typed when another scenario or server is chosen.
+KEPT = ("wanted_percent", "most_repeats", "is_a_a", "priority", "most_attempts")
 
 
 @require_safe
@@ -174,7 +176,7 @@ def _kept(given: QueryDict, scenario: Scenario) -> dict[str, Any]:
     """What was typed already and still has its place."""
     factors = [factor.name for factor in scenario.factors]
     parameters = [parameter.name for parameter in scenario.parameters]
-    names = ["repeats", "seed", "client", *factors, *parameters]
+    names = ["repeats", "seed", "client", *KEPT, *factors, *parameters]
     kept: dict[str, Any] = {name: given[name] for name in names if given.get(name)}
     # Of several boxes the first alone would be half an answer.
     chosen = [each.name for each in scenario.factors if isinstance(each, ChoiceFactor)]

@@ -1,0 +1,162 @@
+"""Adaptive repeats: cells that scatter are measured again, in rounds, up to a cap."""
+
+from dataclasses import replace
+
+import pytest
+
+from runs.execution.plan import RunPlan
+from runs.models import Campaign, Lease, Measurement, Run
+from runs.services import campaigns, leases, runs, scenarios
+from runs.services.errors import ServiceError
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+S = Run.State
+
+
+@pytest.fixture
+def server():
+    scenarios.sync()
+    made = factories.server("db1")
+    factories.installation(made, "18.4", has_psql=True, pgbench_version_num=180004)
+    Lease.objects.get_or_create(server=made)
+    return made
+
+
+@pytest.fixture
+def draft(server):
+    return campaigns.Draft(
+        title="adaptive",
+        scenario="fixed-point-read",
+        server=server,
+        installations=list(server.installations.all()),
+        levels={"clients": [1, 2]},
+        parameters={"scale": 1, "duration": 1},
+        repeats=2,
+        seed=7,
+        wanted_half_width=0.05,
+        most_repeats=4,
+    )
+
+
+def work_off(server, measured) -> list[Run]:
+    """Finish run after run, each with what `measured` gives it, until nothing waits."""
+    done = []
+    while claim := leases.claim(server_id=server.pk, holder="worker"):
+        run = Run.objects.select_related("cell").get(pk=claim.run_id)
+        value = measured(run)
+        if value is not None:
+            Measurement.objects.create(run=run, metric=factories.metric("tps"), value=value)
+        ends = (
+            (S.FAILED,) if value is None else (S.PREPARING, S.MEASURING, S.COLLECTING, S.FINISHED)
+        )
+        for state in ends:
+            assert runs.transition(run_id=run.pk, to=state, code=state, token=claim.token)
+        done.append(run)
+    return done
+
+
+def scattering(run):
+    """Cells of one client are calm, those of two are not."""
+    return 1000.0 + run.repeat if run.cell.levels["clients"] == 1 else 1000.0 * run.repeat
+
+
+def test_only_cells_that_scatter_get_further_repeats_and_no_more_than_the_cap(server, draft):
+    campaign = campaigns.create(draft=draft)
+    work_off(server, scattering)
+    repeats = {
+        cell.levels["clients"]: sorted(cell.runs.values_list("repeat", flat=True))
+        for cell in campaign.cells.all()
+    }
+    assert repeats == {1: [1, 2], 2: [1, 2, 3, 4]}
+    campaign.refresh_from_db()
+    assert campaign.state == Campaign.State.FINISHED
+
+
+def test_added_runs_are_planned_like_the_others_and_say_why(server, draft):
+    campaign = campaigns.create(draft=draft)
+    work_off(server, scattering)
+    added = campaign.runs.get(repeat=3)
+    first = campaign.runs.get(cell=added.cell, repeat=1)
+    assert added.position == 5
+    planned, before = RunPlan.from_json(added.plan), RunPlan.from_json(first.plan)
+    assert planned == replace(before, run_id=added.pk)
+    assert "±5.0 % was asked for" in added.events.first().message
+
+
+def test_a_round_begins_only_when_all_before_it_has_ended(server, draft):
+    campaign = campaigns.create(draft=draft)
+    order = [run.repeat for run in work_off(server, lambda run: 1000.0 * run.repeat)]
+    assert order == sorted(order)
+    assert campaign.runs.count() == 8
+
+
+def test_each_round_is_shuffled_anew_and_the_same_for_the_same_seed(server, draft):
+    orders = []
+    for _time in range(2):
+        many = replace(draft, levels={"clients": list(range(1, 9))}, most_repeats=4)
+        campaigns.create(draft=many)
+        done = work_off(server, lambda run: 1000.0 * run.repeat)
+        clients = [run.cell.levels["clients"] for run in done]
+        orders.append([clients[start : start + 8] for start in range(0, 32, 8)])
+    assert orders[0] == orders[1]
+    assert len({tuple(order) for order in orders[0]}) == 4
+    assert all(sorted(order) == list(range(1, 9)) for order in orders[0])
+
+
+def test_a_cell_of_which_no_run_finished_gets_none(server, draft):
+    campaign = campaigns.create(draft=draft)
+    work_off(server, lambda run: None)
+    assert campaign.runs.count() == 4
+    campaign.refresh_from_db()
+    assert campaign.state == Campaign.State.INCOMPLETE
+
+
+def test_a_cancelled_campaign_gets_none(server, draft):
+    campaign = campaigns.create(draft=draft)
+    claim = leases.claim(server_id=server.pk, holder="worker")
+    runs.transition(run_id=claim.run_id, to=S.FAILED, code="x", token=claim.token)
+    campaigns.cancel(campaign=campaign)
+    assert campaign.runs.count() == 4
+
+
+def test_repeats_stay_fixed_where_nothing_else_is_asked(server, draft):
+    campaign = campaigns.create(draft=replace(draft, wanted_half_width=None))
+    work_off(server, lambda run: 1000.0 * run.repeat)
+    assert campaign.runs.count() == 4
+
+
+def test_the_estimate_tells_the_least_and_the_most(draft):
+    found = campaigns.estimate(draft)
+    assert (found.runs, found.most_runs) == (4, 8)
+    assert found.most_seconds > found.seconds
+    fixed = campaigns.estimate(replace(draft, wanted_half_width=None))
+    assert (fixed.most_runs, fixed.most_seconds) == (fixed.runs, fixed.seconds)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"wanted_half_width": 0.0001}, "wanted_half_width"),
+        ({"wanted_half_width": 0.9}, "wanted_half_width"),
+        ({"most_repeats": None}, "most_repeats"),
+        ({"most_repeats": 2}, "most_repeats"),
+        ({"most_repeats": 101}, "most_repeats"),
+        ({"levels": {"clients": list(range(1, 101))}, "repeats": 1, "most_repeats": 101}, "levels"),
+    ],
+)
+def test_wishes_out_of_range_are_refused_at_their_field(draft, changes, field):
+    with pytest.raises(ServiceError):
+        campaigns.create(draft=replace(draft, **changes))
+    assert field in {
+        problem.field for problem in campaigns.estimate(replace(draft, **changes)).problems
+    }
+
+
+def test_an_a_a_campaign_measures_everything_twice_under_two_labels(draft):
+    made = campaigns.create(draft=replace(draft, is_a_a=True, wanted_half_width=None))
+    assert made.factors == {"version": ["18.4"], "clients": [1, 2], "side": ["A", "B"]}
+    assert [cell.levels["side"] for cell in made.cells.order_by("ordinal")] == ["A", "B"] * 2
+    plans = [RunPlan.from_json(run.plan) for run in made.runs.all()]
+    assert len(plans) == campaigns.estimate(replace(draft, is_a_a=True)).runs == 8
+    assert len({plan.cluster_key for plan in plans}) == 1
