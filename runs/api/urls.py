@@ -6,6 +6,7 @@ from rest_framework.routers import SimpleRouter
 
 from runs.api.campaigns import CampaignDoor
 from runs.api.compare import CompareDoor
+from runs.api.configurations import ConfigurationDoor
 from runs.api.doors import Nowhere
 from runs.api.measurements import MeasurementDoor
 from runs.api.runs import RunDoor
@@ -19,6 +20,7 @@ router = SimpleRouter(use_regex_path=False)
 router.register("campaigns", CampaignDoor, basename="campaign")
 router.register("runs", RunDoor, basename="run")
 router.register("measurements", MeasurementDoor, basename="measurement")
+router.register("configurations", ConfigurationDoor, basename="configuration")
 router.register("servers", ServerDoor, basename="server")
 router.register("sources", SourceDoor, basename="source")
 
