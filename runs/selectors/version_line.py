@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from runs.analysis.comparison import compare
+from runs.analysis.comparison import Comparison, compare
 from runs.analysis.links import Link
 from runs.analysis.summary import Summary
 from runs.analysis.trend import Trend, trend
@@ -52,6 +52,7 @@ class Pair:
 
     campaign: Campaign
     link: Link
+    comparison: Comparison
     base: Measured
     head: Measured
 
@@ -149,4 +150,4 @@ def _pair(campaign: Campaign, base: Measured, head: Measured) -> Pair:
         freedom=found.freedom,
         source=campaign.slug,
     )
-    return Pair(campaign, link, base, head)
+    return Pair(campaign, link, found, base, head)

@@ -55,7 +55,7 @@ def context(request: HttpRequest) -> dict[str, Any]:
         "clients": clients,
         "bases": lines.MAJORS,
         "base": base,
-        "figure": _figure(trends, pairs, clients),
+        "figure": _figure(trends, pairs),
         "steps": _steps(pairs, lines.undocumented(theme)),
         "pairs": pairs,
     }
@@ -71,9 +71,7 @@ def _base(pairs: Sequence[Pair]) -> str:
     return next((major for major in lines.MAJORS if major in known), lines.MAJORS[0])
 
 
-def _figure(
-    trends: dict[Origin, Trend], pairs: Sequence[Pair], clients: int | None
-) -> Figure | None:
+def _figure(trends: dict[Origin, Trend], pairs: Sequence[Pair]) -> Figure | None:
     drawn = [
         drawing.Origin(str(origin.label), trends[origin].chains, _urls(pairs, origin), dash)
         for origin, dash in ((Origin.PUBLISHED, "solid"), (Origin.EXECUTED, "dot"))
@@ -81,12 +79,11 @@ def _figure(
     ]
     if not drawn:
         return None
-    where = _("at %(clients)d clients") % {"clients": clients} if clients else _("at the peak")
     return drawing.version_line(
         drawn,
         lines.RELEASED,
         x_title=_("PostgreSQL version, year of its release"),
-        y_title=_("Throughput against the base, %(where)s") % {"where": where},
+        y_title=_("Throughput, base = 1"),
         words=drawing.Words(_("index"), _("95 % interval"), _("base")),
     )
 

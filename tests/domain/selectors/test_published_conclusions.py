@@ -78,6 +78,6 @@ def test_all_on_ssd_updates_30_and_reads_111_times_as_fast_as_all_on_hdd(archive
 def test_14_reads_about_2_percent_slower_than_13(archive):
     found, page = ratios("s=wg1-2021-read&metric=tps")
 
-    assert page.labels == ("PostgreSQL 13", "PostgreSQL 14")
+    assert page.labels == ("PostgreSQL 13.4", "PostgreSQL 14.0")
     concurrent = [ratio for (_version, clients), ratio in found.items() if clients > 1]
     assert concurrent == pytest.approx([0.978] * len(concurrent), abs=0.004)
