@@ -16,6 +16,7 @@ from runs.charts.scaling import Words
 from runs.selectors import versions
 from runs.selectors.comparisons import ComparedPage, ComparedRow
 from runs.selectors.series import Series, SeriesCell
+from runs.selectors.series_keys import SeriesKey
 from runs.selectors.series_labels import Wording
 from runs.templatetags.formats import VERDICTS
 from runs.web import compare_words
@@ -30,17 +31,18 @@ def lines(page: ComparedPage, words: Wording) -> list[tuple[str, Figure]]:
     if page.loaded.metric is None:
         return []
     places = {each.key: place for place, each in enumerate(page.loaded.series)}
+    short = short_labels(page)
     ratios = _ratios(page) if page.state.relative else None
     coloured = _are_told_apart_by_version(page.loaded.series)
     curves = {found.series.key: found for found in page.fits} if ratios is None else {}
     facets = [
         [
             Track(
-                label=_within(page.label(each), value),
+                label=_within(short[each.key], value),
                 place=places[each.key],
                 spots=tuple(_spots(page, each, words, ratios)),
                 major=versions.major(each.version) if coloured else "",
-                curve=_curve(each, page.label(each), curves[each.key].fit)
+                curve=_curve(each, short[each.key], curves[each.key].fit)
                 if each.key in curves
                 else None,
             )
@@ -55,9 +57,10 @@ def lines(page: ComparedPage, words: Wording) -> list[tuple[str, Figure]]:
 def forest_plot(rows: Sequence[ComparedRow], page: ComparedPage, words: Wording) -> Figure | None:
     """The ratios with their intervals; None where no row has a ratio."""
     drawn = rows[:MOST_BRANCHES]
+    short = short_labels(page)
     branches = [
         Branch(
-            label=row_label(row, page, words),
+            label=_row_label(short[row.head.key], row, page, words),
             verdict=row.comparison.verdict,
             ratio=row.comparison.ratio,
             low=row.comparison.low,
@@ -80,11 +83,19 @@ def forest_plot(rows: Sequence[ComparedRow], page: ComparedPage, words: Wording)
     )
 
 
-def row_label(row: ComparedRow, page: ComparedPage, words: Wording) -> str:
+def short_labels(page: ComparedPage) -> dict[SeriesKey, str]:
+    """Labels for drawings, where room is dear: without the product that all of them begin with."""
+    product = "PostgreSQL "
+    cut = all(label.startswith(product) for label in page.labels)
+    return {
+        each.key: label.removeprefix(product) if cut else label
+        for each, label in zip(page.loaded.series, page.labels, strict=True)
+    }
+
+
+def _row_label(label: str, row: ComparedRow, page: ComparedPage, words: Wording) -> str:
     """The series, and its level where there is an axis."""
-    if page.loaded.x is None:
-        return row.head_label
-    return f"{row.head_label} · {level(row.x, page, words)}"
+    return label if page.loaded.x is None else f"{label} · {level(row.x, page, words)}"
 
 
 def level(x: Any, page: ComparedPage, words: Wording) -> str:
