@@ -14,6 +14,7 @@ from rest_framework.reverse import reverse
 
 from runs.api.authentication import asker
 from runs.api.campaign_drafts import CampaignDraftSerializer
+from runs.api.campaign_extras import CampaignExtras
 from runs.api.doors import ReadOnlyDoor
 from runs.models import Campaign, Cell, CellSummary, Token
 from runs.models.campaigns import Origin
@@ -99,7 +100,7 @@ class PrioritySerializer(serializers.Serializer[Any]):
     priority = serializers.IntegerField(min_value=-HIGHEST_PRIORITY, max_value=HIGHEST_PRIORITY)
 
 
-class CampaignDoor(ReadOnlyDoor[Campaign]):
+class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
     """Campaigns: what was asked, of which versions, and how far it is. The newest first."""
 
     queryset = campaigns.listed()
