@@ -19,7 +19,7 @@ from runs.models.campaigns import Origin
 from runs.scenarios import registry
 from runs.scenarios.definition import ChoiceFactor, Scenario
 from runs.selectors import campaigns as campaign_selectors
-from runs.selectors import projects
+from runs.selectors import noise, projects
 from runs.selectors.reproduction import Reproduction, reproduction
 from runs.services import campaigns
 from runs.services.errors import ServiceError
@@ -136,9 +136,12 @@ def _estimated(form: CampaignForm) -> dict[str, Any]:
     """The estimate, or the form's own complaints while there is nothing to estimate."""
     if not form.is_valid():
         return {"estimate": None, "complaints": _complaints(form)}
-    estimate = campaigns.estimate(form.draft())
+    draft = form.draft()
+    estimate = campaigns.estimate(draft)
     told = configuration_page.of_installations(estimate.fits, estimate.remarks)
-    return {"estimate": estimate, "complaints": [], **told}
+    floor = noise.of_server(draft.server, registry.get(draft.scenario).primary_metric)
+    can_show = floor.can_show(draft.repeats) if floor else None
+    return {"estimate": estimate, "complaints": [], "draft": draft, "can_show": can_show, **told}
 
 
 def _complaints(form: CampaignForm) -> list[str]:

@@ -7,13 +7,16 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from runs.execution import privileged
 from runs.models import Server
+from runs.scenarios.metrics import TPS
+from runs.selectors import noise
 from runs.selectors import runs as run_selectors
 from runs.selectors import servers as server_selectors
-from runs.services import host_keys, servers
+from runs.services import host_keys, server_edits, servers, ssh_keys
 from runs.services.errors import ServiceError
 from runs.web import notices
-from runs.web.server_forms import ServerForm
+from runs.web.server_forms import ServerEditForm, ServerForm
 
 NEWEST = 10
 
@@ -29,7 +32,7 @@ def server_list(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def server_new(request: HttpRequest) -> HttpResponse:
     """Register a server: its host key is fetched, and shown for confirmation."""
-    form = ServerForm(request.POST or None)
+    form = ServerForm(request.POST or None, initial={"ssh_key": ssh_keys.default()})
     if request.method == "POST" and form.is_valid():
         try:
             server = servers.register(**form.cleaned_data, by=request.user)
@@ -54,8 +57,11 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "row": row,
         "server": server,
         "public_key": server.ssh_key.public_key,
+        "sudoers": privileged.sudoers(server.username, server.privileges),
+        "events": list(server.events.all()[:NEWEST]),
         "pinned": _fingerprint(server.host_key),
         "offered": _fingerprint(server.offered_host_key),
+        "noise": noise.of_server(server, TPS.name),
         "changes": list(server_selectors.changes(server)[:NEWEST]),
         "runs": list(run_selectors.listed().filter(server=server)[:NEWEST]),
     }
@@ -75,6 +81,41 @@ def server_confirm(request: HttpRequest, slug: str) -> HttpResponse:
     except ServiceError as error:
         notices.refused(request, error)
     return redirect("server-detail", slug=slug)
+
+
+@login_required
+@require_POST
+def server_replace_host_key(request: HttpRequest, slug: str) -> HttpResponse:
+    """Accept another host key, the end of whose fingerprint a person has typed."""
+    server = get_object_or_404(Server, slug=slug)
+    try:
+        server = host_keys.replace(
+            server=server, typed=request.POST.get("typed", ""), by=request.user
+        )
+        _inspect(request, server)
+    except ServiceError as error:
+        notices.refused(request, error)
+    return redirect("server-detail", slug=slug)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def server_edit(request: HttpRequest, slug: str) -> HttpResponse:
+    """Change a server, and look at it again."""
+    server = get_object_or_404(Server, slug=slug)
+    form = ServerEditForm(request.POST or None, instance=server)
+    if request.method == "POST" and form.is_valid():
+        try:
+            edited = server_edits.edit(server=server, to=form.edit(), by=request.user)
+            if edited.host_key:
+                _inspect(request, edited)
+        except ServiceError as error:
+            notices.into_form(form, error)
+        else:
+            return redirect("server-detail", slug=slug)
+    name = Server.objects.get(pk=server.pk).name  # the form has its own idea of it
+    context = {"section": "servers", "form": form, "slug": slug, "name": name}
+    return render(request, "servers/edit.html", context)
 
 
 @login_required

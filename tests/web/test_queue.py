@@ -87,3 +87,31 @@ def test_a_visitor_steers_nothing(client, campaign, path):
     assert client.post(f"/{path}/").url.startswith("/login/")
     assert f"/{path}/" not in shown(client, "/campaigns/first/")
     assert f"/{path}/" not in shown(client, "/servers/db1/")
+
+
+def test_a_servers_page_and_the_form_say_what_repeats_can_show(member, finished_campaign):
+    Run.objects.update(hardware=Server.objects.get().hardware)
+    assert "3 repeats can show" in shown(member, "/servers/db1/")
+    assert "3 repeats on this server can show" in shown(member, "/campaigns/new/?server=db1")
+
+
+def test_a_server_that_has_measured_nothing_says_how_to_learn_its_noise(member, ready_server):
+    assert "An A/A campaign tells it best" in shown(member, "/servers/db1/")
+
+
+def test_the_form_tells_the_least_and_the_most_runs(member, ready_server):
+    path = "/campaigns/new/estimate/"
+    given = {
+        "title": "x",
+        "scenario": "fixed-point-read",
+        "server": "db1",
+        "installations": [each.pk for each in ready_server.installations.all()],
+        "clients": "1",
+        "repeats": "3",
+        "scale": "1",
+        "duration": "5",
+        "wanted_percent": "2",
+    }
+    assert "Say when to stop, too" in member.get(path, given).content.decode()
+    page = member.get(path, given | {"most_repeats": "10"}).content.decode()
+    assert "up to 20" in page

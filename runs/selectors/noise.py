@@ -1,0 +1,80 @@
+"""A server's noise floor: how repeats of the same thing scatter on it, and what they can show."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from runs.analysis.noise import NoiseFloor, minimum_detectable_effect, noise_floor
+from runs.analysis.summary import Summary
+from runs.models import CellSummary, Run, Server
+from runs.models.campaigns import Origin
+from runs.selectors.metrics import summary_of
+
+# What a server was like long ago says little of it now.
+NEWEST_CELLS = 500
+SHOWN_REPEATS = (2, 3, 5, 10)
+SIDE = "side"
+
+
+@dataclass(frozen=True)
+class ServerNoise:
+    """The noise floor of a metric on a server, as parts of one (0.02 is 2 %)."""
+
+    metric: str
+    floor: NoiseFloor
+
+    @property
+    def scatter(self) -> float:
+        """One standard deviation of the repeats, as a part of their mean."""
+        return math.expm1(self.floor.log_sd)
+
+    def can_show(self, repeats: int) -> float | None:
+        """The smallest effect that so many repeats a side find in 4 of 5 cases; None below two."""
+        return minimum_detectable_effect(self.floor.log_sd, repeats) if repeats >= 2 else None
+
+    @property
+    def shown(self) -> list[tuple[int, float | None]]:
+        """What a few numbers of repeats can show."""
+        return [(repeats, self.can_show(repeats)) for repeats in SHOWN_REPEATS]
+
+
+def of_server(server: Server, metric: str) -> ServerNoise | None:
+    """How the repeats of a metric scatter on a server's present hardware; None where none tell.
+
+    The two sides of an A/A campaign count as repeats of one cell, so that what changes between
+    them is noise, too. One query.
+    """
+    here = Run.objects.filter(server=server, hardware=server.hardware, state=Run.State.FINISHED)
+    rows = (
+        CellSummary.objects.filter(
+            metric__name=metric, cell__in=here.values("cell"), log_variance__isnull=False
+        )
+        .filter(cell__campaign__origin=Origin.EXECUTED)
+        .select_related("cell")
+        .order_by("-cell_id")[:NEWEST_CELLS]
+    )
+    floor = noise_floor(_without_sides(rows))
+    return ServerNoise(metric, floor) if floor is not None else None
+
+
+def _without_sides(rows: Iterable[CellSummary]) -> list[Summary]:
+    groups: dict[str, list[Summary]] = defaultdict(list)
+    for row in rows:
+        levels = sorted((name, level) for name, level in row.cell.levels.items() if name != SIDE)
+        groups[f"{row.cell.campaign_id} {levels}"].append(summary_of(row))
+    return [_pooled(group) for group in groups.values()]
+
+
+def _pooled(cells: list[Summary]) -> Summary:
+    """One cell of all their runs: what scatters within them and between them, on logs."""
+    if len(cells) == 1:
+        return cells[0]
+    runs = sum(cell.n for cell in cells)
+    means = [cell.log_mean or 0.0 for cell in cells]
+    mean = math.fsum(cell.n * each for cell, each in zip(cells, means, strict=True)) / runs
+    squares = math.fsum(
+        (cell.n - 1) * (cell.log_variance or 0.0) + cell.n * (each - mean) ** 2
+        for cell, each in zip(cells, means, strict=True)
+    )
+    return replace(cells[0], n=runs, log_mean=mean, log_variance=squares / (runs - 1))

@@ -1,0 +1,74 @@
+"""The noise floor of a server, from finished repeats and A/A campaigns."""
+
+import math
+
+import pytest
+
+from runs.selectors import noise
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def server():
+    return factories.server()
+
+
+def measured(on, values, *, levels=None, of=None, **fields):
+    """A cell of the server with a finished run for each value."""
+    of = of or factories.campaign(factors={"version": []})
+    cell = factories.cell(of, levels or {"version": "18.4"}, repeats=0)
+    given = {"server": on, "hardware": on.hardware} | fields
+    for repeat, value in enumerate(values, start=1):
+        factories.finish(factories.run(cell, repeat=repeat, **given), tps=value)
+    return cell
+
+
+def test_a_server_without_repeats_has_none(server):
+    assert noise.of_server(server, "tps") is None
+    measured(server, [1000.0])
+    assert noise.of_server(server, "tps") is None
+
+
+def test_it_is_the_pooled_scatter_of_the_cells(server):
+    measured(server, [math.exp(0.01), math.exp(-0.01)])
+    measured(server, [100 * math.exp(0.03), 100 * math.exp(-0.03)])
+    found = noise.of_server(server, "tps")
+    # Each pair's variance is 2 d^2 with one degree of freedom.
+    assert found.floor.log_sd == pytest.approx(math.sqrt((2 * 0.01**2 + 2 * 0.03**2) / 2))
+    assert found.floor.cells == 2
+
+
+def test_more_repeats_show_smaller_effects_and_one_shows_none(server):
+    measured(server, [1000.0, 1020.0, 990.0])
+    found = noise.of_server(server, "tps")
+    assert found.can_show(1) is None
+    assert found.can_show(3) > found.can_show(10) > 0.03
+
+
+def test_what_differs_between_the_sides_of_an_a_a_campaign_is_noise(server):
+    of = factories.campaign(factors={"version": []})
+    for side, values in (("A", [1000.0, 1000.1]), ("B", [1100.0, 1100.1])):
+        measured(server, values, of=of, levels={"version": "18.4", "side": side})
+    found = noise.of_server(server, "tps")
+    assert (found.floor.cells, found.floor.freedom) == (1, 3)
+    assert found.scatter > 0.05
+
+
+@pytest.mark.parametrize("other", ["server", "hardware", "metric"])
+def test_only_what_was_measured_there_counts(server, other):
+    fields = {
+        "server": {"server": factories.server()},
+        "hardware": {"hardware": factories.hardware("before")},
+        "metric": {},
+    }[other]
+    measured(server, [1000.0, 1100.0], **fields)
+    assert noise.of_server(server, "latency" if other == "metric" else "tps") is None
+
+
+def test_it_takes_one_query(server, django_assert_num_queries):
+    for _cell in range(5):
+        measured(server, [1000.0, 1010.0])
+    with django_assert_num_queries(1):
+        noise.of_server(server, "tps")
