@@ -180,7 +180,7 @@ class Migration(migrations.Migration):
                 ('minute', models.PositiveSmallIntegerField(default=0, verbose_name='minute')),
                 ('time_zone', models.CharField(default='UTC', max_length=60, verbose_name='time zone')),
                 ('next_at', models.DateTimeField(null=True)),
-                ('seen_installation', models.BigIntegerField(default=0)),
+                ('seen_installations', models.JSONField(default=list)),
                 ('enabled', models.BooleanField(default=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
             ],

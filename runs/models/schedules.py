@@ -8,9 +8,9 @@ from django.utils.translation import gettext_lazy as _
 class Schedule(models.Model):
     """A campaign to queue at certain times, or when a new installation is found on a server.
 
-    `draft` is the body of `POST /campaigns/`. `weekdays` are those of ISO 8601 (1 is Monday) in
-    `time_zone`; `next_at` is the next time, null where installations are awaited: then
-    `seen_installation` is the highest key that was known already.
+    `draft` says what to queue, as runs.services.schedules writes it. `weekdays` are those of ISO
+    8601 (1 is Monday) in `time_zone`; `next_at` is the next time, null where installations are
+    awaited: then `seen_installations` has the folder and version of each that is known already.
     """
 
     class Kind(models.TextChoices):
@@ -26,7 +26,7 @@ class Schedule(models.Model):
     minute = models.PositiveSmallIntegerField(_("minute"), default=0)
     time_zone = models.CharField(_("time zone"), max_length=60, default="UTC")
     next_at = models.DateTimeField(null=True)
-    seen_installation = models.BigIntegerField(default=0)
+    seen_installations = models.JSONField(default=list)
     enabled = models.BooleanField(default=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
     created_at = models.DateTimeField(auto_now_add=True)
