@@ -8,6 +8,7 @@ from runs.api.campaigns import CampaignDoor
 from runs.api.compare import CompareDoor
 from runs.api.configurations import ConfigurationDoor
 from runs.api.doors import Nowhere
+from runs.api.exchange import ExportDoor, ImportDoor
 from runs.api.measurements import MeasurementDoor
 from runs.api.runs import RunDoor
 from runs.api.servers import ServerDoor
@@ -27,6 +28,8 @@ router.register("sources", SourceDoor, basename="source")
 urlpatterns = [
     path("v1/", include(router.urls)),
     path("v1/compare/", CompareDoor.as_view(), name="compare"),
+    path("v1/projects/<slug:slug>/export/", ExportDoor.as_view(), name="project-export"),
+    path("v1/projects/<slug:slug>/import/", ImportDoor.as_view(), name="project-import"),
     path("v1/uploads/", UploadDoor.as_view(), name="upload"),
     path("v1/uploads/batch/", BatchDoor.as_view(), name="upload-batch"),
     path("v1/schema/", SpectacularAPIView.as_view(), name="schema"),

@@ -55,6 +55,13 @@ def hidden(reader: Reader) -> QuerySet[Project]:
     return private.exclude(members=reader) if reader.is_authenticated else private
 
 
+def readable(reader: Reader) -> QuerySet[Project]:
+    """The projects whose data a reader may see."""
+    if isinstance(reader, User) and reader.is_superuser:
+        return Project.objects.all()
+    return Project.objects.exclude(pk__in=hidden(reader))
+
+
 def joined(user: User) -> QuerySet[Project]:
     """The projects that a person may make tokens for: the public ones, and their own."""
     return Project.objects.order_by("name", "pk").exclude(

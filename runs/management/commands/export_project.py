@@ -1,0 +1,30 @@
+"""Writes a whole project as lines of JSON."""
+
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from runs.models import Project
+from runs.services import exchange
+
+
+class Command(BaseCommand):
+    """On standard output: manage.py export_project default | gzip > default.ndjson.gz."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Which project."""
+        parser.add_argument("slug")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Write it."""
+        project = Project.objects.filter(slug=options["slug"]).first()
+        if project is None:
+            known = ", ".join(Project.objects.order_by("slug").values_list("slug", flat=True))
+            raise CommandError(f"There is no project {options['slug']}. There are: {known}")
+        write = sys.stdout.buffer.write
+        for line in exchange.lines(project):
+            write(line)
+        sys.stdout.buffer.flush()

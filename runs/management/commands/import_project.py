@@ -1,0 +1,59 @@
+"""Stores an export of a project: all of it, or nothing."""
+
+import gzip
+import sys
+from pathlib import Path
+from typing import IO, Any, cast
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from runs.models import Project
+from runs.services import exchange
+from runs.services.errors import Refused
+
+GZIP = b"\x1f\x8b"
+
+
+class Command(BaseCommand):
+    """What is there already stays; a second time adds nothing. A packed file is read as it is."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The file, and whether its results become another project's."""
+        parser.add_argument("file", help="- is standard input")
+        parser.add_argument("--into", metavar="SLUG", help="a project that is here already")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Store it."""
+        try:
+            with _opened(options["file"]) as lines:
+                done = exchange.load(lines=lines, into=_project(options["into"]))
+        except OSError as error:
+            raise CommandError(f"{options['file']}: {error}") from error
+        except Refused as refused:
+            told = "\n".join(
+                f"line {fault.pointer[1:]}: {fault.message}" for fault in refused.faults
+            )
+            raise CommandError(f"{told}\nNothing was stored.") from refused
+        self.stdout.write(
+            f"{done.project}: {done.campaigns} campaigns and {done.runs} runs are new,"
+            f" {done.there} runs were there."
+        )
+
+
+def _opened(path: str) -> IO[bytes]:
+    if path == "-":
+        return sys.stdin.buffer
+    with Path(path).open("rb") as file:
+        is_packed = file.read(2) == GZIP
+    return cast(IO[bytes], gzip.open(path)) if is_packed else Path(path).open("rb")
+
+
+def _project(slug: str | None) -> Project | None:
+    if slug is None:
+        return None
+    found = Project.objects.filter(slug=slug).first()
+    if found is None:
+        raise CommandError(f"There is no project {slug}. Make it: manage.py create_project {slug}")
+    return found

@@ -1,0 +1,258 @@
+"""All that a project has, row by row and in an order that does not depend on keys.
+
+The names of the fields here are those of the lines in an export: `docs/export-format.md`.
+Everything is read by server-side cursors, so the memory taken does not grow with the project.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.db.models import F, Q, QuerySet
+
+from runs.models import (
+    Annotation,
+    Artifact,
+    Campaign,
+    Cell,
+    Change,
+    Command,
+    Configuration,
+    ConfigurationRevision,
+    Environment,
+    HardwareProfile,
+    Measurement,
+    Metric,
+    Project,
+    Revision,
+    Run,
+    RunEvent,
+    Scenario,
+    Series,
+    SettingsSnapshot,
+    Topology,
+)
+from runs.models.campaigns import Origin
+
+Row = dict[str, Any]
+CHUNK = 500
+
+SCENARIO = ("slug", "title", "description")
+METRIC = ("name", "unit", "direction", "title", "title_ja")
+HARDWARE = (
+    *("fingerprint", "slug", "name", "cpu_model", "sockets", "cores", "threads"),
+    *("memory_bytes", "virtualization", "facts"),
+)
+ENVIRONMENT = ("fingerprint", "slug", "os_name", "kernel", "architecture", "facts")
+SETTINGS = ("content_hash", "settings")
+CONTENT = ("written_for", "settings", "initdb_options", "content_hash")
+CONFIGURATION = ("slug", "name", "description", "origin", *CONTENT)
+CONFIGURATION_REVISION = ("number", *CONTENT, "created_at")
+TOPOLOGY = ("slug", "name", "kind")
+REVISION = ("sha", "ref", "url", "committed_at", "parents", "created_at")
+CAMPAIGN = (
+    *("slug", "title", "title_ja", "question", "question_ja", "origin", "state", "factors"),
+    *("parameters", "repeats", "seed", "wanted_half_width", "most_repeats", "priority"),
+    *("most_attempts", "year", "expected_every", "tracked_ref", "created_at"),
+)
+CELL = ("ordinal", "levels", "key", "series_key", "version", "version_num")
+RUN = (
+    *("repeat", "position", "origin", "state", "code", "message", "remedy", "attempt", "plan"),
+    *("server_version", "tool_name", "tool_version", "quality", "external_id", "labels"),
+    *("queued_at", "started_at", "finished_at"),
+)
+MEASUREMENT = ("value", "n", "statistic")
+SERIES = ("name", "unit", "start", "interval", "values")
+ARTIFACT = ("name", "media_type", "size", "sha256", "created_at")
+EVENT = ("at", "from_state", "to_state", "code", "message", "attempt")
+COMMAND = (
+    *("attempt", "ordinal", "step", "argv", "stdin", "exit_status", "started_at"),
+    *("finished_at", "stdout", "stderr", "truncated"),
+)
+ANNOTATION = ("kind", "text", "created_at")
+CHANGE = (
+    *("kind", "ratio", "before", "after", "p_value", "found_at", "decision", "note"),
+    "decided_at",
+)
+# What names a thing elsewhere, beside its own fields.
+LINKS: Mapping[str, Mapping[str, str]] = {
+    "campaign": {
+        "scenario": "scenario__slug",
+        "topology": "topology__slug",
+        "configuration": "configuration__slug",
+        "configuration_revision": "configuration_revision__number",
+    },
+    "cell": {"revision": "revision__sha"},
+    "run": {
+        "server": "server__slug",
+        "hardware": "hardware__fingerprint",
+        "environment": "environment__fingerprint",
+        "settings": "settings__content_hash",
+    },
+    "measurement": {"metric": "metric__name"},
+    "change": {"metric": "metric__name"},
+}
+
+
+def campaigns(project: Project) -> QuerySet[Campaign]:
+    """The project's campaigns. Those of publications come with BenchLab, and those of nobody
+    belong to the default project."""
+    own = Q(project=project)
+    if project.slug == "default":
+        own |= Q(project=None)
+    return Campaign.objects.filter(own).exclude(origin=Origin.PUBLISHED).order_by("slug")
+
+
+def shared(project: Project) -> Iterator[tuple[str, Row]]:
+    """What the project's results refer to: each thing once, by its kind."""
+    campaign = campaigns(project).order_by()
+    runs = Run.objects.filter(campaign__in=campaign, state__in=Run.ENDED).order_by()
+    configurations = Configuration.objects.filter(pk__in=campaign.values("configuration")).order_by(
+        "slug"
+    )
+    yield from _rows(
+        "scenario", Scenario.objects.filter(pk__in=campaign.values("scenario")), SCENARIO, "slug"
+    )
+    yield from _rows("metric", _metrics(campaign), METRIC, "name")
+    for kind, model, fields, key in (
+        ("hardware", HardwareProfile, HARDWARE, "fingerprint"),
+        ("environment", Environment, ENVIRONMENT, "fingerprint"),
+        ("settings", SettingsSnapshot, SETTINGS, "content_hash"),
+    ):
+        used = runs.exclude(**{kind: None}).values(kind)
+        yield from _rows(kind, model._default_manager.filter(pk__in=used), fields, key)
+    for configuration in configurations.iterator(CHUNK):
+        row = {name: getattr(configuration, name) for name in CONFIGURATION}
+        revisions = ConfigurationRevision.objects.filter(configuration=configuration)
+        row["revisions"] = list(revisions.order_by("number").values(*CONFIGURATION_REVISION))
+        yield "configuration", row
+    topologies = Topology.objects.filter(pk__in=campaign.values("topology"))
+    yield from _rows("topology", topologies, TOPOLOGY, "slug")
+    yield from _rows("revision", Revision.objects.filter(project=project), REVISION, "sha")
+
+
+def files(project: Project) -> Iterator[str]:
+    """The SHA-256 of each file of the project's runs, once."""
+    kept = Artifact.objects.filter(
+        run__campaign__in=campaigns(project).order_by(), run__state__in=Run.ENDED
+    )
+    hashes = kept.order_by("sha256").values_list("sha256", flat=True).distinct()
+    yield from hashes.iterator(CHUNK)
+
+
+def results(campaign: Campaign) -> Iterator[tuple[str, Row]]:
+    """A campaign, and after each cell its runs, and after each run its outputs."""
+    yield "campaign", _campaign(campaign)
+    notes = _Following(Annotation, "cell", ANNOTATION, Q(campaign=campaign, cell=None), ())
+    for note in notes.of(None):
+        yield "annotation", note
+    cells = Cell.objects.filter(campaign=campaign).order_by("ordinal", "pk")
+    order = ("cell__ordinal", "cell_id")
+    of_cell = {
+        "run": _Following(
+            Run, "cell", RUN, Q(campaign=campaign, state__in=Run.ENDED), (*order, "repeat"), "run"
+        ),
+        "annotation": _Following(
+            Annotation, "cell", ANNOTATION, Q(campaign=campaign, cell__isnull=False), order
+        ),
+    }
+    of_run = _Outputs(campaign)
+    for cell in cells.values("pk", *CELL, **_named("cell")).iterator(CHUNK):
+        key = cell.pop("pk")
+        yield "cell", cell
+        for run in of_cell["run"].of(key):
+            yield from of_run.with_outputs(run)
+        for note in of_cell["annotation"].of(key):
+            yield "annotation", note
+
+
+class _Following:
+    """Rows that belong to others which are read in the same order beside them."""
+
+    def __init__(
+        self,
+        model: Any,
+        owner: str,
+        fields: tuple[str, ...],
+        which: Q,
+        order: tuple[str, ...],
+        kind: str = "",
+    ) -> None:
+        self.owner = f"{owner}_id"
+        names = ["pk", self.owner, *fields]
+        rows = model._default_manager.filter(which).order_by(*order, "pk")
+        # Few at a time: a series or an output may be megabytes.
+        self.rows = rows.values(*names, **_named(kind)).iterator(50)
+        self.head = next(self.rows, None)
+
+    def of(self, key: int | None) -> Iterator[Row]:
+        """The rows of this owner. Ask for each owner once, in the order of all."""
+        while self.head is not None and self.head[self.owner] == key:
+            row = self.head
+            self.head = next(self.rows, None)
+            del row[self.owner]
+            yield row
+
+
+class _Outputs:
+    """What the runs of a campaign have left."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        which = Q(run__campaign=campaign, run__state__in=Run.ENDED)
+        order = ("run__cell__ordinal", "run__cell_id", "run__repeat", "run_id")
+
+        def following(model: Any, fields: tuple[str, ...], *by: str, kind: str = "") -> _Following:
+            return _Following(model, "run", fields, which, (*order, *by), kind)
+
+        self.within = {
+            "measurements": following(
+                Measurement, MEASUREMENT, "metric__name", "statistic", kind="measurement"
+            ),
+            "artifacts": following(Artifact, ARTIFACT, "name"),
+            "events": following(RunEvent, EVENT, "at"),
+            "changes": following(Change, CHANGE, "metric__name", "kind", kind="change"),
+        }
+        self.after = {
+            "series": following(Series, SERIES, "name"),
+            "command": following(Command, COMMAND, "attempt", "ordinal"),
+        }
+
+    def with_outputs(self, run: Row) -> Iterator[tuple[str, Row]]:
+        """The run with the short ones in it, and the long ones after it."""
+        key = run["pk"]
+        for name, rows in self.within.items():
+            run[name] = [_without_key(row) for row in rows.of(key)]
+        yield "run", run
+        for kind, following in self.after.items():
+            for row in following.of(key):
+                yield kind, row
+
+
+def _rows(
+    kind: str, rows: QuerySet[Any], fields: tuple[str, ...], key: str
+) -> Iterator[tuple[str, Row]]:
+    for row in rows.order_by(key).values(*fields).iterator(CHUNK):
+        yield kind, row
+
+
+def _metrics(campaign: QuerySet[Campaign]) -> QuerySet[Metric]:
+    used = Measurement.objects.filter(run__campaign__in=campaign, run__state__in=Run.ENDED)
+    changed = Change.objects.filter(cell__campaign__in=campaign)
+    return Metric.objects.filter(
+        Q(pk__in=used.order_by().values("metric")) | Q(pk__in=changed.order_by().values("metric"))
+    )
+
+
+def _campaign(campaign: Campaign) -> Row:
+    names = _named("campaign")
+    return dict(Campaign.objects.filter(pk=campaign.pk).values(*CAMPAIGN, **names).get())
+
+
+def _named(kind: str) -> dict[str, F]:
+    """What a row refers to, by what names it elsewhere."""
+    # A field and its link share their name: the link is told apart until it is written.
+    return {f"link_{name}": F(path) for name, path in LINKS.get(kind, {}).items()}
+
+
+def _without_key(row: Row) -> Row:
+    row.pop("pk")
+    return row

@@ -1,0 +1,126 @@
+"""A project as lines of JSON, read while it is written."""
+
+import base64
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection, transaction
+
+from runs.models import Campaign, Project
+from runs.selectors import exports
+from runs.selectors.exports import Row
+from runs.services import artifacts
+from runs.services.exchange.form import (
+    CAMPAIGN_ENDED,
+    ELSEWHERE,
+    END,
+    FILE,
+    FORMAT,
+    FORMAT_VERSION,
+    IMPORTED,
+    PART_BYTES,
+    SECRET_IN_PLAN,
+)
+
+
+def lines(project: Project) -> Iterator[bytes]:
+    """The project as lines, each with its newline. All of it as it was at one moment.
+
+    The same content gives the same bytes, in whichever database it is.
+    """
+    with transaction.atomic():
+        if len(connection.savepoint_ids) == 0:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        number = 1
+        yield _line(FORMAT, {"version": FORMAT_VERSION, **_described(project)})
+        for kind, row in _rows(project):
+            number += 1
+            yield _line(kind, row)
+        yield _line(END, {"lines": number + 1})
+
+
+def _described(project: Project) -> Row:
+    return {"project": {"slug": project.slug, "name": project.name, "public": project.is_public}}
+
+
+def _rows(project: Project) -> Iterator[tuple[str, Row]]:
+    for kind, row in exports.shared(project):
+        if kind == "topology":
+            row["slug"] = row["slug"].removeprefix(IMPORTED)
+        yield kind, row
+    for digest in exports.files(project):
+        yield from _file(digest)
+    for campaign in exports.campaigns(project).iterator(exports.CHUNK):
+        for kind, row in exports.results(campaign):
+            yield kind, TOLD.get(kind, _told)(row)
+
+
+def _file(digest: str) -> Iterator[tuple[str, Row]]:
+    """A file in parts, packed as it is kept. Nothing of a file that is no longer kept."""
+    path = artifacts.path_of(digest)
+    if not path.exists():
+        return
+    with path.open("rb") as content:
+        part = content.read(PART_BYTES)
+        while part:
+            following = content.read(PART_BYTES)
+            yield (
+                FILE,
+                {
+                    "sha256": digest,
+                    "gzip": base64.b64encode(part).decode(),
+                    "last": not following,
+                },
+            )
+            part = following
+
+
+def _told(row: Row) -> Row:
+    """The row with what it refers to in place, and without its key."""
+    row.pop("pk", None)
+    made = {name: value for name, value in row.items() if not name.startswith("link_")}
+    made |= {name[5:]: value for name, value in row.items() if name.startswith("link_")}
+    return made
+
+
+def _told_campaign(row: Row) -> Row:
+    made = _told(row)
+    made["topology"] = (made["topology"] or "").removeprefix(IMPORTED) or None
+    if made["state"] not in CAMPAIGN_ENDED:
+        # Runs that have not ended stay where they are.
+        made["state"] = Campaign.State.INCOMPLETE.value
+    return made
+
+
+def _told_run(row: Row) -> Row:
+    made = _told(row)
+    labels = dict(made["labels"])
+    elsewhere = labels.pop(ELSEWHERE, None)
+    made["labels"] = labels
+    made["server"] = made["server"] or elsewhere
+    if made["plan"] is not None:
+        made["plan"] = {
+            name: value for name, value in made["plan"].items() if name not in SECRET_IN_PLAN
+        }
+    for name in ("measurements", "changes"):
+        made[name] = [_told(each) for each in made[name]]
+    return made
+
+
+TOLD = {"campaign": _told_campaign, "run": _told_run}
+
+
+def _line(kind: str, row: Row) -> bytes:
+    text = json.dumps({"type": kind, **row}, ensure_ascii=False, default=_plain, sort_keys=True)
+    return text.encode() + b"\n"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    raise TypeError(f"{type(value).__name__} has no form in an export")

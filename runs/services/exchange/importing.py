@@ -1,0 +1,86 @@
+"""A project out of the lines of an export: all of them, or nothing."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from django.db import DataError, IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from runs.models import Project
+from runs.selectors.exports import Row
+from runs.services.exchange import reading
+from runs.services.exchange.files import Files
+from runs.services.exchange.form import FILE, FORMAT
+from runs.services.exchange.reading import refused
+from runs.services.exchange.results import Results
+from runs.services.exchange.shared import Known
+
+RESULTS = frozenset({"campaign", "cell", "run", "series", "command", "annotation"})
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import has added; `there` are the runs that were there before."""
+
+    project: str
+    campaigns: int
+    runs: int
+    there: int
+
+
+def load(*, lines: Iterable[bytes], into: Project | None = None) -> Imported:
+    """Store an export; what is there already stays, so that a second time adds nothing.
+
+    Into the project of its first line, which is made where it is not there, or into another.
+    Raises Refused with the number of the line that is at fault. Takes minutes for a million runs.
+    """
+    files = Files()
+    try:
+        with transaction.atomic():
+            return _load(reading.rows(lines), into, files)
+    except BaseException:
+        files.discard()
+        raise
+
+
+def _load(rows: Iterator[tuple[int, str, Row]], into: Project | None, files: Files) -> Imported:
+    described = reading.header(next(rows, None))["project"]
+    number = 1
+    try:
+        project = into or _project(described)
+        known = Known(project)
+        results = Results(project, known)
+        for number, kind, row in rows:  # told where it goes wrong
+            _take(number, kind, row, known, files, results)
+        files.finish(number)
+        results.store()
+    except (DataError, IntegrityError, KeyError, TypeError, ValueError) as error:
+        # Rows are stored many at a time: the fault is in this line or in one not far before it.
+        message = _("In or before this line: %(error)s") % {"error": _short(error)}
+        raise refused(number, "invalid", message) from error
+    return Imported(project.slug, results.campaigns, results.runs, results.skipped)
+
+
+def _project(described: Row) -> Project:
+    found, _created = Project.objects.get_or_create(
+        slug=described["slug"],
+        defaults={"name": described["name"], "is_public": described["public"]},
+    )
+    return found
+
+
+def _take(number: int, kind: str, row: Row, known: Known, files: Files, results: Results) -> None:
+    if kind == FILE:
+        files.add(number, row)
+    elif kind in RESULTS:
+        files.finish(number)
+        results.add(number, kind, row)
+    elif kind == FORMAT:
+        raise refused(number, "repeated", _("A second export begins here."))
+    else:
+        known.add(number, kind, row)
+
+
+def _short(error: Exception) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__} {text[0] if text else ''}".strip()

@@ -1,0 +1,113 @@
+"""The lines of an export, one after another and each as it must be."""
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.selectors.exports import Row
+from runs.services.errors import Fault, Refused
+from runs.services.exchange.form import CHOICES, END, FIELDS, FORMAT, FORMAT_VERSION, NESTED, TIMES
+
+# A line is at most a run's longest series; a body without a newline must not fill the memory.
+LONGEST_LINE = 256 * 2**20
+
+
+def refused(number: int, code: str, message: str) -> Refused:
+    """What is wrong with a line of the file, as the API and the command tell it."""
+    return Refused("invalid", [Fault(f"/{number}", code, message)])
+
+
+def contradicted(number: int, code: str, message: str) -> Refused:
+    """What is wrong with a line because of what is stored here already."""
+    return Refused("contradicts", [Fault(f"/{number}", code, message)])
+
+
+def header(first: tuple[int, str, Row] | None) -> Row:
+    """The project of the first line. Raises Refused for a file that is no export of this form."""
+    if first is None or first[1] != FORMAT:
+        message = _("This is no export of BenchLab: its first line says nothing of the kind.")
+        raise refused(1, "not_an_export", message)
+    found = first[2]
+    if found["version"] != FORMAT_VERSION:
+        message = _("The export has the form %(given)s; this BenchLab reads the form %(known)d.")
+        names = {"given": found["version"], "known": FORMAT_VERSION}
+        raise refused(1, "version_unknown", message % names)
+    return found
+
+
+def rows(lines: Iterable[bytes]) -> Iterator[tuple[int, str, Row]]:
+    """Number, kind and content of each line but the last, which must say that it is the last.
+
+    Raises Refused.
+    """
+    number, has_ended = 0, False
+    for line in lines:
+        number += 1
+        if has_ended:
+            raise refused(number, "after_the_end", _("There is something after the last line."))
+        kind, row = _read(number, line)
+        if kind == END:
+            has_ended = True
+            if row["lines"] != number:
+                raise refused(number, "lines_missing", _("Lines of the file are missing."))
+        else:
+            yield number, kind, row
+    if not has_ended:
+        message = _("The file broke off: its last line is missing. Export it again.")
+        raise refused(number, "broken_off", message)
+
+
+def _read(number: int, line: bytes) -> tuple[str, Row]:
+    if len(line) > LONGEST_LINE:
+        raise refused(number, "too_long", _("This line is too long."))
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        message = _("Not a line of JSON: %(error)s") % {"error": error}
+        raise refused(number, "not_json", message) from error
+    kind = found.pop("type", None) if isinstance(found, dict) else None
+    # A nested row has no line of its own.
+    if not isinstance(kind, str) or kind not in FIELDS or kind in _INNER:
+        raise refused(number, "kind_unknown", _("A line of an unknown type."))
+    # What describes a run in another form must be told by the version first.
+    if kind == FORMAT and found.get("version") != FORMAT_VERSION:
+        return kind, {"version": found.get("version"), "project": {}}
+    _check(number, kind, found)
+    return kind, found
+
+
+def _moment(number: int, name: str, value: Any) -> datetime | None:
+    """PostgreSQL would take "yesterday" as well, and a time without its zone as one of ours."""
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        message = _("%(name)s is not a time with its zone.") % {"name": name}
+        raise refused(number, "not_a_time", message)
+    return moment
+
+
+_INNER = frozenset(kind for nested in NESTED.values() for kind in nested.values())
+
+
+def _check(number: int, kind: str, row: Any) -> None:
+    if not isinstance(row, dict) or row.keys() != FIELDS[kind]:
+        given = set(row) if isinstance(row, dict) else set()
+        differing = ", ".join(sorted(FIELDS[kind] ^ given)[:10])
+        message = _("The fields of %(kind)s are wrong: %(names)s.")
+        raise refused(number, "fields_differ", message % {"kind": kind, "names": differing})
+    for (of, name), choices in CHOICES.items():
+        if of == kind and row[name] not in choices:
+            message = _("%(name)s cannot be %(value)s.") % {"name": name, "value": row[name]}
+            raise refused(number, "invalid_choice", message)
+    for name in TIMES & row.keys():
+        row[name] = _moment(number, name, row[name])
+    for name, inner in NESTED.get(kind, {}).items():
+        for each in row[name]:
+            _check(number, inner, each)

@@ -1,0 +1,197 @@
+"""Campaigns, cells and runs of an import, in the order in which they stand in the file."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.models import Annotation, Campaign, Cell, Project, Run
+from runs.selectors import exports
+from runs.services import summaries
+from runs.services.exchange.form import ELSEWHERE
+from runs.services.exchange.reading import contradicted, refused
+from runs.services.exchange.rows import Row, Waiting, new_ids
+from runs.services.exchange.shared import Known
+
+
+class Results:
+    """Takes lines of results; what a line belongs to is the last one of its kind before it.
+
+    What is there already stays: a campaign, cell or run that is there is not written again, and a
+    run that is there with another time is another run, so that the file is refused.
+    """
+
+    def __init__(self, project: Project, known: Known) -> None:
+        self.project = project
+        self.known = known
+        self.waiting = Waiting()
+        self.cell_ids, self.run_ids = new_ids("runs_cell"), new_ids("runs_run")
+        self.campaign: Campaign | None = None
+        self.is_new = False
+        self.cell: int | None = None
+        self.run: int | None = None
+        self.there: dict[int, datetime | None] = {}
+        self.to_summarise: set[int] = set()
+        self.campaigns = self.runs = self.skipped = 0
+
+    def add(self, number: int, kind: str, row: Row) -> None:
+        """Take a line. Raises Refused, and what the database raises for values of a wrong type."""
+        takers = {
+            "campaign": self._campaign,
+            "cell": self._cell,
+            "run": self._run,
+            "series": self._of_run,
+            "command": self._of_run,
+            "annotation": self._annotation,
+        }
+        if kind != "campaign" and self.campaign is None:
+            raise refused(number, "out_of_order", _("A campaign must come first."))
+        takers[kind](number, kind, row)
+        if self.waiting.is_much:
+            self.store()
+
+    def store(self) -> None:
+        """Store what waits, and summarise the cells whose runs became more."""
+        self.waiting.store()
+        summaries.refresh_all(cell_ids=sorted(self.to_summarise))
+        self.to_summarise.clear()
+
+    def _campaign(self, number: int, _kind: str, row: Row) -> None:
+        self.store()
+        fields: dict[str, Any] = {name: row[name] for name in exports.CAMPAIGN}
+        fields |= self._linked(number, row)
+        every = fields["expected_every"]
+        fields["expected_every"] = None if every is None else timedelta(seconds=every)
+        slug = fields.pop("slug")
+        self.campaign, self.is_new = Campaign.objects.get_or_create(
+            slug=slug, defaults={**fields, "project": self.project}
+        )
+        self.cell = self.run = None
+        if self.is_new:
+            Campaign.objects.filter(pk=self.campaign.pk).update(created_at=row["created_at"])
+            self.campaigns += 1
+        else:
+            self._refuse_another(number, row)
+
+    def _linked(self, number: int, row: Row) -> Row:
+        revision = row["configuration_revision"]
+        name = None if revision is None else (row["configuration"], revision)
+        return {
+            "scenario_id": self.known.key(number, "scenario", row["scenario"]),
+            "topology_id": self.known.key(number, "topology", row["topology"]),
+            "configuration_id": self.known.key(number, "configuration", row["configuration"]),
+            "configuration_revision_id": self.known.key(number, "configuration_revision", name),
+        }
+
+    def _refuse_another(self, number: int, row: Row) -> None:
+        campaign = self.campaign
+        assert campaign is not None  # noqa: S101  # for the type checker
+        owner = campaign.project_id or self.project.pk
+        if owner != self.project.pk:
+            message = _("The name %(slug)s is taken by a campaign of another project.")
+            raise contradicted(number, "campaign_taken", message % {"slug": campaign.slug})
+        scenario = self.known.key(number, "scenario", row["scenario"])
+        if (campaign.origin, campaign.scenario_id) != (row["origin"], scenario):
+            message = _("There is another campaign %(slug)s: of another origin or scenario.")
+            raise contradicted(number, "campaign_differs", message % {"slug": campaign.slug})
+
+    def _cell(self, number: int, _kind: str, row: Row) -> None:
+        campaign = self.campaign
+        assert campaign is not None  # noqa: S101  # for the type checker
+        self.run, self.there = None, {}
+        if not self.is_new:
+            found = Cell.objects.filter(campaign=campaign, key=row["key"]).first()
+            if found is not None:
+                self.cell = found.pk
+                runs = Run.objects.filter(cell=found).values_list("repeat", "started_at")
+                self.there = dict(runs)
+                return
+        self.cell = next(self.cell_ids)
+        self.waiting.add(
+            "runs_cell",
+            {
+                "id": self.cell,
+                "campaign_id": campaign.pk,
+                "revision_id": self.known.key(number, "revision", row["revision"]),
+                **{name: row[name] for name in exports.CELL},
+            },
+        )
+
+    def _run(self, number: int, _kind: str, row: Row) -> None:
+        if self.cell is None or self.campaign is None:
+            raise refused(number, "out_of_order", _("A cell must come first."))
+        if row["repeat"] in self.there:
+            self._refuse_another_run(number, row)
+            self.run = None
+            self.skipped += 1
+            return
+        self.run = next(self.run_ids)
+        self.runs += 1
+        labels = dict(row["labels"])
+        if row["server"] is not None:
+            labels[ELSEWHERE] = row["server"]
+        self.waiting.add(
+            "runs_run",
+            {
+                "id": self.run,
+                "campaign_id": self.campaign.pk,
+                "cell_id": self.cell,
+                "hardware_id": self.known.key(number, "hardware", row["hardware"]),
+                "environment_id": self.known.key(number, "environment", row["environment"]),
+                "settings_id": self.known.key(number, "settings", row["settings"]),
+                **{name: row[name] for name in exports.RUN},
+                "labels": labels,
+            },
+        )
+        self._add_outputs(number, row)
+        if row["state"] == Run.State.FINISHED and row["measurements"]:
+            self.to_summarise.add(self.cell)
+
+    def _refuse_another_run(self, number: int, row: Row) -> None:
+        if self.there[row["repeat"]] != row["started_at"]:
+            message = _("Repeat %(repeat)d of this cell is here already, and is another run.")
+            raise contradicted(number, "run_differs", message % {"repeat": row["repeat"]})
+
+    def _add_outputs(self, number: int, row: Row) -> None:
+        for each in row["measurements"]:
+            metric = self.known.key(number, "metric", each["metric"])
+            fields = {name: each[name] for name in exports.MEASUREMENT}
+            self.waiting.add(
+                "runs_measurement", {"run_id": self.run, "metric_id": metric, **fields}
+            )
+        for each in row["artifacts"]:
+            self.waiting.add("runs_artifact", {"run_id": self.run, **each})
+        for each in row["events"]:
+            self.waiting.add("runs_runevent", {"run_id": self.run, **each})
+        for each in row["changes"]:
+            self._add_change(number, each)
+
+    def _add_change(self, number: int, row: Row) -> None:
+        fields = {name: row[name] for name in exports.CHANGE}
+        fields |= {
+            "run_id": self.run,
+            "cell_id": self.cell,
+            "metric_id": self.known.key(number, "metric", row["metric"]),
+            # It was told where it was found: nobody gets a mail for it here.
+            "mailed_at": row["found_at"],
+        }
+        self.waiting.add("runs_change", fields)
+
+    def _of_run(self, number: int, kind: str, row: Row) -> None:
+        if self.run is not None:
+            table = "runs_series" if kind == "series" else "runs_command"
+            host = {"host": ""} if kind == "command" else {}
+            self.waiting.add(table, {"run_id": self.run, **host, **row})
+        elif not self.there:
+            raise refused(number, "out_of_order", _("A run must come first."))
+
+    def _annotation(self, _number: int, _kind: str, row: Row) -> None:
+        campaign = self.campaign
+        assert campaign is not None  # noqa: S101  # for the type checker
+        if not self.is_new:
+            own = Annotation.objects.filter(campaign=campaign, **row)
+            if own.filter(cell=None if self.cell is None else self.cell).exists():
+                return
+        self.waiting.add(
+            "runs_annotation", {"campaign_id": campaign.pk, "cell_id": self.cell, **row}
+        )

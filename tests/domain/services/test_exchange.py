@@ -1,0 +1,440 @@
+"""Whole projects as files: what is exported comes back as it was."""
+
+import gzip
+import io
+import json
+import tracemalloc
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from runs.execution.reporter import ArtifactData
+from runs.models import (
+    Annotation,
+    Campaign,
+    Cell,
+    CellSummary,
+    Change,
+    Command,
+    Configuration,
+    ConfigurationRevision,
+    Environment,
+    HardwareProfile,
+    Measurement,
+    Metric,
+    Project,
+    Revision,
+    Run,
+    RunEvent,
+    Scenario,
+    Series,
+    Server,
+    SettingsSnapshot,
+    SSHKey,
+    Topology,
+    TopologyNode,
+)
+from runs.models.artifacts import Artifact
+from runs.selectors import exports
+from runs.services import artifacts, exchange, projects, runs, servers
+from runs.services.errors import Refused, ServiceError
+from runs.services.exchange.form import FORMAT_VERSION
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+WHEN = datetime(2026, 1, 31, 2, tzinfo=UTC)
+
+# What an export has of each model; what it leaves out is a matter of the instance.
+CONTENTS = {
+    Scenario: (exports.SCENARIO, {"runnable"}),
+    Metric: (exports.METRIC, set()),
+    HardwareProfile: (exports.HARDWARE, {"created_at"}),
+    Environment: (exports.ENVIRONMENT, {"created_at"}),
+    SettingsSnapshot: (exports.SETTINGS, {"created_at"}),
+    Configuration: (exports.CONFIGURATION, {"created_by", "created_at"}),
+    ConfigurationRevision: (exports.CONFIGURATION_REVISION, {"configuration", "created_by"}),
+    Topology: (exports.TOPOLOGY, {"created_at"}),
+    Revision: (exports.REVISION, {"project"}),
+    Campaign: (
+        (*exports.CAMPAIGN, *exports.LINKS["campaign"]),
+        {"project", "created_by", "paused_at", "missing_told_at"},
+    ),
+    Cell: ((*exports.CELL, *exports.LINKS["cell"]), {"campaign", "installation"}),
+    Run: (
+        (*exports.RUN, *exports.LINKS["run"]),
+        {"campaign", "cell", "cluster", "cancel_requested_at"},
+    ),
+    Measurement: ((*exports.MEASUREMENT, *exports.LINKS["measurement"]), {"run"}),
+    Series: (exports.SERIES, {"run"}),
+    Artifact: (exports.ARTIFACT, {"run"}),
+    RunEvent: (exports.EVENT, {"run"}),
+    Command: (exports.COMMAND, {"run", "host"}),
+    Annotation: (exports.ANNOTATION, {"campaign", "cell", "author"}),
+    Change: (
+        (*exports.CHANGE, *exports.LINKS["change"]),
+        {"cell", "run", "decided_by", "mailed_at"},
+    ),
+}
+
+
+@pytest.mark.parametrize("model", CONTENTS)
+def test_every_field_is_exported_or_left_out_on_purpose(model):
+    exported, left_out = CONTENTS[model]
+    fields = {field.name for field in model._meta.concrete_fields} - {"id"}
+
+    assert fields == set(exported) | left_out
+
+
+@pytest.fixture
+def project():
+    """A project with something of everything."""
+    made = projects.create(slug="lab", name="研究室", is_public=False)
+    server = factories.server("db1", versions=["16.14", "18.4"])
+    configuration = factories.configuration("tuned", settings={"work_mem": "64MB"})
+    revision = ConfigurationRevision.objects.create(
+        configuration=configuration, number=1, settings={"work_mem": "64MB"}, content_hash="tuned"
+    )
+    campaign = factories.campaign(
+        "sixteen-against-eighteen",
+        project=made,
+        on=server,
+        title_ja="16と18",
+        topology=servers.single_topology(server=server),
+        configuration=configuration,
+        configuration_revision=revision,
+        expected_every=timedelta(days=1),
+    )
+    factories.finish_all(campaign, gain={"18.4": 1.1})
+    for run in campaign.runs.order_by("pk")[:3]:
+        factories.story(run)
+        artifacts.store(run=run, data=ArtifactData("stdout", b"tps = 1\n" * run.repeat))
+        run.plan = {"host": "192.0.2.1", "username": "postgres", "port": 22, "bindir": "/b"}
+        run.hardware, run.environment = factories.hardware(), factories.environment()
+        run.labels = {"by": "nightly"}
+        run.save()
+    _uploaded(made)
+    factories.campaign("of-others")
+    return made
+
+
+def _uploaded(project):
+    made = factories.campaign(
+        "nightly", factors={"version": []}, project=project, origin="uploaded"
+    )
+    for number in range(3):
+        sha = f"abcdef{number}"
+        revision = Revision.objects.create(
+            project=project, sha=sha, committed_at=WHEN + timedelta(days=number), parents=["0" * 7]
+        )
+        cell = factories.cell(made, {"clients": 8}, repeats=0, revision=revision, series_key="8")
+        Cell.objects.filter(pk=cell.pk).update(key=f"8@{sha}")
+        factories.finish(factories.run(cell, external_id=sha), tps=1000.0 / 3 + number)
+    failed = factories.run(cell, repeat=2, state="failed", code="partial", message="aborted")
+    Measurement.objects.create(run=failed, metric=factories.metric(), value=3.0)
+    Annotation.objects.create(campaign=made, kind="conclusion", text="No change.")
+    Annotation.objects.create(campaign=made, cell=cell, text="Here the disk was full.")
+    Change.objects.create(
+        cell=cell,
+        run=cell.runs.get(repeat=1),
+        metric=factories.metric(),
+        kind="step",
+        ratio=0.9,
+        before=10,
+        after=9,
+        p_value=0.1,
+    )
+    made.state = Campaign.State.FINISHED
+    made.save()
+
+
+def exported(project):
+    return b"".join(exchange.lines(project))
+
+
+def rows(content, kind):
+    found = (json.loads(line) for line in content.splitlines())
+    return [row for row in found if row["type"] == kind]
+
+
+def changed(content, kind, **fields):
+    """The export with other fields in the first line of a kind."""
+    lines, is_done = [], False
+    for line in content.splitlines():
+        row = json.loads(line)
+        if row["type"] == kind and not is_done:
+            row, is_done = row | fields, True
+        lines.append(json.dumps(row).encode() + b"\n")
+    assert is_done
+    return lines
+
+
+@pytest.fixture
+def empty(settings, tmp_path):
+    """Make the database and the folder of the files as empty as on the first day."""
+
+    def emptied():
+        for model in (
+            *(Campaign, Revision, Project, TopologyNode, Topology, Server, SSHKey),
+            *(Configuration, SettingsSnapshot, HardwareProfile, Environment, Metric, Scenario),
+        ):
+            model.objects.all().delete()
+        settings.ARTIFACTS_DIR = tmp_path / "elsewhere"
+
+    return emptied
+
+
+def test_what_is_exported_and_imported_is_exported_alike(project, empty):
+    summaries = _summaries(project)
+    content = exported(project)
+    empty()
+
+    done = exchange.load(lines=io.BytesIO(content))
+
+    made = Project.objects.get(slug="lab")
+    assert exported(made) == content
+    assert (done.campaigns, done.runs, done.there) == (2, 22, 0)
+    assert (made.name, made.is_public) == ("研究室", False)
+    assert _summaries(made) == pytest.approx(summaries)
+    kept = Artifact.objects.order_by("pk")[1]
+    assert artifacts.open_artifact(kept).read() == b"tps = 1\n" * kept.run.repeat
+
+
+def _summaries(project):
+    found = CellSummary.objects.filter(cell__campaign__project=project)
+    names = ("n", "median", "minimum", "maximum", "mean", "log_mean")
+    order = ("cell__key", "metric__name")
+    return [value for row in found.order_by(*order).values_list(*names) for value in row]
+
+
+def test_an_import_that_is_repeated_adds_nothing(project, empty):
+    content = exported(project)
+    empty()
+    exchange.load(lines=io.BytesIO(content))
+
+    again = exchange.load(lines=io.BytesIO(content))
+
+    assert (again.campaigns, again.runs, again.there) == (0, 0, 22)
+    assert exported(Project.objects.get(slug="lab")) == content
+
+
+def test_an_import_where_it_came_from_adds_nothing(project):
+    content = exported(project)
+
+    exchange.load(lines=io.BytesIO(content))
+
+    assert exported(project) == content
+    assert Annotation.objects.count() == 2
+
+
+def test_runs_that_are_missing_are_added_and_summarised(project):
+    content = exported(project)
+    gone = Run.objects.get(external_id="abcdef1")
+    cell = gone.cell
+    gone.delete()
+    CellSummary.objects.filter(cell=cell).delete()
+
+    done = exchange.load(lines=io.BytesIO(content))
+
+    assert (done.runs, done.there) == (1, 21)
+    assert CellSummary.objects.get(cell=cell).n == 1
+    assert exported(project) == content
+
+
+def test_another_run_in_the_same_place_is_refused(project):
+    content = exported(project)
+    Run.objects.filter(external_id="abcdef1").update(started_at=WHEN)
+
+    with pytest.raises(Refused) as refused:
+        exchange.load(lines=io.BytesIO(content))
+
+    assert refused.value.faults[0].code == "run_differs"
+
+
+def test_no_address_user_or_key_of_a_server_is_in_an_export(project):
+    text = exported(project).decode()
+
+    assert "db1" in text
+    for secret in ("192.0.2.1", "/srv/benchlab", "ssh-ed25519", '"username"'):
+        assert secret not in text
+
+
+def test_runs_that_have_not_ended_stay_where_they_are(project):
+    factories.campaign("underway", project=project)
+
+    content = exported(project)
+
+    (row,) = [row for row in rows(content, "campaign") if row["slug"] == "underway"]
+    assert row["state"] == "incomplete"
+    assert len(rows(content, "run")) == 22
+
+
+def test_the_default_project_has_what_belongs_to_nobody_but_no_publication(project):
+    factories.campaign("printed", origin="published")
+
+    slugs = {row["slug"] for row in rows(exported(projects.default()), "campaign")}
+
+    assert slugs == {"of-others"}
+
+
+def test_results_may_become_another_projects(project, empty):
+    content = exported(project)
+    empty()
+
+    exchange.load(lines=io.BytesIO(content), into=projects.default())
+
+    assert set(Campaign.objects.values_list("project__slug", flat=True)) == {"default"}
+    assert not Project.objects.filter(slug="lab").exists()
+
+
+@pytest.mark.parametrize(
+    ("broken", "code"),
+    [
+        (lambda content: [], "broken_off"),
+        (lambda content: [b"tps = 7\n"], "not_json"),
+        (lambda content: [b"[]\n"], "kind_unknown"),
+        (lambda content: content.splitlines()[1:], "not_an_export"),
+        (lambda content: content.splitlines()[:-1], "broken_off"),
+        (lambda content: content.splitlines()[:3] + content.splitlines()[4:], "not_described"),
+        (lambda content: [*content.splitlines(), b"{}"], "after_the_end"),
+        (lambda content: changed(content, "benchlab-export", version=99), "version_unknown"),
+        (lambda content: changed(content, "run", surprise=1), "fields_differ"),
+        (lambda content: changed(content, "run", state="queued"), "invalid_choice"),
+        (lambda content: changed(content, "run", hardware="?"), "not_described"),
+        (lambda content: changed(content, "run", repeat="first"), "invalid"),
+        (lambda content: changed(content, "run", started_at="yesterday"), "not_a_time"),
+        (lambda content: changed(content, "campaign", scenario="?"), "not_described"),
+        (lambda content: changed(content, "campaign", origin="published"), "invalid_choice"),
+        (lambda content: changed(content, "file", gzip="AAAA"), "content_differs"),
+        (lambda content: changed(content, "file", sha256="0" * 64), "content_differs"),
+        (lambda content: changed(content, "file", last=False), "broken_off"),
+        (lambda content: changed(content, "settings", settings="\0"), "invalid"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_and_nothing_stored(project, empty, broken, code, settings):
+    content = exported(project)
+    empty()
+
+    with pytest.raises(Refused) as refused:
+        exchange.load(lines=broken(content))
+
+    assert refused.value.faults[0].code == code
+    for model in (Campaign, Run, Metric, Project, Revision):
+        assert not model.objects.exists()
+    assert not [path for path in settings.ARTIFACTS_DIR.rglob("*") if path.is_file()]
+
+
+def test_a_metric_of_another_unit_is_refused(project):
+    content = exported(project)
+    Metric.objects.update(unit="transactions per fortnight")
+
+    with pytest.raises(Refused) as refused:
+        exchange.load(lines=io.BytesIO(content))
+
+    assert (refused.value.kind, refused.value.faults[0].code) == ("contradicts", "differs")
+
+
+def test_a_campaign_of_another_project_is_not_taken(project):
+    content = exported(project)
+    Campaign.objects.filter(slug="nightly").update(project=projects.default())
+
+    with pytest.raises(Refused) as refused:
+        exchange.load(lines=io.BytesIO(content))
+
+    assert refused.value.faults[0].code == "campaign_taken"
+
+
+def test_long_files_and_series_come_back(project, empty):
+    run = project.campaigns.get(slug="nightly").runs.first()
+    content = bytes(number * 7919 % 251 for number in range(3_000_000))
+    artifacts.store(run=run, data=ArtifactData("log", gzip.compress(content)))
+    values = [number / 7 if number % 5 else None for number in range(172_800)]
+    Series.objects.create(run=run, name="tps", interval=1, values=values)
+    before = exported(project)
+    empty()
+
+    exchange.load(lines=io.BytesIO(before))
+
+    assert exported(Project.objects.get(slug="lab")) == before
+
+
+def _grow(project, number):
+    campaign = project.campaigns.get(slug="nightly")
+    cell = campaign.cells.first()
+    metric = factories.metric()
+    runs = Run.objects.bulk_create(
+        Run(campaign=campaign, cell=cell, repeat=100 + each, position=0, origin="uploaded",
+            state="finished", message="x" * 500)
+        for each in range(number)
+    )  # fmt: skip
+    Measurement.objects.bulk_create(Measurement(run=run, metric=metric, value=1) for run in runs)
+
+
+def test_the_memory_does_not_grow_with_the_project(project):
+    def most():
+        tracemalloc.start()
+        for _line in exchange.lines(project):
+            pass
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    _grow(project, 1000)
+    few = most()
+    campaign = project.campaigns.get(slug="nightly")
+    Run.objects.filter(campaign=campaign, repeat__gte=100).delete()
+    _grow(project, 8000)
+
+    assert most() < 1.5 * few
+
+
+def test_an_export_takes_the_same_queries_whatever_its_size(project, django_assert_max_num_queries):
+    from django.test.utils import CaptureQueriesContext
+
+    with CaptureQueriesContext(connection) as few:
+        exported(project)
+    _grow(project, 300)
+    with django_assert_max_num_queries(len(few)):
+        exported(project)
+
+
+def test_an_imported_run_that_failed_cannot_be_queued_again(project, empty):
+    Run.objects.filter(plan__isnull=False).update(state="failed")
+    content = exported(project)
+    empty()
+    exchange.load(lines=io.BytesIO(content))
+
+    with pytest.raises(ServiceError, match="executed"):
+        runs.retry(run=Run.objects.filter(plan__isnull=False)[0])
+
+
+# The commands
+
+
+def test_the_commands_write_and_read_a_file(project, empty, tmp_path, capsysbinary):
+    call_command("export_project", "lab")
+    content = capsysbinary.readouterr().out
+    path = tmp_path / "lab.ndjson.gz"
+    path.write_bytes(gzip.compress(content))
+    empty()
+
+    call_command("import_project", str(path))
+
+    assert b"2 campaigns and 22 runs are new" in capsysbinary.readouterr().out
+    assert exported(Project.objects.get(slug="lab")) == content
+    assert rows(content, "benchlab-export")[0]["version"] == FORMAT_VERSION
+
+
+def test_the_commands_tell_what_is_wrong(project, tmp_path):
+    with pytest.raises(CommandError, match="There is no project nowhere"):
+        call_command("export_project", "nowhere")
+    with pytest.raises(CommandError, match="No such file"):
+        call_command("import_project", "nowhere.ndjson")
+    with pytest.raises(CommandError, match="There is no project nowhere"):
+        call_command("import_project", "-", "--into", "nowhere")
+    path = tmp_path / "broken"
+    path.write_bytes(exported(project)[:-20])
+    with pytest.raises(CommandError, match=r"line \d+: .*\nNothing was stored"):
+        call_command("import_project", str(path))
