@@ -1,0 +1,81 @@
+"""One configuration for many versions."""
+
+import pytest
+
+from runs.postgresql_settings import fitting
+from runs.postgresql_settings.fitting import fit, home
+
+
+@pytest.mark.parametrize(
+    ("given", "major", "expected"),
+    [
+        ({}, "18", "18"),
+        ({"work_mem": "8MB"}, "9.3", "9.3"),
+        ({"checkpoint_segments": "16"}, "18", "9.4"),
+        ({"checkpoint_segments": "16"}, "9.2", "9.2"),
+        ({"max_wal_size": "1GB"}, "9.2", "9.5"),
+        ({"shared_bufers": "1GB"}, "16", "16"),
+        ({"replication_timeout": "1min"}, "18", "9.2"),
+    ],
+)
+def test_settings_are_at_home_in_the_nearest_version_that_takes_them(given, major, expected):
+    assert home(given, major) == expected
+
+
+def test_what_is_written_for_a_version_is_held_to_its_words():
+    fitted = fit({"checkpoint_segments": "16"}, "18", written_for="18")
+    assert [each.code for each in fitted.errors] == ["removed"]
+
+
+def test_the_words_of_each_version_are_found():
+    found = {major: fit({"checkpoint_segments": "16"}, major) for major in ("9.4", "9.5", "18")}
+    assert found["9.4"].settings == {"checkpoint_segments": "16"}
+    assert found["9.5"].settings == {"max_wal_size": "768MB", "min_wal_size": "528MB"}
+    assert found["18"].changes == found["9.5"].changes
+    assert not any(each.errors for each in found.values())
+
+
+def test_benchlabs_own_settings_are_left_out_with_the_reason():
+    fitted = fit({"port": "1", "ssl": "on", "log_directory": "/x", "work_mem": "8MB"}, "16")
+    assert fitted.settings == {"work_mem": "8MB"}
+    assert {each.name for each in fitted.left_out} == {"port", "ssl", "log_directory"}
+    assert fitted.errors == ()
+
+
+@pytest.mark.parametrize("major", ["10", "17"])
+def test_settings_of_a_standby_are_left_out_of_every_version(major):
+    settings = {"primary_conninfo": "host=a", "standby_mode": "on", "work_mem": "8MB"}
+    fitted = fit(settings, major, written_for="10")
+    assert "standby_mode" in {each.name for each in fitted.left_out}
+    assert "standby_mode" not in fitted.settings
+
+
+def test_larger_segments_are_initdbs_to_see_to_unless_a_size_is_set():
+    large = 1024 * 1024 * 1024
+    assert fit({}, "18", wal_segment_bytes=large).errors == ()
+    [error] = fit({"min_wal_size": "80MB"}, "18", wal_segment_bytes=large).errors
+    assert error.name == "min_wal_size"
+
+
+def test_connections_are_counted_with_the_default():
+    assert fit({}, "18").max_connections == 100
+    assert fit({"max_connections": "500"}, "18").max_connections == 500
+    assert fit({"max_connections": "many"}, "18").max_connections == 100
+
+
+def test_the_same_finding_of_many_versions_is_one():
+    fitted = [fit({"work_mem": "1kB"}, major) for major in ("9.3", "18")]
+    [finding] = fitting.merged_findings(fitted)
+    assert finding.majors == ("9.3", "18")
+    assert finding.parameters["major"] == "9.3, 18"
+
+
+def test_defaults_that_differ_are_told_unless_they_are_set():
+    def names(settings):
+        return {
+            each.name for each in fitting.across([fit(settings, major) for major in ("11", "12")])
+        }
+
+    assert "jit" in names({})
+    assert "jit" not in names({"jit": "off"})
+    assert fitting.across([fit({}, "18")]) == ()
