@@ -1,4 +1,8 @@
-"""The bench: what a scenario's procedure works with while its run is executed."""
+"""The bench: what a scenario's procedure works with while its run is executed.
+
+The database's machine is the first of `nodes`; where the load comes from others, those are the
+`generators`. A step is performed on the database's machine unless it says where else.
+"""
 
 import asyncio
 import logging
@@ -9,6 +13,7 @@ from runs.execution.ending import end
 from runs.execution.errors import TargetProblem
 from runs.execution.guard import DISK_FLOOR_BYTES, Guard, generous_seconds, guarded
 from runs.execution.line import Line
+from runs.execution.nodes import Node
 from runs.execution.plan import RunPlan
 from runs.execution.postgres import DATABASE, Cluster
 from runs.execution.reporter import Findings, Note, Reporter
@@ -23,25 +28,25 @@ T = TypeVar("T")
 
 
 class Bench:
-    """One run's place on its target: steps, SQL, the cluster, and where findings go."""
+    """One run's place on its targets: steps, SQL, the cluster, and where findings go."""
 
     def __init__(
         self,
         *,
         plan: RunPlan,
-        line: Line,
-        directory: str,
+        nodes: Sequence[Node],
         cluster: Cluster,
         reporter: Reporter,
         disk_bytes: int = 0,
     ) -> None:
         self.plan = plan
-        self.line = line
-        self.directory = directory
+        self.nodes = tuple(nodes)
         self.cluster = cluster
         self.reporter = reporter
         self.findings = Findings()
         self.running_step: str | None = None
+        # When the load began and ended, on each machine's own clock.
+        self.load_spans: dict[str, tuple[float, float]] = {}
         # What a step may take of time and must leave of the disk, unless it says more exactly.
         self.floor_bytes = DISK_FLOOR_BYTES
         self.patience_s = generous_seconds(disk_bytes, plan.parameters)
@@ -57,9 +62,41 @@ class Bench:
         return self.plan.parameters
 
     @property
+    def database(self) -> Node:
+        """The machine on which the cluster runs."""
+        return self.nodes[0]
+
+    @property
+    def generators(self) -> tuple[Node, ...]:
+        """The machines from which the load comes: the database's own where there are no others."""
+        return self.nodes[1:] or self.nodes
+
+    @property
+    def line(self) -> Line:
+        """The line to the database's machine."""
+        return self.database.line
+
+    @property
+    def directory(self) -> str:
+        """The run's folder on the database's machine."""
+        return self.database.directory
+
+    @property
     def steps_directory(self) -> str:
         """Where the steps keep their files."""
-        return f"{self.directory}/steps"
+        return self.database.steps_directory
+
+    def span_on(self, node: str) -> tuple[float, float] | None:
+        """When the load began and ended, on that machine's clock; None where there was none."""
+        spans = self.load_spans.values()
+        if not spans:
+            return None
+        return min(begun for begun, _ in spans), max(ended for _, ended in spans)
+
+    async def close(self) -> None:
+        """Close every line; what runs on the targets goes on."""
+        for node in self.nodes:
+            await node.line.close()
 
     async def step(
         self,
@@ -70,40 +107,42 @@ class Bench:
         check: bool = True,
         limit_s: float | None = None,
         floor_bytes: int | None = None,
+        on: Node | None = None,
     ) -> StepResult:
-        """Perform a durable step; names are unique within a run.
+        """Perform a durable step; names are unique within a run, on whichever machine.
 
         Raises TargetProblem `step_failed` for another exit status than 0 unless `check` is off,
         `step_timeout` for one that runs longer than `limit_s`, and `disk_almost_full` when less
         than `floor_bytes` are left meanwhile.
         """
         self.running_step = name
+        node = on or self.database
 
         async def act(host: Host) -> StepResult:
-            return await perform(host, self.steps_directory, name, argv, stdin=stdin)
+            return await perform(host, node.steps_directory, name, argv, stdin=stdin)
 
         guard = Guard(
-            directory=self.steps_directory,
+            directory=node.steps_directory,
             name=name,
-            base_dir=self.plan.base_dir,
+            base_dir=node.base.path,
             limit_s=self.patience_s if limit_s is None else limit_s,
             floor_bytes=self.floor_bytes if floor_bytes is None else floor_bytes,
         )
-        result = await guarded(self.on_host(act), guard, self.line)
+        result = await guarded(node.on_host(act), guard, node.line)
         self.running_step = None
-        await self.reporter.command(self.plan.host, result)
+        await self.reporter.command(node.address, result)
         if check and result.exit_status != 0:
-            raise failed(result, self.plan.base_dir)
+            raise failed(result, node.base.path)
         return result
 
-    async def run(self, *argv: str) -> Answer:
+    async def run(self, *argv: str, on: Node | None = None) -> Answer:
         """A short, idempotent command that is no step: it leaves no record."""
         words: Sequence[str] = argv
 
         async def act(host: Host) -> Answer:
             return await host.run(words)
 
-        return await self.on_host(act)
+        return await (on or self.database).on_host(act)
 
     async def server_log(self, lines: int) -> str:
         """The last lines of the server's log of this run; empty where there is none."""
@@ -125,16 +164,21 @@ class Bench:
         on_output: Callable[[str], Awaitable[None]],
         stdin: str = "",
         limit_s: float | None = None,
+        on: Node | None = None,
     ) -> StepResult:
         """Perform a step and, while it runs, hand over what it has written to a stream so far.
 
-        The exit status is left to the caller, who knows what the tool's output means.
+        It is the load: its time is that of measuring. The exit status is left to the caller, who
+        knows what the tool's output means.
         """
-        watching = asyncio.create_task(self._watch(name, stream, interval_s, on_output))
+        node = on or self.database
+        watching = asyncio.create_task(self._watch(node, name, stream, interval_s, on_output))
         try:
-            return await self.step(name, argv, stdin=stdin, check=False, limit_s=limit_s)
+            result = await self.step(name, argv, stdin=stdin, check=False, limit_s=limit_s, on=node)
         finally:
             await end(watching)
+        self.load_spans[node.name] = (result.started, result.finished)
+        return result
 
     def note(
         self, code: str, message: str, *, level: Literal["info", "warning"] = "warning"
@@ -143,11 +187,12 @@ class Bench:
         self.findings.notes.append(Note(code, message, level))
 
     async def on_host(self, act: Callable[[Host], Awaitable[T]]) -> T:
-        """Do something idempotent on the target, however often the connection is lost."""
-        return await self.line.do(act, self.reporter.event)
+        """Do something idempotent on the database's machine, until it is done."""
+        return await self.database.on_host(act)
 
     async def _watch(
         self,
+        node: Node,
         name: str,
         stream: str,
         interval_s: float,
@@ -157,11 +202,11 @@ class Bench:
         seen = b""
         while True:
             await asyncio.sleep(interval_s)
-            host = self.line.open_host()
+            host = node.line.open_host()
             if host is None:
                 continue
             try:
-                new = await peek(host, self.steps_directory, name, stream, len(seen))
+                new = await peek(host, node.steps_directory, name, stream, len(seen))
                 if new:
                     seen += new
                     await on_output(seen.decode(errors="replace"))

@@ -5,7 +5,8 @@ folder takes the same way: that is how another worker goes on with a run.
 """
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from runs.execution.base_dir import BaseDir
 from runs.execution.bench import LAST_LINES, Bench
@@ -19,6 +20,8 @@ from runs.execution.errors import (
 )
 from runs.execution.guard import MINUTES
 from runs.execution.line import Line
+from runs.execution.monitors import Monitors
+from runs.execution.nodes import DATABASE_NODE, Node
 from runs.execution.plan import RunPlan
 from runs.execution.postgres import Cluster
 from runs.execution.preparing import PREPARED, Preparing
@@ -61,6 +64,7 @@ class Director:
         attempt: int,
         instance: str,
         line: Line,
+        generator_lines: Sequence[Line] = (),
         procedure: Procedure,
         reporter: Reporter,
         disk_bytes: int,
@@ -71,11 +75,15 @@ class Director:
         self.reporter = reporter
         self.taken_over = taken_over
         self.base = BaseDir(plan.base_dir, instance)
-        self.directory = self.base.below("runs", f"{plan.run_id}-{attempt}")
+        folder = ("runs", f"{plan.run_id}-{attempt}")
+        self.directory = self.base.below(*folder)
+        nodes = [Node(DATABASE_NODE, plan.host, line, self.base, self.directory, reporter.event)]
+        for each, to in zip(plan.generators, generator_lines, strict=True):
+            base = BaseDir(each.base_dir, instance)
+            nodes.append(Node(each.name, each.host, to, base, base.below(*folder), reporter.event))
         self.bench = Bench(
             plan=plan,
-            line=line,
-            directory=self.directory,
+            nodes=nodes,
             cluster=self._cluster(),
             reporter=reporter,
             disk_bytes=disk_bytes,
@@ -100,7 +108,7 @@ class Director:
         try:
             await self._prepare()
             await self.reporter.phase("measuring")
-            await self.procedure.measure(self.bench)
+            await self._measure()
             await self.reporter.phase("collecting")
             await self._collect()
         except (*OUT_OF_REACH, Detached):
@@ -127,18 +135,35 @@ class Director:
         await self._attempt(self._stop_steps)
         if await self._attempt(self._stop_clusters):
             await self._attempt(self._remove_clusters)
-            await self._attempt(self._remove_directory)
+            await self._attempt(self._remove_directories)
 
     async def _prepare(self) -> None:
-        free = await self.bench.on_host(self.base.claim)
+        free = await self._claim()
         await self.reporter.phase("preparing")
-        await self.bench.on_host(lambda host: self.base.make_folder(host, self.directory))
-        cluster = self.bench.cluster
-        await self.bench.run("mkdir", "-p", self.bench.steps_directory, cluster.socket_dir)
+        for node in self.bench.nodes:
+            await node.on_host(partial(node.base.make_folder, path=node.directory))
+            needed = [node.steps_directory]
+            needed += [self.bench.cluster.socket_dir] if node is self.bench.database else []
+            await self.bench.run("mkdir", "-p", *needed, on=node)
         await self.preparing.prepare(free)
         await self.preparing.start("start")
         await self._read_settings()
         await self.procedure.warm(self.bench)
+
+    async def _claim(self) -> int:
+        """Make every base directory this BenchLab's own; the free bytes of the database's."""
+        free = [await node.on_host(node.base.claim) for node in self.bench.nodes]
+        return free[0]
+
+    async def _measure(self) -> None:
+        """Put the load on while every machine is watched."""
+        monitors = Monitors(self.bench)
+        try:
+            monitors.begin()
+            await self.procedure.measure(self.bench)
+            await monitors.end()
+        finally:
+            await monitors.let_go()
 
     async def _read_settings(self) -> None:
         printed = await self.bench.sql("read-settings", READ_SETTINGS)
@@ -179,7 +204,8 @@ class Director:
         return (await self.bench.run(*cluster.status())).exit_status == 0
 
     async def _stop_steps(self) -> None:
-        await self.bench.on_host(lambda host: stop_all(host, self.bench.steps_directory))
+        for node in self.bench.nodes:
+            await node.on_host(partial(stop_all, directory=node.steps_directory))
 
     async def _stop_clusters(self) -> None:
         for cluster in self.preparing.clusters:
@@ -209,8 +235,9 @@ class Director:
     async def _remove_folder(self, directory: str) -> None:
         await self.bench.on_host(lambda host: self.base.remove(host, directory))
 
-    async def _remove_directory(self) -> None:
-        await self._remove_folder(self.directory)
+    async def _remove_directories(self) -> None:
+        for node in self.bench.nodes:
+            await node.on_host(partial(node.base.remove, path=node.directory))
 
     async def _attempt(self, part: Callable[[], Awaitable[None]]) -> bool:
         try:

@@ -40,8 +40,8 @@ class Line:
             try:
                 return await act(host)
             except ConnectionLost as lost:
-                await self._drop(host)
-                await tell(lost.code, lost.message)
+                if await self._drop(host):
+                    await tell(lost.code, lost.message)
 
     def open_host(self) -> Host | None:
         """The connection, if there is one right now."""
@@ -69,9 +69,12 @@ class Line:
                 last = error
         raise last
 
-    async def _drop(self, host: Host) -> None:
+    async def _drop(self, host: Host) -> bool:
+        """Whether nobody else has dropped it before: several acts may lose the same connection."""
         async with self._opening:
-            if self._host is host:
+            is_first = self._host is host
+            if is_first:
                 self._host = None
         with contextlib.suppress(Exception):
             await host.close()
+        return is_first

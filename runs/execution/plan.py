@@ -7,6 +7,25 @@ from runs.execution.ssh import Address
 
 
 @dataclass(frozen=True)
+class GeneratorPlan:
+    """A machine from which the load comes, apart from the database's.
+
+    `address_of_database` is the database's machine as it is seen from here; `client_bindir` is
+    where its pgbench lies, of `client_version_num`.
+    """
+
+    name: str
+    server_id: int
+    host: str
+    port: int
+    username: str
+    base_dir: str
+    client_bindir: str
+    client_version_num: int
+    address_of_database: str
+
+
+@dataclass(frozen=True)
 class RunPlan:
     """What a run does, fixed when it was queued.
 
@@ -16,7 +35,8 @@ class RunPlan:
     runs that write have none (empty), but may have a `template_key`: the name of the prepared
     cluster of which each of them gets a copy. `translated` tells what of `settings` the
     configuration says in the words of another version (`name_from`, `value_from`, `name_to`,
-    `value_to`, `reason`, `parameters`; an empty `name_to` is what was left out).
+    `value_to`, `reason`, `parameters`; an empty `name_to` is what was left out). `generators` are
+    the machines from which the load comes; without them it comes from the database's own.
     """
 
     run_id: int
@@ -38,6 +58,7 @@ class RunPlan:
     template_key: str = ""
     psql_bindir: str = ""
     translated: tuple[dict[str, Any], ...] = ()
+    generators: tuple[GeneratorPlan, ...] = ()
 
     @property
     def address(self) -> Address:
@@ -54,5 +75,6 @@ class RunPlan:
         tuples = {
             "initdb_options": tuple(data["initdb_options"]),
             "translated": tuple(data.get("translated", ())),
+            "generators": tuple(GeneratorPlan(**each) for each in data.get("generators", ())),
         }
         return cls(**{**data, **tuples})

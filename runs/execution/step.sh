@@ -8,6 +8,7 @@
 #   process      "PID STARTTIME" of the session leader
 #   started finished   seconds since the epoch
 #   exit         exit status
+#   times        what `times` tells of the shell, and of the step with all its children
 set -u
 umask 077
 export LC_ALL=C
@@ -42,6 +43,8 @@ leader='
     ln -s "$$ $(start_time $$)" "$dir/process"
     "$@" <"$dir/in" >"$dir/out" 2>"$dir/err"
     status=$?
+    # With `command`, a disk that is full ends neither the shell nor the record.
+    command times >"$dir/times" 2>/dev/null
     ln -s "$(date +%s.%N)" "$dir/finished"
     ln -s "$status" "$dir/exit"
 '
@@ -79,7 +82,8 @@ err=$(length "$dir/err")
 [ "$out" -gt "$cap" ] && out=$cap
 [ "$err" -gt "$cap" ] && err=$cap
 link() { readlink "$dir/$1" || echo -; }
-echo "benchlab-step $(link exit) $(link started) $(link finished) $out $err"
+cpu=$(sed -n '2s/ /,/p' "$dir/times" 2>/dev/null)
+echo "benchlab-step $(link exit) $(link started) $(link finished) $out $err ${cpu:--}"
 [ "$out" -gt 0 ] && head -c "$out" "$dir/out"
 [ "$err" -gt 0 ] && head -c "$err" "$dir/err"
 exit 0

@@ -29,13 +29,18 @@ state=running
 echo "benchlab-look $state $(df -Pk "$2" 2>/dev/null | awk 'NR == 2 { print $4 }')"
 """
 _LOOKED = re.compile(rb"benchlab-look (running|ended) (\d*)")
+_MINUTES_AND_SECONDS = re.compile(r"(\d+)m(\d+\.?\d*)s")
 _STEP = (Path(__file__).parent / "step.sh").read_text()
 _STOP = (Path(__file__).parent / "stop_steps.sh").read_text()
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """A finished step. Times are seconds since the epoch on the target's clock."""
+    """A finished step. Times are seconds since the epoch on the target's clock.
+
+    `cpu_seconds` is the processor time of the command and of the children that it waited for;
+    None where the target did not tell.
+    """
 
     name: str
     argv: tuple[str, ...]
@@ -45,6 +50,7 @@ class StepResult:
     finished: float
     stdout: str
     stderr: str
+    cpu_seconds: float | None = None
 
     @property
     def seconds(self) -> float:
@@ -114,13 +120,13 @@ def _read(name: str, argv: tuple[str, ...], stdin: str, report: bytes) -> StepRe
     # A login shell that greets has its say before the marker.
     head, _newline, body = report.partition(MARKER)[2].partition(b"\n")
     words = head.decode(errors="replace").split()
-    if len(words) != 5:
+    if len(words) not in {5, 6}:
         raise TargetProblem(
             f"Step {name} gave no report: {report[:200]!r}",
             code="no_report",
             remedy=_("Log in as that user by hand: does its shell start programs as usual?"),
         )
-    exit_status, started, finished, out_size, _err_size = words
+    exit_status, started, finished, out_size, _err_size = words[:5]
     if exit_status == "-":
         raise TargetRestarted(f"Step {name} vanished from the target without an exit status.")
     out, err = body[: int(out_size)], body[int(out_size) :]
@@ -133,7 +139,16 @@ def _read(name: str, argv: tuple[str, ...], stdin: str, report: bytes) -> StepRe
         finished=_seconds(finished),
         stdout=out.decode(errors="replace"),
         stderr=err.decode(errors="replace"),
+        cpu_seconds=_cpu_seconds(words[-1]),
     )
+
+
+def _cpu_seconds(text: str) -> float | None:
+    """`0m1.250s,0m0.500s` (user, system) is 1.75; what reads otherwise is unknown."""
+    parts = _MINUTES_AND_SECONDS.findall(text)
+    if len(parts) != 2:
+        return None
+    return sum(60 * int(minutes) + float(seconds) for minutes, seconds in parts)
 
 
 def _seconds(text: str) -> float:

@@ -12,3 +12,9 @@ CONNECTION_TIME = MetricDefinition(
 TRANSACTIONS = MetricDefinition(
     "transactions", _("Transactions processed"), "transactions", "neutral"
 )
+CPU_IDLE = MetricDefinition("cpu_idle", _("CPU idle"), "%", "neutral")
+GENERATOR_CPU = MetricDefinition(
+    "generator_cpu", _("Processors used by the load generator"), "processors", "neutral"
+)
+# Whatever the scenario: what the monitors tell of a run.
+MONITORED = (CPU_IDLE, GENERATOR_CPU)

@@ -10,6 +10,7 @@ from runs.execution.reporter import ArtifactData, SeriesData
 from runs.execution.steps import StepResult
 from runs.scenarios.metrics import (
     CONNECTION_TIME,
+    GENERATOR_CPU,
     LATENCY_AVERAGE,
     LATENCY_STDDEV,
     TPS,
@@ -24,6 +25,8 @@ WAL_BYTES = 1024 * 1024 * 1024
 BUSY_CLUSTER_BYTES = 64 * 1024 * 1024
 # pgbench tells each second (-P 1); looking that often would cost the target what is measured.
 LIVE_SECONDS = 5.0
+# A thread of pgbench that waits for answers less than this share's rest has no time to ask more.
+SATURATED_THREADS = 0.9
 
 PREWARM = """
 SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_prewarm';
@@ -129,6 +132,7 @@ def _read(bench: Bench, step: StepResult) -> None:
     if result.status != "complete":
         raise _not_complete(result)
     findings.measurements.update(_measurements(result))
+    _note_own_cpu(bench, step, result.threads)
 
 
 def _measurements(result: pgbench.PgbenchResult) -> dict[str, float]:
@@ -140,6 +144,20 @@ def _measurements(result: pgbench.PgbenchResult) -> dict[str, float]:
         TRANSACTIONS.name: result.transactions_processed,
     }
     return {name: float(value) for name, value in figures.items() if value is not None}
+
+
+def _note_own_cpu(bench: Bench, step: StepResult, threads: int | None) -> None:
+    """What pgbench itself took of the processors, and whether it was its threads that were slow."""
+    if step.cpu_seconds is None or step.seconds <= 0:
+        return
+    used = step.cpu_seconds / step.seconds
+    bench.findings.measurements[GENERATOR_CPU.name] = round(used, 3)
+    if threads and used > SATURATED_THREADS * threads:
+        bench.note(
+            "generator_saturated",
+            f"pgbench kept {used:.1f} processors busy with {threads} thread(s): the load generator "
+            "is what was measured. Use more threads or another machine for the load.",
+        )
 
 
 def _not_complete(result: pgbench.PgbenchResult) -> TargetProblem:

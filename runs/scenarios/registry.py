@@ -2,6 +2,7 @@
 
 from runs.scenarios import fixed_point_read, fixed_point_update, page_checksums
 from runs.scenarios.definition import MetricDefinition, Scenario
+from runs.scenarios.metrics import MONITORED
 
 _SCENARIOS = {
     scenario.slug: scenario
@@ -24,5 +25,6 @@ def get(slug: str) -> Scenario:
 
 
 def metrics() -> dict[str, MetricDefinition]:
-    """Every metric of every scenario, by name."""
-    return {metric.name: metric for scenario in every() for metric in scenario.metrics}
+    """Every metric of every scenario and of the monitors, by name."""
+    own = {metric.name: metric for scenario in every() for metric in scenario.metrics}
+    return own | {metric.name: metric for metric in MONITORED}

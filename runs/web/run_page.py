@@ -10,10 +10,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.charts.timeline import Track, timeline
+from runs.execution.monitored import is_monitored
 from runs.models import Measurement, Run, RunEvent, Series
 from runs.scenarios import registry
 from runs.selectors import versions
 from runs.selectors.designs import factor_titles
+from runs.web import run_machines
 from runs.web.configuration_page import recorded_changes
 
 S = Run.State
@@ -62,7 +64,10 @@ class Setting:
 def live(run: Run) -> dict[str, Any]:
     """All that the page shows; most of it grows while the run goes on."""
     events = list(run.events.all())
-    series = list(run.series.all())
+    every = list(run.series.all())
+    series = [each for each in every if not is_monitored(each.name)]
+    machines = [each for each in every if is_monitored(each.name)]
+    major = versions.major(run.server_version or run.cell.version)
     return {
         "run": run,
         "campaign": run.campaign,
@@ -75,6 +80,8 @@ def live(run: Run) -> dict[str, Any]:
         "figure": _figure(run, series),
         "series": [facts for facts in map(_facts, series) if facts],
         "values": _values(series),
+        "machines_figure": run_machines.figure(machines, major=major),
+        "machines": [facts for facts in map(_facts, machines) if facts],
         "commands": list(run.commands.all()),
         "settings": settings_of(run.settings.settings) if run.settings else [],
         "translated": recorded_changes((run.plan or {}).get("translated", [])),
@@ -150,6 +157,8 @@ def _measurements(run: Run) -> list[Measurement]:
 
 
 def _series_title(name: str) -> str:
+    if is_monitored(name):
+        return run_machines.title_of(name)
     known = registry.metrics()
     if name in known:
         return _(known[name].title)

@@ -125,3 +125,24 @@ def test_a_member_cancels(member, ready_server):
 def test_cancelling_an_ended_run_is_refused_in_words(member, finished_run):
     response = member.post(f"/runs/{finished_run.pk}/cancel/", follow=True)
     assert "This run has ended already." in response.content.decode()
+
+
+def test_the_machines_have_a_chart_of_their_own(client, finished_run):
+    for name, unit in (("cpu_idle", "%"), ("load1-cpu_idle", "%"), ("disk_util_vda", "%")):
+        finished_run.series.create(name=name, unit=unit, start=0.3, interval=1, values=[10, 20])
+    shown = run_page.live(finished_run)
+    assert [trace["name"] for trace in shown["machines_figure"]["data"]] == [
+        "CPU idle",
+        "load1 CPU idle",
+        "Disk busy vda",
+    ]
+    assert not any("CPU" in facts.title for facts in shown["series"])
+    assert "The machines meanwhile" in client.get(f"/runs/{finished_run.pk}/").content.decode()
+
+
+def test_a_machine_that_never_waited_shows_no_panel_for_it(finished_run):
+    finished_run.series.create(name="cpu_idle", unit="%", interval=1, values=[0, 0])
+    finished_run.series.create(name="cpu_steal", unit="%", interval=1, values=[0, 0])
+    shown = run_page.live(finished_run)
+    assert [trace["name"] for trace in shown["machines_figure"]["data"]] == ["CPU idle"]
+    assert len(shown["machines"]) == 2
