@@ -138,8 +138,15 @@ def _direction(loaded: Loaded) -> Direction:
     return loaded.metric.direction if loaded.metric else "neutral"  # type: ignore[return-value]
 
 
-def _compare(state: CompareState, loaded: Loaded, base: SeriesCell, head: SeriesCell) -> Comparison:
-    both = None if base.values is None or head.values is None else (base.values, head.values)
+def _compare(
+    state: CompareState,
+    loaded: Loaded,
+    base: SeriesCell,
+    head: SeriesCell,
+    *,
+    by_ranks: bool = True,
+) -> Comparison:
+    both = (base.values, head.values) if by_ranks and base.values and head.values else None
     return compare(
         base.summary,
         head.summary,
@@ -190,7 +197,7 @@ def _heat(state: CompareState, loaded: Loaded) -> Heat | None:
     places = [(row, column) for row in range(len(cells)) for column in range(row) if cells[row]]
     # The lower half is computed: the upper one says the same the other way round.
     pairs = [
-        (row, column, _compare(state, loaded, base, head))
+        (row, column, _compare(state, loaded, base, head, by_ranks=False))
         for row, column in places
         if (head := cells[row]) and (base := cells[column])
     ]
@@ -217,7 +224,6 @@ def _mirrored(each: Comparison) -> Comparison:
         ratio=1 / each.ratio if each.ratio else None,
         low=1 / each.high if each.high else None,
         high=1 / each.low if each.low else None,
-        hodges_lehmann=None,
     )
 
 

@@ -1,6 +1,7 @@
 """The name of a compared series in an address: `slug~version=9.3~checksums=on`."""
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -45,6 +46,8 @@ class SeriesKey:
 
 def parse(text: str) -> SeriesKey:
     """Read a key. Raises BadSeriesKey, which names the part that cannot be read."""
+    if "\0" in unquote(text):
+        raise BadSeriesKey(_("A series has a null character in it, which no level can have."))
     slug, *parts = text.split("~")
     if not SLUG.fullmatch(slug):
         raise BadSeriesKey(
@@ -81,7 +84,9 @@ def level_forms(text: str) -> list[Any]:
         typed = json.loads(text)
     except ValueError:
         return [text]
-    return [text] if isinstance(typed, str) else [text, typed]
+    # NaN and what is too large for a number are in no stored JSON; the database refuses them.
+    is_number = isinstance(typed, int | float) and math.isfinite(typed)
+    return [text, typed] if is_number or typed is None else [text]
 
 
 def _encoded(text: str) -> str:

@@ -15,7 +15,7 @@ LONGEST_SLUG = 100
 @transaction.atomic
 def save(*, state: CompareState, title: str, note: str, user: User) -> SavedComparison:
     """Keep a state under a title. Raises ServiceError for none, and for a state without series."""
-    title = title.strip()
+    title, note = (text.replace("\0", "").strip() for text in (title, note))
     if not title:
         raise ServiceError(
             code="title_missing",
@@ -30,7 +30,7 @@ def save(*, state: CompareState, title: str, note: str, user: User) -> SavedComp
             remedy=_("Add at least one series, and save then."),
         )
     return SavedComparison.objects.create(
-        slug=_slug(title), title=title[:200], note=note.strip(), query=state.query, created_by=user
+        slug=_slug(title), title=title[:200], note=note, query=state.query, created_by=user
     )
 
 

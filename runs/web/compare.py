@@ -131,10 +131,8 @@ def _shown(
 
 def _search(request: HttpRequest, state: CompareState) -> dict[str, Any]:
     """The campaigns that were searched for, each series with the address that adds it."""
-    words = request.GET.get("q", "")[:LONGEST_SEARCH]
-    filters = CandidateFilters(
-        **{name: request.GET.get(f"in_{name}", "")[:LONGEST_SEARCH] for name in FILTERS}
-    )
+    words = _text(request, "q")
+    filters = CandidateFilters(**{name: _text(request, f"in_{name}") for name in FILTERS})
     found = candidates.candidates(words, filters, reader=request.user)
     told = series_words.wording({each.campaign.slug for each in found})
     return {
@@ -143,6 +141,11 @@ def _search(request: HttpRequest, state: CompareState) -> dict[str, Any]:
         "state": state,
         "offers": [_offer(each, state, told) for each in found],
     }
+
+
+def _text(request: HttpRequest, name: str) -> str:
+    """What was asked for; PostgreSQL has no null character in its texts."""
+    return request.GET.get(name, "")[:LONGEST_SEARCH].replace("\0", "")
 
 
 def _offer(each: Candidate, state: CompareState, words: Factors) -> dict[str, Any]:

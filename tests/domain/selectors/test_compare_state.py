@@ -29,6 +29,8 @@ def test_a_key_is_read_as_it_was_written(key):
         ("slug~=9.3", "“=9.3”"),
         ("slug~", "“”"),
         ("slug~clients=1~clients=2", "fixes the factor clients twice"),
+        ("slug~clients=%00", "a null character"),
+        ("slug\0", "a null character"),
     ],
 )
 def test_a_key_that_cannot_be_read_names_its_part(text, told):

@@ -71,6 +71,13 @@ def test_a_series_that_is_named_twice_is_there_once():
     assert keys(load("c~version=18.4", "c")) == ["c~version=18.4", "c~version=16.14"]
 
 
+@pytest.mark.parametrize("level", ["NaN", "1e999", "-Infinity", "[1]", "9" * 5000, "null", "{"])
+def test_a_level_that_cannot_be_stored_is_just_not_there(level):
+    finished()
+
+    assert "No finished run belongs to" in load(f"c~clients={level}").faults[0]
+
+
 @pytest.mark.parametrize(
     ("texts", "more", "told"),
     [
