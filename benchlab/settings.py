@@ -94,6 +94,8 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 HEARTBEAT_SECONDS = env.float("BENCHLAB_HEARTBEAT_SECONDS", default=2.0)
 HEARTBEAT_TIMEOUT_SECONDS = env.float("BENCHLAB_HEARTBEAT_TIMEOUT_SECONDS", default=20.0)
 SUPERVISE_SECONDS = env.float("BENCHLAB_SUPERVISE_SECONDS", default=5.0)
+# How often reports that wait, histories that wait and uploads that stay away are looked for.
+WATCH_SECONDS = env.float("BENCHLAB_WATCH_SECONDS", default=15.0)
 # How often a run is started anew after its target lost it (a restart of the target).
 MAXIMUM_ATTEMPTS = env.int("BENCHLAB_MAXIMUM_ATTEMPTS", default=3)
 
@@ -101,6 +103,11 @@ CELERY_BEAT_SCHEDULE = {
     "supervise": {
         "task": "runs.supervise",
         "schedule": SUPERVISE_SECONDS,
+        "options": {"expires": 60},
+    },
+    "watch": {
+        "task": "runs.watch",
+        "schedule": WATCH_SECONDS,
         "options": {"expires": 60},
     },
 }
@@ -119,6 +126,21 @@ CACHES = {
 # Requests to the API a minute, of one address without a login and of one token; 0 is no limit.
 RATE_ANONYMOUS = env.int("BENCHLAB_RATE_ANONYMOUS", default=600)
 RATE_TOKEN = env.int("BENCHLAB_RATE_TOKEN", default=6000)
+
+# The site's own address, for links in webhooks and mails: https://benchlab.example
+PUBLIC_URL = env.str("BENCHLAB_URL", default="")
+# Webhooks reach public addresses only, unless this is set: a lab may be its own network.
+WEBHOOK_ALLOW_PRIVATE = env.bool("BENCHLAB_WEBHOOK_ALLOW_PRIVATE", default=False)
+# Mails about changes go out where there is a way: smtp+tls://user:password@host:587
+SENDS_MAIL = bool(env.str("EMAIL_URL", default=""))
+_MAIL = env.email("EMAIL_URL", default="dummymail://")
+EMAIL_BACKEND = _MAIL["EMAIL_BACKEND"]
+EMAIL_HOST, EMAIL_PORT = _MAIL["EMAIL_HOST"] or "localhost", _MAIL["EMAIL_PORT"] or 25
+EMAIL_HOST_USER = _MAIL["EMAIL_HOST_USER"] or ""
+EMAIL_HOST_PASSWORD = _MAIL["EMAIL_HOST_PASSWORD"] or ""
+EMAIL_USE_TLS, EMAIL_USE_SSL = (bool(_MAIL.get(f"EMAIL_USE_{each}")) for each in ("TLS", "SSL"))
+EMAIL_TIMEOUT = 15
+DEFAULT_FROM_EMAIL = env.str("BENCHLAB_MAIL_FROM", default="benchlab@localhost")
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},

@@ -4,6 +4,7 @@ A message carries keys, never what to do with them: the queue itself is in Postg
 message costs some seconds until the supervisor notices, and a doubled one changes nothing.
 """
 
+import time
 from functools import partial
 
 from django.db import transaction
@@ -14,12 +15,42 @@ from benchlab.celery import app
 # A message that nobody took is worthless soon: the supervisor sends others.
 EXPIRES_SECONDS = 60
 
+# A burst of uploads wakes the analysis of its campaign this often; the rest is found by the beat.
+SECONDS_BETWEEN_ANALYSES = 1.0
+
 EXECUTE_NEXT = "runs.execute_next"
+FIND_CHANGES = "runs.find_changes"
+DELIVER = "runs.deliver"
+SEND_MAILS = "runs.send_mails"
+
+_analysed: dict[int, float] = {}
 
 
 def wake(server_id: int) -> None:
     """Once this transaction is committed, let a worker look at a server's queue."""
     transaction.on_commit(partial(_send, EXECUTE_NEXT, server_id))
+
+
+def find_changes(campaign_id: int) -> None:
+    """Once this transaction is committed, let a worker look at a campaign's histories."""
+    transaction.on_commit(partial(_send_seldom, campaign_id))
+
+
+def deliver(delivery_id: int) -> None:
+    """Once this transaction is committed, let a worker send a report to a webhook."""
+    transaction.on_commit(partial(_send, DELIVER, delivery_id))
+
+
+def send_mails() -> None:
+    """Once this transaction is committed, let a worker mail what waits to be mailed."""
+    transaction.on_commit(partial(_send, SEND_MAILS))
+
+
+def _send_seldom(campaign_id: int) -> None:
+    now = time.monotonic()
+    if now - _analysed.get(campaign_id, -SECONDS_BETWEEN_ANALYSES) >= SECONDS_BETWEEN_ANALYSES:
+        _analysed[campaign_id] = now
+        _send(FIND_CHANGES, campaign_id)
 
 
 def _send(task: str, *arguments: int) -> None:

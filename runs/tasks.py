@@ -8,7 +8,17 @@ from celery import shared_task
 from celery.signals import worker_process_init, worker_shutting_down
 
 from runs import dispatch
-from runs.services import clusters, execution, leases, supervision, sweeping
+from runs.services import (
+    changes,
+    clusters,
+    deliveries,
+    execution,
+    leases,
+    mails,
+    supervision,
+    sweeping,
+    watchdog,
+)
 
 
 @shared_task(name=dispatch.EXECUTE_NEXT)
@@ -26,6 +36,33 @@ def execute_next(server_id: int) -> None:
 def supervise() -> None:
     """Notice lost runs and wake workers; sent by beat every few seconds."""
     supervision.supervise()
+
+
+@shared_task(name="runs.watch")
+def watch() -> None:
+    """Notice uploads that stay away, and wake workers for what waits; sent by beat."""
+    watchdog.look()
+    changes.wake()
+    deliveries.wake()
+    mails.wake()
+
+
+@shared_task(name=dispatch.FIND_CHANGES)
+def find_changes(campaign_id: int) -> None:
+    """Look at the histories of a campaign that got new runs."""
+    changes.find(campaign_id=campaign_id)
+
+
+@shared_task(name=dispatch.DELIVER)
+def deliver(delivery_id: int) -> None:
+    """Send a report to a webhook."""
+    deliveries.deliver(delivery_id=delivery_id)
+
+
+@shared_task(name=dispatch.SEND_MAILS)
+def send_mails() -> None:
+    """Mail what is news."""
+    mails.send()
 
 
 @worker_shutting_down.connect

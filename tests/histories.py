@@ -63,11 +63,11 @@ def noisy(level, *, runs=3, noise=0.01, random=None):
     return [level * math.exp(random.gauss(0, noise)) for _ in range(runs)]
 
 
-def history(levels, *, runs=3, noise=0.01, seed=1, first=0, ref="main", **fields):
-    """Runs of one commit a level: history([1000] * 20 + [900] * 10)."""
+def history(levels, *, runs=3, noise=0.01, seed=1, first=0, ref="main", of=None, **fields):
+    """Runs of one commit a level: history([1000] * 40 + [900] * 20), of a condition."""
     random = Random(seed)
     made = []
     for number, level in enumerate(levels, start=first):
         values = noisy(level, runs=runs, noise=noise, random=random)
-        made += repeats(commit(number, ref), tps=values, **fields)
+        made += repeats(commit(number, ref), tps=values, levels=of, **fields)
     return made

@@ -15,6 +15,7 @@ from rest_framework.reverse import reverse
 from runs.api.authentication import asker
 from runs.api.campaign_drafts import CampaignDraftSerializer
 from runs.api.campaign_extras import CampaignExtras
+from runs.api.campaign_watch import ExpectedSerializer, expect
 from runs.api.doors import ReadOnlyDoor
 from runs.models import Campaign, Cell, CellSummary, Token
 from runs.models.campaigns import Origin
@@ -91,7 +92,14 @@ class CampaignDetailSerializer(CampaignSerializer):
     configuration = serializers.CharField(
         source="campaign.configuration.slug", allow_null=True, default=None
     )
+    expected_every = serializers.SerializerMethodField()
+    tracked_ref = serializers.CharField(source="campaign.tracked_ref")
     cells = CellSerializer(source="campaign.cells", many=True)
+
+    def get_expected_every(self, row: CampaignRow) -> float | None:
+        """Seconds within which uploads are expected."""
+        every = row.campaign.expected_every
+        return None if every is None else every.total_seconds()
 
 
 class PrioritySerializer(serializers.Serializer[Any]):
@@ -106,7 +114,11 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
     queryset = campaigns.listed()
     lookup_field = "slug"
     filterset_class = CampaignFilters
-    write_scope = Token.Scope.QUEUE
+
+    @property
+    def write_scope(self) -> str:
+        """To queue for what makes and steers runs, to administer for what is expected."""
+        return Token.Scope.ADMIN if self.action == "partial_update" else Token.Scope.QUEUE
 
     def get_queryset(self) -> QuerySet[Campaign]:
         """With the cells for a single campaign."""
@@ -136,6 +148,12 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
             campaign_service.assign(campaign=campaign, project=request.auth.project)
         made = campaigns.with_cells().get(pk=campaign.pk)
         return self._one(made, status.HTTP_201_CREATED)
+
+    @extend_schema(request=ExpectedSerializer, responses={200: CampaignDetailSerializer})
+    def partial_update(self, request: Request, slug: str) -> Response:
+        """Say how often uploads are expected, and of which branch the history is."""
+        expect(request, self.get_object())
+        return self._one(self.get_object())
 
     @extend_schema(request=None, responses={200: CampaignDetailSerializer})
     @action(detail=True, methods=["post"])

@@ -5,10 +5,12 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from rest_framework.routers import SimpleRouter
 
 from runs.api.campaigns import CampaignDoor
+from runs.api.changes import ChangeDoor
 from runs.api.compare import CompareDoor
 from runs.api.configurations import ConfigurationDoor
 from runs.api.doors import Nowhere
 from runs.api.exchange import ExportDoor, ImportDoor
+from runs.api.history import HistoryDoor
 from runs.api.measurements import MeasurementDoor
 from runs.api.runs import RunDoor
 from runs.api.servers import ServerDoor
@@ -19,6 +21,7 @@ app_name = "api"
 
 router = SimpleRouter(use_regex_path=False)
 router.register("campaigns", CampaignDoor, basename="campaign")
+router.register("changes", ChangeDoor, basename="change")
 router.register("runs", RunDoor, basename="run")
 router.register("measurements", MeasurementDoor, basename="measurement")
 router.register("configurations", ConfigurationDoor, basename="configuration")
@@ -30,6 +33,7 @@ urlpatterns = [
     path("v1/compare/", CompareDoor.as_view(), name="compare"),
     path("v1/projects/<slug:slug>/export/", ExportDoor.as_view(), name="project-export"),
     path("v1/projects/<slug:slug>/import/", ImportDoor.as_view(), name="project-import"),
+    path("v1/history/", HistoryDoor.as_view(), name="history"),
     path("v1/uploads/", UploadDoor.as_view(), name="upload"),
     path("v1/uploads/batch/", BatchDoor.as_view(), name="upload-batch"),
     path("v1/schema/", SpectacularAPIView.as_view(), name="schema"),

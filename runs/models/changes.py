@@ -4,6 +4,8 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from runs.models.metrics import Metric
+
 
 class Change(models.Model):
     """A point of a history from which on the metric is another. Each is told once.
@@ -49,6 +51,14 @@ class Change(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.ratio:.3f}"
+
+    @property
+    def verdict(self) -> str:
+        """`faster` or `slower`, or `different` where neither end of the metric is better."""
+        if self.metric.direction == Metric.Direction.NEUTRAL:
+            return "different"
+        is_better = (self.ratio > 1) == (self.metric.direction == Metric.Direction.HIGHER)
+        return "faster" if is_better else "slower"
 
 
 class StaleCell(models.Model):

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.models import Campaign, Project, Run
-from runs.services import artifacts, summaries
+from runs.services import artifacts, changes, summaries
 from runs.services.errors import Fault, Refused
 from runs.services.uploads import campaigns, cells, conditions, metrics, rows
 from runs.services.uploads.given import GivenRun
@@ -66,8 +66,13 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
     rows.copy_measurements(runs, ids=ids, metrics=metric_ids)
     rows.copy_series(runs, ids=ids)
     _keep_files(runs, ids)
-    finished = {where.cell_id for run, where in zip(runs, placed, strict=True) if _counts(run)}
-    summaries.refresh_all(cell_ids=sorted(finished))
+    finished = {
+        (known[run.campaign].pk, where.cell_id)
+        for run, where in zip(runs, placed, strict=True)
+        if _counts(run)
+    }
+    summaries.refresh_all(cell_ids=sorted(cell for _campaign, cell in finished))
+    changes.note(cells=finished)
     return [
         StoredRun(key, run.campaign, rows.STATES[run.status], run.code, run.message, where.repeat)
         for run, key, where in zip(runs, ids, placed, strict=True)

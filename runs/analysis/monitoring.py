@@ -1,0 +1,126 @@
+"""What is news in a history when points were added: new steps, an alarm, and old news settled."""
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from runs.analysis import alarm, change_points
+from runs.analysis.alarm import Alarm, ExpectedRange
+from runs.analysis.change_points import SAME_PLACE, ChangePoint
+from runs.analysis.comparison import MINIMUM_EFFECT
+
+Values = Sequence[float]
+
+
+@dataclass(frozen=True)
+class Known:
+    """Something that was told before. `position` counts in the history that is looked at.
+
+    `settled` says whether a person, or what came later, has decided; `refuted` how.
+    """
+
+    id: int
+    kind: Literal["step", "alarm"]
+    position: int
+    ratio: float
+    settled: bool = False
+    refuted: bool = False
+
+
+@dataclass(frozen=True)
+class News:
+    """What to tell: `steps`, and an `alarm` for the last point. The rest is about what is known.
+
+    `moved` has open steps with what is known of them now; `confirmed` and `refuted` open alarms.
+    """
+
+    steps: tuple[ChangePoint, ...] = ()
+    alarm: Alarm | None = None
+    moved: tuple[tuple[int, ChangePoint], ...] = ()
+    confirmed: tuple[int, ...] = ()
+    refuted: tuple[int, ...] = ()
+
+
+def news(
+    history: Sequence[Values],
+    known: Sequence[Known],
+    *,
+    last_is_new: bool = True,
+    minimum_effect: float = MINIMUM_EFFECT,
+) -> News:
+    """Look at a history whose points have the positive values of their repeats.
+
+    A step is told once, though its place moves by a few points as others come. The alarm is for
+    the last point only, if that one is new: nobody needs one for what was imported.
+    """
+    found = change_points.find(history, minimum_effect=minimum_effect)
+    steps = [each for each in known if each.kind == "step"]
+    alarms = [each for each in known if each.kind == "alarm" and not each.settled]
+    confirmed = [each for each in alarms if _match(found, each)]
+    return News(
+        steps=change_points.unreported(found, [(each.position, each.ratio) for each in steps]),
+        alarm=_alarm(history, known, found, minimum_effect) if last_is_new else None,
+        moved=tuple(
+            (each.id, place)
+            for each in steps
+            if not each.settled and (place := _match(found, each)) is not None
+        ),
+        confirmed=tuple(each.id for each in confirmed),
+        refuted=tuple(
+            each.id
+            for each in alarms
+            if each not in confirmed and _is_refuted(history, each, minimum_effect)
+        ),
+    )
+
+
+def _match(found: Iterable[ChangePoint], known: Known) -> ChangePoint | None:
+    """The nearest change that may be the known one."""
+    near = [
+        each
+        for each in found
+        if abs(each.position - known.position) <= SAME_PLACE
+        and (each.ratio > 1) == (known.ratio > 1)
+    ]
+    return min(near, key=lambda each: abs(each.position - known.position), default=None)
+
+
+def _alarm(
+    history: Sequence[Values],
+    known: Iterable[Known],
+    found: Sequence[ChangePoint],
+    minimum_effect: float,
+) -> Alarm | None:
+    last = len(history) - 1
+    if last < 1 or any(last - step.position <= SAME_PLACE for step in found):
+        return None  # What stands at the end is a step already.
+    raised = alarm.single_run_alarm(
+        history[:-1], statistics.median(history[-1]), minimum_effect=minimum_effect
+    )
+    return None if raised is None or _was_told(raised, last, known) else raised
+
+
+def _was_told(raised: Alarm, last: int, known: Iterable[Known]) -> bool:
+    return any(
+        each.position == last
+        if each.refuted
+        else last - each.position <= SAME_PLACE and (each.ratio > 1) == (raised.ratio > 1)
+        for each in known
+    )
+
+
+def _is_refuted(history: Sequence[Values], known: Known, minimum_effect: float) -> bool:
+    """Whether further runs, of the same point or of later ones, are as was expected before it."""
+    expected = alarm.expected_range(history[: known.position], minimum_effect=minimum_effect)
+    if expected is None:
+        return False
+    same = history[known.position]
+    later = [value for point in history[known.position + 1 :] for value in point]
+    return (len(same) > 1 and _is_within(same, expected)) or (
+        bool(later) and _is_within(later, expected)
+    )
+
+
+def _is_within(values: Values, expected: ExpectedRange) -> bool:
+    return expected.low <= statistics.median(values) <= expected.high

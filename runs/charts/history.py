@@ -1,0 +1,139 @@
+"""The history of one series: its points over time, the levels between changes, and the changes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from runs.charts.figure import Figure, layout, title
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of the chart, in the reader's language."""
+
+    median: str = "median"
+    range: str = "min–max"
+    runs: str = "runs"
+    level: str = "level"
+    step: str = "change"
+    alarm: str = "alarm"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A median with its range. `label` is the revision or the day, `url` where a click leads."""
+
+    at: datetime
+    median: float
+    minimum: float
+    maximum: float
+    n: int
+    label: str
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A change at a time: a step between two levels, or the alarm of a single run."""
+
+    at: datetime
+    before: float
+    after: float
+    is_step: bool = True
+
+
+def history(
+    points: Sequence[Point], marks: Sequence[Mark], *, y_title: str, words: Words | None = None
+) -> Figure:
+    """Points with their ranges; the levels between steps as thick lines, alarms as crosses."""
+    words = words or Words()
+    steps = sorted((mark for mark in marks if mark.is_step), key=lambda mark: mark.at)
+    alarms = [mark for mark in marks if not mark.is_step]
+    traces = [_points(points, words)]
+    if steps and points:
+        traces.append(_levels(points, steps, words))
+    if alarms:
+        traces.append(_alarms(alarms, words))
+    return {
+        "data": traces,
+        "layout": layout(
+            xaxis={"type": "date", "automargin": True},
+            yaxis={"title": title(y_title), "automargin": True},
+            shapes=[_rule(step) for step in steps],
+            showlegend=False,
+        ),
+    }
+
+
+def _points(points: Sequence[Point], words: Words) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": words.median,
+        "x": [point.at.isoformat() for point in points],
+        "y": [point.median for point in points],
+        "error_y": {
+            "type": "data",
+            "symmetric": False,
+            "array": [point.maximum - point.median for point in points],
+            "arrayminus": [point.median - point.minimum for point in points],
+            "thickness": 1,
+            "width": 0,
+        },
+        "marker": {"size": 6},
+        "meta": {"slot": 0, "urls": [point.url for point in points]},
+        "customdata": [[point.label, point.minimum, point.maximum, point.n] for point in points],
+        "hovertemplate": (
+            f"<b>%{{customdata[0]}}</b><br>{words.median}: %{{y:,.6~g}}<br>{words.range}: "
+            "%{customdata[1]:,.6~g} – %{customdata[2]:,.6~g}<br>"
+            f"{words.runs}: %{{customdata[3]}}<extra></extra>"
+        ),
+    }
+
+
+def _levels(points: Sequence[Point], steps: Sequence[Mark], words: Words) -> dict[str, Any]:
+    """The level before each step and after the last, as one line with gaps."""
+    starts = [points[0].at, *(step.at for step in steps)]
+    ends = [*(step.at for step in steps), points[-1].at]
+    heights = [steps[0].before, *(step.after for step in steps)]
+    x: list[str | None] = []
+    y: list[float | None] = []
+    for start, end, height in zip(starts, ends, heights, strict=True):
+        x += [start.isoformat(), end.isoformat(), None]
+        y += [height, height, None]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": words.level,
+        "x": x,
+        "y": y,
+        "line": {"width": 3},
+        "meta": {"slot": 1},
+        "hovertemplate": f"{words.level}: %{{y:,.6~g}}<extra></extra>",
+    }
+
+
+def _alarms(alarms: Sequence[Mark], words: Words) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": words.alarm,
+        "x": [alarm.at.isoformat() for alarm in alarms],
+        "y": [alarm.after for alarm in alarms],
+        "marker": {"size": 14, "symbol": "x-thin", "line": {"width": 3, "color": "#d61c17"}},
+        "hovertemplate": f"{words.alarm}: %{{y:,.6~g}}<extra></extra>",
+    }
+
+
+def _rule(step: Mark) -> dict[str, Any]:
+    """A thin vertical line where the level changes."""
+    return {
+        "type": "line",
+        "yref": "paper",
+        "x0": step.at.isoformat(),
+        "x1": step.at.isoformat(),
+        "y0": 0,
+        "y1": 1,
+        "line": {"width": 1, "dash": "dot", "color": "#7a7f87"},
+    }

@@ -1,0 +1,150 @@
+"""The points of a history: one a revision, or one a day where uploads name no revision."""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.db.models import Aggregate, Count, F, FloatField, Max, Min, QuerySet
+from django.db.models.functions import Coalesce, TruncDay
+
+from runs.models import Campaign, Cell, CellSummary, Measurement, Metric, Run
+
+# A commit without a date stands where its first upload came.
+OF_CELL = Coalesce("cell__revision__committed_at", "cell__revision__created_at")
+
+
+@dataclass(frozen=True)
+class HistoryPoint:
+    """What was measured of a revision, or on a day (UTC). `run` is the first one, where known.
+
+    `sha`, `ref` and `url` are empty on a day.
+    """
+
+    at: datetime
+    cell: int
+    n: int
+    median: float
+    minimum: float
+    maximum: float
+    run: int | None = None
+    sha: str = ""
+    ref: str = ""
+    url: str = ""
+
+
+class Median(Aggregate):
+    """PostgreSQL's median."""
+
+    function = "PERCENTILE_CONT"
+    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = FloatField()
+
+
+Points = dict[str, list[HistoryPoint]]
+
+
+def series(campaign: Campaign) -> QuerySet[Cell]:
+    """A cell of each history of a campaign, in the order of their levels."""
+    return (
+        Cell.objects.filter(campaign=campaign)
+        .exclude(series_key="")
+        .order_by("series_key", "ordinal")
+        .distinct("series_key")
+    )
+
+
+def of(
+    campaign: Campaign,
+    metric: Metric,
+    keys: Collection[str],
+    *,
+    ref: str = "",
+    since: datetime | None = None,
+) -> Points:
+    """The points of each history, the oldest first. Two queries.
+
+    Revisions are those of the branch `ref`, if given. A history that has any revision leaves out
+    what was uploaded without one. Both begin at `since`.
+    """
+    found = _revisions(campaign, metric, keys, ref, since)
+    days = _days(campaign, metric, [key for key in keys if key not in found], since)
+    return {**days, **found}
+
+
+def first_runs(cells: Collection[int]) -> dict[int, int]:
+    """The first finished run of each cell. One query."""
+    runs = Run.objects.filter(cell__in=cells, state=Run.State.FINISHED).order_by()
+    return dict(runs.values("cell_id").annotate(first=Min("pk")).values_list("cell_id", "first"))
+
+
+def _revisions(
+    campaign: Campaign,
+    metric: Metric,
+    keys: Collection[str],
+    ref: str,
+    since: datetime | None,
+) -> Points:
+    rows = CellSummary.objects.filter(
+        metric=metric,
+        cell__campaign=campaign,
+        cell__series_key__in=keys,
+        cell__revision__isnull=False,
+    )
+    if ref:
+        rows = rows.filter(cell__revision__ref=ref)
+    if since:
+        rows = rows.alias(made_at=OF_CELL).filter(made_at__gte=since)
+    of_cell = ("cell__series_key", "cell_id", "n", "median", "minimum", "maximum")
+    of_revision = ("cell__revision__sha", "cell__revision__ref", "cell__revision__url")
+    ordered = rows.order_by(OF_CELL, "cell__revision_id")
+    found: Points = defaultdict(list)
+    for key, cell, n, median, low, high, sha, branch, url, at in ordered.values_list(
+        *of_cell, *of_revision, OF_CELL
+    ):
+        found[key].append(
+            HistoryPoint(at, cell, n, median, low, high, sha=sha, ref=branch, url=url)
+        )
+    return dict(found)
+
+
+def _days(
+    campaign: Campaign, metric: Metric, keys: Sequence[str], since: datetime | None
+) -> Points:
+    if not keys:
+        return {}
+    rows = Measurement.objects.filter(
+        metric=metric,
+        run__campaign=campaign,
+        run__state=Run.State.FINISHED,
+        run__cell__series_key__in=keys,
+        run__cell__revision=None,
+    )
+    if since:
+        rows = rows.filter(run__started_at__gte=since)
+    days = (
+        rows.annotate(key=F("run__cell__series_key"), day=TruncDay("run__started_at", tzinfo=UTC))
+        .order_by("day")
+        .values("key", "day", "run__cell_id")
+        .annotate(
+            number=Count("pk"),
+            median=Median("value"),
+            low=Min("value"),
+            high=Max("value"),
+            first=Min("run_id"),
+        )
+    )
+    found: Points = defaultdict(list)
+    for day in days:
+        found[day["key"]].append(
+            HistoryPoint(
+                at=day["day"],
+                cell=day["run__cell_id"],
+                n=day["number"],
+                median=day["median"],
+                minimum=day["low"],
+                maximum=day["high"],
+                run=day["first"],
+            )
+        )
+    return dict(found)

@@ -1,0 +1,109 @@
+"""Mails to the members of a project about changes in its histories; off without `EMAIL_URL`."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import timedelta
+from smtplib import SMTPException
+
+from django.conf import settings
+from django.core.mail import send_mail
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from runs import dispatch
+from runs.models import Change, Project
+from runs.services import events
+
+logger = logging.getLogger(__name__)
+
+# Older changes are no news: mails may have been switched on today.
+NEWS_FOR = timedelta(days=1)
+MOST_CHANGES = 200
+RELATED = ("cell__campaign__project", "cell__revision", "metric", "run")
+
+
+def wake() -> None:
+    """Wake a worker if something waits to be mailed."""
+    if settings.SENDS_MAIL and _waiting().exists():
+        dispatch.send_mails()
+
+
+@transaction.atomic
+def send() -> int:
+    """Send what waits, one mail a project, and give how many were sent.
+
+    Changes stay locked while they are sent, so that no two workers send them; a mail that the
+    server refuses is tried again with the next look.
+    """
+    if not settings.SENDS_MAIL:
+        return 0
+    by_project: dict[Project | None, list[Change]] = defaultdict(list)
+    waiting = _waiting().select_for_update(skip_locked=True, of=("self",))
+    for change in waiting.select_related(*RELATED)[:MOST_CHANGES]:
+        by_project[change.cell.campaign.project].append(change)
+    return sum(_send(project, changes) for project, changes in by_project.items())
+
+
+def _waiting() -> QuerySet[Change]:
+    since = timezone.now() - NEWS_FOR
+    return Change.objects.filter(mailed_at=None, found_at__gte=since).order_by("pk")
+
+
+def _send(project: Project | None, changes: Sequence[Change]) -> int:
+    receivers = _receivers(project)
+    if receivers:
+        try:
+            send_mail(_subject(changes), _text(changes), None, receivers)
+        except (SMTPException, OSError):
+            logger.exception("a mail about changes could not be sent")
+            return 0
+    now = timezone.now()
+    Change.objects.filter(pk__in=[change.pk for change in changes]).update(mailed_at=now)
+    return 1 if receivers else 0
+
+
+def _receivers(project: Project | None) -> list[str]:
+    if project is None:
+        return []
+    members = project.members.filter(is_active=True).exclude(email="").order_by("email")
+    return list(members.values_list("email", flat=True))
+
+
+def _subject(changes: Sequence[Change]) -> str:
+    campaigns = sorted({change.cell.campaign.slug for change in changes})
+    number = len(changes)
+    words = {"number": number, "campaigns": ", ".join(campaigns[:3])}
+    subject = ngettext(
+        "BenchLab: %(number)d change in %(campaigns)s",
+        "BenchLab: %(number)d changes in %(campaigns)s",
+        number,
+    )
+    return subject % words
+
+
+def _text(changes: Sequence[Change]) -> str:
+    return "\n\n".join(_line(change) for change in changes) + "\n"
+
+
+def _line(change: Change) -> str:
+    cell = change.cell
+    words = {
+        "campaign": cell.campaign.slug,
+        "metric": change.metric.name,
+        "levels": ", ".join(f"{name} {level}" for name, level in cell.levels.items()),
+        "effect": f"{(change.ratio - 1) * 100:+.1f} %",
+        "verdict": change.verdict,
+        "since": str(cell.revision) if cell.revision else f"{change.run.started_at:%Y-%m-%d}",
+        "url": events.history_address(cell.campaign, change),
+    }
+    if change.kind == Change.Kind.ALARM:
+        told = _("%(campaign)s: %(metric)s (%(levels)s) of %(since)s alone is off by %(effect)s.")
+    else:
+        told = _(
+            "%(campaign)s: %(metric)s (%(levels)s) is %(verdict)s by %(effect)s from %(since)s on."
+        )
+    return f"{told % words}\n{words['url']}"
