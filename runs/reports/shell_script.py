@@ -2,7 +2,7 @@
 
 The script works in a folder of its own, which it makes and, at its end, removes with every server
 that still runs below it. Steps that only looked at the target or read its settings back are left
-out: the script knows what they found.
+out: the script knows what they found. So are the monitors, which ran beside the load.
 """
 
 import re
@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from runs.reports.shell_words import Folders, comment
 
 LOOKS = frozenset(("look-for-cluster", "look-for-template", "look-for-pg-prewarm", "read-settings"))
+MONITOR = "monitor"
 # sockaddr_un of Linux holds 108 bytes, the last of which is a null; PostgreSQL's name of a socket.
 SOCKET_PATH_BYTES = 107
 SOCKET_NAME = "/.s.PGSQL.65535"
@@ -50,7 +51,7 @@ class RecordedRun:
     @property
     def performed(self) -> tuple[RecordedCommand, ...]:
         """The commands that do something."""
-        return tuple(each for each in self.commands if each.step not in LOOKS)
+        return tuple(each for each in self.commands if not _only_looks(each.step))
 
 
 def shell_script(name: str, title: str, runs: Sequence[RecordedRun], *, address: str = "") -> str:
@@ -197,6 +198,11 @@ def _step(command: RecordedCommand, base_dir: str, folders: Folders) -> str:
     expected = f" || recorded $? {command.exit_status}" if command.exit_status else ""
     lines.append(f"{folders.words(command.argv)} {redirection}{expected}")
     return "\n".join([*lines, document])
+
+
+def _only_looks(step: str) -> bool:
+    """Also monitors, which have the name of their node behind theirs where there are several."""
+    return step in LOOKS or step == MONITOR or step.startswith(f"{MONITOR}-")
 
 
 def _told(command: RecordedCommand) -> str:

@@ -148,8 +148,11 @@ def test_a_base_folder_too_long_for_a_socket_is_told(run_script, folder):
     assert "shorter path" in done.stderr
 
 
-def test_steps_that_only_looked_are_left_out():
-    steps = recorded(command("look-for-cluster", "secretly"), command("say", "true"))
+@pytest.mark.parametrize(
+    "step", ["look-for-cluster", "read-settings", "monitor", "monitor-print", "monitor-standby1"]
+)
+def test_steps_that_only_looked_are_left_out(step):
+    steps = recorded(command(step, "secretly"), command("say", "true"))
     assert "secretly" not in shell_script("7", "x", [steps])
 
 
