@@ -6,14 +6,15 @@ from django.utils import timezone
 
 from runs import dispatch
 from runs.models import PreparedCluster, Run, Server
-from runs.services import clusters, leases, servers
+from runs.services import clusters, leases, schedules, servers
 
 SECONDS_BETWEEN_INSPECTIONS = 30
 
 
 def supervise() -> None:
-    """Give up silent workers' runs, and wake a worker for each server with something to do."""
+    """Give up silent workers' runs, fire schedules, and wake a worker where there is work."""
     leases.give_up_the_silent()
+    schedules.fire_due()
     for server_id in sorted(_with_work()):
         dispatch.wake(server_id)
 

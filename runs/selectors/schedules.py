@@ -1,0 +1,23 @@
+"""Schedules with what each of them did last."""
+
+from django.contrib.auth.models import User
+from django.db.models import Prefetch, QuerySet
+
+from runs.models import Schedule, ScheduleEvent
+from runs.selectors.projects import Reader, hidden
+
+
+def listed(*, to: Reader) -> QuerySet[Schedule]:
+    """The schedules that a reader may see, with server and events, the newest first.
+
+    Two queries, beside one for the private projects.
+    """
+    events = ScheduleEvent.objects.select_related("campaign").order_by("-pk")
+    is_superuser = isinstance(to, User) and to.is_superuser
+    private = [] if is_superuser else list(hidden(to).values_list("pk", flat=True))
+    return (
+        Schedule.objects.exclude(draft__project__in=private)
+        .select_related("server", "created_by")
+        .prefetch_related(Prefetch("events", events))
+        .order_by("title", "pk")
+    )

@@ -1,0 +1,224 @@
+"""Schedules: a campaign again, at certain times or for each new installation."""
+
+import logging
+from collections.abc import Sequence
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from runs.models import (
+    Campaign,
+    Configuration,
+    Installation,
+    Project,
+    Schedule,
+    ScheduleEvent,
+    Server,
+)
+from runs.services import campaigns
+from runs.services.drafts import SIDE, Draft
+from runs.services.errors import ServiceError
+
+EVERY_DAY = (1, 2, 3, 4, 5, 6, 7)
+NOT_LEVELS = {"version", "bindir", SIDE}
+
+logger = logging.getLogger(__name__)
+
+
+@transaction.atomic
+def create(
+    *,
+    title: str,
+    campaign: Campaign,
+    kind: str = Schedule.Kind.TIMES,
+    weekdays: Sequence[int] = EVERY_DAY,
+    hour: int = 0,
+    minute: int = 0,
+    time_zone: str = "UTC",
+    by: User | None = None,
+) -> Schedule:
+    """Have a campaign's design queued again by itself.
+
+    Raises ServiceError `not_executed` for results that BenchLab did not measure, and
+    `no_such_time` for a time of day, a weekday or a time zone that there is not.
+    """
+    first = campaign.runs.filter(plan__isnull=False, server__isnull=False).first()
+    if first is None or first.server is None:
+        raise ServiceError(
+            "not_executed", _("Only a campaign that BenchLab executed can be queued again.")
+        )
+    _check_time(weekdays, hour, minute, time_zone)
+    schedule = Schedule(
+        title=title.strip() or campaign.title,
+        server=first.server,
+        kind=kind,
+        draft=design_of(campaign),
+        weekdays=sorted(set(weekdays)),
+        hour=hour,
+        minute=minute,
+        time_zone=time_zone,
+        seen_installations=_present(first.server),
+        created_by=by,
+    )
+    _enable(schedule)
+    schedule.save()
+    return schedule
+
+
+@transaction.atomic
+def enable(*, schedule: Schedule, enabled: bool) -> Schedule:
+    """Switch a schedule on or off. What it missed while it was off is not made up for."""
+    schedule.enabled = enabled
+    if enabled:
+        schedule.seen_installations = _present(schedule.server)
+        _enable(schedule)
+    schedule.save()
+    return schedule
+
+
+def delete(*, schedule: Schedule) -> None:
+    """Remove a schedule and its history; its campaigns stay."""
+    schedule.delete()
+
+
+def fire_due() -> None:
+    """Fire every schedule whose time has come. Raises nothing: a fault of one is its event."""
+    due = Schedule.objects.filter(enabled=True)
+    for schedule_id in due.values_list("pk", flat=True):
+        try:
+            _fire_if_due(schedule_id, timezone.now())
+        except Exception:
+            logger.exception("schedule %s could not be fired", schedule_id)
+
+
+def design_of(campaign: Campaign) -> dict[str, Any]:
+    """What a schedule keeps of a campaign."""
+    factors = campaign.factors
+    bindirs = campaign.cells.exclude(installation=None).values_list("installation__bindir")
+    return {
+        "title": campaign.title,
+        "project": campaign.project_id,
+        "scenario": campaign.scenario.slug,
+        "bindirs": sorted({bindir for (bindir,) in bindirs}),
+        "levels": {name: found for name, found in factors.items() if name not in NOT_LEVELS},
+        "parameters": campaign.parameters,
+        "repeats": campaign.repeats,
+        "configuration": campaign.configuration.slug if campaign.configuration else None,
+        "priority": campaign.priority,
+        "most_attempts": campaign.most_attempts,
+        "wanted_half_width": campaign.wanted_half_width,
+        "most_repeats": campaign.most_repeats,
+        "is_a_a": SIDE in factors,
+    }
+
+
+def next_time(schedule: Schedule, after: datetime) -> datetime:
+    """The first time of a schedule after a moment, in UTC.
+
+    A time that a change of the clock leaves out comes as much later as the clock was put forward;
+    of one that comes twice the first counts.
+    """
+    zone = ZoneInfo(schedule.time_zone)
+    day = after.astimezone(zone).date()
+    while True:
+        at = datetime.combine(day, time(schedule.hour, schedule.minute), zone).astimezone(UTC)
+        if at > after and day.isoweekday() in schedule.weekdays:
+            return at
+        day += timedelta(days=1)
+
+
+@transaction.atomic
+def _fire_if_due(schedule_id: int, now: datetime) -> None:
+    """Several missed times are one firing; two beats at once are one as well."""
+    locked = Schedule.objects.select_for_update(skip_locked=True, of=("self",))
+    schedule = locked.select_related("server").filter(pk=schedule_id, enabled=True).first()
+    if schedule is None:
+        return
+    if schedule.kind == Schedule.Kind.INSTALLATION:
+        _fire_for_new(schedule)
+    elif schedule.next_at is not None and schedule.next_at <= now:
+        schedule.next_at = next_time(schedule, now)
+        schedule.save(update_fields=["next_at"])
+        if _is_busy(schedule):
+            message = _("The campaign before has not ended.")
+            ScheduleEvent.objects.create(schedule=schedule, code="skipped", message=message)
+        else:
+            _fire(schedule, schedule.draft["bindirs"])
+
+
+def _fire_for_new(schedule: Schedule) -> None:
+    """Measure what was found since; while the campaign before runs, what is new waits."""
+    seen = {tuple(each) for each in schedule.seen_installations}
+    present = _present(schedule.server)
+    new = [bindir for bindir, version in present if (bindir, version) not in seen]
+    if not new:
+        return
+    if _is_busy(schedule):
+        return
+    schedule.seen_installations = present
+    schedule.save(update_fields=["seen_installations"])
+    _fire(schedule, sorted({*schedule.draft["bindirs"], *new}))
+
+
+def _fire(schedule: Schedule, bindirs: Sequence[str]) -> None:
+    """Queue the campaign, or keep why it cannot be."""
+    campaign, code, message = None, "queued", ""
+    try:
+        with transaction.atomic():
+            campaign = campaigns.create(draft=_draft(schedule, bindirs), by=schedule.created_by)
+            if project := Project.objects.filter(pk=schedule.draft["project"]).first():
+                campaigns.assign(campaign=campaign, project=project)
+    except ServiceError as error:
+        code, message = error.code, f"{error.message} {error.remedy}".strip()
+    ScheduleEvent.objects.create(schedule=schedule, campaign=campaign, code=code, message=message)
+
+
+def _draft(schedule: Schedule, bindirs: Sequence[str]) -> Draft:
+    kept = schedule.draft
+    today = timezone.now().astimezone(ZoneInfo(schedule.time_zone)).strftime("%Y-%m-%d")
+    copied = ("scenario", "levels", "parameters", "repeats", "priority", "most_attempts",
+              "wanted_half_width", "most_repeats", "is_a_a")  # fmt: skip
+    present = schedule.server.installations.filter(removed_at=None, bindir__in=bindirs)
+    return Draft(
+        title=f"{kept['title']} {today}",
+        server=schedule.server,
+        installations=list(present),
+        configuration=Configuration.objects.filter(slug=kept["configuration"]).first(),
+        **{name: kept[name] for name in copied},
+    )
+
+
+def _is_busy(schedule: Schedule) -> bool:
+    return schedule.events.filter(campaign__state__in=Campaign.LIVE).exists()
+
+
+def _present(server: Server) -> list[list[str]]:
+    found = Installation.objects.filter(server=server, removed_at=None).order_by("bindir")
+    return [list(each) for each in found.values_list("bindir", "version")]
+
+
+def _enable(schedule: Schedule) -> None:
+    is_timed = schedule.kind == Schedule.Kind.TIMES
+    schedule.next_at = next_time(schedule, timezone.now()) if is_timed else None
+
+
+def _check_time(weekdays: Sequence[int], hour: int, minute: int, time_zone: str) -> None:
+    faults = {
+        "weekdays": not weekdays or not set(weekdays) <= set(EVERY_DAY),
+        "hour": not 0 <= hour <= 23,
+        "minute": not 0 <= minute <= 59,
+        "time_zone": time_zone not in available_timezones(),
+    }
+    for field, is_wrong in faults.items():
+        if is_wrong:
+            raise ServiceError(
+                "no_such_time",
+                _("There is no such time."),
+                remedy=_("Give weekdays, an hour, a minute, and a zone such as Asia/Tokyo."),
+                field=field,
+            )
