@@ -35,6 +35,14 @@ class Remark:
     remedy: str = ""
     line: int | None = None
 
+    @property
+    def told(self) -> str:
+        """The message with its line."""
+        if self.line is None or not self.name:  # what is no setting names its line itself
+            return self.message
+        told = {"line": self.line, "message": self.message}
+        return _("Line %(line)d: %(message)s") % told
+
 
 @dataclass(frozen=True)
 class Checked:

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 
 from runs.models import Configuration
 from runs.postgresql_settings import comparing
+from runs.postgresql_settings.catalogue import position
 from runs.postgresql_settings.comparing import Shown
 from runs.postgresql_settings.fitting import home
 from runs.selectors import settings_references
@@ -69,9 +70,14 @@ def _values(side: Applied, *, beside: Applied) -> Values:
 
 
 def _major(side: Applied, beside: Applied) -> str:
-    """The version of a side: of a configuration beside a server that of the server."""
+    """The version of a side: of a configuration that of the server beside it.
+
+    Two configurations are compared as the newer of their versions gets them.
+    """
     if side.configuration is None:
         return side.major or ""
     if beside.configuration is None and beside.major:
         return beside.major
-    return side.major or home(side.configuration.settings, OFFERED_MAJORS[-1])
+    told = [each.major for each in (side, beside) if each.configuration and each.major]
+    newest = max(told, key=position, default="")
+    return newest or home(side.configuration.settings, OFFERED_MAJORS[-1])

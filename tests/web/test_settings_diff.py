@@ -100,6 +100,23 @@ def test_two_configurations_are_compared_with_their_versions_defaults(diff, db):
     assert "jit" not in rows
 
 
+def test_configurations_of_two_versions_are_compared_as_the_newer_gets_them(diff, db):
+    for slug, settings, major in (
+        ("old", {"checkpoint_segments": "16"}, "9.3"),
+        ("new", {"max_wal_size": "768MB"}, "17"),
+    ):
+        configurations.store(
+            slug=slug,
+            name=slug,
+            description="",
+            settings=settings,
+            initdb_options=[],
+            written_for=major,
+        )
+    rows, _response = diff("configuration:old", "configuration:new")
+    assert rows == {"min_wal_size": (["528MB"], ["80MB"])}
+
+
 @pytest.mark.parametrize(
     "reference",
     [

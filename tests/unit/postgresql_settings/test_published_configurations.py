@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from runs.postgresql_settings import catalogue
+from runs.postgresql_settings import catalogue, conf_file
+from runs.postgresql_settings.fitting import fit
 from runs.postgresql_settings.validation import check, errors
+from runs.services.configuration_contents import FIXED_POINT
+from tests.unit.postgresql_settings.servers import Server, installed, open_folder
 
 PUBLISHED = Path(__file__).parents[3] / "runs" / "published"
 
@@ -58,3 +61,31 @@ def test_its_values_are_written_as_texts(configuration):
     """YAML would make `on` a truth value, and 0.90 another number than was printed."""
     for name, value in configuration["settings"].items():
         assert isinstance(value, str), name
+
+
+BUILT_IN = [
+    pytest.param({"settings": FIXED_POINT}, id="fixed-point-small"),
+    pytest.param({"settings": {}}, id="postgresql-defaults"),
+]
+
+
+@pytest.mark.parametrize("server", installed(), ids=str)
+@pytest.mark.parametrize("configuration", [*BUILT_IN, *FOUND])
+def test_every_real_server_takes_it_translated(configuration, server: Server):
+    version = configuration.get("version")
+    # No build for Linux takes that word, nor does one tell it.
+    settings = {k: v for k, v in configuration["settings"].items() if v != "windows"}
+    fitted = fit(settings, server.major, written_for=major(version) if version else "")
+    assert fitted.errors == ()
+    with open_folder() as folder:
+        text = conf_file.write(fitted.settings, server.major)
+        taken, said = server.reads(text, folder=folder)
+    assert taken, said
+
+
+@pytest.mark.parametrize("server", installed(), ids=str)
+def test_every_real_server_starts_with_what_is_built_in(server: Server):
+    for settings in (FIXED_POINT, {}):
+        fitted = fit({**settings, "shared_buffers": "16MB"}, server.major)
+        started, log = server.starts(fitted.settings)
+        assert started, log
