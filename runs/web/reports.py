@@ -32,7 +32,7 @@ def campaign_report(request: HttpRequest, slug: str) -> HttpResponse:
         today=timezone.localdate(),
     )
     made = formats.FORMATS[wanted]
-    return _file(made.write(report), f"{report.name}.{made.ending}", made.media_type)
+    return file(made.write(report), f"{report.name}.{made.ending}", made.media_type)
 
 
 @require_safe
@@ -64,14 +64,14 @@ def run_script(request: HttpRequest, run_id: int) -> HttpResponse:
 def campaign_csv(request: HttpRequest, slug: str) -> HttpResponse:
     """Each measurement of each run on a line."""
     campaign = _campaign(request, slug)
-    return _file(cells_export.as_csv(campaign).encode(), f"{slug}.csv", "text/csv; charset=utf-8")
+    return file(cells_export.as_csv(campaign).encode(), f"{slug}.csv", "text/csv; charset=utf-8")
 
 
 @require_safe
 def campaign_json(request: HttpRequest, slug: str) -> HttpResponse:
     """The campaign with its cells, their summaries and measurements."""
     campaign = _campaign(request, slug)
-    return _file(cells_export.as_json(campaign).encode(), f"{slug}.json", "application/json")
+    return file(cells_export.as_json(campaign).encode(), f"{slug}.json", "application/json")
 
 
 def language(wanted: str) -> str:
@@ -90,10 +90,10 @@ def _script(name: str, title: str, runs: list[RecordedRun], address: str) -> Htt
         text = shell_script(name, title, runs, address=address)
     except ValueError as error:
         raise Http404(_("Nothing has been executed here.")) from error
-    return _file(text.encode(), f"{name}.sh", "text/x-shellscript; charset=utf-8")
+    return file(text.encode(), f"{name}.sh", "text/x-shellscript; charset=utf-8")
 
 
-def _file(content: bytes, name: str, media_type: str) -> HttpResponse:
+def file(content: bytes, name: str, media_type: str) -> HttpResponse:
     """As an attachment: what users wrote is never shown as a page of ours."""
     response = HttpResponse(content, content_type=media_type)
     response["Content-Disposition"] = f'attachment; filename="{name}"'

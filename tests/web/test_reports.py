@@ -171,3 +171,17 @@ def test_what_belongs_to_a_private_project_is_not_there(
     finished_campaign.save()
     assert client.get(f"/campaigns/finished/{path}").status_code == 404
     assert client.get(f"/runs/{recorded_run.pk}/script/").status_code == 404
+
+
+@pytest.mark.parametrize("query", ["", "&relative=1&facet=version&x=none"])
+def test_a_comparison_is_a_report_too(client, finished_campaign, query):
+    series = "s=finished~version=16.14&s=finished~version=18.4"
+    answer = client.get(f"/compare/report/?{series}{query}&format=rst&lang=en")
+    (text,) = [text for name, text in unzipped(answer).items() if name.endswith(".rst")]
+    assert compiled(text)
+    assert "Comparison: PostgreSQL 16.14" in text
+    assert "faster" in text
+
+
+def test_a_comparison_of_nothing_is_no_report(client, db):
+    assert client.get("/compare/report/").status_code == 404
