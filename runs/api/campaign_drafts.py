@@ -96,13 +96,24 @@ class CampaignDraftSerializer(serializers.Serializer[Any]):
 
     def draft(self) -> Draft:
         """The draft, of a valid body. Raises Refused with every problem that it has."""
+        made = self.unchecked_draft()
+        scenario = registry.get(made.scenario)
+        known = {each.name for each in scenario.parameters}
+        faults = [_unknown_parameter(name) for name in sorted(set(made.parameters) - known)]
+        faults += [_fault(problem, scenario) for problem in drafts.estimate(made).problems]
+        if faults:
+            raise Refused("contradicts", faults)
+        return made
+
+    def unchecked_draft(self) -> Draft:
+        """The draft with whatever problems it has. Raises Refused for missing installations."""
         given = self.validated_data
         scenario = registry.get(given["scenario"])
         parameters = {each.name: each.default for each in scenario.parameters}
         levels: dict[str, list[Level]] = {
             each.name: list(each.default) for each in scenario.factors
         }
-        made = Draft(
+        return Draft(
             title=given["title"],
             scenario=scenario.slug,
             server=given["server"],
@@ -118,12 +129,6 @@ class CampaignDraftSerializer(serializers.Serializer[Any]):
             most_repeats=given.get("most_repeats"),
             is_a_a=given["a_a"],
         )
-        unknown = set(made.parameters) - set(parameters)
-        faults = [_unknown_parameter(name) for name in sorted(unknown)]
-        faults += [_fault(problem, scenario) for problem in drafts.estimate(made).problems]
-        if faults:
-            raise Refused("contradicts", faults)
-        return made
 
 
 def _installations(given: Mapping[str, Any]) -> list[Installation]:

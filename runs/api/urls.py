@@ -12,10 +12,12 @@ from runs.api.doors import Nowhere
 from runs.api.exchange import ExportDoor, ImportDoor
 from runs.api.history import HistoryDoor
 from runs.api.measurements import MeasurementDoor
+from runs.api.preflight import PreflightDoor
 from runs.api.runs import RunDoor
 from runs.api.servers import ServerDoor
 from runs.api.sources import SourceDoor
 from runs.api.uploads.doors import BatchDoor, UploadDoor
+from runs.api.webhooks import WebhookDoor
 
 app_name = "api"
 
@@ -27,6 +29,7 @@ router.register("measurements", MeasurementDoor, basename="measurement")
 router.register("configurations", ConfigurationDoor, basename="configuration")
 router.register("servers", ServerDoor, basename="server")
 router.register("sources", SourceDoor, basename="source")
+router.register("webhooks", WebhookDoor, basename="webhook")
 
 urlpatterns = [
     path("v1/", include(router.urls)),
@@ -34,6 +37,7 @@ urlpatterns = [
     path("v1/projects/<slug:slug>/export/", ExportDoor.as_view(), name="project-export"),
     path("v1/projects/<slug:slug>/import/", ImportDoor.as_view(), name="project-import"),
     path("v1/history/", HistoryDoor.as_view(), name="history"),
+    path("v1/preflight/", PreflightDoor.as_view(), name="preflight"),
     path("v1/uploads/", UploadDoor.as_view(), name="upload"),
     path("v1/uploads/batch/", BatchDoor.as_view(), name="upload-batch"),
     path("v1/schema/", SpectacularAPIView.as_view(), name="schema"),

@@ -104,6 +104,18 @@ find "$dir" -xdev -mindepth 1 -depth ! -path "$dir/.benchlab" -delete &&
 """
 )
 
+_RELEASE = (
+    _COMMON
+    + """
+[ -d "$dir" ] && marked "$dir" "$mark" || exit 0
+cd "$dir" || exit 90
+left=$(find runs clusters -mindepth 1 -maxdepth 1 2>/dev/null | head -n 5)
+[ -z "$left" ] || { echo "$left"; exit 98; }
+rmdir runs clusters 2>/dev/null
+rm -f .benchlab
+"""
+)
+
 _FREE = re.compile(rb"benchlab-free (\d+)")
 # What a shell reads even between double quotes, or would read if a quote were forgotten; and the
 # comma, with which PostgreSQL separates the folders of its sockets.
@@ -153,6 +165,22 @@ class BaseDir:
         if free is None:
             raise self._refusal(90, answer.stdout.decode(errors="replace"))
         return int(free.group(1)) * 1024
+
+    async def release(self, host: Host) -> None:
+        """Give the folder back: no mark and no folder of ours is left in it.
+
+        Raises TargetProblem `base_dir_in_use` while something of ours lies there.
+        """
+        answer = await host.run(["sh", "-c", _RELEASE, "release", self.path, self.mark(self.path)])
+        found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
+        if answer.exit_status == 98:
+            raise TargetProblem(
+                f"Something of BenchLab still lies in {self.path}: {found}",
+                code="base_dir_in_use",
+                remedy=_("Let its campaigns end or sweep the server, then try again."),
+            )
+        if answer.exit_status != 0:
+            raise self._refusal(answer.exit_status, found)
 
     async def make_folder(self, host: Host, path: str) -> None:
         """Make a marked folder, which `remove` will later accept; one that is ours stays as it is.

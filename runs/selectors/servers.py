@@ -20,9 +20,9 @@ class ServerRow:
 def listed() -> QuerySet[Server]:
     """Servers with hardware, environment, and the installations that they have now."""
     present = Installation.objects.filter(removed_at=None).order_by("version_num", "bindir")
-    return Server.objects.select_related("hardware", "environment").prefetch_related(
-        Prefetch("installations", present, to_attr="present_installations")
-    )
+    return Server.objects.select_related(
+        "hardware", "environment", "ssh_key", "jump"
+    ).prefetch_related(Prefetch("installations", present, to_attr="present_installations"))
 
 
 def overview() -> list[ServerRow]:
@@ -47,6 +47,11 @@ def that_hold_up(campaign: Campaign) -> list[Server]:
     """Servers of a campaign on which no run begins now, for their maintenance."""
     maintained = Server.objects.filter(runs__campaign=campaign, maintenance_since__isnull=False)
     return [server for server in maintained.distinct() if server.is_maintained]
+
+
+def registration_events(server: Server) -> QuerySet[ServerEvent]:
+    """What was done to a server's registration and host key, the newest first."""
+    return server.events.exclude(code__in=("hardware_changed", "environment_changed"))
 
 
 def _rows(servers: QuerySet[Server]) -> list[ServerRow]:

@@ -35,6 +35,7 @@ __all__ = [
     "configuration_fits",
     "estimate",
     "levels",
+    "needed_bytes",
     "refusals",
 ]
 
@@ -195,7 +196,7 @@ def _problems(
     yield from _initdb_problems(draft)
     yield from fitted_configurations.problems(fits)
     yield from _connection_problems(draft, fits)
-    yield from _disk_problems(draft, scenario)
+    yield from _disk_problems(draft)
 
 
 def _server_problems(draft: Draft) -> Iterator[Problem]:
@@ -313,15 +314,20 @@ def _connection_problems(draft: Draft, fits: Sequence[InstallationFit]) -> Itera
         yield Problem("too_many_clients", message, remedy, "clients")
 
 
-def _disk_problems(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
-    free = draft.server.free_bytes
-    if free is None or any(draft.parameters.get(p.name) is None for p in scenario.parameters):
-        return
+def needed_bytes(draft: Draft) -> int | None:
+    """The free space that a draft needs on its server; None while a parameter is missing."""
+    scenario = registry.get(draft.scenario)
+    if any(draft.parameters.get(each.name) is None for each in scenario.parameters):
+        return None
     sizes = scenario.procedure.sizes(draft.parameters)
     # Runs that write keep templates only as long as there is room for one more cluster.
     clusters = 1 if scenario.writes else max(1, _clusters(draft, scenario))
-    needed = sizes.disk_bytes * clusters + BYTES_TO_SPARE
-    if needed > free:
+    return sizes.disk_bytes * clusters + BYTES_TO_SPARE
+
+
+def _disk_problems(draft: Draft) -> Iterator[Problem]:
+    free, needed = draft.server.free_bytes, needed_bytes(draft)
+    if free is not None and needed is not None and needed > free:
         message = _("The campaign needs %(needed).1f GB on %(server)s; %(free).1f GB are free.") % {
             "needed": needed / 1e9,
             "server": draft.server.name,

@@ -54,7 +54,7 @@ def replace(*, server: Server, typed: str, by: object = None) -> Server:
 def note_changed(server: Server, offered: str) -> None:
     """Keep in the server's history that it shows another key; once for each key."""
     message = f"{ssh.fingerprint(server.host_key)} → {ssh.fingerprint(offered)}"
-    last = server.events.first()
+    last = server.events.filter(code__startswith="host_key_").first()
     if last is None or (last.code, last.message) != ("host_key_changed", message):
         ServerEvent.objects.create(server=server, code="host_key_changed", message=message)
 

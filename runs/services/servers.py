@@ -31,6 +31,9 @@ from runs.models import (
 from runs.services import host_keys, instances, machines, ssh_keys, ways
 from runs.services.errors import ServiceError
 
+# Pages beside those of the servers.
+NOT_SLUGS = frozenset(("new", "keys"))
+
 
 def public_key() -> str:
     """The line that a server's `authorized_keys` needs."""
@@ -224,7 +227,7 @@ def _store(server: Server) -> Server:
 def _free_slug(name: str) -> str:
     wanted = slugify(name) or "server"
     slug, number = wanted, 1
-    while Server.objects.filter(slug=slug).exists():
+    while slug in NOT_SLUGS or Server.objects.filter(slug=slug).exists():
         number += 1
         slug = f"{wanted}-{number}"
     return slug

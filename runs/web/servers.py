@@ -58,7 +58,7 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "server": server,
         "public_key": server.ssh_key.public_key,
         "sudoers": privileged.sudoers(server.username, server.privileges),
-        "events": list(server.events.all()[:NEWEST]),
+        "events": list(server_selectors.registration_events(server)[:NEWEST]),
         "pinned": _fingerprint(server.host_key),
         "offered": _fingerprint(server.offered_host_key),
         "noise": noise.of_server(server, TPS.name),

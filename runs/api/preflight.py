@@ -1,0 +1,52 @@
+"""Preflight over the API: what stands against a campaign, before it is queued."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from runs.api.campaign_drafts import CampaignDraftSerializer
+from runs.api.doors import Schema
+from runs.models import Token
+from runs.services import preflight
+
+
+class FindingSerializer(serializers.Serializer[preflight.Finding]):
+    """An error forbids the campaign; a warning makes its numbers doubtful."""
+
+    server = serializers.CharField()
+    code = serializers.CharField()
+    level = serializers.ChoiceField(["error", "warning"])
+    message = serializers.CharField()
+    remedy = serializers.CharField()
+
+
+class PreflightSerializer(serializers.Serializer[preflight.Preflight]):
+    """What was found, in how many seconds. `answered`: whether the server could be asked."""
+
+    clear = serializers.BooleanField(source="is_clear")
+    answered = serializers.SerializerMethodField()
+    seconds = serializers.FloatField()
+    findings = FindingSerializer(many=True)
+
+    def get_answered(self, found: preflight.Preflight) -> bool:
+        """Whether the server could be asked."""
+        return found.target is not None
+
+
+class PreflightDoor(APIView):
+    """Preflight of a campaign that is not queued yet."""
+
+    schema = Schema()
+    write_scope = Token.Scope.QUEUE
+
+    @extend_schema(request=CampaignDraftSerializer, responses={200: PreflightSerializer})
+    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Ask the server now; takes up to some seconds. The body is that of a new campaign."""
+        given = CampaignDraftSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        found = preflight.of_draft(given.unchecked_draft())
+        return Response(PreflightSerializer(found).data)

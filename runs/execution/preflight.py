@@ -1,0 +1,127 @@
+"""Looking at a target before anything is queued: read-only, one command, every problem at once."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runs.execution import privileged
+from runs.execution.base_dir import BaseDir
+from runs.execution.errors import TargetProblem
+from runs.execution.ssh import Host
+from runs.wording import gettext_noop as _
+
+TIMEOUT_SECONDS = 5.0
+NEEDED_PROGRAMS = ("postgres", "initdb", "pg_ctl")
+
+_SCRIPT = (Path(__file__).parent / "preflight.sh").read_text()
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a target says of itself. Bytes and seconds; unknown is None.
+
+    `skew_s` is how far its clock is ahead of this one, `skew_error_s` how far that may be wrong.
+    """
+
+    skew_s: float | None
+    skew_error_s: float
+    uid: int | None
+    load: float | None
+    processors: int | None
+    memory_bytes: int | None
+    available_bytes: int | None
+    free_bytes: int | None
+    base: str
+    is_writable: bool
+    is_world_writable: bool
+    has_setsid: bool
+    links_out: tuple[str, ...] = ()
+    programs: frozenset[str] = frozenset()
+    versions: dict[str, str] = field(default_factory=dict)
+    sudo_refused: tuple[str, ...] = ()
+
+    def lacks(self, bindir: str) -> list[str]:
+        """The server programs that are not in a folder."""
+        return [each for each in NEEDED_PROGRAMS if f"{bindir}/{each}" not in self.programs]
+
+
+async def look(
+    host: Host, base: BaseDir, bindirs: Sequence[str], privileges: Sequence[str]
+) -> Target:
+    """Ask a target everything, in one round trip. Raises ConnectionLost, TargetProblem."""
+    sudo = [" ".join(words) for name in privileges for words in privileged.action(name).commands]
+    argv = ["sh", "-c", _SCRIPT, "preflight", base.path, base.mark(base.path), *bindirs]
+    before = time.time()
+    answer = await host.run([*argv, "--", *sudo], timeout_s=TIMEOUT_SECONDS)
+    after = time.time()
+    report = answer.stdout.decode(errors="replace")
+    if "end\tyes" not in report:
+        raise TargetProblem(
+            f"{host.address} gave no report: {(report + answer.stderr.decode())[:300]!r}",
+            code="no_report",
+            remedy=_("Log in as that user by hand: does its shell start programs as usual?"),
+        )
+    return read(report, before=before, after=after)
+
+
+def read(report: str, *, before: float, after: float) -> Target:
+    """Read the report of a script that ran between two moments of this machine's clock."""
+    said: dict[str, list[str]] = {}
+    for line in report.splitlines():
+        name, _tab, value = line.partition("\t")
+        said.setdefault(name, []).append(value.strip())
+
+    def first(name: str) -> str:
+        return said.get(name, [""])[0]
+
+    # The clock is read first of all, so near the beginning; a login that greets may take its time.
+    clock = _number(first("clock").partition("%")[0])
+    return Target(
+        skew_s=_skew(clock, before, after),
+        skew_error_s=after - before,
+        uid=_whole(first("uid")),
+        load=_number(first("load")),
+        processors=_whole(first("processors")),
+        memory_bytes=_bytes(first("memory_total_kb")),
+        available_bytes=_bytes(first("memory_available_kb")),
+        free_bytes=_bytes(first("free_kb")),
+        base=first("base"),
+        is_writable=first("writable") == "yes",
+        is_world_writable=first("world_writable") == "yes",
+        has_setsid=first("setsid") == "yes",
+        links_out=tuple(said.get("leads_out", ())),
+        programs=frozenset(said.get("program", ())),
+        versions=dict(_two_words(each) for each in said.get("version", ())),
+        sudo_refused=tuple(said.get("sudo_refused", ())),
+    )
+
+
+def _skew(clock: float | None, before: float, after: float) -> float | None:
+    """0 where the target's clock lies between the two moments; else how far it is outside."""
+    if clock is None:
+        return None
+    if clock < before:
+        return clock - before
+    return max(0.0, clock - after)
+
+
+def _two_words(text: str) -> tuple[str, str]:
+    """A folder, which may hold blanks, and what its postgres said."""
+    bindir, found, version = text.partition(" postgres (")
+    return (bindir, f"postgres ({version}") if found else (text, "")
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isdigit() else None
+
+
+def _bytes(kilobytes: str) -> int | None:
+    return int(kilobytes) * 1024 if kilobytes.isdigit() else None

@@ -1,0 +1,50 @@
+# Look whether a target can take a run; changes nothing. Prints "name<TAB>value..." lines.
+# usage: sh -c "$this" preflight BASE_DIR MARK BINDIRS... -- SUDO_COMMANDS...
+# A sudo command is one argument, its words between blanks: they come from a fixed list.
+export LC_ALL=C
+base=$1 mark=$2
+shift 2
+say() { printf '%s\t%s\n' "$1" "$2"; }
+
+say clock "$(date +%s.%N)"
+say uid "$(id -u)"
+say load "$(cut -d ' ' -f 1 /proc/loadavg 2>/dev/null)"
+say processors "$(getconf _NPROCESSORS_ONLN 2>/dev/null)"
+say memory_total_kb "$(awk '/^MemTotal:/ { print $2 }' /proc/meminfo 2>/dev/null)"
+say memory_available_kb "$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo 2>/dev/null)"
+command -v setsid >/dev/null && say setsid yes
+
+# What is not there yet is judged by the nearest folder above it.
+near=$base
+while [ ! -e "$near" ]; do near=${near%/*}; [ -n "$near" ] || near=/; done
+say free_kb "$(df -Pk "$near" 2>/dev/null | awk 'NR == 2 { print $4 }')"
+[ -w "$near" ] && say writable yes
+if [ ! -e "$base" ]; then
+    say base absent
+elif [ ! -d "$base" ]; then
+    say base file
+elif [ -L "$base/.benchlab" ] || { [ -f "$base/.benchlab" ] && [ "$(cat "$base/.benchlab")" != "$mark" ]; }; then
+    say base another
+elif [ -f "$base/.benchlab" ]; then
+    say base ours
+    for folder in runs clusters; do [ -L "$base/$folder" ] && say leads_out "$folder"; done
+elif [ -n "$(ls -A "$base" | grep -v -x -F .benchlab.new)" ]; then
+    say base foreign
+else
+    say base empty
+fi
+[ -d "$base" ] && [ -n "$(find "$base" -prune -perm -0002)" ] && say world_writable yes
+
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+    for program in postgres initdb pg_ctl pgbench psql; do
+        [ -x "$1/$program" ] && say "program" "$1/$program"
+    done
+    # By running it: a library that is missing shows only then.
+    say version "$1 $("$1/postgres" --version 2>&1 | head -n 1)"
+    shift
+done
+[ $# -gt 0 ] && shift
+for command; do
+    sudo -n -l $command >/dev/null 2>&1 || say sudo_refused "$command"
+done
+say end yes

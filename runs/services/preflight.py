@@ -1,0 +1,243 @@
+"""Preflight: whether a server can take a campaign now, every problem with its server and remedy.
+
+It is answered within the request that asks. A queued task would answer no sooner, and behind 32
+busy runs much later; and a host that is dead costs the request at most PATIENCE_SECONDS.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from asgiref.sync import async_to_sync
+from cryptography.fernet import InvalidToken
+from django.utils.translation import gettext as _
+
+from runs.execution import preflight as engine
+from runs.execution import privileged
+from runs.execution.base_dir import BaseDir
+from runs.execution.errors import HostUnreachable, TargetProblem
+from runs.execution.preflight import Target
+from runs.models import Installation, Server
+from runs.postgresql_settings.effective import Effective
+from runs.services import drafts, fitted_configurations, instances, ways
+from runs.services.drafts import Draft
+
+PATIENCE_SECONDS = 6.0
+MOST_SKEW_SECONDS = 2.0
+BUSY_LOAD_PER_PROCESSOR = 0.25
+LEAST_FREE_BYTES = 512 * 1024 * 1024
+
+Level = Literal["error", "warning"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that stands against a campaign, or (a warning) against trusting its numbers."""
+
+    server: str
+    code: str
+    level: Level
+    message: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What was found in how many seconds; `target` is None where nobody answered."""
+
+    server: Server
+    findings: list[Finding]
+    target: Target | None
+    seconds: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether nothing forbids to begin."""
+        return not any(finding.level == "error" for finding in self.findings)
+
+
+def of_server(server: Server) -> Preflight:
+    """Look at a server and all its installations."""
+    return _fly(server, list(server.installations.filter(removed_at=None)), None)
+
+
+def of_draft(draft: Draft) -> Preflight:
+    """Look at a campaign's server for just what the campaign needs; its own faults come along."""
+    return _fly(draft.server, list(draft.installations), draft)
+
+
+def _fly(server: Server, installations: list[Installation], draft: Draft | None) -> Preflight:
+    began = time.monotonic()
+    findings, target = list(_faults(draft)), None
+    try:
+        target = _look(server, installations)
+    except TargetProblem as problem:
+        findings.append(_of_problem(server, problem))
+    except InvalidToken:
+        message = _("The private key cannot be decrypted.")
+        remedy = _("Add the key it was encrypted under to BENCHLAB_ENCRYPTION_KEY.")
+        findings.append(_error(server, "private_key_unreadable", message, remedy))
+    if target is not None:
+        findings += _of_target(server, target, installations)
+        findings += _of_needs(server, target, draft)
+    return Preflight(server, _each_once(findings), target, time.monotonic() - began)
+
+
+def _faults(draft: Draft | None) -> Iterator[Finding]:
+    """What is known without asking the machine; not what the machine itself tells better."""
+    if draft is None:
+        return
+    for problem in drafts.estimate(draft).problems:
+        if problem.code not in {"disk_too_small", draft.server.problem_code}:
+            yield _error(draft.server, problem.code, problem.message, problem.remedy)
+
+
+def _look(server: Server, installations: Sequence[Installation]) -> Target:
+    if server.is_only_a_hop:
+        raise TargetProblem(
+            _("%(server)s has no base directory.") % {"server": server.name},
+            code="only_a_hop",
+            remedy=_("Give it one on its page, or choose another server."),
+        )
+    base = BaseDir(server.base_dir, instances.name())
+    bindirs = [each.bindir for each in installations]
+    return async_to_sync(_asked)(ways.way_to(server), base, bindirs, list(server.privileges))
+
+
+async def _asked(way: ways.Way, base: BaseDir, bindirs: list[str], privileges: list[str]) -> Target:
+    async def ask() -> Target:
+        async with await ways.connect_along(way) as host:
+            return await engine.look(host, base, bindirs, privileges)
+
+    try:
+        return await asyncio.wait_for(ask(), PATIENCE_SECONDS)
+    except TimeoutError as error:
+        message = f"{way[-1].address} did not answer within {PATIENCE_SECONDS:.0f} s."
+        raise HostUnreachable(message) from error
+
+
+def _of_problem(server: Server, problem: TargetProblem) -> Finding:
+    return _error(server, problem.code, problem.message, _(problem.remedy))
+
+
+def _of_target(
+    server: Server, target: Target, installations: Sequence[Installation]
+) -> Iterator[Finding]:
+    yield from _base_dir(server, target)
+    yield from _programs(server, target, installations)
+    yield from _sudo(server, target)
+    yield from _conditions(server, target)
+
+
+def _base_dir(server: Server, target: Target) -> Iterator[Finding]:
+    path = {"path": server.base_dir}
+    told = {
+        "another": (_("%(path)s belongs to another BenchLab."), "base_dir_foreign"),
+        "foreign": (_("%(path)s holds files that BenchLab did not make."), "base_dir_foreign"),
+        "file": (_("%(path)s is no folder."), "base_dir_not_writable"),
+    }
+    if target.base in told:
+        message, code = told[target.base]
+        remedy = _("Give each BenchLab an empty or new folder of its own.")
+        yield _error(server, code, message % path, remedy)
+    elif not target.is_writable:
+        message = _("The user %(user)s cannot write to %(path)s.")
+        remedy = _("Run there, as root: install -d -o %(user)s -m 700 %(path)s")
+        words = {"user": server.username, **path}
+        yield _error(server, "base_dir_not_writable", message % words, remedy % words)
+    for name in target.links_out:
+        message = _("%(path)s/%(name)s is a symbolic link.") % {"name": name, **path}
+        yield _error(server, "leads_out", message, _("Remove it."))
+    if target.is_world_writable:
+        message = _("Everybody on the machine can write to %(path)s.") % path
+        remedy = _("Run there: chmod 700 %(path)s") % path
+        yield _error(server, "base_dir_world_writable", message, remedy)
+
+
+def _programs(
+    server: Server, target: Target, installations: Sequence[Installation]
+) -> Iterator[Finding]:
+    if target.uid == 0:
+        message = _("BenchLab logs in as root, and PostgreSQL does not run as root.")
+        remedy = _("Make an ordinary user for BenchLab on the server and log in as that.")
+        yield _error(server, "login_is_root", message, remedy)
+    if not target.has_setsid:
+        message = _("The program setsid is missing on the server.")
+        yield _error(server, "missing_program", message, _("Install util-linux on the server."))
+    inspect = _("Inspect the server again; what is gone is then no longer offered.")
+    for installation in installations:
+        bindir = installation.bindir
+        if missing := target.lacks(bindir):
+            message = _("%(programs)s missing in %(bindir)s.")
+            words = {"programs": ", ".join(missing), "bindir": bindir}
+            yield _error(server, "missing_program", message % words, inspect)
+        elif installation.version not in target.versions.get(bindir, ""):
+            message = _("%(bindir)s does not start as PostgreSQL %(version)s any more.")
+            words = {"version": installation.version, "bindir": bindir}
+            yield _error(server, "installation_changed", message % words, inspect)
+
+
+def _sudo(server: Server, target: Target) -> Iterator[Finding]:
+    for name in server.privileges:
+        commands = {" ".join(words) for words in privileged.action(name).commands}
+        if refused := sorted(commands & set(target.sudo_refused)):
+            message = _("sudo does not allow: %(commands)s") % {"commands": "; ".join(refused)}
+            remedy = _("Install the sudoers fragment that the server's page shows.")
+            yield _error(server, "privilege_missing", message, remedy)
+
+
+def _conditions(server: Server, target: Target) -> Iterator[Finding]:
+    """What forbids nothing, and makes numbers or times doubtful."""
+    if target.skew_s is not None and abs(target.skew_s) > MOST_SKEW_SECONDS:
+        message = _("The clock differs by %(seconds).0f s from BenchLab's.")
+        remedy = _("Let both keep their time by NTP (chrony, systemd-timesyncd).")
+        yield _warning(server, "clock_skew", message % {"seconds": target.skew_s}, remedy)
+    load, processors = target.load, target.processors
+    if load is not None and processors and load > BUSY_LOAD_PER_PROCESSOR * processors:
+        message = _("The machine is busy: load %(load).1f on %(processors)d processors.")
+        words = {"load": load, "processors": processors}
+        remedy = _("Look what runs there, and wait for its end before you measure.")
+        yield _warning(server, "host_busy", message % words, remedy)
+
+
+def _of_needs(server: Server, target: Target, draft: Draft | None) -> Iterator[Finding]:
+    needed = LEAST_FREE_BYTES
+    if draft is not None:
+        needed = drafts.needed_bytes(draft) or needed
+        yield from _memory(server, target, draft)
+    if target.free_bytes is not None and target.free_bytes < needed:
+        message = _("%(needed).1f GB are needed below %(path)s; %(free).1f GB are free.")
+        words = {
+            "needed": needed / 1e9,
+            "free": target.free_bytes / 1e9,
+            "path": server.base_dir,
+        }
+        remedy = _("Choose a smaller scale, free space, or use another base directory.")
+        yield _error(server, "disk_too_small", message % words, remedy)
+
+
+def _memory(server: Server, target: Target, draft: Draft) -> Iterator[Finding]:
+    """The shared memory that the greediest of the versions takes at its start."""
+    most = 0
+    for fit in drafts.configuration_fits(draft):
+        major = fitted_configurations.major_of(fit.installation)
+        most = max(most, Effective(fit.fitted.settings, major).bytes("shared_buffers") or 0)
+    if target.available_bytes is not None and most > target.available_bytes:
+        message = _("shared_buffers of %(needed).1f GB; %(free).1f GB of memory are available.")
+        words = {"needed": most / 1e9, "free": target.available_bytes / 1e9}
+        remedy = _("Choose a configuration with less, or end what uses the memory there.")
+        yield _error(server, "memory_too_small", message % words, remedy)
+
+
+def _error(server: Server, code: str, message: str, remedy: str) -> Finding:
+    return Finding(server.name, code, "error", message, remedy)
+
+
+def _warning(server: Server, code: str, message: str, remedy: str) -> Finding:
+    return Finding(server.name, code, "warning", message, remedy)
+
+
+def _each_once(findings: list[Finding]) -> list[Finding]:
+    return list(dict.fromkeys(findings))

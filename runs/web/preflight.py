@@ -1,0 +1,35 @@
+"""Preflight pages: a server by itself, and the campaign that a form describes."""
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from runs.models import Server
+from runs.scenarios import registry
+from runs.services import preflight
+from runs.web.campaign_forms import CampaignForm
+
+
+@login_required
+@require_safe
+def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
+    """Look at a server now; takes seconds where it does not answer."""
+    server = get_object_or_404(Server, slug=slug)
+    found = preflight.of_server(server)
+    context = {"section": "servers", "server": server, "preflight": found}
+    return render(request, "servers/preflight.html", context)
+
+
+@login_required
+@require_safe
+def campaign_preflight(request: HttpRequest) -> HttpResponse:
+    """Look whether the server can take the campaign in the form."""
+    server = get_object_or_404(Server, slug=request.GET.get("server", ""))
+    try:
+        scenario = registry.get(request.GET.get("scenario", ""))
+    except KeyError as error:
+        raise Http404 from error
+    form = CampaignForm(request.GET, scenario=scenario, server=server)
+    found = preflight.of_draft(form.draft()) if form.is_valid() else None
+    return render(request, "servers/_preflight.html", {"preflight": found})

@@ -1,0 +1,245 @@
+"""Preflight and editing over real SSH: every problem at once, nothing changed, no hanging."""
+
+import shutil
+import socket
+import subprocess
+
+import pytest
+
+from runs.models import Server
+from runs.services import (
+    campaigns,
+    instances,
+    preflight,
+    scenarios,
+    server_edits,
+    servers,
+    ssh_keys,
+)
+from runs.services.errors import ServiceError
+from runs.services.server_edits import Edit
+from tests import factories
+from tests.ssh.directing import names
+from tests.ssh.openssh import OpenSSH, login_name, short_folder
+from tests.ssh.test_base_dir import tree
+
+pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def openssh(sshd_binary, account):
+    """An sshd that lets BenchLab's own key in."""
+    server = OpenSSH(sshd_binary, short_folder(), account)
+    server.prepare(servers.public_key())
+    server.start()
+    yield server
+    server.stop()
+    shutil.rmtree(server.folder)
+
+
+@pytest.fixture
+def server(openssh, account, base_dir, binaries) -> Server:
+    """A ready server whose base directory is not claimed yet."""
+    scenarios.sync()
+    made = factories.server(
+        "rack",
+        address="127.0.0.1",
+        port=openssh.port,
+        username=login_name(account),
+        base_dir=str(base_dir),
+        host_key=openssh.host_key,
+        ssh_key=ssh_keys.default(),
+        free_bytes=10**12,
+    )
+    printed = subprocess.run(
+        [binaries.postgresql18 / "postgres", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    version = printed.stdout.split()[2]
+    number = factories.version_num(version)
+    options = {"bindir": str(binaries.postgresql18), "pgbench_version_num": number}
+    factories.installation(made, version, has_psql=True, **options)
+    return made
+
+
+def errors(found) -> list[str]:
+    return [finding.code for finding in found.findings if finding.level == "error"]
+
+
+def draft(server, **fields):
+    return campaigns.Draft(
+        **{
+            "title": "short",
+            "scenario": "fixed-point-read",
+            "server": server,
+            "installations": list(server.installations.all()),
+            "levels": {"clients": [1]},
+            "parameters": {"scale": 1, "duration": 1},
+            "repeats": 3,
+            **fields,
+        }
+    )
+
+
+def test_a_server_as_it_should_be_is_clear_and_stays_untouched(server, base_dir):
+    found = preflight.of_server(server)
+    assert errors(found) == []
+    assert found.is_clear
+    assert found.target.free_bytes > 0
+    assert found.target.memory_bytes >= found.target.available_bytes > 0
+    assert abs(found.target.skew_s) <= 1
+    assert list(base_dir.iterdir()) == []
+
+
+def test_a_campaign_that_fits_is_clear(server):
+    assert errors(preflight.of_draft(draft(server))) == []
+
+
+def test_every_problem_is_told_at_once_with_server_and_remedy(server, base_dir):
+    (base_dir / "precious").write_text("data")
+    before = tree(base_dir)
+    base_dir.chmod(0o777)
+    factories.installation(server, "9.2.24", bindir="/opt/gone/bin")
+    server.privileges = ["drop_caches"]
+    server.save()
+    asked = draft(server, parameters={"scale": 2_000_000, "duration": 1}, title=" ")
+    found = preflight.of_draft(asked)
+    assert {
+        "no_title",
+        "base_dir_foreign",
+        "base_dir_world_writable",
+        "missing_program",
+        "privilege_missing",
+        "disk_too_small",
+    } <= set(errors(found))
+    assert not found.is_clear
+    assert all(finding.server == server.name and finding.remedy for finding in found.findings)
+    assert len(set(found.findings)) == len(found.findings)
+    assert tree(base_dir) == before
+
+
+def test_memory_for_shared_buffers_is_looked_at(server):
+    huge = factories.configuration("huge", settings={"shared_buffers": "4TB"})
+    assert "memory_too_small" in errors(preflight.of_draft(draft(server, configuration=huge)))
+
+
+def test_an_installation_of_another_version_is_told(server):
+    server.installations.update(version="18.999")
+    assert errors(preflight.of_server(server)) == ["installation_changed"]
+
+
+@pytest.mark.parametrize("name", ["runs", "clusters"])
+def test_a_link_that_leads_out_is_told(server, base_dir, name):
+    (base_dir / ".benchlab").write_text(f"benchlab {instances.name()} .\n")
+    (base_dir / name).symlink_to("/tmp")
+    assert errors(preflight.of_server(server)) == ["leads_out"]
+
+
+def test_the_mark_of_another_benchlab_is_told(server, base_dir):
+    (base_dir / ".benchlab").write_text("benchlab another .\n")
+    assert errors(preflight.of_server(server)) == ["base_dir_foreign"]
+
+
+def test_a_folder_that_cannot_be_made_is_told(server, account):
+    if not account.switch:
+        pytest.skip("needs a folder of root's own")
+    server.base_dir = "/root-only/lab"
+    server.save()
+    assert errors(preflight.of_server(server)) == ["base_dir_not_writable"]
+
+
+def test_a_changed_host_key_is_told_and_nothing_is_executed(server, openssh):
+    openssh.stop()
+    openssh.new_host_key()
+    openssh.start()
+    assert errors(preflight.of_server(server)) == ["host_key_changed"]
+
+
+def test_a_host_that_accepts_and_says_nothing_costs_seconds(server, monkeypatch):
+    monkeypatch.setattr(preflight, "PATIENCE_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server.port = silent.getsockname()[1]
+        server.save()
+        found = preflight.of_server(server)
+    assert errors(found) == ["host_unreachable"]
+    assert found.seconds < 5
+
+
+def changed(server, **fields) -> Edit:
+    given = {name: getattr(server, name) for name in Edit.__dataclass_fields__}
+    return Edit(**given | fields)
+
+
+def test_a_server_that_moved_keeps_its_host_key(server, openssh):
+    Server.objects.filter(pk=server.pk).update(port=1)
+    edited = server_edits.edit(server=server, to=changed(server, name="Rack 7"), by="ichiro")
+    edited = servers.inspect(server=edited)
+    assert (edited.state, edited.host_key, edited.name) == ("ready", openssh.host_key, "Rack 7")
+    event = edited.events.get(code="edited")
+    assert (event.code, event.by) == ("edited", "ichiro")
+    assert f"port: 1 → {openssh.port}" in event.message
+
+
+def test_an_unused_base_directory_is_given_back(server, base_dir):
+    servers.inspect(server=server)
+    assert sorted(names(base_dir)) == [".benchlab", "clusters", "runs"]
+    server.refresh_from_db()
+    edited = server_edits.edit(server=server, to=changed(server, base_dir=f"{base_dir}/inner"))
+    assert list(base_dir.iterdir()) == []
+    assert servers.inspect(server=edited).state == "ready"
+    assert names(base_dir) == ["inner"]
+
+
+def test_a_base_directory_in_which_something_lies_is_not_left(server, base_dir):
+    servers.inspect(server=server)
+    (base_dir / "clusters" / "left").mkdir()
+    server.refresh_from_db()
+    with pytest.raises(ServiceError) as told:
+        server_edits.edit(server=server, to=changed(server, base_dir="/elsewhere/lab"))
+    assert (told.value.code, told.value.field) == ("base_dir_in_use", "base_dir")
+    assert (base_dir / ".benchlab").exists()
+    server.refresh_from_db()
+    assert server.base_dir == str(base_dir)
+
+
+def test_a_base_directory_that_runs_wait_for_is_not_changed(server):
+    campaign = campaigns.create(draft=draft(server))
+    with pytest.raises(ServiceError) as told:
+        server_edits.edit(server=server, to=changed(server, base_dir="/elsewhere/lab"))
+    assert told.value.code == "base_dir_in_use"
+    campaign.runs.filter(pk=campaign.runs.first().pk).update(state="measuring")
+    with pytest.raises(ServiceError) as told:
+        server_edits.edit(server=server, to=changed(server, username="other"))
+    assert told.value.code == "server_busy"
+
+
+def test_a_hop_needs_no_base_directory(server, openssh, account):
+    hop = server_edits.edit(server=server, to=changed(server, base_dir=""))
+    assert servers.inspect(server=hop).state == "ready"
+    behind = servers.register(
+        name="behind",
+        address="localhost",
+        port=openssh.port,
+        username=login_name(account),
+        base_dir="/b/c",
+        bindirs=[],
+        jump=hop,
+    )
+    assert servers.fingerprint(behind.offered_host_key) == servers.fingerprint(openssh.host_key)
+    assert errors(preflight.of_server(hop)) == ["only_a_hop"]
+
+
+def test_a_hop_whose_key_changed_is_named_and_the_server_behind_it_comes_back(server, openssh):
+    hop = factories.server(
+        "hop", address="localhost", port=openssh.port, username=server.username,
+        base_dir="", host_key=factories.HOST_KEY, ssh_key=ssh_keys.default(),
+    )  # fmt: skip
+    Server.objects.filter(pk=server.pk).update(jump=hop)
+    behind = servers.inspect(server=Server.objects.get(pk=server.pk))
+    assert (behind.state, behind.problem_code) == ("unreachable", "hop_key_changed")
+    assert "localhost" in behind.problem
+    assert behind.offered_host_key == ""
+    Server.objects.filter(pk=hop.pk).update(host_key=openssh.host_key)
+    assert servers.inspect(server=Server.objects.get(pk=server.pk)).state == "ready"

@@ -1,0 +1,177 @@
+"""SSH keys, editing, another host key, and preflight in the browser's view."""
+
+import pytest
+
+from runs.models import Server, ServerEvent, SSHKey
+from runs.services import servers, ssh_keys
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBWkvqtGRCTPRMgOHzmyHQkqf1BOLe3YxiNXbuNwDvKB"
+
+
+@pytest.fixture
+def server():
+    """A server whose address nobody answers at."""
+    return factories.server(
+        "db1", name="db1", address="127.0.0.1", port=1, ssh_key=ssh_keys.default()
+    )
+
+
+def given(server, **changed):
+    """What the edit form sends."""
+    return {
+        "name": server.name,
+        "address": server.address,
+        "port": server.port,
+        "username": server.username,
+        "base_dir": server.base_dir,
+        "ssh_key": server.ssh_key_id,
+        "jump": "",
+        "bindirs": "",
+        **changed,
+    }
+
+
+@pytest.mark.parametrize(
+    "path", ["/servers/keys/", "/servers/db1/edit/", "/servers/db1/preflight/",
+             "/campaigns/new/preflight/?server=db1"]
+)  # fmt: skip
+def test_a_visitor_is_sent_to_log_in(client, server, path):
+    response = client.get(path)
+    assert (response.status_code, response.url.split("?")[0]) == (302, "/login/")
+
+
+@pytest.mark.parametrize("path", ["/servers/keys/", "/servers/db1/edit/", "/servers/db1/host-key/"])
+def test_a_visitor_changes_nothing(client, server, path):
+    before, keys = Server.objects.values().get(), SSHKey.objects.count()
+    assert client.post(path, given(server, name="other", typed="x")).status_code == 302
+    assert Server.objects.values().get() == before
+    assert SSHKey.objects.count() == keys
+
+
+def test_keys_are_listed_with_their_servers_and_no_private_half(member, server):
+    page = member.get("/servers/keys/").content.decode()
+    assert server.ssh_key.public_key in page
+    assert 'href="/servers/db1/"' in page
+    assert "BEGIN OPENSSH" not in page.replace('placeholder="-----BEGIN OPENSSH', "")
+
+
+def test_the_queries_of_the_keys_do_not_grow(member, server, django_assert_num_queries):
+    for name in "abc":
+        factories.server(name, ssh_key=ssh_keys.generate(name=name))
+    with django_assert_num_queries(7):
+        member.get("/servers/keys/")
+
+
+def test_a_key_is_generated_and_deleted(member):
+    assert (
+        "rack 7" in member.post("/servers/keys/", {"name": "rack 7"}, follow=True).content.decode()
+    )
+    key = SSHKey.objects.get(name="rack 7")
+    member.post(f"/servers/keys/{key.pk}/delete/")
+    assert not SSHKey.objects.filter(name="rack 7").exists()
+
+
+def test_a_key_in_use_is_not_deleted(member, server):
+    response = member.post(f"/servers/keys/{server.ssh_key_id}/delete/", follow=True)
+    assert "ssh_key_in_use" in response.content.decode()
+    assert SSHKey.objects.exists()
+
+
+def test_a_refused_key_is_not_sent_back(member):
+    sent = {"name": "x", "private_key": "ssh-ed25519 AAAA", "passphrase": "open sesame"}
+    page = member.post("/servers/keys/", sent).content.decode()
+    assert "This is the public half of a key." in page
+    assert "open sesame" not in page
+    assert not SSHKey.objects.filter(name="x").exists()
+
+
+def test_a_server_is_edited_and_looked_at_again(member, server):
+    key = ssh_keys.generate(name="other")
+    sent = given(server, name="Rack 1", bindirs="/opt/pg/bin", ssh_key=key.pk, privileges=["perf"])
+    assert member.post("/servers/db1/edit/", sent).url == "/servers/db1/"
+    server.refresh_from_db()
+    assert (server.name, server.bindirs, server.ssh_key) == ("Rack 1", ["/opt/pg/bin"], key)
+    assert server.privileges == ["perf"]
+    assert server.problem_code == "host_unreachable"
+    assert server.host_key == factories.HOST_KEY
+    event = ServerEvent.objects.get(code="edited")
+    assert event.by == "ichiro"
+
+
+def test_the_sudoers_fragment_is_shown_to_who_has_logged_in(member, client, server):
+    Server.objects.update(privileges=["drop_caches"])
+    page = member.get("/servers/db1/").content.decode()
+    assert "NOPASSWD: /usr/sbin/sysctl -w vm.drop_caches\\=3" in page
+    client.logout()
+    assert "NOPASSWD" not in client.get("/servers/db1/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"base_dir": "/x,y"}, "is not a path that BenchLab can use"),
+        ({"address": ""}, "This field is required."),
+        ({"privileges": ["root"]}, "root is not one of the available choices"),
+    ],
+)
+def test_a_wrong_edit_is_said_and_changes_nothing(member, server, changed, message):
+    before = Server.objects.values().get()
+    page = member.post("/servers/db1/edit/", given(server, **changed)).content.decode()
+    assert message in page
+    assert Server.objects.values().get() == before
+
+
+def test_a_loop_of_hops_is_said_at_the_field(member, server):
+    hop = factories.server("hop", jump=server)
+    page = member.post("/servers/db1/edit/", given(server, jump=hop.pk)).content.decode()
+    assert "passes through db1 itself" in page
+
+
+@pytest.fixture
+def changed_key(server):
+    Server.objects.update(
+        offered_host_key=OTHER_KEY, state="refused", problem_code="host_key_changed", problem="!"
+    )
+    return servers.fingerprint(OTHER_KEY)
+
+
+def test_both_fingerprints_are_shown_and_one_click_is_not_enough(member, server, changed_key):
+    page = member.get("/servers/db1/").content.decode()
+    assert changed_key in page
+    assert servers.fingerprint(factories.HOST_KEY) in page
+    assert 'name="typed"' in page
+    assert "/servers/db1/confirm/" not in page
+    member.post("/servers/db1/confirm/", {"fingerprint": changed_key})
+    server.refresh_from_db()
+    assert server.host_key == factories.HOST_KEY
+
+
+def test_the_typed_end_of_the_new_fingerprint_replaces_the_key(member, server, changed_key):
+    page = member.post("/servers/db1/host-key/", {"typed": "12345678"}, follow=True)
+    assert "fingerprint_differs" in page.content.decode()
+    member.post("/servers/db1/host-key/", {"typed": changed_key[-8:]})
+    server.refresh_from_db()
+    assert server.host_key == OTHER_KEY
+    assert "host_key_replaced" in member.get("/servers/db1/").content.decode()
+
+
+def test_a_preflight_of_a_server_that_is_away_says_so(member, server):
+    page = member.get("/servers/db1/preflight/").content.decode()
+    assert "host_unreachable" in page
+    assert "What the machine says" not in page
+
+
+def test_a_preflight_in_the_form_needs_a_complete_form(member, ready_server):
+    address = "/campaigns/new/preflight/?server=db1&scenario=fixed-point-read"
+    assert "Complete the form first." in member.get(address).content.decode()
+    assert member.get("/campaigns/new/preflight/?server=db1&scenario=x").status_code == 404
+
+
+def test_a_hop_offers_no_campaign_and_no_preflight(member):
+    factories.server("hop", base_dir="")
+    page = member.get("/servers/hop/").content.decode()
+    assert "/campaigns/new/?server=hop" not in page
+    assert "/servers/hop/preflight/" not in page
