@@ -1,0 +1,72 @@
+"""Configurations on a real server: what it shows of them, and what it says of wrong ones."""
+
+from dataclasses import replace
+
+import pytest
+
+from runs.execution.errors import TargetProblem
+from runs.execution.plan import RunPlan
+from runs.postgresql_settings.comparing import of_server
+from runs.postgresql_settings.fitting import fit
+from tests.ssh.directing import execute
+
+pytestmark = pytest.mark.openssh
+
+OLD = {"checkpoint_segments": "8", "work_mem": "24MB", "wal_level": "hot_standby", "port": "1"}
+
+
+@pytest.fixture(params=["16", "18"])
+def plan(request, address, base_dir, binaries) -> RunPlan:
+    """A run with a configuration of 9.3, as each embedded version gets it."""
+    bindir = {"16": binaries.postgresql16, "18": binaries.postgresql18}[request.param]
+    fitted = fit(OLD, request.param, written_for="9.3")
+    return RunPlan(
+        run_id=7,
+        campaign="test",
+        scenario="fixed-point-read",
+        host=address.host,
+        port=address.port,
+        username=address.username,
+        base_dir=str(base_dir),
+        bindir=str(bindir),
+        version_num={"16": 160014, "18": 180004}[request.param],
+        client_bindir=str(binaries.postgresql18),
+        client_version_num=180004,
+        settings={**fitted.settings, "shared_buffers": "32MB"},
+        initdb_options=(),
+        levels={"version": request.param, "clients": 1},
+        parameters={"scale": 1, "duration": 1},
+        cluster_key="",
+    )
+
+
+def test_translated_settings_are_read_back_as_applied(direct, plan):
+    found = execute(direct(plan))
+    shown = of_server(found.settings, plan.levels["version"])
+    assert {name: shown[name].text for name in plan.settings} == {
+        "work_mem": "24MB",
+        "wal_level": "replica",
+        "max_wal_size": "384MB",
+        "min_wal_size": "272MB",
+        "shared_buffers": "32MB",
+    }
+    assert not any(shown[name].is_default for name in ("work_mem", "max_wal_size"))
+    assert "port" not in shown
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"work_mem": "1kB"}, '1 kB is outside the valid range for parameter "work_mem"'),
+        (
+            {"checkpoint_segments": "8"},
+            'unrecognized configuration parameter "checkpoint_segments"',
+        ),
+        ({"shared_preload_libraries": "not_there"}, 'could not access file "not_there"'),
+    ],
+)
+def test_what_the_server_refuses_fails_with_its_own_words(direct, plan, wrong, said):
+    with pytest.raises(TargetProblem) as told:
+        execute(direct(replace(plan, settings={**plan.settings, **wrong})))
+    assert told.value.code == "postgres_does_not_start"
+    assert said in told.value.message
