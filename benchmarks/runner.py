@@ -24,6 +24,7 @@ from benchlab.embedded.target import EmbeddedTarget
 from runs.execution import ssh
 from runs.execution.director import Director
 from runs.execution.line import Line
+from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan
 from runs.execution.postgres import DATABASE, PORT, SUPERUSER
 from runs.execution.steps import StepResult
@@ -98,14 +99,14 @@ def _through_benchlab(
             plan=plan,
             attempt=number,
             instance="benchmark",
-            line=Line(connect),
+            places=[Place(Line(connect))],
             procedure=READ.procedure,
             reporter=reporter,
             disk_bytes=0,
             taken_over=False,
         )
         await director.execute()
-        await director.bench.line.close()
+        await director.bench.close()
         return director.bench.findings.measurements["tps"]
 
     began = time.monotonic()

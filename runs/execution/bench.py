@@ -119,7 +119,9 @@ class Bench:
         node = on or self.database
 
         async def act(host: Host) -> StepResult:
-            return await perform(host, node.steps_directory, name, argv, stdin=stdin)
+            return await perform(
+                host, node.steps_directory, name, argv, stdin=stdin, fence=node.fence
+            )
 
         guard = Guard(
             directory=node.steps_directory,

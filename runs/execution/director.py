@@ -8,7 +8,6 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from runs.execution.base_dir import BaseDir
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import (
     Detached,
@@ -19,9 +18,8 @@ from runs.execution.errors import (
     TargetRestarted,
 )
 from runs.execution.guard import MINUTES
-from runs.execution.line import Line
 from runs.execution.monitors import Monitors
-from runs.execution.nodes import DATABASE_NODE, Node
+from runs.execution.nodes import Place, nodes_of
 from runs.execution.plan import RunPlan
 from runs.execution.postgres import Cluster
 from runs.execution.preparing import PREPARED, Preparing
@@ -63,8 +61,7 @@ class Director:
         plan: RunPlan,
         attempt: int,
         instance: str,
-        line: Line,
-        generator_lines: Sequence[Line] = (),
+        places: Sequence[Place],
         procedure: Procedure,
         reporter: Reporter,
         disk_bytes: int,
@@ -74,13 +71,8 @@ class Director:
         self.procedure = procedure
         self.reporter = reporter
         self.taken_over = taken_over
-        self.base = BaseDir(plan.base_dir, instance)
-        folder = ("runs", f"{plan.run_id}-{attempt}")
-        self.directory = self.base.below(*folder)
-        nodes = [Node(DATABASE_NODE, plan.host, line, self.base, self.directory, reporter.event)]
-        for each, to in zip(plan.generators, generator_lines, strict=True):
-            base = BaseDir(each.base_dir, instance)
-            nodes.append(Node(each.name, each.host, to, base, base.below(*folder), reporter.event))
+        nodes = nodes_of(plan, places, attempt=attempt, instance=instance, tell=reporter.event)
+        self.base, self.directory = nodes[0].base, nodes[0].directory
         self.bench = Bench(
             plan=plan,
             nodes=nodes,
@@ -132,6 +124,8 @@ class Director:
         an event, and nothing is removed below a server that does not stop. Raises HostUnreachable
         (and its like) when the target is out of reach: then it is not clean.
         """
+        for node in self.bench.nodes:
+            await node.check()
         await self._attempt(self._stop_steps)
         if await self._attempt(self._stop_clusters):
             await self._attempt(self._remove_clusters)
@@ -152,7 +146,7 @@ class Director:
 
     async def _claim(self) -> int:
         """Make every base directory this BenchLab's own; the free bytes of the database's."""
-        free = [await node.on_host(node.base.claim) for node in self.bench.nodes]
+        free = [await node.claim() for node in self.bench.nodes]
         return free[0]
 
     async def _measure(self) -> None:

@@ -80,7 +80,7 @@ class Monitors:
         argv = ["sh", "-c", _RECORD, "monitor", f"{node.directory}/monitor.sar", str(int(seconds))]
 
         async def act(host: Host) -> StepResult:
-            return await perform(host, node.steps_directory, step, argv)
+            return await perform(host, node.steps_directory, step, argv, fence=node.fence)
 
         return await node.on_host(act)
 

@@ -1,16 +1,27 @@
 """The machines of a run, each with its line, its base directory and its folder of steps."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from runs.execution.base_dir import BaseDir
+from runs.execution.fence import Fence
 from runs.execution.line import Line, Tell
+from runs.execution.plan import RunPlan
 from runs.execution.ssh import Host
 
 T = TypeVar("T")
 
 DATABASE_NODE = "db"
+
+
+@dataclass(frozen=True)
+class Place:
+    """The way to one machine of a run, and the token of the lease that its server has."""
+
+    line: Line
+    server_id: int = 0
+    token: int | None = None
 
 
 @dataclass(frozen=True)
@@ -23,6 +34,7 @@ class Node:
     base: BaseDir
     directory: str
     tell: Tell
+    fence: Fence | None = None
 
     @property
     def steps_directory(self) -> str:
@@ -32,3 +44,36 @@ class Node:
     async def on_host(self, act: Callable[[Host], Awaitable[T]]) -> T:
         """Do something idempotent there, however often the connection is lost."""
         return await self.line.do(act, self.tell)
+
+    async def claim(self) -> int:
+        """Make the base directory this BenchLab's own, and raise the fence; its free bytes."""
+        free = await self.on_host(self.base.claim)
+        if self.fence:
+            await self.on_host(self.fence.raise_it)
+        return free
+
+    async def check(self) -> None:
+        """Before anything is removed or ended: raise LeaseLost if another worker has it now."""
+        if self.fence:
+            await self.on_host(self.fence.check)
+
+
+def nodes_of(
+    plan: RunPlan, places: Sequence[Place], *, attempt: int, instance: str, tell: Tell
+) -> list[Node]:
+    """The run's machines, the database's first. `places` are in the same order."""
+    machines = [(DATABASE_NODE, plan.host, plan.base_dir)]
+    machines += [(each.name, each.host, each.base_dir) for each in plan.generators]
+    nodes = []
+    for (name, address, path), place in zip(machines, places, strict=True):
+        base = BaseDir(path, instance)
+        folder = base.below("runs", f"{plan.run_id}-{attempt}")
+        nodes.append(Node(name, address, place.line, base, folder, tell, _fence(base, place)))
+    return nodes
+
+
+def _fence(base: BaseDir, place: Place) -> Fence | None:
+    """By server: two may be one machine under two names, each with tokens of its own."""
+    if place.token is None:
+        return None
+    return Fence(base.below("leases", str(place.server_id)), place.token)

@@ -142,6 +142,7 @@ class Preparing:
         directory = cluster.directory
         begun = f"{self.bench.directory}/begun-{directory.rpartition('/')[2]}"
         if (await self.bench.run("test", "-e", begun)).exit_status != 0:
+            await self.bench.database.check()
             await self.bench.on_host(lambda host: self.base.remove(host, directory))
             await self.bench.on_host(lambda host: self.base.make_folder(host, directory))
             await self.bench.run("touch", begun)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runs.execution.errors import ConnectionLost, TargetProblem, TargetRestarted
+from runs.execution.fence import BEHIND, CHECK, Fence, lease_lost
 from runs.execution.ssh import Answer, Host
 from runs.wording import gettext_noop as _
 
@@ -59,18 +60,28 @@ class StepResult:
 
 
 async def perform(
-    host: Host, directory: str, name: str, argv: Sequence[str], *, stdin: str = ""
+    host: Host,
+    directory: str,
+    name: str,
+    argv: Sequence[str],
+    *,
+    stdin: str = "",
+    fence: Fence | None = None,
 ) -> StepResult:
     """Start the step in `directory/name`, or attach to it, and return its result.
 
     Raises ConnectionLost (perform it again after connecting), TargetRestarted when its process
-    vanished without an exit status, TargetProblem `disk_full` when the step cannot be written.
+    vanished without an exit status, TargetProblem `disk_full` when the step cannot be written,
+    LeaseLost when the fence is higher than this worker's token.
     """
     folder, given = f"{directory}/{name}", stdin.encode()
+    script, fenced = (CHECK + _STEP, fence.arguments) if fence else (_STEP, ())
+    sizes = (str(OUTPUT_CAP_BYTES), str(len(given)))
     answer = await host.run(
-        ["sh", "-c", _STEP, "step", folder, str(OUTPUT_CAP_BYTES), str(len(given)), *argv],
-        stdin=given,
+        ["sh", "-c", script, "step", *fenced, folder, *sizes, *argv], stdin=given
     )
+    if answer.exit_status == BEHIND:
+        raise lease_lost(answer.stdout)
     if answer.exit_status == STDIN_CUT_OFF:
         raise ConnectionLost(f"The input of step {name} did not arrive whole.")
     if answer.exit_status != 0:

@@ -4,10 +4,13 @@ from django.db import models
 
 
 class Lease(models.Model):
-    """Who holds a server. One row per server; `token` grows by one at each claim (fencing)."""
+    """Who holds a server. One row per server; `token` grows with each claim (fencing).
+
+    A run whose load comes from other machines holds the leases of all of them, with one token.
+    """
 
     server = models.OneToOneField("Server", models.CASCADE, primary_key=True)
-    run = models.OneToOneField("Run", models.SET_NULL, null=True, related_name="lease")
+    run = models.ForeignKey("Run", models.SET_NULL, null=True, related_name="leases")
     token = models.BigIntegerField(default=0)
     holder = models.CharField(max_length=200, blank=True)
     heartbeat_at = models.DateTimeField(null=True)

@@ -20,7 +20,9 @@ from runs.execution.errors import (
     TargetProblem,
     TargetRestarted,
 )
+from runs.execution.fence import LeaseLost
 from runs.execution.line import Line
+from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan
 from runs.execution.ssh import Host
 from runs.execution.watch import Order, clean_up_watched, execute_watched
@@ -51,6 +53,9 @@ def execute(claim: Claim) -> None:
             message=str(unseen),
             token=claim.token,
         )
+    except LeaseLost as lost:
+        if leases.catch_up(run_id=run.pk, token=claim.token, seen=lost.token):
+            logger.error("run %s: the results database is behind its targets", run.pk)
     except Detached:
         logger.info("run %s goes on elsewhere", run.pk)
     except Exception:
@@ -73,7 +78,8 @@ def _is_lost_for_good(run: Run, claim: Claim) -> bool:
     taken = run.events.filter(code="taken_over", attempt=run.attempt).count()
     if not claim.taken_over or taken <= MOST_TAKEOVERS:
         return False
-    Server.objects.filter(pk=claim.server_id).update(needs_sweep=True)
+    on = [claim.server_id, *leases.generators_of(run)]
+    Server.objects.filter(pk__in=on).update(needs_sweep=True)
     runs.start_again(
         run_id=run.pk,
         token=claim.token,
@@ -116,7 +122,7 @@ async def _watched(director: Director, claim: Claim, is_stored: bool) -> None:
     try:
         await execute_or_clean(director, pulse, interval_s=settings.HEARTBEAT_SECONDS)
     finally:
-        await director.bench.line.close()
+        await director.bench.close()
 
 
 def _pulse(claim: Claim) -> Order:
@@ -195,12 +201,21 @@ def _director(run: Run, claim: Claim) -> Director:
         plan=plan,
         attempt=run.attempt,
         instance=instances.name(),
-        line=_line(server),
+        places=_places(server, plan, claim),
         procedure=scenario.procedure,
         reporter=reporting.DatabaseReporter(run=run, token=claim.token),
         disk_bytes=scenario.procedure.sizes(plan.parameters).disk_bytes,
         taken_over=claim.taken_over,
     )
+
+
+def _places(server: Server, plan: RunPlan, claim: Claim) -> list[Place]:
+    """The ways to all machines of a run, in the plan's order."""
+    generators = Server.objects.select_related("ssh_key").in_bulk(
+        [each.server_id for each in plan.generators]
+    )
+    machines = [server, *(generators[each.server_id] for each in plan.generators)]
+    return [Place(_line(each), each.pk, claim.token) for each in machines]
 
 
 def _line(server: Server) -> Line:

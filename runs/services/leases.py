@@ -3,17 +3,21 @@
 Times are those of the database's clock: the workers' own may differ.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
+from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 
 from runs.execution.watch import Order
 from runs.models import Lease, Run, Server
 from runs.services import runs
+
+# Behind so many runs that wait for other machines, nobody looks for one that does not.
+MOST_PASSED_OVER = 100
 
 
 @dataclass(frozen=True)
@@ -44,35 +48,57 @@ class _TakenMeanwhile(Exception):
 @transaction.atomic
 def _claim(server_id: int, holder: str) -> Claim | None:
     lease = free_lease(server_id)
-    run = _next_run(server_id) if lease else None
-    if lease is None or run is None:
+    found = _next_run(lease) if lease else None
+    if found is None:
         return None
-    lease.run, lease.token = run, lease.token + 1
-    lease.holder = holder
-    lease.save()
-    Lease.objects.filter(pk=lease.pk).update(heartbeat_at=Now())
+    run, held = found
+    token = max(each.token for each in held) + 1
+    Lease.objects.filter(pk__in=[each.pk for each in held]).update(
+        run=run, token=token, holder=holder, heartbeat_at=Now()
+    )
     taken_over = run.state == Run.State.LOST
     code = "taken_over" if taken_over else "claimed"
     claimed = runs.transition(
-        run_id=run.pk, to=Run.State.CLAIMED, code=code, message=holder, token=lease.token
+        run_id=run.pk, to=Run.State.CLAIMED, code=code, message=holder, token=token
     )
     if not claimed:
         raise _TakenMeanwhile
-    return Claim(run.pk, server_id, lease.token, taken_over)
+    return Claim(run.pk, server_id, token, taken_over)
 
 
 def free_lease(server_id: int) -> Lease | None:
     """Lock the lease of a server that is ready and free; None when it is not. In a transaction."""
-    return (
+    return next(iter(_free_leases([server_id])), None)
+
+
+def _free_leases(server_ids: Sequence[int]) -> list[Lease]:
+    """Lock those leases of ready and free servers that nobody else has locked."""
+    return list(
         Lease.objects.select_for_update(skip_locked=True, of=("self",))
-        .filter(server_id=server_id, run=None, server__state=Server.State.READY)
-        .first()
+        .filter(server_id__in=server_ids, run=None, server__state=Server.State.READY)
+        .order_by("server_id")
     )
+
+
+def catch_up(*, run_id: int, token: int, seen: int) -> bool:
+    """Let the next claim have a higher token than the target has seen; say whether it was ours.
+
+    The results database may have come back from a backup, and be behind its targets.
+    """
+    held = Lease.objects.filter(run_id=run_id, token=token, token__lt=seen)
+    server_ids = list(held.values_list("server_id", flat=True))
+    if not server_ids:
+        return False
+    runs.transition(run_id=run_id, to=Run.State.LOST, code="lease_behind", token=token)
+    Lease.objects.filter(server_id__in=server_ids, token__lt=seen).update(token=seen)
+    return True
 
 
 def pulse(*, run_id: int, token: int) -> Order:
     """Show a sign of life and take the order that waits for this run's worker."""
-    alive = Lease.objects.filter(run_id=run_id, token=token).update(heartbeat_at=Now())
+    # The lease of the run's own server speaks for all that it holds.
+    own = Lease.objects.filter(run_id=run_id, token=token, run__server=F("server"))
+    alive = own.update(heartbeat_at=Now())
     if not alive:
         return "detach"
     asked = Run.objects.filter(pk=run_id).exclude(cancel_requested_at=None).exists()
@@ -82,7 +108,7 @@ def pulse(*, run_id: int, token: int) -> Order:
 def give_up_the_silent() -> list[int]:
     """Declare runs lost whose worker shows no sign of life; return their ids."""
     limit = Now() - timedelta(seconds=settings.HEARTBEAT_TIMEOUT_SECONDS)
-    silent = Lease.objects.filter(run__isnull=False, heartbeat_at__lt=limit)
+    silent = Lease.objects.filter(run__server=F("server"), heartbeat_at__lt=limit)
     return [
         run_id
         for run_id, token, holder in silent.values_list("run_id", "token", "holder")
@@ -107,10 +133,24 @@ def waiting_runs() -> QuerySet[Run]:
     return Run.objects.filter(queued | Q(state=Run.State.LOST), server__isnull=False)
 
 
-def _next_run(server_id: int) -> Run | None:
-    """Lost runs first, then by their campaigns' priority, then the oldest."""
+def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
+    """Lost runs first, then by their campaigns' priority, then the oldest; with all its leases.
+
+    A run whose other machines are not all free is passed over, and holds none of them meanwhile.
+    """
     lost_first = Case(
         When(state=Run.State.LOST, then=Value(0)), default=Value(1), output_field=IntegerField()
     )
-    waiting = waiting_runs().filter(server_id=server_id)
-    return waiting.order_by(lost_first, "-campaign__priority", "pk").first()
+    waiting = waiting_runs().filter(server_id=lease.server_id)
+    for run in waiting.order_by(lost_first, "-campaign__priority", "pk")[:MOST_PASSED_OVER]:
+        others = generators_of(run)
+        held = _free_leases(others) if others else []
+        if len(held) == len(others):
+            return run, [lease, *held]
+    return None
+
+
+def generators_of(run: Run) -> list[int]:
+    """The servers, beside its own, from which a run's load comes."""
+    generators = (run.plan or {}).get("generators", ())
+    return sorted({each["server_id"] for each in generators} - {run.server_id})

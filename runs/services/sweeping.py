@@ -5,6 +5,7 @@ import logging
 from asgiref.sync import async_to_sync
 from cryptography.fernet import InvalidToken
 from django.db import transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from runs.execution import sweep as leftover
@@ -54,7 +55,9 @@ def sweep_where_needed(*, server_id: int) -> None:
 
 def live_folders(server_id: int) -> set[str]:
     """The folders, relative to the base directory, that open runs and campaigns need."""
-    open_runs = Run.objects.filter(server_id=server_id).exclude(state__in=Run.ENDED)
+    generates = Q(plan__generators__contains=[{"server_id": server_id}])
+    here = Run.objects.filter(Q(server_id=server_id) | generates)
+    open_runs = here.exclude(state__in=Run.ENDED)
     keys = ("pk", "attempt", "plan__cluster_key", "plan__template_key")
     live: set[str] = set()
     for run_id, attempt, cluster_key, template_key in open_runs.values_list(*keys):

@@ -15,6 +15,7 @@ from runs.execution import ssh
 from runs.execution.base_dir import BaseDir
 from runs.execution.director import Director
 from runs.execution.line import Line
+from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan
 from runs.execution.ssh import Address, Host
 from runs.scenarios import registry
@@ -100,7 +101,7 @@ def direct(openssh: OpenSSH, address, key_pair) -> Callable[..., Director]:
             plan=plan,
             attempt=attempt,
             instance=INSTANCE,
-            line=Line(connect, waits=(0.2, 0.5, 1)),
+            places=[Place(Line(connect, waits=(0.2, 0.5, 1)))],
             procedure=scenario.procedure,
             reporter=RecordingReporter(),
             disk_bytes=scenario.procedure.sizes(plan.parameters).disk_bytes,

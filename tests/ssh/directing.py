@@ -15,7 +15,7 @@ def execute(director: Director):
         try:
             await director.execute()
         finally:
-            await director.bench.line.close()
+            await director.bench.close()
         assert director.reporter.kept is director.bench.findings
         return director.bench.findings
 
@@ -53,7 +53,7 @@ def watched(director: Director, orders: Iterator[Order], interval_s: float = 0.2
         try:
             await execute_watched(director, pulse, interval_s=interval_s)
         finally:
-            await director.bench.line.close()
+            await director.bench.close()
         return director.bench.findings
 
     return asyncio.run(run())

@@ -1,0 +1,67 @@
+"""The fence on a target: of two workers with the same server, the one with the older token stops.
+
+The results database gives each claim of a server a higher token. It is left on the target as an
+empty file; a worker that was given up, and wakes again, finds a higher one there and starts
+nothing any more. Files are only added, so that two workers at once cannot undo each other's.
+"""
+
+from dataclasses import dataclass
+
+from runs.execution.errors import Detached
+from runs.execution.ssh import Host
+
+# Before a step is looked at; it takes the fence's two arguments away. Nothing here forks.
+CHECK = """
+for lease in "$1"/*; do
+    [ "${lease##*/}" -gt "$2" ] 2>/dev/null && { echo "benchlab-fence ${lease##*/}"; exit 96; }
+done
+shift 2
+"""
+_RAISE = """
+umask 077
+mkdir -p "$1" && : >"$1/$2" || exit 0
+for lease in "$1"/*; do
+    if [ "${lease##*/}" -lt "$2" ] 2>/dev/null; then rm -f "$lease"; fi
+done
+"""
+BEHIND = 96
+_MARKER = b"benchlab-fence "
+
+
+class LeaseLost(Detached):
+    """A younger claim has the target: `token`. This worker starts nothing there any more."""
+
+    def __init__(self, token: int) -> None:
+        super().__init__(f"The target has been claimed again, as {token}.")
+        self.token = token
+
+
+@dataclass(frozen=True)
+class Fence:
+    """The tokens of one server lie in `directory`; `token` is this worker's."""
+
+    directory: str
+    token: int
+
+    @property
+    def arguments(self) -> tuple[str, str]:
+        """What CHECK takes."""
+        return self.directory, str(self.token)
+
+    async def raise_it(self, host: Host) -> None:
+        """Leave the token there. Raises LeaseLost where a higher one lies."""
+        await self.check(host)
+        await host.run(["sh", "-c", _RAISE, "raise", *self.arguments])
+        await self.check(host)
+
+    async def check(self, host: Host) -> None:
+        """Raise LeaseLost where a higher token lies."""
+        answer = await host.run(["sh", "-c", CHECK, "check", *self.arguments])
+        if answer.exit_status == BEHIND:
+            raise lease_lost(answer.stdout)
+
+
+def lease_lost(printed: bytes) -> LeaseLost:
+    """The error that CHECK's output tells of."""
+    number = printed.partition(_MARKER)[2].split()[:1]
+    return LeaseLost(int(number[0]) if number else 0)

@@ -1,0 +1,135 @@
+"""Runs whose load comes from other machines: all their servers are theirs, or none."""
+
+import threading
+
+import pytest
+from django.db import connection
+
+from runs.models import Lease, Run, Server
+from runs.services import leases, runs
+from tests import factories
+
+
+def make_server(**fields):
+    server = factories.server(versions=["16.14"], **fields)
+    Lease.objects.get_or_create(server=server)
+    return server
+
+
+def make_run(database, *generators):
+    campaign = factories.campaign(
+        on=database, factors={"version": ["16.14"], "clients": [1]}, repeats=1
+    )
+    run = campaign.runs.get()
+    run.plan = {"generators": [{"server_id": each.pk} for each in generators]}
+    run.save(update_fields=["plan"])
+    return run
+
+
+def held_by(run):
+    return set(Lease.objects.filter(run=run).values_list("server_id", flat=True))
+
+
+@pytest.mark.django_db
+def test_a_run_takes_all_its_servers_with_one_token():
+    database, one, two = make_server(), make_server(), make_server()
+    Lease.objects.filter(server=two).update(token=41)
+    run = make_run(database, one, two)
+    claim = leases.claim(server_id=database.pk, holder="a")
+    assert held_by(run) == {database.pk, one.pk, two.pk}
+    assert set(Lease.objects.values_list("token", flat=True)) == {claim.token} == {42}
+
+
+@pytest.mark.django_db
+def test_with_a_generator_busy_none_is_taken_and_others_go_on():
+    database, other, generator = make_server(), make_server(), make_server()
+    make_run(other, generator)
+    assert leases.claim(server_id=other.pk, holder="a")
+    waiting, alone = make_run(database, generator), make_run(database)
+    claim = leases.claim(server_id=database.pk, holder="b")
+    assert claim.run_id == alone.pk
+    assert held_by(waiting) == set()
+
+
+@pytest.mark.django_db
+def test_a_server_that_generates_load_begins_no_run_of_its_own():
+    database, generator = make_server(), make_server()
+    make_run(database, generator)
+    make_run(generator)
+    assert leases.claim(server_id=database.pk, holder="a")
+    assert leases.claim(server_id=generator.pk, holder="b") is None
+
+
+@pytest.mark.django_db
+def test_the_end_of_a_run_frees_all_its_servers():
+    database, generator = make_server(), make_server()
+    run = make_run(database, generator)
+    claim = leases.claim(server_id=database.pk, holder="a")
+    runs.transition(run_id=run.pk, to=Run.State.FAILED, code="x", token=claim.token)
+    assert held_by(run) == set()
+
+
+@pytest.mark.django_db
+def test_one_sign_of_life_speaks_for_all_the_servers(settings):
+    settings.HEARTBEAT_TIMEOUT_SECONDS = 20
+    database, generator = make_server(), make_server()
+    run = make_run(database, generator)
+    claim = leases.claim(server_id=database.pk, holder="a")
+    Lease.objects.update(heartbeat_at="2020-01-01T00:00:00Z")
+    assert leases.pulse(run_id=run.pk, token=claim.token) == "go_on"
+    assert leases.give_up_the_silent() == []
+    Lease.objects.update(heartbeat_at="2020-01-01T00:00:00Z")
+    assert leases.give_up_the_silent() == [run.pk]
+
+
+@pytest.mark.django_db
+def test_a_generator_that_is_not_ready_lets_the_run_wait():
+    database = make_server()
+    generator = make_server(state=Server.State.UNREACHABLE)
+    make_run(database, generator)
+    assert leases.claim(server_id=database.pk, holder="a") is None
+
+
+@pytest.mark.django_db
+def test_a_database_that_is_behind_its_targets_catches_up():
+    database = make_server()
+    run = make_run(database)
+    first = leases.claim(server_id=database.pk, holder="a")
+    assert leases.catch_up(run_id=run.pk, token=first.token, seen=57)
+    again = leases.claim(server_id=database.pk, holder="b")
+    assert (again.run_id, again.token) == (run.pk, 58)
+
+
+@pytest.mark.django_db
+def test_a_worker_that_was_given_up_lets_nobody_catch_up():
+    database = make_server()
+    run = make_run(database)
+    first = leases.claim(server_id=database.pk, holder="a")
+    runs.transition(run_id=run.pk, to=Run.State.LOST, code="x", token=first.token)
+    leases.claim(server_id=database.pk, holder="b")
+    assert not leases.catch_up(run_id=run.pk, token=first.token, seen=57)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_that_want_each_others_servers_end_with_one_of_them():
+    one, two = make_server(), make_server()
+    make_run(one, two)
+    make_run(two, one)
+    start = threading.Barrier(2)
+    claims = []
+
+    def work(server_id):
+        start.wait()
+        claims.append(leases.claim(server_id=server_id, holder=str(server_id)))
+        connection.close()
+
+    workers = [threading.Thread(target=work, args=(each.pk,)) for each in (one, two)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(timeout=30)
+    taken = [claim for claim in claims if claim]
+    # At most one: where each found the other's locked, both go home and the beat wakes them again.
+    assert len(claims) == 2
+    assert len(taken) <= 1
+    assert Lease.objects.filter(run__isnull=False).count() == 2 * len(taken)
