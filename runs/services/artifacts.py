@@ -4,11 +4,14 @@ import gzip
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 from django.conf import settings
+from django.db.models import Exists, OuterRef, Q
 
 from runs.execution.reporter import ArtifactData
 from runs.models import Artifact, Run
@@ -36,6 +39,35 @@ def open_artifact(artifact: Artifact) -> BinaryIO:
 def path_of(digest: str) -> Path:
     """Where the packed content of this SHA-256 lies, if it is kept."""
     return Path(settings.ARTIFACTS_DIR) / digest[:2] / f"{digest}.gz"
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """How many files, and the bytes that they took on disk."""
+
+    files: int
+    size: int
+
+
+def prune(*, before: datetime, keep: Sequence[str], is_rehearsal: bool = False) -> Pruned:
+    """Remove the content of artifacts that were made before; their rows stay, and say so.
+
+    `keep` are slugs of campaigns and names of files. Content that an artifact of another run
+    still wants is kept, whatever its age.
+    """
+    kept = Q(created_at__gte=before) | Q(name__in=keep) | Q(run__campaign__slug__in=keep)
+    wanted = Artifact.objects.filter(kept, sha256=OuterRef("sha256"))
+    old = Artifact.objects.filter(~Exists(wanted)).order_by("sha256")
+    files = size = 0
+    for digest in old.values_list("sha256", flat=True).distinct().iterator(chunk_size=1000):
+        path = path_of(digest)
+        if not path.exists():
+            continue
+        files += 1
+        size += path.stat().st_size
+        if not is_rehearsal:
+            path.unlink(missing_ok=True)
+    return Pruned(files, size)
 
 
 def keep_packed(*, digest: str, packed: IO[bytes]) -> None:
