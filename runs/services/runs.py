@@ -9,10 +9,12 @@ from django.utils.translation import gettext as _
 
 from runs import dispatch
 from runs.models import Campaign, Lease, Run, RunEvent, Server
-from runs.services import repeats, summaries
+from runs.services import events, repeats, summaries
 from runs.services.errors import ServiceError
 
 S = Run.State
+
+GOING_ON = (Campaign.State.QUEUED, Campaign.State.RUNNING)
 
 ENDINGS = {S.FAILED, S.ERRORED, S.CANCELLED, S.LOST}
 TRANSITIONS: dict[str, set[str]] = {
@@ -225,8 +227,10 @@ def refresh_campaign(*, campaign_id: int) -> None:
     states = Counter(Run.objects.filter(campaign_id=campaign_id).values_list("state", flat=True))
     if all(state in Run.ENDED for state in states):
         states[S.QUEUED] += repeats.add_round(campaign=campaign)
-    campaign.state = campaign_state(states)
+    before, campaign.state = campaign.state, campaign_state(states)
     campaign.save(update_fields=["state"])
+    if before in GOING_ON and campaign.state not in GOING_ON:
+        events.finished(campaign=campaign)
 
 
 def campaign_state(states: Counter[str]) -> str:

@@ -21,9 +21,11 @@ def test_every_address_is_described(schema):
     assert list(schema["paths"]) == [
         "/api/v1/campaigns/",
         "/api/v1/campaigns/{slug}/",
+        "/api/v1/campaigns/{slug}/annotations/",
         "/api/v1/campaigns/{slug}/cancel/",
         "/api/v1/campaigns/{slug}/pause/",
         "/api/v1/campaigns/{slug}/priority/",
+        "/api/v1/campaigns/{slug}/report/",
         "/api/v1/campaigns/{slug}/resume/",
         "/api/v1/campaigns/{slug}/retry/",
         "/api/v1/changes/",
@@ -36,6 +38,8 @@ def test_every_address_is_described(schema):
         "/api/v1/history/",
         "/api/v1/measurements/",
         "/api/v1/measurements/{id}/",
+        "/api/v1/projects/{slug}/export/",
+        "/api/v1/projects/{slug}/import/",
         "/api/v1/runs/",
         "/api/v1/runs/{id}/",
         "/api/v1/runs/{id}/retry/",
@@ -47,6 +51,10 @@ def test_every_address_is_described(schema):
         "/api/v1/sources/{slug}/",
         "/api/v1/uploads/",
         "/api/v1/uploads/batch/",
+        "/api/v1/webhooks/",
+        "/api/v1/webhooks/{id}/",
+        "/api/v1/webhooks/{id}/deliveries/",
+        "/api/v1/webhooks/{id}/ping/",
     ]
 
 

@@ -1,0 +1,454 @@
+"""Webhooks: what is sent to a real receiver, what is tried again, and where nothing is sent."""
+
+import hashlib
+import hmac
+import json
+import socket
+import time
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+import pytest
+from django.utils import timezone
+
+from runs import dispatch
+from runs.models import Webhook, WebhookDelivery
+from runs.services import deliveries, outgoing, projects, webhooks
+from runs.services import runs as run_service
+from runs.services.deliveries import PAUSES
+from runs.services.outgoing import Undeliverable
+from tests import factories
+from tests.api.receiver import Receiver
+
+pytestmark = pytest.mark.django_db
+
+SECRET = "a secret of many characters"
+
+
+@pytest.fixture
+def receiver(settings):
+    settings.WEBHOOK_ALLOW_PRIVATE = True
+    with Receiver() as running:
+        yield running
+
+
+@pytest.fixture
+def hook(project, receiver):
+    return webhooks.create(project=project, url=receiver.url, secret=SECRET).webhook
+
+
+def queued(hook, event="change.found", **content):
+    webhooks.queue(event=event, project_id=hook.project_id, content=content)
+    return WebhookDelivery.objects.order_by("-pk").first()
+
+
+def sent(delivery):
+    deliveries.deliver(delivery_id=delivery.pk)
+    delivery.refresh_from_db()
+    return delivery
+
+
+def due(delivery):
+    WebhookDelivery.objects.filter(pk=delivery.pk).update(next_try_at=timezone.now())
+
+
+# What is sent
+
+
+def test_a_report_arrives_as_it_is_stored(hook, receiver):
+    delivery = sent(queued(hook, campaign={"title": "夜間"}))
+
+    (request,) = receiver.requests
+    assert (delivery.state, delivery.status, delivery.tries) == ("delivered", 204, 1)
+    assert request.body == delivery.payload.encode()
+    assert request.path == "/hook?to=team"
+    assert request.headers["Content-Type"] == "application/json"
+    assert request.headers["X-BenchLab-Event"] == "change.found"
+    assert request.headers["X-BenchLab-Delivery"] == str(delivery.pk)
+    body = json.loads(request.body)
+    assert (body["event"], body["project"]) == ("change.found", "default")
+    assert body["campaign"]["title"] == "夜間"
+
+
+def test_the_signature_is_of_the_time_and_the_body(hook, receiver):
+    sent(queued(hook))
+
+    (request,) = receiver.requests
+    at = request.headers["X-BenchLab-Timestamp"]
+    expected = hmac.new(SECRET.encode(), at.encode() + b"." + request.body, hashlib.sha256)
+    assert request.headers["X-BenchLab-Signature"] == f"sha256={expected.hexdigest()}"
+    assert abs(time.time() - int(at)) < 30
+
+
+def test_a_second_try_has_a_time_of_its_own(hook, receiver, monkeypatch):
+    receiver.status = 500
+    delivery = sent(queued(hook))
+    due(delivery)
+    time.sleep(1.1)
+    sent(delivery)
+
+    first, second = receiver.requests
+    assert first.body == second.body
+    assert first.headers["X-BenchLab-Signature"] != second.headers["X-BenchLab-Signature"]
+
+
+def test_only_those_who_want_an_event_get_it(project, receiver):
+    webhooks.create(project=project, url=receiver.url, events=["upload.missing"])
+    switched_off = webhooks.create(project=project, url=receiver.url).webhook
+    webhooks.change(webhook=switched_off, is_active=False)
+    other = projects.create(slug="other", is_public=True)
+    webhooks.create(project=other, url=receiver.url)
+
+    webhooks.queue(event="change.found", project_id=project.pk, content={})
+
+    assert not WebhookDelivery.objects.exists()
+
+
+def test_what_belongs_to_no_project_is_the_default_ones(hook):
+    webhooks.queue(event="campaign.finished", project_id=None, content={})
+
+    assert WebhookDelivery.objects.get().webhook == hook
+
+
+def test_a_worker_is_woken_on_commit(hook, django_capture_on_commit_callbacks, monkeypatch):
+    woken = []
+    monkeypatch.setattr(dispatch, "_send", lambda *message: woken.append(message))
+
+    with django_capture_on_commit_callbacks(execute=True):
+        delivery = queued(hook)
+
+    assert woken == [(dispatch.DELIVER, delivery.pk)]
+
+
+def test_a_campaign_that_was_queued_here_tells_once_that_it_has_ended(hook):
+    campaign = factories.campaign("first", repeats=1)
+    for run in campaign.runs.all():
+        factories.finish(run, tps=1000)
+        run_service.refresh_campaign(campaign_id=campaign.pk)
+    run_service.refresh_campaign(campaign_id=campaign.pk)
+
+    (delivery,) = WebhookDelivery.objects.all()
+    body = json.loads(delivery.payload)
+    assert (body["event"], body["campaign"]["state"]) == ("campaign.finished", "finished")
+
+
+# Tries
+
+
+@pytest.mark.parametrize("status", [400, 404, 429, 500, 503])
+def test_an_answer_that_is_no_success_is_tried_again(hook, receiver, status):
+    receiver.status, receiver.answer = status, b"not today"
+    before = timezone.now()
+
+    delivery = sent(queued(hook))
+
+    assert (delivery.state, delivery.status) == ("waiting", status)
+    assert delivery.problem == f"{status}: not today"
+    assert delivery.next_try_at >= before + PAUSES[0]
+    due(delivery)
+    receiver.status = 200
+    assert sent(delivery).state == "delivered"
+    assert delivery.tries == 2
+
+
+def test_a_delivery_is_given_up_after_the_last_pause(hook, receiver):
+    receiver.status = 500
+    delivery = queued(hook)
+    for _ in range(len(PAUSES) + 1):
+        due(delivery)
+        sent(delivery)
+
+    assert (delivery.state, delivery.tries) == ("given_up", len(PAUSES) + 1)
+    assert delivery.next_try_at is None
+    assert deliveries.deliver(delivery_id=delivery.pk) is None
+
+
+def test_one_that_is_not_due_is_not_sent(hook, receiver):
+    receiver.status = 500
+    delivery = sent(queued(hook))
+
+    assert deliveries.deliver(delivery_id=delivery.pk) is None
+    assert len(receiver.requests) == 1
+
+
+def test_a_worker_that_was_killed_leaves_its_delivery_to_the_next(hook, receiver):
+    delivery = queued(hook)
+    WebhookDelivery.objects.update(tries=1, next_try_at=timezone.now() + deliveries.TRY_TAKES)
+
+    assert deliveries.deliver(delivery_id=delivery.pk) is None
+    due(delivery)
+    assert sent(delivery).state == "delivered"
+
+
+def test_the_beat_wakes_what_is_due(hook, django_capture_on_commit_callbacks, monkeypatch):
+    woken = []
+    monkeypatch.setattr(dispatch, "_send", lambda *message: woken.append(message))
+    delivery, later = queued(hook), queued(hook)
+    WebhookDelivery.objects.filter(pk=later.pk).update(
+        next_try_at=timezone.now() + timedelta(hours=1)
+    )
+
+    with django_capture_on_commit_callbacks(execute=True):
+        deliveries.wake()
+
+    assert woken == [(dispatch.DELIVER, delivery.pk)]
+
+
+def test_old_deliveries_are_forgotten_unless_they_wait(hook, receiver):
+    sent(queued(hook))
+    waiting = queued(hook)
+    WebhookDelivery.objects.update(created_at=timezone.now() - timedelta(days=31))
+
+    deliveries.wake()
+
+    assert list(WebhookDelivery.objects.all()) == [waiting]
+
+
+def test_nobody_there_is_tried_again(hook, receiver):
+    Webhook.objects.update(url=f"http://127.0.0.1:{free_port()}/")
+
+    delivery = sent(queued(hook))
+
+    assert delivery.state == "waiting"
+    assert "ConnectionRefusedError" in delivery.problem
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def test_a_redirect_is_not_followed(hook, receiver):
+    receiver.status, receiver.headers = 302, {"Location": receiver.url}
+
+    delivery = sent(queued(hook))
+
+    assert delivery.problem == "302: redirects are not followed"
+    assert len(receiver.requests) == 1
+
+
+def test_of_a_long_answer_only_the_beginning_is_kept(hook, receiver):
+    receiver.status, receiver.answer = 500, b"x" * 10_000_000
+
+    assert len(sent(queued(hook)).problem) == deliveries.LONGEST_PROBLEM
+
+
+def test_an_answer_that_drips_is_broken_off(hook, receiver, monkeypatch):
+    monkeypatch.setattr(outgoing, "TIMEOUT_SECONDS", 0.5)
+    receiver.drip = 0.1
+    begun = time.monotonic()
+
+    delivery = sent(queued(hook))
+
+    assert delivery.state == "waiting"
+    assert time.monotonic() - begun < 5
+
+
+# Where nothing is sent
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1", "localhost", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254"),
+        *("0.0.0.0", "100.64.0.1", "224.0.0.1", "255.255.255.255", "[::1]", "[::]", "[fe80::1]"),
+        *("[fd00::1]", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "2130706433"),
+        *("0x7f000001", "0177.0.0.1", "127.1"),
+    ],
+)
+def test_addresses_that_are_not_public_are_refused(host):
+    with pytest.raises(Undeliverable, match=r"not a public address|has no address"):
+        outgoing.post(f"http://{host}/", b"", {}, allow_private=False)
+
+
+@pytest.mark.parametrize("text", ["8.8.8.8", "2606:4700:4700::1111", "64:ff9b::808:808"])
+def test_addresses_of_the_internet_are_public(text):
+    assert outgoing.is_public(text)
+
+
+def test_a_private_address_is_told_with_what_to_do(hook, receiver, settings):
+    settings.WEBHOOK_ALLOW_PRIVATE = False
+
+    delivery = sent(queued(hook))
+
+    assert receiver.requests == []
+    assert "BENCHLAB_WEBHOOK_ALLOW_PRIVATE=1" in delivery.problem
+
+
+def test_one_private_address_among_several_refuses_the_name(monkeypatch):
+    found = [(2, 1, 6, "", (address, 80)) for address in ("8.8.8.8", "127.0.0.1")]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_given, **_more: found)
+
+    with pytest.raises(Undeliverable, match=r"127\.0\.0\.1"):
+        outgoing.resolve(urlsplit("http://two.example/"), allow_private=False)
+
+
+def test_the_address_that_was_checked_is_the_one_connected_to(receiver, monkeypatch):
+    port = urlsplit(receiver.url).port
+    answers = [[(2, 1, 6, "", ("127.0.0.1", port))]]
+    # A name that answers once, and then leads elsewhere: nobody may ask for it again.
+    real = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket,
+        "getaddrinfo",
+        lambda host, *given, **more: (
+            answers.pop() if host == "turns.example" else real(host, *given, **more)
+        ),
+    )
+
+    answer = outgoing.post(f"http://turns.example:{port}/", b"{}", {}, allow_private=True)
+
+    assert answer.status == 204
+    assert receiver.requests[0].headers["Host"] == f"turns.example:{port}"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("ftp://ci.example/", "file:///etc/passwd", "https://", "ci.example/hook", ""),
+        *("http://user:password@ci.example/", "http://ci.example:99999/", "http://[::1/"),
+    ],
+)
+def test_what_is_no_address_of_a_web_server_is_refused(client, admin, url):
+    answer = post(client, admin, "webhooks/", {"url": url})
+
+    assert answer.status_code in {400, 422}, answer.content
+    assert not Webhook.objects.exists()
+
+
+# The API
+
+
+@pytest.fixture
+def admin(make_token):
+    return {"Authorization": f"Bearer {make_token('admin')}"}
+
+
+def post(client, headers, path, body=None):
+    return client.post(f"/api/v1/{path}", body or {}, "application/json", headers=headers)
+
+
+def test_a_webhook_is_made_and_its_secret_told_once(client, admin):
+    answer = post(client, admin, "webhooks/", {"url": "https://ci.example/hook"})
+
+    body = answer.json()
+    assert answer.status_code == 201, answer.content
+    assert len(body["secret"]) >= 40
+    assert body["events"] == list(webhooks.EVENTS)
+    assert webhooks.secret_of(Webhook.objects.get()) == body["secret"]
+    assert body["secret"] not in Webhook.objects.get().encrypted_secret
+    again = client.get(f"/api/v1/webhooks/{body['id']}/", headers=admin).json()
+    assert "secret" not in again
+    assert client.get("/api/v1/webhooks/", headers=admin).json()["results"] == [again]
+
+
+def test_the_secret_may_be_the_receivers(client, admin):
+    given = {"url": "https://ci.example/", "secret": SECRET}
+
+    assert post(client, admin, "webhooks/", given).json()["secret"] == SECRET
+
+
+@pytest.mark.parametrize(
+    ("given", "pointer", "code"),
+    [
+        ({"events": []}, "/events", "no_event"),
+        ({"events": ["run.exploded"]}, "/events", "event_unknown"),
+        ({"secret": "short"}, "/secret", "secret_too_short"),
+        ({"target": "x"}, "/target", "unknown_field"),
+        ({"url": None}, "/url", "null"),
+    ],
+)
+def test_a_webhook_that_is_wrong_is_pointed_at(client, admin, given, pointer, code):
+    answer = post(client, admin, "webhooks/", {"url": "https://ci.example/"} | given)
+
+    assert answer.status_code in {400, 422}
+    assert [(each["pointer"], each["code"]) for each in answer.json()["errors"]] == [
+        (pointer, code)
+    ]
+
+
+def test_a_webhook_is_changed_and_removed(client, admin, hook):
+    path = f"/api/v1/webhooks/{hook.pk}/"
+    given = {"is_active": False, "events": ["upload.missing"]}
+
+    body = client.patch(path, given, "application/json", headers=admin).json()
+
+    assert (body["is_active"], body["events"]) == (False, ["upload.missing"])
+    assert body["url"] == hook.url
+    assert client.delete(path, headers=admin).status_code == 204
+    assert client.get(path, headers=admin).status_code == 404
+
+
+def test_a_ping_is_sent_and_logged(client, admin, hook, receiver):
+    made = post(client, admin, f"webhooks/{hook.pk}/ping/")
+    sent(WebhookDelivery.objects.get())
+
+    assert made.status_code == 202
+    (row,) = client.get(f"/api/v1/webhooks/{hook.pk}/deliveries/", headers=admin).json()
+    assert (row["event"], row["state"], row["status"]) == ("ping", "delivered", 204)
+    assert row["payload"].encode() == receiver.requests[0].body
+
+
+@pytest.mark.parametrize("scopes", [("read", "upload", "queue")])
+def test_webhooks_are_for_the_scope_admin(client, make_token, hook, scopes):
+    header = {"Authorization": f"Bearer {make_token(*scopes)}"}
+
+    assert client.get("/api/v1/webhooks/", headers=header).status_code == 403
+    assert post(client, header, "webhooks/", {"url": "https://x.example/"}).status_code == 403
+    assert client.get("/api/v1/webhooks/").status_code == 401
+
+
+def test_a_token_sees_its_own_projects_webhooks_only(client, make_token, hook):
+    other = projects.create(slug="other", is_public=True)
+    header = {"Authorization": f"Bearer {make_token('admin', of=other)}"}
+
+    assert client.get("/api/v1/webhooks/", headers=header).json()["results"] == []
+    assert client.get(f"/api/v1/webhooks/{hook.pk}/", headers=header).status_code == 404
+    assert client.delete(f"/api/v1/webhooks/{hook.pk}/", headers=header).status_code == 404
+
+
+# The page
+
+
+def test_the_page_makes_a_webhook_and_shows_its_secret_once(admin_client, project):
+    given = {"url": "https://ci.example/", "project": "default", "events": ["change.found"]}
+
+    page = admin_client.post("/webhooks/", given).content.decode()
+
+    secret = webhooks.secret_of(Webhook.objects.get())
+    assert secret in page
+    assert secret not in admin_client.get("/webhooks/").content.decode()
+
+
+def test_the_page_tells_what_is_wrong_with_an_address(admin_client, project):
+    given = {"url": "ftp://ci.example/", "project": "default", "events": ["change.found"]}
+
+    page = admin_client.post("/webhooks/", given).content.decode()
+
+    assert "is not an address http(s)://" in page
+
+
+def test_the_page_shows_how_reports_went(admin_client, hook, receiver):
+    receiver.status, receiver.answer = 500, b"out of order"
+    admin_client.post(f"/webhooks/{hook.pk}/ping/")
+    sent(WebhookDelivery.objects.get())
+
+    page = admin_client.get("/webhooks/").content.decode()
+
+    assert "500: out of order" in page
+
+
+def test_the_page_removes_a_webhook(admin_client, hook):
+    page = admin_client.post(f"/webhooks/{hook.pk}/remove/", follow=True).content.decode()
+
+    assert "was removed" in page
+    assert not Webhook.objects.exists()
+
+
+def test_the_page_is_for_administrators(client, hook, django_user_model):
+    assert client.get("/webhooks/").status_code == 302
+    client.force_login(django_user_model.objects.create_user("ichiro"))
+    assert client.get("/webhooks/").status_code == 403
+    assert client.post(f"/webhooks/{hook.pk}/ping/").status_code == 404
+    assert client.post(f"/webhooks/{hook.pk}/remove/").status_code == 404
