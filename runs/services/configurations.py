@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from runs.models import Configuration, ConfigurationRevision
 from runs.services import fitted_configurations
@@ -36,8 +37,10 @@ def built_in() -> Configuration:
     """The configuration of a campaign that names none."""
     return store(
         slug=FIXED_POINT_SLUG,
-        name="Fixed-point observation, small machine",
-        description="After the settings of the WG1 reports; all data of a small scale in memory.",
+        name=gettext_noop("Fixed-point observation, small machine"),
+        description=gettext_noop(
+            "After the settings of the WG1 reports; all data of a small scale in memory."
+        ),
         settings=FIXED_POINT,
         initdb_options=[],
         origin=Origin.BUILT_IN,
@@ -50,8 +53,8 @@ def sync() -> None:
     built_in()
     store(
         slug=DEFAULTS_SLUG,
-        name="PostgreSQL defaults",
-        description="No setting at all: each version as initdb leaves it.",
+        name=gettext_noop("PostgreSQL defaults"),
+        description=gettext_noop("No setting at all: each version as initdb leaves it."),
         settings={},
         initdb_options=[],
         origin=Origin.BUILT_IN,
