@@ -132,8 +132,9 @@ PUBLIC_URL = env.str("BENCHLAB_URL", default="")
 # Webhooks reach public addresses only, unless this is set: a lab may be its own network.
 WEBHOOK_ALLOW_PRIVATE = env.bool("BENCHLAB_WEBHOOK_ALLOW_PRIVATE", default=False)
 # Mails about changes go out where there is a way: smtp+tls://user:password@host:587
-SENDS_MAIL = bool(env.str("EMAIL_URL", default=""))
-_MAIL = env.email("EMAIL_URL", default="dummymail://")
+EMAIL_URL = env.str("EMAIL_URL", default="")
+SENDS_MAIL = bool(EMAIL_URL)
+_MAIL = env.email_url_config(EMAIL_URL or "dummymail://")
 EMAIL_BACKEND = _MAIL["EMAIL_BACKEND"]
 EMAIL_HOST, EMAIL_PORT = _MAIL["EMAIL_HOST"] or "localhost", _MAIL["EMAIL_PORT"] or 25
 EMAIL_HOST_USER = _MAIL["EMAIL_HOST_USER"] or ""
