@@ -63,7 +63,9 @@ class AnnotationSerializer(serializers.Serializer[Annotation]):
         source="cell.levels",
         help_text="The levels of the cell that a note is about, as the campaign lists them.",
     )
-    author = serializers.CharField(read_only=True, source="author.username", default=None)
+    author = serializers.CharField(
+        read_only=True, source="author.username", default=None, allow_null=True
+    )
     created_at = serializers.DateTimeField(read_only=True)
 
 

@@ -9,6 +9,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, NotFound, ValidationError
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
@@ -55,6 +56,8 @@ class Schema(AutoSchema):
             problem = self.resolve_serializer(ProblemSerializer, "response").ref
             content = {MEDIA_TYPE: {"schema": problem}}
             statuses = [*self.problems, *(["404"] if "{" in self.path else [])]
+            if self.method not in SAFE_METHODS:
+                statuses += ["409", "422"]  # whatever a service may refuse
             operation["responses"] |= {
                 status: {"description": HTTPStatus(int(status)).phrase, "content": content}
                 for status in statuses
