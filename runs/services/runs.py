@@ -42,11 +42,13 @@ def transition(
     remedy: str = "",
     token: int | None = None,
     only_from: str | None = None,
+    is_passing: bool = False,
 ) -> bool:
     """Change a run's state by compare-and-swap and leave an event; say whether it happened.
 
     `only_from` narrows the states that it may come from to one. With `token` only the holder of
     that lease may: a worker that was given up for lost, and wakes again, changes nothing any more.
+    A passing state is left again in the same transaction: its campaign has not ended by it.
     """
     if token is not None and not holds(run_id, token):
         return False
@@ -62,7 +64,7 @@ def transition(
     record_event(
         run_id=run_id, code=code, message=message, attempt=run.attempt, from_to=(run.state, to)
     )
-    _after(run, to)
+    _after(run, to, is_passing=is_passing)
     return True
 
 
@@ -154,12 +156,15 @@ def _cancelled_event(run: Run, message: str) -> RunEvent:
 @transaction.atomic
 def start_again(*, run_id: int, token: int, code: str, message: str, most: int) -> bool:
     """Fail an attempt for the target's sake, and queue the run anew unless `most` were made."""
-    if not transition(run_id=run_id, to=S.FAILED, code=code, message=message, token=token):
+    run = Run.objects.defer("plan").get(pk=run_id)
+    again = run.attempt < most
+    if not transition(
+        run_id=run_id, to=S.FAILED, code=code, message=message, token=token, is_passing=again
+    ):
         return False
-    run = Run.objects.get(pk=run_id)
-    if run.attempt >= most:
-        return False
-    if not transition(run_id=run_id, to=S.QUEUED, code="queued_again", message=message):
+    if not again or not transition(
+        run_id=run_id, to=S.QUEUED, code="queued_again", message=message
+    ):
         return False
     Run.objects.filter(pk=run_id).update(
         attempt=run.attempt + 1, code="", message="", remedy="", started_at=None
@@ -252,12 +257,12 @@ def _times(run: Run, to: str) -> dict[str, object]:
     return {"finished_at": now} if to in Run.ENDED else {}
 
 
-def _after(run: Run, to: str) -> None:
+def _after(run: Run, to: str, *, is_passing: bool) -> None:
     if to in Run.ENDED or to in {S.LOST, S.QUEUED}:
         Lease.objects.filter(run_id=run.pk).update(run=None, holder="", heartbeat_at=None)
     if to in Run.ENDED:
         summaries.refresh(cell_id=run.cell_id)
-    if to in Run.ENDED or to == S.CLAIMED:
+    if (to in Run.ENDED and not is_passing) or to == S.CLAIMED:
         refresh_campaign(campaign_id=run.campaign_id)
     if run.server_id is not None and to not in Run.ACTIVE:
         dispatch.wake(run.server_id)

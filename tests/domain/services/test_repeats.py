@@ -6,7 +6,7 @@ import pytest
 
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Lease, Measurement, Run
-from runs.services import campaigns, leases, runs, scenarios
+from runs.services import campaigns, leases, runs, scenarios, summaries
 from runs.services.errors import ServiceError
 from tests import factories
 
@@ -160,3 +160,19 @@ def test_an_a_a_campaign_measures_everything_twice_under_two_labels(draft):
     plans = [RunPlan.from_json(run.plan) for run in made.runs.all()]
     assert len(plans) == campaigns.estimate(replace(draft, is_a_a=True)).runs == 8
     assert len({plan.cluster_key for plan in plans}) == 1
+
+
+def test_a_last_run_that_is_begun_anew_does_not_end_the_campaign(server, draft):
+    campaign = campaigns.create(draft=replace(draft, levels={"clients": [2]}))
+    first, last = campaign.runs.order_by("pk")
+    Measurement.objects.create(run=first, metric=factories.metric("tps"), value=1000.0)
+    Run.objects.filter(pk=first.pk).update(state=S.FINISHED)
+    summaries.refresh(cell_id=first.cell_id)
+    claim = leases.claim(server_id=server.pk, holder="worker")
+    again = runs.start_again(
+        run_id=last.pk, token=claim.token, code="target_restarted", message="x", most=3
+    )
+    assert again
+    assert set(campaign.runs.values_list("pk", flat=True)) == {first.pk, last.pk}
+    campaign.refresh_from_db()
+    assert campaign.state == Campaign.State.RUNNING
