@@ -8,6 +8,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
+from runs.execution import listening
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import (
     Detached,
@@ -46,6 +47,8 @@ PLACES = frozenset(
         "data_directory",
         "hba_file",
         "ident_file",
+        "listen_addresses",
+        "port",
         "unix_socket_directories",
         "unix_socket_directory",
     )
@@ -140,7 +143,11 @@ class Director:
             needed += [self.bench.cluster.socket_dir] if node is self.bench.database else []
             await self.bench.run("mkdir", "-p", *needed, on=node)
         await self.preparing.prepare(free)
+        if self.plan.generators:
+            self.bench.cluster = await listening.prepare(self.bench)
         await self.preparing.start("start")
+        if self.plan.generators:
+            await listening.give_password(self.bench)
         await self._read_settings()
         await self.procedure.warm(self.bench)
 

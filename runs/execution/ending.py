@@ -1,7 +1,10 @@
 """Ending an asyncio task for good."""
 
 import asyncio
-from typing import Any
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 SECONDS_BEFORE_ASKING_AGAIN = 0.2
 
@@ -17,3 +20,13 @@ async def end(task: "asyncio.Task[Any]") -> None:
         await asyncio.wait({task}, timeout=SECONDS_BEFORE_ASKING_AGAIN)
     if not task.cancelled():
         task.exception()  # seen here, so that nobody is told of it later
+
+
+async def together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results of all; the first failure ends the others, and is raised as it is."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            await end(task)

@@ -22,7 +22,7 @@ class Cluster:
     """Where a cluster lives and which binaries serve it.
 
     `client_bindir` is where psql lies, `log` the server's log file of this run. The server listens
-    on a Unix socket in a folder that only its owner can enter, and nowhere else.
+    on a Unix socket in a folder that only its owner can enter; and on `address`, if there is one.
     """
 
     bindir: str
@@ -31,6 +31,8 @@ class Cluster:
     directory: str
     socket_dir: str
     log: str
+    port: int = PORT
+    address: str = ""
 
     def elsewhere(self, directory: str) -> Self:
         """A cluster of the same binaries in another folder."""
@@ -59,8 +61,13 @@ class Cluster:
         """Start the server and wait until it answers."""
         return (
             f"{self.bindir}/pg_ctl", "start", "-w", "-t", str(START_TIMEOUT_SECONDS),
-            "-D", self.data, "-l", self.log, "-o", f'-p {PORT} -k "{self.socket_dir}"',
+            "-D", self.data, "-l", self.log, "-o", self._options,
         )  # fmt: skip
+
+    @property
+    def _options(self) -> str:
+        listen = f' -h "{self.address}"' if self.address else ""
+        return f'-p {self.port} -k "{self.socket_dir}"{listen}'
 
     def stop(
         self, mode: str = "fast", *, patience_s: int = STOP_TIMEOUT_SECONDS
@@ -79,7 +86,7 @@ class Cluster:
         """Run the SQL on standard input; stop at the first error; unaligned, tab-separated."""
         return (
             f"{self.client_bindir}/psql", "-X", "-q", "-A", "-t", "-F", "\t",
-            "-v", "ON_ERROR_STOP=1", "-h", self.socket_dir, "-p", str(PORT),
+            "-v", "ON_ERROR_STOP=1", "-h", self.socket_dir, "-p", str(self.port),
             "-U", SUPERUSER, "-d", database, "-f", "-",
         )  # fmt: skip
 

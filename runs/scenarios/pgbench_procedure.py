@@ -1,11 +1,17 @@
 """The acts that the pgbench scenarios of the reports have in common."""
 
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from runs.execution.bench import Bench
+from runs.execution.ending import together
 from runs.execution.errors import TargetProblem
 from runs.execution.guard import GRACE_SECONDS
-from runs.execution.postgres import DATABASE, PORT, SUPERUSER
+from runs.execution.listening import passfile
+from runs.execution.nodes import Node
+from runs.execution.plan import GeneratorPlan
+from runs.execution.postgres import DATABASE, SUPERUSER
 from runs.execution.reporter import ArtifactData, SeriesData
 from runs.execution.steps import StepResult
 from runs.scenarios.metrics import (
@@ -17,6 +23,7 @@ from runs.scenarios.metrics import (
     TRANSACTIONS,
 )
 from runs.tools import pgbench
+from runs.tools.pgbench import generators
 from runs.wording import gettext_noop as _
 
 # A row of pgbench_accounts with its index entry, and WAL while loading; bytes a scale unit.
@@ -80,59 +87,128 @@ async def measure(bench: Bench, script: str) -> None:
     Raises TargetProblem with pgbench's own reason when the figures are not those of the run that
     was asked for; the output is kept as artifacts in any case.
     """
-    path = f"{bench.directory}/script.sql"
-    text = pgbench.for_tool(script, bench.plan.client_version_num)
-    await bench.step("write-script", ["sh", "-c", 'cat >"$1"', "write", path], stdin=text)
-    argv = _argv(bench, path)
-    result = await bench.follow(
-        "pgbench",
-        argv,
-        stream="err",
-        interval_s=LIVE_SECONDS,
-        on_output=_Live(bench).update,
-        limit_s=bench.parameters["duration"] + GRACE_SECONDS,
-    )
-    _read(bench, result)
+    shares = client_shares(bench.levels["clients"], len(bench.generators))
+    loads = [
+        Load(bench, node, share, script)
+        for node, share in zip(bench.generators, shares, strict=False)
+    ]
+    for load in loads:
+        await load.write_script()
+    live = _Live(bench)
+    results = await together(load.run(live) for load in loads)
+    _read(bench, loads, results)
 
 
-def _argv(bench: Bench, path: str) -> tuple[str, ...]:
-    command = pgbench.benchmark(
-        bench.plan.client_bindir,
-        _connection(bench),
-        client_version=bench.plan.client_version_num,
-        scripts=[pgbench.Script(path)],
-        clients=bench.levels["clients"],
-        duration_s=bench.parameters["duration"],
-        scale=bench.parameters["scale"],
-    )
-    return ("env", "LC_ALL=C", *command)
+def client_shares(clients: int, generators: int) -> list[int]:
+    """The clients of each generator, as even as can be; of too many generators some have none."""
+    share, rest = divmod(clients, generators)
+    shares = [share + (place < rest) for place in range(generators)]
+    return [each for each in shares if each]
 
 
-def _read(bench: Bench, step: StepResult) -> None:
+@dataclass(frozen=True)
+class Load:
+    """pgbench on one machine, with its share of the clients."""
+
+    bench: Bench
+    node: Node
+    clients: int
+    script: str
+
+    @property
+    def name(self) -> str:
+        """What its step and files are called."""
+        return "pgbench" if self._plan is None else f"pgbench-{self.node.name}"
+
+    @property
+    def version_num(self) -> int:
+        """Of this machine's pgbench."""
+        return (self._plan or self.bench.plan).client_version_num
+
+    async def write_script(self) -> None:
+        """Put the script there, in the words of that pgbench."""
+        text = pgbench.for_tool(self.script, self.version_num)
+        step = "write-script" if self._plan is None else f"write-script-{self.node.name}"
+        argv = ["sh", "-c", 'cat >"$1"', "write", self._path]
+        await self.bench.step(step, argv, stdin=text, on=self.node)
+
+    async def run(self, live: "_Live") -> StepResult:
+        """Put the load on; only the first machine's progress is shown meanwhile."""
+        is_first = self.node is self.bench.generators[0]
+        return await self.bench.follow(
+            self.name,
+            self._argv(),
+            stream="err",
+            interval_s=LIVE_SECONDS,
+            on_output=live.update if is_first else _unseen,
+            limit_s=self.bench.parameters["duration"] + GRACE_SECONDS,
+            on=self.node,
+        )
+
+    @property
+    def _plan(self) -> GeneratorPlan | None:
+        found = (each for each in self.bench.plan.generators if each.name == self.node.name)
+        return next(found, None)
+
+    @property
+    def _path(self) -> str:
+        return f"{self.node.directory}/script.sql"
+
+    def _argv(self) -> tuple[str, ...]:
+        place = self._plan
+        command = pgbench.benchmark(
+            (place or self.bench.plan).client_bindir,
+            _connection(self.bench, place.address_of_database if place else ""),
+            client_version=self.version_num,
+            scripts=[pgbench.Script(self._path)],
+            clients=self.clients,
+            duration_s=self.bench.parameters["duration"],
+            scale=self.bench.parameters["scale"],
+        )
+        secret = (f"PGPASSFILE={passfile(self.node)}",) if place else ()
+        return ("env", "LC_ALL=C", *secret, *command)
+
+
+async def _unseen(_output: str) -> None:
+    """Progress that nobody is shown."""
+
+
+def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> None:
+    """Add what was measured; each machine's result must be complete by itself."""
+    results = []
+    for load, step in zip(loads, steps, strict=True):
+        result = _parsed(bench, load, step)
+        results.append(result)
+        for problem in result.problems:
+            bench.note(problem.code, problem.message)
+        for line in result.unknown_lines:
+            bench.note("unknown_line", line)
     findings = bench.findings
-    findings.artifacts += [
-        ArtifactData("pgbench.out", step.stdout.encode()),
-        ArtifactData("pgbench.err", step.stderr.encode()),
+    findings.tool_name = "pgbench"
+    findings.tool_version = results[0].tool_version or _version(loads[0].version_num)
+    findings.series += _series(generators.progress([each.progress for each in results]))
+    for result in results:
+        if result.status != "complete":
+            raise _not_complete(result)
+    findings.measurements.update(_measurements(generators.combined(results)))
+    _note_own_cpu(bench, steps, [result.threads for result in results])
+    if len(results) > 1:
+        message = (
+            f"The load came from {len(results)} machines: tps are added up, latencies are "
+            "weighted by transactions."
+        )
+        bench.note("generators_combined", message, level="info")
+
+
+def _parsed(bench: Bench, load: Load, step: StepResult) -> pgbench.PgbenchResult:
+    bench.findings.artifacts += [
+        ArtifactData(f"{load.name}.out", step.stdout.encode()),
+        ArtifactData(f"{load.name}.err", step.stderr.encode()),
     ]
     expected = pgbench.Expected(
-        duration_s=bench.parameters["duration"],
-        clients=bench.levels["clients"],
-        elapsed_s=step.seconds,
+        duration_s=bench.parameters["duration"], clients=load.clients, elapsed_s=step.seconds
     )
-    result = pgbench.parse(
-        step.stdout, step.stderr, exit_status=step.exit_status, expected=expected
-    )
-    findings.tool_name = "pgbench"
-    findings.tool_version = result.tool_version or _version(bench.plan.client_version_num)
-    findings.series += _series(result.progress)
-    for problem in result.problems:
-        bench.note(problem.code, problem.message)
-    for line in result.unknown_lines:
-        bench.note("unknown_line", line)
-    if result.status != "complete":
-        raise _not_complete(result)
-    findings.measurements.update(_measurements(result))
-    _note_own_cpu(bench, step, result.threads)
+    return pgbench.parse(step.stdout, step.stderr, exit_status=step.exit_status, expected=expected)
 
 
 def _measurements(result: pgbench.PgbenchResult) -> dict[str, float]:
@@ -146,18 +222,19 @@ def _measurements(result: pgbench.PgbenchResult) -> dict[str, float]:
     return {name: float(value) for name, value in figures.items() if value is not None}
 
 
-def _note_own_cpu(bench: Bench, step: StepResult, threads: int | None) -> None:
+def _note_own_cpu(bench: Bench, steps: Sequence[StepResult], threads: Sequence[int | None]) -> None:
     """What pgbench itself took of the processors, and whether it was its threads that were slow."""
-    if step.cpu_seconds is None or step.seconds <= 0:
+    known = [each.cpu_seconds / each.seconds for each in steps if each.cpu_seconds is not None]
+    if len(known) < len(steps):
         return
-    used = step.cpu_seconds / step.seconds
-    bench.findings.measurements[GENERATOR_CPU.name] = round(used, 3)
-    if threads and used > SATURATED_THREADS * threads:
-        bench.note(
-            "generator_saturated",
-            f"pgbench kept {used:.1f} processors busy with {threads} thread(s): the load generator "
-            "is what was measured. Use more threads or another machine for the load.",
-        )
+    bench.findings.measurements[GENERATOR_CPU.name] = round(sum(known), 3)
+    for used, own, step in zip(known, threads, steps, strict=True):
+        if own and used > SATURATED_THREADS * own:
+            bench.note(
+                "generator_saturated",
+                f"{step.name} kept {used:.1f} processors busy with {own} thread(s): the load "
+                "generator is what was measured. Use more threads or further machines for it.",
+            )
 
 
 def _not_complete(result: pgbench.PgbenchResult) -> TargetProblem:
@@ -194,9 +271,13 @@ class _Live:
         await self._bench.reporter.live_series(_series(result.progress))
 
 
-def _connection(bench: Bench) -> pgbench.Connection:
+def _connection(bench: Bench, address: str = "") -> pgbench.Connection:
+    """By the Unix socket, or to an address."""
     return pgbench.Connection(
-        host=bench.cluster.socket_dir, port=PORT, user=SUPERUSER, database=DATABASE
+        host=address or bench.cluster.socket_dir,
+        port=bench.cluster.port,
+        user=SUPERUSER,
+        database=DATABASE,
     )
 
 

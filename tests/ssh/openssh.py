@@ -14,7 +14,7 @@ from benchlab.embedded.account import Account
 from benchlab.embedded.ports import free_port
 
 CONFIGURATION = """
-ListenAddress 127.0.0.1:{port}
+ListenAddress {address}:{port}
 HostKey {folder}/host_key
 AuthorizedKeysFile {folder}/authorized_keys
 PidFile {folder}/pid
@@ -44,6 +44,7 @@ class OpenSSH:
     account: Account
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
+    address: str = "127.0.0.1"
 
     def prepare(self, public_key: str) -> None:
         """Make the folder, the host key and the configuration; let `public_key` in."""
@@ -53,7 +54,9 @@ class OpenSSH:
         (self.folder / "authorized_keys").write_text(public_key + "\n")
         (self.folder / "authorized_keys").chmod(0o644)
         self.new_host_key()
-        configuration = CONFIGURATION.format(port=self.port, folder=self.folder)
+        configuration = CONFIGURATION.format(
+            address=self.address, port=self.port, folder=self.folder
+        )
         (self.folder / "sshd_config").write_text(configuration)
 
     def new_host_key(self) -> None:

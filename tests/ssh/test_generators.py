@@ -1,0 +1,211 @@
+"""Load from other machines than the database's: real sshd on 127.0.0.2, 127.0.0.3 and 127.0.0.4."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from runs.execution import ssh
+from runs.execution.director import Director
+from runs.execution.errors import Cancelled
+from runs.execution.line import Line
+from runs.execution.nodes import Place
+from runs.execution.plan import GeneratorPlan, RunPlan
+from runs.scenarios import registry
+from tests.ssh.conftest import INSTANCE
+from tests.ssh.directing import execute, left_running, names, watched
+from tests.ssh.openssh import OpenSSH, login_name, short_folder
+from tests.ssh.recording import RecordingReporter
+
+pytestmark = pytest.mark.openssh
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine with a base directory of its own."""
+
+    sshd: OpenSSH
+    base_dir: Path
+    private_key: str
+
+    async def connect(self) -> ssh.Host:
+        """As a worker would."""
+        sshd = self.sshd
+        address = ssh.Address(sshd.address, sshd.port, login_name(sshd.account))
+        return await ssh.connect(address, host_key=sshd.host_key, private_key=self.private_key)
+
+
+@pytest.fixture
+def machines(sshd_binary, key_pair, account) -> Iterator[list[Machine]]:
+    made = []
+    for number in (2, 3, 4):
+        sshd = OpenSSH(sshd_binary, short_folder(), account, address=f"127.0.0.{number}")
+        sshd.prepare(key_pair[1])
+        sshd.start()
+        base_dir = short_folder()
+        if account.switch:
+            os.chown(base_dir, account.uid, account.gid)
+        made.append(Machine(sshd, base_dir, key_pair[0]))
+    yield made
+    for machine in made:
+        machine.sshd.stop()
+        shutil.rmtree(machine.sshd.folder)
+        shutil.rmtree(machine.base_dir)
+
+
+@pytest.fixture
+def plan(machines, binaries) -> RunPlan:
+    database, *others = machines
+    user = login_name(database.sshd.account)
+    return RunPlan(
+        run_id=7,
+        campaign="test",
+        scenario="fixed-point-read",
+        host=database.sshd.address,
+        port=database.sshd.port,
+        username=user,
+        base_dir=str(database.base_dir),
+        bindir=str(binaries.postgresql16),
+        version_num=160014,
+        client_bindir=str(binaries.postgresql18),
+        client_version_num=180004,
+        settings={"shared_buffers": "64MB", "fsync": "off", "log_statement": "all"},
+        initdb_options=(),
+        levels={"version": "16.14", "clients": 3},
+        parameters={"scale": 1, "duration": 3},
+        cluster_key="shared",
+        generators=tuple(
+            GeneratorPlan(
+                name=f"load{number}",
+                server_id=number,
+                host=each.sshd.address,
+                port=each.sshd.port,
+                username=user,
+                base_dir=str(each.base_dir),
+                client_bindir=str(binaries.postgresql18),
+                client_version_num=180004,
+                address_of_database=database.sshd.address,
+            )
+            for number, each in enumerate(others, start=1)
+        ),
+    )
+
+
+@pytest.fixture
+def direct(machines) -> Callable[..., Director]:
+    def make(plan: RunPlan, *, taken_over: bool = False) -> Director:
+        procedure = registry.get(plan.scenario).procedure
+        return Director(
+            plan=plan,
+            attempt=1,
+            instance=INSTANCE,
+            places=[
+                Place(Line(each.connect, waits=(0.2, 0.5, 1)), number, 5)
+                for number, each in enumerate(machines[: 1 + len(plan.generators)])
+            ],
+            procedure=procedure,
+            reporter=RecordingReporter(),
+            disk_bytes=procedure.sizes(plan.parameters).disk_bytes,
+            taken_over=taken_over,
+        )
+
+    return make
+
+
+def alone(plan: RunPlan) -> RunPlan:
+    return replace(plan, generators=plan.generators[:1])
+
+
+def arguments(director: Director, step: str) -> tuple[str, ...]:
+    return next(each.argv for each in director.reporter.commands if each.name == step)
+
+
+def test_the_load_of_two_machines_is_added_up(direct, plan, machines):
+    director = direct(plan)
+    found = execute(director)
+    printed = {each.name: each.content.decode() for each in found.artifacts}
+    rates = [
+        float(printed[f"pgbench-{name}.out"].split("tps = ")[1].split()[0])
+        for name in ("load1", "load2")
+    ]
+    assert found.measurements["tps"] == pytest.approx(sum(rates))
+    assert "generators_combined" in {note.code for note in found.notes}
+    clients = [
+        arguments(director, f"pgbench-{name}")[
+            arguments(director, f"pgbench-{name}").index("-c") + 1
+        ]
+        for name in ("load1", "load2")
+    ]
+    assert clients == ["2", "1"]
+    for machine in machines:
+        assert left_running(machine.base_dir) == []
+        assert names(machine.base_dir / "runs") == []
+
+
+def test_every_machine_is_watched(direct, plan):
+    found = execute(direct(alone(plan)))
+    recorded = {each.name for each in found.series}
+    assert {"db-cpu_idle", "load1-cpu_idle"} <= recorded
+
+
+def test_only_the_generators_get_in_and_only_by_password(direct, plan, machines):
+    director = direct(plan)
+    execute(director)
+    rules = next(each for each in director.reporter.commands if each.name == "admit-generators")
+    addresses = {line.split()[3] for line in rules.stdin.splitlines()[1:]}
+    methods = {line.split()[4] for line in rules.stdin.splitlines()[1:]}
+    assert all(each.startswith("127.0.0.") and each.endswith("/32") for each in addresses)
+    assert methods == {"scram-sha-256"}
+    assert "listen_addresses" not in director.bench.findings.settings
+
+
+def test_the_password_is_nowhere_to_be_read(direct, plan, machines):
+    director = direct(alone(plan))
+    seen = []
+    warm = director.procedure.warm
+
+    class Peeking:
+        def __getattr__(self, name):
+            return getattr(registry.get(plan.scenario).procedure, name)
+
+        async def warm(self, bench):
+            folder = machines[0].base_dir / "runs" / "7-1"
+            seen.append((folder / "password").read_text())
+            keeper = machines[1].base_dir / "runs" / "7-1" / "pgpass"
+            seen.append(oct(keeper.stat().st_mode & 0o777))
+            await warm(bench)
+
+    director.procedure = Peeking()
+    found = execute(director)
+    password, mode = seen
+    assert len(password) == 48
+    assert mode == "0o600"
+    told = repr(director.reporter.commands) + repr(found.artifacts) + repr(found.settings)
+    assert "server.log" in told
+    assert password not in told
+
+
+def test_an_old_client_gets_in_by_md5(direct, plan):
+    old = replace(plan.generators[0], client_version_num=90624)
+    director = direct(replace(plan, generators=(old,)))
+    execute(director)
+    rules = next(each for each in director.reporter.commands if each.name == "admit-generators")
+    assert rules.stdin.splitlines()[1].endswith("md5")
+
+
+def test_a_cancel_ends_the_load_on_every_machine(direct, plan, machines):
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 600}))
+
+    def orders():
+        for _ in range(10_000):
+            is_on = (director.bench.running_step or "").startswith("pgbench")
+            yield "cancel" if is_on else "go_on"
+
+    with pytest.raises(Cancelled):
+        watched(director, orders())
+    for machine in machines:
+        assert left_running(machine.base_dir) == []
+        assert names(machine.base_dir / "runs") == []
