@@ -40,6 +40,7 @@ class Target:
     programs: frozenset[str] = frozenset()
     versions: dict[str, str] = field(default_factory=dict)
     sudo_refused: tuple[str, ...] = ()
+    no_such_programs: frozenset[str] = frozenset()
 
     def lacks(self, bindir: str) -> list[str]:
         """The server programs that are not in a folder."""
@@ -94,6 +95,7 @@ def read(report: str, *, before: float, after: float) -> Target:
         programs=frozenset(said.get("program", ())),
         versions=dict(_two_words(each) for each in said.get("version", ())),
         sudo_refused=tuple(said.get("sudo_refused", ())),
+        no_such_programs=frozenset(said.get("no_such_program", ())),
     )
 
 

@@ -45,6 +45,10 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
 done
 [ $# -gt 0 ] && shift
 for command; do
-    sudo -n -l $command >/dev/null 2>&1 || say sudo_refused "$command"
+    if [ ! -x "${command%% *}" ]; then
+        say no_such_program "${command%% *}"
+    else
+        sudo -n -l $command >/dev/null 2>&1 || say sudo_refused "$command"
+    fi
 done
 say end yes

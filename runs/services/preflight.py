@@ -180,12 +180,17 @@ def _programs(
 
 
 def _sudo(server: Server, target: Target) -> Iterator[Finding]:
+    """What was ticked and is not possible; no campaign stops for it, so it is a warning."""
+    for program in sorted(target.no_such_programs):
+        message = _("%(program)s is not on the server; a privileged action needs it.")
+        remedy = _("Install it, or take the action away on the server's page.")
+        yield _warning(server, "missing_program", message % {"program": program}, remedy)
     for name in server.privileges:
         commands = {" ".join(words) for words in privileged.action(name).commands}
         if refused := sorted(commands & set(target.sudo_refused)):
             message = _("sudo does not allow: %(commands)s") % {"commands": "; ".join(refused)}
             remedy = _("Install the sudoers fragment that the server's page shows.")
-            yield _error(server, "privilege_missing", message, remedy)
+            yield _warning(server, "privilege_missing", message, remedy)
 
 
 def _conditions(server: Server, target: Target) -> Iterator[Finding]:

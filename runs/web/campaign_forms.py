@@ -146,7 +146,8 @@ class CampaignForm(forms.Form):
         self.chosen_server = server
         super().__init__(data, initial=_initial(scenario, server) | dict(initial or {}))
         self.choice("scenario").choices = [(each.slug, _(each.title)) for each in registry.every()]
-        self.choice("server").queryset = Server.objects.order_by("name", "pk")
+        targets = Server.objects.exclude(base_dir="")  # the others are only hops
+        self.choice("server").queryset = targets.order_by("name", "pk")
         self.choice("installations").queryset = server.installations.filter(removed_at=None)
         self.choice("client").queryset = server.installations.filter(
             removed_at=None, pgbench_version_num__isnull=False

@@ -154,9 +154,9 @@ def _complaints(form: CampaignForm) -> list[str]:
 
 def _server(given: Mapping[str, Any]) -> Server | None:
     """The chosen server; without a choice the first that is ready, else the first."""
-    found = Server.objects.filter(slug=str(given.get("server", ""))).first()
-    ready = Server.objects.filter(state=Server.State.READY)
-    return found or ready.first() or Server.objects.first()
+    targets = Server.objects.exclude(base_dir="")  # the others are only hops
+    found = targets.filter(slug=str(given.get("server", ""))).first()
+    return found or targets.filter(state=Server.State.READY).first() or targets.first()
 
 
 def _scenario(given: Mapping[str, Any]) -> Scenario:

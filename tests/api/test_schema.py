@@ -38,6 +38,7 @@ def test_every_address_is_described(schema):
         "/api/v1/history/",
         "/api/v1/measurements/",
         "/api/v1/measurements/{id}/",
+        "/api/v1/preflight/",
         "/api/v1/projects/{slug}/export/",
         "/api/v1/projects/{slug}/import/",
         "/api/v1/runs/",

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from runs.execution import privileged
+from runs.execution.privileged import Action
 from runs.models import Server
 from runs.services import (
     campaigns,
@@ -111,9 +113,9 @@ def test_every_problem_is_told_at_once_with_server_and_remedy(server, base_dir):
         "base_dir_foreign",
         "base_dir_world_writable",
         "missing_program",
-        "privilege_missing",
         "disk_too_small",
     } <= set(errors(found))
+    assert "privilege_missing" in {finding.code for finding in found.findings}
     assert not found.is_clear
     assert all(finding.server == server.name and finding.remedy for finding in found.findings)
     assert len(set(found.findings)) == len(found.findings)
@@ -135,6 +137,17 @@ def test_a_link_that_leads_out_is_told(server, base_dir, name):
     (base_dir / ".benchlab").write_text(f"benchlab {instances.name()} .\n")
     (base_dir / name).symlink_to("/tmp")
     assert errors(preflight.of_server(server)) == ["leads_out"]
+
+
+def test_a_program_that_an_action_needs_and_is_not_there_is_told(server, monkeypatch):
+    nowhere = Action("governor", "", (("/no/such/cpupower", "-g", "performance"),))
+    monkeypatch.setattr(privileged, "action", lambda _name: nowhere)
+    server.privileges = ["governor"]
+    server.save()
+    found = preflight.of_server(server).findings
+    told = [each.message for each in found if each.code == "missing_program"]
+    assert len(told) == 1
+    assert "/no/such/cpupower" in told[0]
 
 
 def test_the_mark_of_another_benchlab_is_told(server, base_dir):

@@ -175,3 +175,10 @@ def test_a_hop_offers_no_campaign_and_no_preflight(member):
     page = member.get("/servers/hop/").content.decode()
     assert "/campaigns/new/?server=hop" not in page
     assert "/servers/hop/preflight/" not in page
+
+
+def test_a_hop_is_not_offered_for_a_campaign(member, ready_server):
+    factories.server("a-hop", base_dir="")
+    page = member.get("/campaigns/new/?server=a-hop").content.decode()
+    assert 'value="db1"' in page
+    assert 'value="a-hop"' not in page
