@@ -29,7 +29,7 @@ FEW_RATIO = 1.2
 FEW_GAP = 0.8
 """Of three or four, one is apart that is off by a fifth and four times as far as the rest spreads.
 
-Either alone would flag what is common: a fifth, a noisy cell; the gap, a third of all cells of three.
+Either alone would flag what is common: a fifth, a noisy cell; the gap, a third of the cells of 3.
 """
 
 

@@ -9,7 +9,7 @@ SMALLEST_RSA_BITS = 2048
 
 
 class PrivateKeyRefused(Exception):
-    """What was given is no private key that BenchLab can use. `field`: private_key or passphrase."""
+    """What was given is no private key of use. `field`: private_key or passphrase."""
 
     def __init__(self, code: str, message: str, remedy: str, field: str = "private_key") -> None:
         super().__init__(message)
