@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from cryptography.fernet import Fernet
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs import dispatch
 from runs.models import Project, Webhook, WebhookDelivery
-from runs.services import projects
+from runs.services import encryption, projects
 from runs.services.errors import ServiceError
 
 EVENTS = ("change.found", "alarm.raised", "upload.missing", "campaign.finished")
@@ -50,7 +48,7 @@ def create(
         project=project,
         url=url,
         events=_checked(events),
-        encrypted_secret=_fernet().encrypt(secret.encode()).decode(),
+        encrypted_secret=encryption.encrypt(secret).decode(),
     )
     return NewWebhook(webhook, secret)
 
@@ -82,7 +80,7 @@ def remove(*, webhook: Webhook) -> None:
 
 def secret_of(webhook: Webhook) -> str:
     """The secret in clear. Raises InvalidToken under another encryption key."""
-    return _fernet().decrypt(webhook.encrypted_secret.encode()).decode()
+    return encryption.decrypt(webhook.encrypted_secret.encode())
 
 
 @transaction.atomic
@@ -147,7 +145,3 @@ def _check_url(url: str) -> None:
     if not is_good:
         message = _("“%(url)s” is not an address http(s)://host/path without a user name.")
         raise ServiceError("url_not_allowed", message % {"url": url}, field="url")
-
-
-def _fernet() -> Fernet:
-    return Fernet(settings.ENCRYPTION_KEY)
