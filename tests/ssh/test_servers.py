@@ -20,6 +20,7 @@ from runs.services import (
 )
 from runs.services import runs as run_service
 from runs.services.errors import ServiceError
+from tests import factories
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 
 pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
@@ -231,6 +232,26 @@ def test_a_campaign_ends_finished_and_its_cluster_is_removed(campaign, ready, ba
     assert list((base_dir / "lab" / "runs").iterdir()) == []
     steps = list(first.commands.order_by("ordinal").values_list("step", flat=True))
     assert steps.index("initdb") < steps.index("load") < steps.index("pgbench")
+
+
+def test_runs_are_executed_through_a_hop(campaign, ready, openssh):
+    hop = factories.server(
+        "hop", address="localhost", port=openssh.port, username=ready.username,
+        base_dir="", host_key=openssh.host_key, ssh_key=ssh_keys.default(),
+    )  # fmt: skip
+    Server.objects.filter(pk=ready.pk).update(jump=hop)
+    assert [work(ready).state, work(ready).state] == ["finished", "finished"]
+    assert work(ready) is None
+    assert not PreparedCluster.objects.filter(removed_at=None).exists()
+
+
+def test_runs_wait_for_a_hop_that_is_away(campaign, ready):
+    hop = factories.server(
+        "hop", address="127.0.0.1", port=free_port(0), base_dir="", ssh_key=ssh_keys.default()
+    )
+    Server.objects.filter(pk=ready.pk).update(jump=hop)
+    run = work(ready)
+    assert (run.state, run.code) == ("queued", "hop_unreachable")
 
 
 def test_runs_wait_for_a_server_that_does_not_answer(campaign, ready, openssh):
