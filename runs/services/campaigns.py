@@ -17,7 +17,7 @@ from runs.execution.plan import RunPlan
 from runs.models import Campaign, Cell, Installation, Project, Run, Scenario, Server
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios import registry
-from runs.services import configurations, drafts, plans, servers
+from runs.services import configurations, drafts, plans, topologies
 from runs.services import runs as run_service
 from runs.services.drafts import Draft, Estimate, Problem, estimate
 from runs.services.errors import ServiceError
@@ -135,7 +135,7 @@ def _campaign(draft: Draft, by: User | None) -> Campaign:
         slug=_free_slug(draft.title),
         title=draft.title.strip(),
         scenario=Scenario.objects.get(slug=draft.scenario),
-        topology=servers.single_topology(server=draft.server),
+        topology=topologies.topology_of(server=draft.server, generators=draft.generators),
         configuration=draft.configuration,
         configuration_revision=configurations.current_revision(configuration=draft.configuration)
         if draft.configuration
@@ -193,8 +193,9 @@ def _queue(campaign: Campaign, draft: Draft, cells: list[tuple[Cell, Installatio
         _plan(run, campaign, draft.server, tools, fitted[cells[index][1].pk], *cells[index])
         for run, (_repeat, index) in zip(queued, order, strict=True)
     ]
+    generators = topologies.generator_plans(draft.server, draft.generators)
     for run, plan in zip(queued, plans.without_needless_templates(frozen), strict=True):
-        run.plan = plan.as_json()
+        run.plan = replace(plan, generators=generators).as_json()
     Run.objects.bulk_update(queued, ["plan"], batch_size=500)
 
 

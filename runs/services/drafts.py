@@ -20,7 +20,7 @@ from runs.scenarios.definition import (
     Requirement,
     Scenario,
 )
-from runs.services import fitted_configurations, repeats
+from runs.services import fitted_configurations, repeats, topologies
 from runs.services.fitted_configurations import InstallationFit
 from runs.services.problems import Problem
 from runs.services.tools import tools_of, with_pgbench
@@ -58,7 +58,8 @@ class Draft:
     newest on the server. `most_attempts` is how often each run is begun without anybody asking;
     None is what this BenchLab is set to. With `wanted_half_width` (0.02 is ±2 %) a cell gets more
     than `repeats`, up to `most_repeats`, while its interval is wider. An A/A campaign measures
-    everything twice under two labels, which shows what the server makes of no difference.
+    everything twice under two labels, which shows what the server makes of no difference. The
+    load comes from `generators`, each with its newest pgbench, or from the server itself.
     """
 
     title: str
@@ -71,6 +72,7 @@ class Draft:
     seed: int | None = None
     configuration: Configuration | None = None
     client: Installation | None = None
+    generators: Sequence[Server] = ()
     priority: int = 0
     most_attempts: int | None = None
     wanted_half_width: float | None = None
@@ -173,6 +175,7 @@ def _problems(
     if not draft.title.strip():
         yield Problem("no_title", _("The campaign has no title."), _("Give one."), "title")
     yield from _server_problems(draft)
+    yield from topologies.generator_problems(draft.server, draft.generators)
     for name in set(draft.levels) - {factor.name for factor in scenario.factors}:
         message = _("This scenario has no factor %(name)s.") % {"name": name}
         yield Problem("unknown_factor", message, _("Leave it out."), "levels")

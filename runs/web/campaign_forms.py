@@ -60,6 +60,12 @@ class InstallationsField(forms.ModelMultipleChoiceField):  # type: ignore[type-a
         return f"{obj} · {obj.bindir}"
 
 
+class GeneratorsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
+    """Servers from which the load comes."""
+
+    widget = forms.CheckboxSelectMultiple
+
+
 class CampaignForm(forms.Form):
     """A campaign with `scenario` on `server`. `draft()` is what it asks for, once it is valid."""
 
@@ -126,6 +132,16 @@ class CampaignForm(forms.Form):
         empty_label=gettext_lazy("The newest pgbench on the server"),
         help_text=gettext_lazy("One pgbench for all versions, so that only the servers differ."),
     )
+    generators = GeneratorsField(
+        Server.objects.none(),
+        label=gettext_lazy("Load from other servers"),
+        to_field_name="slug",
+        required=False,
+        help_text=gettext_lazy(
+            "Each gets its share of the clients and connects over the network. Without any, the "
+            "load comes from the server itself."
+        ),
+    )
     seed = forms.IntegerField(
         label=gettext_lazy("Random seed"),
         min_value=0,
@@ -152,6 +168,12 @@ class CampaignForm(forms.Form):
         self.choice("client").queryset = server.installations.filter(
             removed_at=None, pgbench_version_num__isnull=False
         ).order_by("-pgbench_version_num", "bindir")
+        self.choice("generators").queryset = (
+            Server.objects.filter(state=Server.State.READY)
+            .exclude(pk=server.pk)
+            .exclude(base_dir="")
+            .order_by("name", "pk")
+        )
         for factor in scenario.factors:
             self.fields[factor.name] = _levels(factor)
         for parameter in scenario.parameters:
@@ -206,6 +228,7 @@ class CampaignForm(forms.Form):
             seed=given["seed"],
             configuration=given["configuration"],
             client=given["client"],
+            generators=list(given["generators"]),
         )
 
 
