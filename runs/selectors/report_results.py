@@ -61,7 +61,7 @@ def verdicts(campaign: Campaign) -> list[Block]:
         caption = _("Ratios of %(metric)s, 95 %% interval") % {"metric": metric_label(metric)}
         words = ForestWords(
             ratio=_("ratio"),
-            interval=_("95 % interval"),
+            interval=_("interval (95 %)"),
             verdicts={branch.verdict: verdict(branch.verdict) for branch in branches},
         )
         figure = forest(branches, minimum_effect=MINIMUM_EFFECT, words=words)
@@ -130,7 +130,7 @@ def _ratio_table(metric: Metric, rows: Sequence[RatioRow], titles: Mapping[str, 
         _("Levels"),
         _("Ratio"),
         _("Change"),
-        _("95 % interval"),
+        _("interval (95 %)"),
         _("Verdict"),
     )
     told = tuple(

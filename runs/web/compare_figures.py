@@ -77,7 +77,7 @@ def forest_plot(rows: Sequence[ComparedRow], page: ComparedPage, words: Wording)
         minimum_effect=page.state.effect / 100,
         words=ForestWords(
             ratio=_("Ratio to the baseline"),
-            interval=_("95 % interval"),
+            interval=_("interval (95 %)"),
             verdicts={code: str(label) for code, label in VERDICTS.items()},
         ),
     )
@@ -141,7 +141,7 @@ def _axes(page: ComparedPage, words: Wording) -> Axes:
         relative=page.state.relative,
         words=Words(
             median=_("ratio") if page.state.relative else _("median"),
-            range=_("95 % interval") if page.state.relative else _("min–max"),
+            range=_("interval (95 %)") if page.state.relative else _("min–max"),
             runs=_("runs"),
         ),
     )

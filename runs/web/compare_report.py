@@ -82,7 +82,7 @@ def _results(page: ComparedPage, words: Wording) -> list[Block]:
     ]
     forest = compare_figures.forest_plot(page.rows, page, words)
     if forest:
-        charts.append(Picture("ratios", _("Ratios with 95 % intervals"), forest))
+        charts.append(Picture("ratios", _("Ratios with intervals (95 %)"), forest))
     found = compare_exports.table(page, words)
     rows = tuple(tuple(map(tables.shown, row)) for row in found.rows)
     numbers = frozenset(range(2, len(found.heads) - 1))

@@ -84,7 +84,7 @@ def _figure(trends: dict[Origin, Trend], pairs: Sequence[Pair]) -> Figure | None
         lines.RELEASED,
         x_title=_("PostgreSQL version, year of its release"),
         y_title=_("Throughput, base = 1"),
-        words=drawing.Words(_("index"), _("95 % interval"), _("base")),
+        words=drawing.Words(_("index"), _("interval (95 %)"), _("base")),
     )
 
 
