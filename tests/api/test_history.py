@@ -235,10 +235,9 @@ def test_nobody_else_says_it(client, nightly, django_user_model):
     assert client.post("/campaigns/nightly/watch/", {"hours": "36"}).status_code == 403
 
 
-def test_the_list_of_uploaded_campaigns_leads_to_the_histories(client, nightly):
-    assert (
-        "/campaigns/nightly/history/" in client.get("/campaigns/?origin=uploaded").content.decode()
-    )
+@pytest.mark.parametrize("page", ["/campaigns/?origin=uploaded", "/campaigns/nightly/"])
+def test_pages_of_an_uploaded_campaign_lead_to_its_histories(client, nightly, page):
+    assert "/campaigns/nightly/history/" in client.get(page).content.decode()
 
 
 # The badge
