@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeVar
 
+from runs.execution.clock_skew import Skew
 from runs.execution.ending import end
 from runs.execution.errors import TargetProblem
 from runs.execution.guard import DISK_FLOOR_BYTES, Guard, generous_seconds, guarded
@@ -47,6 +48,8 @@ class Bench:
         self.running_step: str | None = None
         # When the load began and ended, on each machine's own clock.
         self.load_spans: dict[str, tuple[float, float]] = {}
+        # How far each machine's clock is ahead of this worker's.
+        self.skews: dict[str, Skew] = {}
         # What a step may take of time and must leave of the disk, unless it says more exactly.
         self.floor_bytes = DISK_FLOOR_BYTES
         self.patience_s = generous_seconds(disk_bytes, plan.parameters)
@@ -88,10 +91,19 @@ class Bench:
 
     def span_on(self, node: str) -> tuple[float, float] | None:
         """When the load began and ended, on that machine's clock; None where there was none."""
-        spans = self.load_spans.values()
-        if not spans:
+        if not self.load_spans:
             return None
-        return min(begun for begun, _ in spans), max(ended for _, ended in spans)
+        spans = [
+            (begun - self._ahead(of), ended - self._ahead(of))
+            for of, (begun, ended) in self.load_spans.items()
+        ]
+        here = self._ahead(node)
+        return min(begun for begun, _ in spans) + here, max(ended for _, ended in spans) + here
+
+    def _ahead(self, node: str) -> float:
+        """Seconds that are to be taken from that machine's times."""
+        skew = self.skews.get(node)
+        return skew.skew_s if skew and len(self.nodes) > 1 else 0.0
 
     async def close(self) -> None:
         """Close every line; what runs on the targets goes on."""

@@ -8,7 +8,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from runs.execution import listening
+from runs.execution import clocks, listening
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import (
     Detached,
@@ -158,6 +158,7 @@ class Director:
 
     async def _measure(self) -> None:
         """Put the load on while every machine is watched."""
+        await clocks.compare(self.bench)
         monitors = Monitors(self.bench)
         try:
             monitors.begin()

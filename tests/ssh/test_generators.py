@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.execution import ssh
+from runs.execution import clocks, ssh
 from runs.execution.director import Director
 from runs.execution.errors import Cancelled
 from runs.execution.line import Line
@@ -209,3 +209,20 @@ def test_a_cancel_ends_the_load_on_every_machine(direct, plan, machines):
     for machine in machines:
         assert left_running(machine.base_dir) == []
         assert names(machine.base_dir / "runs") == []
+
+
+def test_series_of_a_machine_whose_clock_is_ahead_lie_on_the_runs_axis(direct, plan, monkeypatch):
+    """The same clock, told to be 90 s ahead on the second machine: its series move by as much."""
+    real = clocks.measure
+    asked = []
+
+    async def ahead_on_the_second(host):
+        asked.append(host)
+        skew = await real(host)
+        return replace(skew, skew_s=skew.skew_s + 90) if len(asked) == 2 else skew
+
+    monkeypatch.setattr(clocks, "measure", ahead_on_the_second)
+    found = execute(direct(alone(plan)))
+    starts = {each.name: each.start for each in found.series}
+    assert starts["db-cpu_idle"] - starts["load1-cpu_idle"] == pytest.approx(90, abs=5)
+    assert "clocks_differ" in {note.code for note in found.notes}

@@ -1,0 +1,53 @@
+"""Clocks of the machines of a run, compared before it is measured.
+
+A clock that is wrong harms no measurement of one machine, whose times are all its own; it shifts
+the series of several machines against each other, which is what `skew_s` is taken out of.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from runs.execution.bench import Bench
+from runs.execution.clock_skew import Skew, measure
+from runs.execution.errors import ConnectionLost
+from runs.execution.nodes import Node
+
+# Two machines whose clocks differ by more are told of: logs of both cannot be read side by side.
+SKEW_LIMIT_SECONDS = 1.0
+
+
+async def compare(bench: Bench) -> None:
+    """Measure every machine's clock, keep it with the run, and tell of one that is far off."""
+    for node in bench.nodes:
+        skew = await _of(node)
+        if skew is not None:
+            bench.skews[node.name] = skew
+    message = ", ".join(
+        f"{name} {skew.skew_s:+.4f} s (\N{PLUS-MINUS SIGN} {skew.uncertainty_s:.4f})"
+        for name, skew in bench.skews.items()
+    )
+    if len(bench.skews) > 1:
+        bench.note("clock_skew", f"Clocks against BenchLab's worker: {message}.", level="info")
+    if is_off(list(bench.skews.values())):
+        bench.note(
+            "clocks_differ",
+            f"A clock is off by more than {SKEW_LIMIT_SECONDS:g} s ({message}): let chrony or ntpd "
+            "set it.",
+        )
+
+
+def is_off(skews: Sequence[Skew]) -> bool:
+    """Whether one is further from the worker, or from another, than the limit for certain."""
+    least = [max(abs(each.skew_s) - each.uncertainty_s, 0.0) for each in skews]
+    apart = [
+        abs(one.skew_s - other.skew_s) - one.uncertainty_s - other.uncertainty_s
+        for one, other in combinations(skews, 2)
+    ]
+    return max([*least, *apart], default=0.0) > SKEW_LIMIT_SECONDS
+
+
+async def _of(node: Node) -> Skew | None:
+    try:
+        return await node.on_host(measure)
+    except ConnectionLost:
+        return None
