@@ -1,0 +1,157 @@
+"""The faults, each a real one: what it breaks, what mends it, and what it needs."""
+
+import random
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from benchmarks import processes
+from benchmarks.cut_line import CutLine
+from benchmarks.target import Target
+from benchmarks.whole_instance import WholeInstance
+
+SECONDS_FOR_A_VICTIM = 60.0
+SSHD_STOPS_SECONDS = 30.0
+CLOCK_JUMPS_SECONDS = (-86_400, -3_600, -30, 30, 3_600, 86_400)
+FILLER = "filler"
+
+
+@dataclass(frozen=True)
+class Broken:
+    """What faults are injected into."""
+
+    instance: WholeInstance
+    target: Target
+    line: CutLine
+    server_id: int
+
+
+Inject = Callable[[Broken, random.Random], None]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`is_invisible` faults cost time but no run; others may fail the run in progress."""
+
+    name: str
+    inject: Inject
+    is_invisible: bool = True
+    mend: Callable[[Broken], None] = lambda broken: None
+    missing: Callable[[Broken], str] = lambda broken: ""
+
+
+def kill_worker(broken: Broken, chance: random.Random) -> None:
+    """The one that has the run, or either where no one has."""
+    from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
+
+    pid = own_queue.holder(broken.server_id).rpartition(":")[2]
+    workers = broken.instance.workers()
+    processes.kill(int(pid) if pid and int(pid) in workers else chance.choice(workers))
+
+
+def kill_workers(broken: Broken, _chance: random.Random) -> None:
+    """All of them at once."""
+    for pid in broken.instance.workers():
+        processes.kill(pid)
+
+
+def cut_connection(broken: Broken, chance: random.Random) -> None:
+    """Reset every connection, and let none in for some seconds."""
+    broken.line.cut()
+    time.sleep(chance.uniform(0, 6))
+    broken.line.mend()
+
+
+def lose_redis(broken: Broken, _chance: random.Random) -> None:
+    """Kill Redis, and remove what it has saved before it starts again."""
+    data = broken.instance.var / "services" / "redis" / "data"
+    broken.instance.kill("redis")
+    for file in data.iterdir():
+        file.unlink(missing_ok=True)
+
+
+def restart_database(broken: Broken, chance: random.Random) -> None:
+    """Shut the results database down fast, or crash it."""
+    broken.instance.kill("postgresql", chance.choice((signal.SIGINT, signal.SIGKILL)))
+
+
+def freeze_sshd(broken: Broken, _chance: random.Random) -> None:
+    """Neither connections nor new ones answer for 30 s; what runs on the target goes on."""
+    broken.target.stop_sshd_for(SSHD_STOPS_SECONDS)
+
+
+def fill_disk(broken: Broken, chance: random.Random) -> None:
+    """Let somebody else take the whole disk, or all but 60 MB of it."""
+    disk = broken.target.disk
+    left = chance.choice((0, 60)) * 1_000_000
+    with (disk / FILLER).open("wb") as filler:
+        while (room := shutil.disk_usage(disk).free - left) > 0:
+            try:
+                filler.write(b"\0" * min(room, 8_000_000))
+                filler.flush()
+            except OSError:
+                return
+
+
+def empty_disk(broken: Broken) -> None:
+    """Give the disk back."""
+    (broken.target.disk / FILLER).unlink(missing_ok=True)
+
+
+def kill_pgbench(broken: Broken, chance: random.Random) -> None:
+    """Whichever puts load on at a random moment, or the next one."""
+    if _await(broken.target.load_generators):
+        time.sleep(chance.uniform(0, 1.5))
+    for pid in broken.target.load_generators():
+        processes.kill(pid)
+
+
+def kill_postgres(broken: Broken, chance: random.Random) -> None:
+    """The postmaster that is measured, at a random moment."""
+    if _await(broken.target.postmaster):
+        time.sleep(chance.uniform(0, 1.5))
+    if pid := broken.target.postmaster():
+        processes.kill(pid)
+
+
+def skew_clock(broken: Broken, chance: random.Random) -> None:
+    """Let the target's clock jump by seconds, an hour or a day, forward or back."""
+    broken.target.set_clock(chance.choice(CLOCK_JUMPS_SECONDS))
+
+
+def set_clock_right(broken: Broken) -> None:
+    """Let it show the time again."""
+    broken.target.set_clock(0)
+
+
+def _await(victim: Callable[[], object]) -> bool:
+    until = time.monotonic() + SECONDS_FOR_A_VICTIM
+    while not victim():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _needs_disk(broken: Broken) -> str:
+    return "" if broken.target.has_own_disk else "skipped: only root can mount a small disk"
+
+
+def _needs_faketime(broken: Broken) -> str:
+    return "" if broken.target.faketime else "skipped: libfaketime is not installed"
+
+
+FAULTS = (
+    Fault("kill-worker", kill_worker),
+    Fault("kill-workers", kill_workers),
+    Fault("cut-connection", cut_connection),
+    Fault("lose-redis", lose_redis),
+    Fault("restart-database", restart_database),
+    Fault("freeze-sshd", freeze_sshd),
+    Fault("fill-disk", fill_disk, is_invisible=False, mend=empty_disk, missing=_needs_disk),
+    Fault("kill-pgbench", kill_pgbench, is_invisible=False),
+    Fault("kill-postgres", kill_postgres, is_invisible=False),
+    Fault("skew-clock", skew_clock, mend=set_clock_right, missing=_needs_faketime),
+)

@@ -1,0 +1,121 @@
+"""The queue of a measurement's own instance. Import it when Django is set up for that instance."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from django.db import InterfaceError, OperationalError, connection
+
+from runs.models import Campaign, Command, Lease, Measurement, PreparedCluster, Run, Server
+from runs.services import campaigns, host_keys, servers
+
+T = TypeVar("T")
+
+SECONDS_BETWEEN_LOOKS = 0.3
+
+
+def asked(question: Callable[[], T], *, seconds: float = 120) -> T:
+    """Ask the results database, again while it is away."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return question()
+        except (OperationalError, InterfaceError):
+            connection.close()
+            if time.monotonic() > until:
+                raise
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+
+
+def cancel_first_campaign() -> None:
+    """The campaign that a first start queues is not what is measured here."""
+    for campaign in Campaign.objects.filter(origin="executed", state__in=Campaign.LIVE):
+        campaigns.cancel(campaign=campaign)
+
+
+def register(name: str, **fields: Any) -> int:
+    """Register a server whose host key is known, and inspect it; its id."""
+    server = servers.register(name=name, address="127.0.0.1", **fields)
+    fingerprint = servers.fingerprint(server.offered_host_key)
+    server = servers.inspect(server=host_keys.confirm(server=server, fingerprint=fingerprint))
+    if server.state != Server.State.READY:
+        raise SystemExit(f"the target is not ready: {server.problem}")
+    return server.pk
+
+
+def queue(title: str, server_id: int, *, repeats: int, duration: int) -> int:
+    """Queue short reading runs of PostgreSQL 18; the campaign's id."""
+
+    def create() -> Campaign:
+        server = Server.objects.get(pk=server_id)
+        present = server.installations.filter(removed_at=None)
+        draft = campaigns.Draft(
+            title=title,
+            scenario="fixed-point-read",
+            server=server,
+            installations=[each for each in present if each.major == "18"][:1],
+            levels={"clients": (1,)},
+            parameters={"scale": 1, "duration": duration},
+            repeats=repeats,
+        )
+        return campaigns.create(draft=draft)
+
+    return asked(create).pk
+
+
+def holder(server_id: int) -> str:
+    """Who has a server now, as HOST:PID; empty where nobody has."""
+    lease = asked(lambda: Lease.objects.get(server_id=server_id))
+    return lease.holder if lease.run_id else ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a campaign's runs stand. `wrong` lists what must never be."""
+
+    states: dict[str, int]
+    codes: dict[str, int]
+    attempts: int
+    is_over: bool
+    wrong: list[str]
+
+
+def outcome(campaign_id: int, *, planned: int) -> Outcome:
+    """Look at a campaign's runs, their measurements and their commands."""
+    return asked(lambda: _outcome(campaign_id, planned))
+
+
+def is_idle(server_id: int) -> bool:
+    """Whether nobody has the server, and no cluster waits for its removal."""
+    held = Lease.objects.filter(server_id=server_id).exclude(run=None)
+    kept = PreparedCluster.objects.filter(server_id=server_id, removed_at=None)
+    return asked(lambda: not held.exists() and not kept.exists())
+
+
+def _outcome(campaign_id: int, planned: int) -> Outcome:
+    runs = list(Run.objects.filter(campaign_id=campaign_id).defer("plan"))
+    return Outcome(
+        states=dict(Counter(run.state for run in runs)),
+        codes=dict(Counter(run.code for run in runs if run.state != Run.State.FINISHED)),
+        attempts=sum(run.attempt for run in runs),
+        is_over=all(run.state in Run.ENDED for run in runs),
+        wrong=[
+            *([] if len(runs) == planned else [f"{len(runs)} runs instead of {planned}"]),
+            *(said for run in runs for said in _wrong(run)),
+        ],
+    )
+
+
+def _wrong(run: Run) -> list[str]:
+    """What contradicts itself: a result too few or too many, a load that was put on twice."""
+    is_finished = run.state == Run.State.FINISHED
+    results = Measurement.objects.filter(run=run, metric__slug="tps").count()
+    loads = Command.objects.filter(run=run, step="pgbench", attempt=run.attempt).count()
+    found = []
+    if results != int(is_finished):
+        found.append(f"run {run.pk} ({run.state}) has {results} results")
+    if is_finished and loads != 1:
+        found.append(f"run {run.pk} has {loads} commands of pgbench")
+    return found

@@ -1,0 +1,64 @@
+"""What runs on this machine, read from /proc."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process by number, with its arguments and the folder that it works in."""
+
+    pid: int
+    argv: tuple[str, ...]
+    folder: str
+
+    @property
+    def program(self) -> str:
+        """The last part of its first argument."""
+        return self.argv[0].rpartition("/")[2]
+
+    def concerns(self, path: str) -> bool:
+        """Whether it was told of a path, or works below it."""
+        return self.folder.startswith(path) or any(path in word for word in self.argv)
+
+
+def concerning(path: str) -> list[Process]:
+    """Every process that was told of a path, or works below it."""
+    return [process for process in _all() if process.concerns(path)]
+
+
+def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
+    """Send a signal to a process, if it is still there."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def with_children(pid: int) -> list[int]:
+    """A process and all its descendants."""
+    tasks = Path(f"/proc/{pid}/task/{pid}/children")
+    try:
+        children = [int(word) for word in tasks.read_text().split()]
+    except OSError:
+        return []
+    return [pid, *(each for child in children for each in with_children(child))]
+
+
+def resident_kilobytes(pid: int) -> int:
+    """Memory that is resident (VmRSS)."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
+
+
+def _all() -> Iterator[Process]:
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            argv = (entry / "cmdline").read_bytes().rstrip(b"\0").decode(errors="replace")
+            if argv:
+                folder = str((entry / "cwd").readlink())
+                yield Process(int(entry.name), tuple(argv.split("\0")), folder)

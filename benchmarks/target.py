@@ -1,0 +1,150 @@
+"""A target to break: an OpenSSH server behind a line that can be cut, with a canary beside it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from benchlab.embedded.account import Account
+from benchmarks import processes
+from benchmarks.canary import Canary
+from benchmarks.cut_line import CutLine
+from tests.ssh.openssh import OpenSSH, login_name
+
+DISK_MEGABYTES = 1500
+FAKETIME = (
+    "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
+    "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
+)
+PATIENCE_FOR_LEFTOVERS = 30.0
+
+
+class Target:
+    """base/ is BenchLab's, canary/ is not; as root both lie on a small disk of their own."""
+
+    def __init__(self, folder: Path, account: Account, bindir: Path, faketime: str = "") -> None:
+        self.account = account
+        self.disk = folder / "disk"
+        self.disk.mkdir()
+        self.has_own_disk = os.getuid() == 0 and _mount(self.disk)
+        account.own(self.disk)
+        self.base = self.disk / "base"
+        self.canary = Canary(self.disk / "canary", bindir, account)
+        self.sshd = OpenSSH(_sshd(), folder / "ssh", account)
+        self.clock = folder / "clock"
+        self.faketime = next((each for each in (faketime, *FAKETIME) if Path(each).is_file()), "")
+        self.line: CutLine | None = None
+
+    @property
+    def login(self) -> str:
+        """The name to log in with."""
+        return login_name(self.account)
+
+    def start(self, public_key: str) -> CutLine:
+        """Serve, and let that key in."""
+        self.sshd.prepare(public_key)
+        if self.faketime:
+            self._follow_a_clock()
+        self.sshd.start()
+        self.line = CutLine(self.sshd.port)
+        return self.line
+
+    def stop(self) -> None:
+        """End all of it, the processes of its sessions too."""
+        if self.line is not None:
+            self.line.close()
+        self.sshd.stop()
+        self.canary.stop()
+        for process in processes.concerning(str(self.base)):
+            processes.kill(process.pid)
+        if self.has_own_disk:
+            subprocess.run(["umount", "-l", str(self.disk)], check=True)
+
+    def set_clock(self, seconds: int) -> None:
+        """Let every process of later and present sessions see another time than it is."""
+        draft = self.clock.with_name("clock.new")
+        draft.write_text(f"{seconds:+d}\n")
+        draft.chmod(0o644)
+        draft.rename(self.clock)
+
+    def load_generators(self) -> set[int]:
+        """The pgbench that put load on right now, by number."""
+        return {each.pid for each in self.running("pgbench") if "-T" in each.argv}
+
+    def running(self, program: str) -> list[processes.Process]:
+        """BenchLab's processes here with that program's name."""
+        found = processes.concerning(str(self.base))
+        return [process for process in found if process.program == program]
+
+    def postmaster(self) -> int | None:
+        """The PostgreSQL that is measured, if one runs."""
+        for file in self.base.glob("clusters/*/data/postmaster.pid"):
+            first = file.read_text().partition("\n")[0]
+            if first.isdigit() and Path(f"/proc/{first}").exists():
+                return int(first)
+        return None
+
+    def stop_sshd_for(self, seconds: float) -> None:
+        """Freeze the server and the processes of its connections, but not what runs in them."""
+        if self.sshd.process is None:
+            return
+        frozen = [
+            pid
+            for pid in processes.with_children(self.sshd.process.pid)
+            if _name(pid).startswith("sshd")
+        ]
+        for pid in frozen:
+            processes.kill(pid, signal.SIGSTOP)
+        time.sleep(seconds)
+        for pid in frozen:
+            processes.kill(pid, signal.SIGCONT)
+
+    def leftovers(self) -> list[str]:
+        """What stays of BenchLab's below the base directory, after some patience."""
+        until = time.monotonic() + PATIENCE_FOR_LEFTOVERS
+        while (left := self._leftovers()) and time.monotonic() < until:
+            time.sleep(0.5)
+        return left
+
+    def _leftovers(self) -> list[str]:
+        folders = [*self.base.glob("runs/*"), *self.base.glob("clusters/*")]
+        running = processes.concerning(f"{self.base}/")
+        return [*map(str, folders), *(" ".join(each.argv)[:200] for each in running)]
+
+    def _follow_a_clock(self) -> None:
+        self.set_clock(0)
+        variables = {
+            "LD_PRELOAD": self.faketime,
+            "FAKETIME_TIMESTAMP_FILE": self.clock,
+            "FAKETIME_CACHE_DURATION": 1,
+            "FAKETIME_DONT_FAKE_MONOTONIC": 1,
+        }
+        words = " ".join(f"{name}={value}" for name, value in variables.items())
+        with (self.sshd.folder / "sshd_config").open("a") as configuration:
+            configuration.write(f"SetEnv {words}\n")
+
+
+def _mount(folder: Path) -> bool:
+    options = f"size={DISK_MEGABYTES}m,mode=755"
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "benchlab-faults", str(folder)],
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode == 0
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except OSError:
+        return ""
+
+
+def _sshd() -> str:
+    found = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
+    if found is None:
+        raise SystemExit("sshd is missing: apt install openssh-server")
+    return found

@@ -1,0 +1,109 @@
+"""A whole BenchLab of its own for a measurement: its processes, its results database, its queue."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import django
+
+from benchlab.embedded.places import REPOSITORY
+from benchlab.embedded.ports import free_port
+from benchmarks import processes
+
+START_SECONDS = 180
+# Signs of life come as often as is possible, so that many faults fit into little time.
+PACE = {
+    "BENCHLAB_HEARTBEAT_SECONDS": "1",
+    "BENCHLAB_HEARTBEAT_TIMEOUT_SECONDS": "6",
+    "BENCHLAB_SUPERVISE_SECONDS": "1",
+}
+OURS = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY")
+
+
+class WholeInstance:
+    """`python -m benchlab.embedded` in a folder of its own, and one more worker beside its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.var = folder / "var"
+        self._log = folder / "instance.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._second: subprocess.Popen[bytes] | None = None
+        self._port = free_port(0)
+
+    def start(self) -> None:
+        """Start it, and let this process use its results database through Django."""
+        others = {name: value for name, value in os.environ.items() if name not in OURS}
+        own = {"BENCHLAB_VAR": str(self.var), "BENCHLAB_PORT": str(self._port)}
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "benchlab.embedded"],
+                env={**others, **own, **PACE},
+                cwd=REPOSITORY,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._wait_until_ready()
+        os.environ.update(self.variables | PACE)
+        os.environ["DJANGO_SETTINGS_MODULE"] = "benchlab.settings"
+        django.setup()
+
+    def stop(self) -> None:
+        """End all of it."""
+        if self._second is not None:
+            self._second.kill()
+            self._second.wait()
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait(60)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment of its programs."""
+        found = {}
+        for line in (self.var / "environment").read_text().splitlines():
+            name, _is, value = line.partition("=")
+            found[name] = value.strip("\"'")
+        return found
+
+    def pids(self) -> dict[str, int]:
+        """Its processes by name."""
+        return dict(json.loads((self.var / "instance.json").read_text())["pids"])
+
+    def workers(self) -> list[int]:
+        """The workers that run, both of them usually."""
+        found = [self.pids().get("worker", 0), self._second.pid if self._second else 0]
+        return [pid for pid in found if pid and Path(f"/proc/{pid}").exists()]
+
+    def keep_second_worker(self) -> None:
+        """Start the second worker, again if it was killed."""
+        if self._second is not None and self._second.poll() is None:
+            return
+        argv = ["-m", "celery", "-A", "benchlab", "worker", "--pool", "threads"]
+        argv += ["--concurrency", "8", "--loglevel", "info"]
+        with (self.var / "logs" / "worker-2.log").open("ab") as log:
+            self._second = subprocess.Popen(
+                [sys.executable, *argv, "--hostname", f"second-{self._port}@%h"],
+                cwd=REPOSITORY,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal to one of its processes; its supervisor starts it again."""
+        if pid := self.pids().get(name):
+            processes.kill(pid, number)
+
+    def _wait_until_ready(self) -> None:
+        until = time.monotonic() + START_SECONDS
+        while "BenchLab is ready" not in self._log.read_text():
+            if time.monotonic() > until or (self._process and self._process.poll() is not None):
+                raise SystemExit(f"the instance does not start:\n{self._log.read_text()}")
+            time.sleep(0.2)
