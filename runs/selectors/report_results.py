@@ -129,7 +129,7 @@ def _ratio_table(metric: Metric, rows: Sequence[RatioRow], titles: Mapping[str, 
         _("Compared"),
         _("Levels"),
         _("Ratio"),
-        _("Change"),
+        _("Difference"),
         _("interval (95 %)"),
         _("Verdict"),
     )

@@ -29,7 +29,7 @@ class ScheduleForm(forms.Form):
 
     title = forms.CharField(label=gettext_lazy("Title"), max_length=200)
     kind = forms.ChoiceField(
-        label=gettext_lazy("When"), choices=Schedule.Kind.choices, widget=forms.RadioSelect
+        label=gettext_lazy("Begins"), choices=Schedule.Kind.choices, widget=forms.RadioSelect
     )
     weekdays = forms.TypedMultipleChoiceField(
         label=gettext_lazy("Weekdays"),

@@ -22,7 +22,7 @@ from runs.tools.text import LONGEST_MESSAGE, lines_of, output_of, shown, text_na
 from runs.wording import gettext_noop as _
 
 _QUERIES = Metric("queries", _("Queries"), "queries", "neutral")
-_EVENTS = Metric("events", _("Events"), "events", "neutral")
+_EVENTS = Metric("events", _("Events executed"), "events", "neutral")
 _EVENT_RATE = Metric("events_per_second", _("Events per second"), "events/s", "higher")
 _RECONNECTS = Metric("reconnects", _("Reconnections"), "connections", "lower")
 _PERCENTILES = ("50", "90", "95", "99", "99.9")
