@@ -1,6 +1,6 @@
 """What a campaign survives: real faults at random moments of real campaigns, counted.
 
-    .venv/bin/python -m benchmarks.faults [--tries 20] [--only NAME ...] [--seed 1] [--json FILE]
+    .venv/bin/python -m benchmarks.faults [--tries 20] [--only NAME ...] [--together] [--seed 1]
 
 Starts a whole instance with two workers, and a target of its own: OpenSSH behind a line that can
 be cut, on a small disk as root. Each try queues a campaign, injects the fault at a moment drawn
@@ -17,9 +17,9 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,9 @@ from benchmarks.whole_instance import WholeInstance
 
 PATIENCE_SECONDS = 240.0
 SECONDS_BETWEEN_LOOKS = 0.3
+# Where several faults hit one campaign.
+SECONDS_BETWEEN_FAULTS = 4.0
+SECONDS_UNTIL_FELT = 3.0
 
 
 @dataclass
@@ -52,68 +55,81 @@ class Trials:
 
     def __init__(self, broken: Broken, options: argparse.Namespace) -> None:
         self.broken = broken
-        self._repeats: int = options.repeats
+        from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
+
+        self._queue = own_queue
+        self._runs: int = options.runs
         self._random = random.Random(options.seed)
-        self._calm_seconds = 0.0
+        self._seconds = 0.0
 
     def calm(self) -> Row:
         """An undisturbed campaign, which tells how long one takes; the second one is timed."""
         row = Row("nothing")
         for _time in range(2):
             began = time.monotonic()
-            self._try(row, None)
-            self._calm_seconds = time.monotonic() - began
+            self._try(row, [], runs=self._runs)
+            self._seconds = time.monotonic() - began
         return row
 
     def of(self, fault: Fault, tries: int) -> Row:
-        """Inject a fault that many times."""
+        """Inject a fault that many times, each into a campaign of its own."""
         row = Row(fault.name, skipped=fault.missing(self.broken))
         if not row.skipped:
             for _time in range(tries):
-                self._try(row, fault)
+                self._try(row, [fault], runs=self._runs)
         return row
 
-    def _try(self, row: Row, fault: Fault | None) -> None:
-        from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
+    def together(self, name: str, faults: Sequence[Fault]) -> Row:
+        """Inject several faults into one campaign, one after the other."""
+        self._seconds = SECONDS_BETWEEN_FAULTS
+        possible = [fault for fault in faults if not fault.missing(self.broken)]
+        row = Row(f"{name}: {', '.join(fault.name for fault in possible)}")
+        self._try(row, possible, runs=len(possible) + 1)
+        return row
 
-        broken, began = self.broken, time.monotonic()
-        broken.instance.keep_second_worker()
-        title = f"{row.fault}, try {row.tries + 1}"
-        campaign = own_queue.queue(title, broken.server_id, repeats=self._repeats, duration=2)
-        with _loads_counted(broken.target) as loads:
-            if fault is not None:
-                moment = self._random.uniform(0, self._calm_seconds)
-                time.sleep(moment)
-                fault.inject(broken, self._random)
-            until = time.monotonic() + PATIENCE_SECONDS
-            while True:
-                broken.instance.keep_second_worker()
-                seen = own_queue.outcome(campaign, planned=self._repeats)
-                if seen.is_over or time.monotonic() > until:
-                    break
-                time.sleep(SECONDS_BETWEEN_LOOKS)
-        if fault is not None:
-            fault.mend(broken)
-        while not own_queue.is_idle(broken.server_id) and time.monotonic() < until:
-            broken.instance.keep_second_worker()
-            time.sleep(SECONDS_BETWEEN_LOOKS)
-        wrong = [*seen.wrong, *self._harm(fault, seen.states, seen.attempts, loads)]
+    def _try(self, row: Row, faults: Sequence[Fault], *, runs: int) -> None:
+        queue, began = self._queue, time.monotonic()
+        self.broken.instance.keep_second_worker()
+        title = f"{row.fault}, try {row.tries + 1}"[:100]
+        campaign = queue.queue(title, self.broken.server_id, repeats=runs, duration=2)
+        until = began + PATIENCE_SECONDS
+        with _loads_counted(self.broken.target) as loads:
+            for fault in faults:
+                self._inject(fault, is_alone=len(faults) == 1)
+            self._wait(lambda: queue.outcome(campaign, planned=runs).is_over, until)
+        for fault in faults:
+            fault.mend(self.broken)
+        self._wait(lambda: queue.is_idle(self.broken.server_id), until)
+        seen = queue.outcome(campaign, planned=runs)
+        wrong = [*seen.wrong, *self._harm()]
+        if len(loads) > seen.attempts:
+            wrong.append(f"{len(loads)} loads for {seen.attempts} attempts")
         if not seen.is_over:
-            wrong.append(f"not ended after {PATIENCE_SECONDS:.0f} s: {seen.states}")
+            wrong.append(f"not ended after {PATIENCE_SECONDS:.0f} s")
+        if all(fault.is_invisible for fault in faults) and set(seen.states) != {"finished"}:
+            wrong.append(f"a run did not finish: {seen.states}")
         _note(row, seen, wrong, time.monotonic() - began)
 
-    def _harm(
-        self, fault: Fault | None, states: dict[str, int], attempts: int, loads: set[int]
-    ) -> list[str]:
+    def _inject(self, fault: Fault, *, is_alone: bool) -> None:
+        time.sleep(self._random.uniform(0, self._seconds))
+        self.broken.instance.keep_second_worker()
+        fault.inject(self.broken, self._random)
+        if not is_alone:
+            time.sleep(SECONDS_UNTIL_FELT)
+            fault.mend(self.broken)
+
+    def _wait(self, condition: Callable[[], bool], until: float) -> None:
+        while not condition() and time.monotonic() < until:
+            self.broken.instance.keep_second_worker()
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+
+    def _harm(self) -> list[str]:
+        """What was left on the target, or changed there."""
         target, found = self.broken.target, []
         if left := target.leftovers():
             found.append(f"left on the target: {left}")
         if not target.canary.is_as_it_was():
             found.append("the canary or the files of others have changed")
-        if len(loads) > attempts:
-            found.append(f"{len(loads)} loads for {attempts} attempts")
-        if (fault is None or fault.is_invisible) and set(states) != {"finished"}:
-            found.append(f"a run did not finish: {states}")
         return found
 
 
@@ -198,18 +214,25 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
+def _rows(trials: Trials, options: argparse.Namespace) -> Iterator[Row]:
+    chosen = [fault for fault in FAULTS if not options.only or fault.name in options.only]
+    if options.together:
+        yield trials.together("no run fails", [each for each in chosen if each.is_invisible])
+        yield trials.together("runs may fail", [each for each in chosen if not each.is_invisible])
+    else:
+        yield trials.calm()
+        yield from (trials.of(fault, options.tries) for fault in chosen)
+
+
 def main() -> None:
     """Inject, count and print."""
     options = _options()
     rows: list[Row] = []
-    chosen = [fault for fault in FAULTS if not options.only or fault.name in options.only]
     with _broken(options) as broken:
-        trials = Trials(broken, options)
-        rows.append(trials.calm())
-        for fault in chosen:
-            rows.append(trials.of(fault, options.tries))
+        for row in _rows(Trials(broken, options), options):
+            rows.append(row)
             if options.json:
-                options.json.write_text(json.dumps([asdict(row) for row in rows]))
+                options.json.write_text(json.dumps([vars(row) for row in rows]))
     print(table(rows))
     if any(row.wrong for row in rows):
         raise SystemExit(1)
@@ -218,8 +241,11 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--tries", type=int, default=20, help="of each fault")
-    parser.add_argument("--repeats", type=int, default=2, help="runs of each campaign")
+    parser.add_argument("--runs", type=int, default=2, help="of each campaign")
     parser.add_argument("--only", nargs="*", help=", ".join(fault.name for fault in FAULTS))
+    parser.add_argument(
+        "--together", action="store_true", help="each once, in two campaigns with all of them"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, help="a file for the rows")
     parser.add_argument("--keep-logs", type=Path, help="a folder for the instance's logs")

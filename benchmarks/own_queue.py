@@ -111,7 +111,7 @@ def _outcome(campaign_id: int, planned: int) -> Outcome:
 def _wrong(run: Run) -> list[str]:
     """What contradicts itself: a result too few or too many, a load that was put on twice."""
     is_finished = run.state == Run.State.FINISHED
-    results = Measurement.objects.filter(run=run, metric__slug="tps").count()
+    results = Measurement.objects.filter(run=run, metric__name="tps").count()
     loads = Command.objects.filter(run=run, step="pgbench", attempt=run.attempt).count()
     found = []
     if results != int(is_finished):
@@ -119,3 +119,15 @@ def _wrong(run: Run) -> list[str]:
     if is_finished and loads != 1:
         found.append(f"run {run.pk} has {loads} commands of pgbench")
     return found
+
+
+def finished() -> int:
+    """How many runs of this instance have finished."""
+    runs = Run.objects.filter(origin="executed", state=Run.State.FINISHED)
+    return asked(runs.count)
+
+
+def is_over() -> bool:
+    """Whether every run of this instance has ended."""
+    going_on = Run.objects.exclude(state__in=Run.ENDED)
+    return asked(lambda: not going_on.exists())
