@@ -8,7 +8,12 @@ from django.utils.translation import gettext as _
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import ErrorDetail, NotFound, ValidationError
+from rest_framework.exceptions import (
+    ErrorDetail,
+    NotFound,
+    PermissionDenied,
+    ValidationError,
+)
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,6 +24,7 @@ from rest_framework.viewsets import ReadOnlyModelViewSet
 from runs.api.authentication import reader
 from runs.api.errors import MEDIA_TYPE
 from runs.api.pagination import KeysetPagination
+from runs.models import Token
 from runs.selectors import projects
 
 M = TypeVar("M", bound=Model)
@@ -88,6 +94,15 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
     def filter_queryset(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """What was asked for, of what the reader may see."""
         return projects.visible(super().filter_queryset(queryset), to=reader(self.request))
+
+    def get_object(self) -> M:
+        """What the address names; a token reads what is public, and changes its project's only."""
+        found = super().get_object()
+        token = self.request.auth
+        is_writing = self.request.method not in SAFE_METHODS
+        if is_writing and isinstance(token, Token) and not projects.is_own(found, token):
+            raise PermissionDenied(_("This token belongs to another project."), "other_project")
+        return found
 
     def _fault(self, name: str, values: list[str]) -> ErrorDetail | None:
         known = self._known_parameters()

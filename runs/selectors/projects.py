@@ -1,6 +1,6 @@
 """Projects: what of their data a reader may see."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Model, QuerySet
@@ -21,6 +21,8 @@ from runs.models import (
 M = TypeVar("M", bound=Model)
 Reader = Token | User | AnonymousUser
 NOBODY = AnonymousUser()
+# The slug of the public project of everything that names none.
+DEFAULT = "default"
 
 # How each model comes to its campaign's project. The others belong to no project.
 PATHS: dict[type[Model], str] = {
@@ -53,6 +55,22 @@ def hidden(reader: Reader) -> QuerySet[Project]:
     if isinstance(reader, Token):
         return private.exclude(pk=reader.project_id)
     return private.exclude(members=reader) if reader.is_authenticated else private
+
+
+def is_own(row: Model, token: Token) -> bool:
+    """Whether a token may change this row: its project's, or one of a model that has no project.
+
+    What names no project is the default one's.
+    """
+    path = PATHS.get(type(row))
+    if path is None:
+        return True
+    project: Any = row
+    for name in path.split("__"):
+        project = getattr(project, name)
+    if project is None:
+        return bool(token.project.slug == DEFAULT)
+    return bool(project.pk == token.project_id)
 
 
 def readable(reader: Reader) -> QuerySet[Project]:

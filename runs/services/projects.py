@@ -7,9 +7,10 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from runs.models import Project
+from runs.selectors import projects
 from runs.services.errors import ServiceError
 
-DEFAULT = "default"
+DEFAULT = projects.DEFAULT
 
 
 def default() -> Project:

@@ -3,6 +3,7 @@
 import pytest
 
 from runs.models import Campaign, Run
+from runs.services import projects
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -67,3 +68,35 @@ def test_only_an_administrators_token_maintains_a_server(client, make_token, ser
     header = {"Authorization": f"Bearer {make_token('read', 'queue')}"}
     answer = client.post(f"/api/v1/servers/db1/{act}/", headers=header)
     assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "campaigns/first/pause/",
+        "campaigns/first/cancel/",
+        "campaigns/first/retry/",
+        "runs/{}/retry/",
+    ],
+)
+def test_a_token_steers_nothing_of_another_project(client, make_token, campaign, path):
+    other = projects.create(slug="other", is_public=False)
+    header = {"Authorization": f"Bearer {make_token('queue', 'admin', of=other)}"}
+    run = campaign.runs.first()
+
+    answer = client.post(f"/api/v1/{path.format(run.pk)}", headers=header)
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "other_project")
+    campaign.refresh_from_db()
+    assert (campaign.state, campaign.paused_at) == ("queued", None)
+
+
+def test_a_token_writes_no_note_beside_a_campaign_of_another_project(client, make_token, campaign):
+    other = projects.create(slug="other", is_public=True)
+    header = {"Authorization": f"Bearer {make_token(of=other)}"}
+    path = "/api/v1/campaigns/first/annotations/"
+
+    answer = client.post(path, {"text": "Mine."}, "application/json", headers=header)
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "other_project")
+    assert client.get(path, headers=header).json() == []
