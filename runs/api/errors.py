@@ -70,14 +70,20 @@ def _of_document(refused: Refused) -> Response:
 def _problem(
     status: int, code: str, detail: str, faults: list[Fault] | None = None
 ) -> dict[str, Any]:
+    # Half of a surrogate pair, as JSON may have it, is in no text that can be sent.
+    faults = [{key: _sendable(text) for key, text in fault.items()} for fault in faults or []]
     return {
         "type": f"urn:benchlab:problem:{code}",
         "title": HTTPStatus(status).phrase,
         "status": int(status),
-        "detail": detail,
+        "detail": _sendable(detail),
         "code": code,
-        "errors": faults or [],
+        "errors": faults,
     }
+
+
+def _sendable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _as_api_exception(exc: Exception) -> exceptions.APIException:

@@ -402,6 +402,7 @@ HUGE = 10**400
         ("labels", {"a": "x" * 501}, "/labels/a", "too_long"),
         ("labels", {f"{i}": "" for i in range(51)}, "/labels", "too_many"),
         ("labels", {"a\u0000": ""}, "/labels/a\u0000", "not_storable"),
+        ("labels", {"a\ud800": ""}, "/labels/a\\ud800", "not_storable"),
         ("labels", {"a": "\ud800"}, "/labels/a", "not_storable"),
         ("external_id", "x" * 201, "/external_id", "too_long"),
         ("tps", 5, "/tps", "unknown_field"),
