@@ -3,6 +3,7 @@
 base_dir/.benchlab            this folder belongs to that BenchLab
 base_dir/clusters/...         clusters, each with its own mark
 base_dir/runs/RUN-ATTEMPT/    one folder a run: steps/, the Unix socket
+base_dir/leases/SERVER/       who has the server (see `fence`)
 """
 
 import posixpath
@@ -52,7 +53,7 @@ elif [ -n "$(foreign .)" ]; then
 else
     set_mark || cannot
 fi
-for folder in runs clusters; do
+for folder in runs clusters leases; do
     [ ! -L "$folder" ] || { echo "$folder"; exit 96; }
     mkdir -p "$folder" || cannot
 done
@@ -104,6 +105,18 @@ find "$dir" -xdev -mindepth 1 -depth ! -path "$dir/.benchlab" -delete &&
 """
 )
 
+_CHECK = (
+    _WITHIN
+    + """
+[ -e "$dir" ] || [ -L "$dir" ] || exit 0
+within
+marked "$dir" "$mark" || { [ -n "$(foreign "$dir")" ] && exit 97; exit 0; }
+for part in "$dir/data" "$dir/steps" "$dir/prepared"; do
+    [ ! -L "$part" ] || { echo "$part"; exit 96; }
+done
+"""
+)
+
 _RELEASE = (
     _COMMON
     + """
@@ -111,7 +124,9 @@ _RELEASE = (
 cd "$dir" || exit 90
 left=$(find runs clusters -mindepth 1 -maxdepth 1 2>/dev/null | head -n 5)
 [ -z "$left" ] || { echo "$left"; exit 98; }
-rmdir runs clusters 2>/dev/null
+# The fence's files are empty and have numbers for names; whatever else lies there stays.
+[ -L leases ] || rm -f leases/[0-9]*/[0-9]*
+rmdir runs clusters leases/[0-9]* leases 2>/dev/null
 rm -f .benchlab
 """
 )
@@ -197,6 +212,14 @@ class BaseDir:
         """
         await self._do(host, _REMOVE, path)
 
+    async def check(self, host: Host, path: str) -> None:
+        """Before something in a folder is started or ended: it is ours, and no link leads out.
+
+        A data directory that is a link is another one's: its PostgreSQL is not ours to stop. A
+        folder that is not there is no harm. Raises TargetProblem `not_ours`, `leads_out`.
+        """
+        await self._do(host, _CHECK, path)
+
     async def _do(self, host: Host, script: str, path: str) -> None:
         path = self.below(path)
         own, base = self.mark(path), self.mark(self.path)
@@ -247,8 +270,8 @@ class BaseDir:
                 f"A symbolic link leads out of {self.path}: {found}",
                 code="leads_out",
                 remedy=_(
-                    "Nothing was written. Remove the link; give the other disk's folder itself as "
-                    "base directory."
+                    "Nothing was written or stopped there. Remove the link; give the other disk's "
+                    "folder itself as base directory."
                 ),
             )
         if exit_status == 93:

@@ -177,6 +177,7 @@ class Director:
         self.bench.findings.server_version = version["setting"].split()[0]
 
     async def _collect(self) -> None:
+        await self.preparing.check(self.bench.cluster)
         # What was measured is not lost for a disk that is almost full: stopping needs little.
         await self.bench.step("stop", self.bench.cluster.stop(), limit_s=MINUTES, floor_bytes=0)
         await self._keep_log()
@@ -207,6 +208,7 @@ class Director:
 
     async def _stop_steps(self) -> None:
         for node in self.bench.nodes:
+            await node.on_host(partial(node.base.check, path=node.directory))
             await node.on_host(partial(stop_all, directory=node.steps_directory))
 
     async def _stop_clusters(self) -> None:
@@ -214,6 +216,7 @@ class Director:
             await self._stop_cluster(cluster)
 
     async def _stop_cluster(self, cluster: Cluster) -> None:
+        await self.preparing.check(cluster)
         for mode in ("fast", "immediate"):
             if not await self._is_running(cluster):
                 return

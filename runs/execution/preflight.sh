@@ -27,7 +27,7 @@ elif [ -L "$base/.benchlab" ] || { [ -f "$base/.benchlab" ] && [ "$(cat "$base/.
     say base another
 elif [ -f "$base/.benchlab" ]; then
     say base ours
-    for folder in runs clusters; do [ -L "$base/$folder" ] && say leads_out "$folder"; done
+    for folder in runs clusters leases; do [ -L "$base/$folder" ] && say leads_out "$folder"; done
 elif [ -n "$(ls -A "$base" | grep -v -x -F .benchlab.new)" ]; then
     say base foreign
 else

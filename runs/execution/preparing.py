@@ -71,8 +71,13 @@ class Preparing:
             self._check_disk(free)
             await self._make(self.cluster, is_shared=bool(self.bench.plan.cluster_key))
 
+    async def check(self, cluster: Cluster) -> None:
+        """Before it is started or stopped: raise TargetProblem unless the cluster is ours."""
+        await self.bench.on_host(lambda host: self.base.check(host, cluster.directory))
+
     async def start(self, step: str) -> None:
         """Start the bench's cluster. Raises TargetProblem with the end of its log."""
+        await self.check(self.bench.cluster)
         result = await self.bench.step(
             step, self.bench.cluster.start(), check=False, limit_s=MINUTES
         )
@@ -99,6 +104,7 @@ class Preparing:
             self.bench.note("cluster_rebuilt", message, level="info")
             return
         if found == PREPARED:
+            await self.check(template)
             await self.bench.reporter.cluster(template.directory, prepared_now=False)
         else:
             await self._make(template, is_shared=True)

@@ -41,9 +41,10 @@ async def leftovers(host: Host, base: BaseDir, live: Set[str]) -> list[str]:
 async def remove(host: Host, base: BaseDir, path: str) -> None:
     """End what still runs in a leftover folder, and remove it.
 
-    Raises TargetProblem `step_does_not_end`, `postgres_does_not_stop` or `not_ours`; then the
-    folder is left as it is.
+    Raises TargetProblem `step_does_not_end`, `postgres_does_not_stop`, `not_ours` or `leads_out`;
+    then the folder is left as it is, and with the last two what runs in it as well.
     """
+    await base.check(host, path)
     await stop_all(host, f"{path}/steps")
     patience = str(SECONDS_BETWEEN_SIGNALS)
     answer = await host.run(["sh", "-c", _STOP_CLUSTER, "stop", f"{path}/data", patience])

@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from benchlab.embedded.ports import free_port
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import TargetProblem
+from runs.execution.fence import Fence
 from runs.execution.plan import RunPlan
 from runs.scenarios import registry
 from tests.ssh.directing import execute, names
@@ -106,21 +108,21 @@ def test_a_base_directory_that_lost_its_mark_is_not_touched(told, claimed, base_
     assert names(base_dir / "clusters") == ["a"]
 
 
-@pytest.mark.parametrize("action", ["make_folder", "remove"])
+@pytest.mark.parametrize("action", ["make_folder", "remove", "check"])
 def test_a_link_above_a_folder_leads_nowhere(told, account, claimed, base_dir, outside, action):
     (base_dir / "clusters").rmdir()
     as_account(account, "ln", "-s", outside, base_dir / "clusters")
     as_account(account, "mkdir", outside / "a")
     # Even where the mark is the right one: the folder is not below the base directory.
     path = f"{base_dir}/clusters/a"
-    if action == "remove":
+    if action != "make_folder":
         (outside / "a" / ".benchlab").write_text(claimed.mark(path) + "\n")
     before = tree(outside)
     assert told(lambda host: getattr(claimed, action)(host, path)) == "leads_out"
     assert tree(outside) == before
 
 
-@pytest.mark.parametrize("action", ["make_folder", "remove"])
+@pytest.mark.parametrize("action", ["make_folder", "remove", "check"])
 def test_a_link_in_place_of_a_folder_leads_nowhere(
     told, account, claimed, base_dir, outside, action
 ):
@@ -132,7 +134,7 @@ def test_a_link_in_place_of_a_folder_leads_nowhere(
     assert path.is_symlink()
 
 
-@pytest.mark.parametrize("name", ["runs", "clusters"])
+@pytest.mark.parametrize("name", ["runs", "clusters", "leases"])
 def test_a_base_directory_whose_folders_are_links_is_refused(
     told, account, base, base_dir, outside, name
 ):
@@ -144,6 +146,44 @@ def test_a_base_directory_whose_folders_are_links_is_refused(
     before = tree(outside)
     assert told(inner.claim) == "leads_out"
     assert tree(outside) == before
+
+
+def test_a_cluster_whose_data_were_moved_behind_a_link_is_not_ours_to_stop(
+    told, account, claimed, base_dir, outside
+):
+    path = f"{base_dir}/clusters/a"
+    assert told(lambda host: claimed.make_folder(host, path)) is None
+    assert told(lambda host: claimed.check(host, path)) is None
+    as_account(account, "ln", "-s", outside, f"{path}/data")
+    assert told(lambda host: claimed.check(host, path)) == "leads_out"
+
+
+def test_a_run_stops_no_cluster_to_which_a_link_leads(
+    direct, address, base_dir, binaries, canary, account
+):
+    postmaster = (canary / "pgdata" / "postmaster.pid").read_text()
+    execute(direct(_plan(address, base_dir, binaries)))
+    data = base_dir / "clusters" / "shared" / "data"
+    as_account(account, "mv", data, f"{data}.old")
+    as_account(account, "ln", "-s", canary / "pgdata", data)
+    director = direct(replace(_plan(address, base_dir, binaries), run_id=8))
+    with pytest.raises(TargetProblem) as problem:
+        execute(director)
+    assert problem.value.code == "leads_out"
+    assert "cleanup_incomplete" in {code for code, _message in director.reporter.events}
+    assert (canary / "pgdata" / "postmaster.pid").read_text() == postmaster
+    pid = postmaster.split()[0]
+    assert Path(f"/proc/{pid}").exists()
+
+
+def test_a_base_directory_that_was_in_use_can_be_released_and_claimed_anew(
+    on_host, claimed, base_dir
+):
+    on_host(Fence(f"{base_dir}/leases/4", 17).raise_it)
+    assert names(base_dir / "leases" / "4") == ["17"]
+    on_host(claimed.release)
+    assert names(base_dir) == []
+    on_host(BaseDir(claimed.path, "f" * 16).claim)
 
 
 def test_a_base_directory_may_itself_be_a_link(told, account, base, base_dir):

@@ -1,6 +1,7 @@
 """Sweeping what runs that were given up left on a real target, and nothing else."""
 
 import asyncio
+import os
 import shutil
 from io import StringIO
 from pathlib import Path
@@ -44,6 +45,16 @@ def server(openssh, account, base_dir) -> Server:
     )
     Lease.objects.get_or_create(server=made)
     return made
+
+
+@pytest.fixture
+def elsewhere(account):
+    """A folder of the same user outside of the base directory."""
+    folder = short_folder()
+    if account.switch:
+        os.chown(folder, account.uid, account.gid)
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture
@@ -138,6 +149,30 @@ def test_processes_end_before_their_folder_is_removed(server, on_target, base_di
     assert len(sweeping.sweep(server=server)) == 2
     assert left_running(base_dir) == []
     assert names(base_dir / "clusters") == []
+
+
+@pytest.mark.parametrize("linked", ["clusters/run-9/data", "clusters"])
+def test_another_ones_postgresql_behind_a_link_is_not_stopped(
+    server, folders, base_dir, account, elsewhere, linked
+):
+    """A person has put a link to other data where BenchLab's own were."""
+    folders("clusters/run-9")
+    own, moved = base_dir / "clusters", elsewhere / "run-9" / "data"
+    assert account.succeeds("mkdir", "-p", moved)
+    assert account.succeeds("cp", own / "run-9" / ".benchlab", elsewhere / "run-9")
+    if linked == "clusters":
+        assert account.succeeds("rm", "-r", own)
+        assert account.succeeds("ln", "-s", elsewhere, own)
+    else:
+        assert account.succeeds("ln", "-s", moved, own / "run-9" / "data")
+    with account.spawn(["sleep", "60"], env={"PATH": "/usr/bin:/bin"}, cwd=moved) as process:
+        (moved / "postmaster.pid").write_text(f"{process.pid}\n")
+        try:
+            assert sweeping.sweep(server=server) == []
+            assert process.poll() is None
+        finally:
+            process.kill()
+    assert (moved / "postmaster.pid").exists()
 
 
 def test_a_server_that_measures_is_not_swept(server, folders, base_dir):
