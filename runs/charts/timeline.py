@@ -9,6 +9,8 @@ from runs.charts.figure import Figure, layout, title
 from runs.charts.thinning import thin
 
 GAP = 0.08
+# Of many panels, their gaps are shared: each keeps room for its name.
+MOST_GAPS = 0.45
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,9 @@ def timeline(tracks: Sequence[Track], *, x_title: str, major: str = "") -> Figur
         "data": [_trace(track, position, major) for position, track in enumerate(tracks)],
         "layout": layout(
             xaxis={"title": title(x_title), "anchor": _lowest(len(tracks)), "automargin": True},
+            annotations=[
+                _name(track, position, len(tracks)) for position, track in enumerate(tracks)
+            ],
             showlegend=False,
             hovermode="x unified",
             **axes,
@@ -66,6 +71,20 @@ def _trace(track: Track, position: int, major: str) -> dict[str, Any]:
     }
 
 
+def _name(track: Track, position: int, count: int) -> dict[str, Any]:
+    """The name above its panel, at the left."""
+    return {
+        "text": track.label,
+        "x": 0,
+        "xref": "paper",
+        "xanchor": "left",
+        "y": _domain(position, count)[1],
+        "yref": "paper",
+        "yanchor": "bottom",
+        "showarrow": False,
+    }
+
+
 def _axis(prefix: str, position: int) -> str:
     """Plotly numbers its axes y, y2, y3, ..."""
     return prefix if position == 0 else f"{prefix}{position + 1}"
@@ -77,6 +96,7 @@ def _lowest(count: int) -> str:
 
 def _domain(position: int, count: int) -> list[float]:
     """The share of the height from bottom to top, the first track uppermost."""
-    height = (1 - GAP * (count - 1)) / count
-    top = 1 - position * (height + GAP)
+    gap = min(GAP, MOST_GAPS / max(count - 1, 1))
+    height = (1 - gap * (count - 1)) / count
+    top = 1 - position * (height + gap)
     return [round(max(top - height, 0.0), 4), round(top, 4)]

@@ -59,3 +59,21 @@ def test_a_long_series_is_thinned():
     assert len(trace["x"]) <= 2000
     assert trace["y"][-1] == 9
     assert trace["x"][-1] == pytest.approx(86_399.5)
+
+
+def test_each_panel_bears_its_name():
+    tracks = [Track("CPU idle", "%", 0, 1, [1.0]), Track("Disk busy", "%", 0, 1, [2.0])]
+
+    names = timeline(tracks, x_title="s")["layout"]["annotations"]
+
+    assert [name["text"] for name in names] == ["CPU idle", "Disk busy"]
+    assert names[0]["y"] > names[1]["y"]
+
+
+def test_many_panels_keep_some_height_each():
+    tracks = [Track(str(number), "", 0, 1, [1.0]) for number in range(20)]
+
+    layout = timeline(tracks, x_title="s")["layout"]
+
+    low, high = layout["yaxis20"]["domain"]
+    assert high - low > 0.02
