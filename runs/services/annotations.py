@@ -77,7 +77,8 @@ def _require_author(annotation: Annotation, user: User) -> None:
 
 
 def _checked(text: str) -> str:
-    text = text.strip()
+    # PostgreSQL has no null character in its texts.
+    text = text.replace("\0", "").strip()
     if not text:
         raise ServiceError("empty_text", _("There is no text."), field="text")
     if len(text) > MOST_CHARACTERS:

@@ -59,7 +59,7 @@ def annotation_add(request: HttpRequest, slug: str) -> HttpResponse:
     seen = projects.visible(Campaign.objects.select_related("scenario"), to=request.user)
     campaign = get_object_or_404(seen, slug=slug)
     given = request.POST.get("cell", "")
-    cell = get_object_or_404(campaign.cells, pk=int(given)) if given.isdigit() else None
+    cell = get_object_or_404(campaign.cells, pk=int(given)) if given.isdecimal() else None
     try:
         annotations.add(
             campaign=campaign,

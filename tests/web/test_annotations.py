@@ -129,3 +129,14 @@ def test_a_cell_of_another_campaign_is_refused(finished_campaign, author):
     with pytest.raises(ServiceError) as refused:
         annotations.add(campaign=finished_campaign, text="x", by=author, cell=other)
     assert refused.value.code == "cell_of_another_campaign"
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept"),
+    [({"text": "a\0b"}, ["ab"]), ({"text": "\0"}, []), ({"cell": "²"}, ["Seen."])],
+)
+def test_characters_that_cannot_be_stored_or_read_are_no_fault_of_ours(
+    member, finished_campaign, fields, kept
+):
+    assert add(member, **fields).status_code == 302
+    assert [each.text for each in Annotation.objects.all()] == kept
