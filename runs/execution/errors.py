@@ -8,6 +8,8 @@ class TargetProblem(Exception):
 
     code = "target_problem"
     remedy = ""
+    # Which server it is that cannot be reached, where a run has several.
+    server_id: int | None = None
 
     def __init__(self, message: str, *, code: str = "", remedy: str = "") -> None:
         super().__init__(message)

@@ -78,8 +78,7 @@ def _is_lost_for_good(run: Run, claim: Claim) -> bool:
     taken = run.events.filter(code="taken_over", attempt=run.attempt).count()
     if not claim.taken_over or taken <= MOST_TAKEOVERS:
         return False
-    on = [claim.server_id, *leases.generators_of(run)]
-    Server.objects.filter(pk__in=on).update(needs_sweep=True)
+    runs.sweep_later(run)
     runs.start_again(
         run_id=run.pk,
         token=claim.token,
@@ -172,9 +171,10 @@ def _end(
 
 
 def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
-    """The server cannot be used now: the run waits for it, and the server's page says why."""
-    if run.server is not None:
-        servers.record_problem(server=run.server, problem=problem)
+    """A server cannot be used now: the run waits for it, and that server's page says why."""
+    away = Server.objects.filter(pk=problem.server_id or claim.server_id).first()
+    if away is not None:
+        servers.record_problem(server=away, problem=problem)
 
     def leave_as(state: Run.State) -> bool:
         return runs.transition(
@@ -223,6 +223,10 @@ def _line(server: Server) -> Line:
     way = ways.way_to(server)
 
     async def connect() -> Host:
-        return await ways.connect_along(way)
+        try:
+            return await ways.connect_along(way)
+        except TargetProblem as problem:
+            problem.server_id = server.pk
+            raise
 
     return Line(connect)

@@ -71,13 +71,12 @@ def free_lease(server_id: int) -> Lease | None:
     return next(iter(_free_leases([server_id])), None)
 
 
-def _free_leases(server_ids: Sequence[int]) -> list[Lease]:
+def _free_leases(server_ids: Sequence[int], *, for_maintained: bool = True) -> list[Lease]:
     """Lock those leases of ready and free servers that nobody else has locked."""
-    return list(
-        Lease.objects.select_for_update(skip_locked=True, of=("self",))
-        .filter(server_id__in=server_ids, run=None, server__state=Server.State.READY)
-        .order_by("server_id")
+    free = Lease.objects.select_for_update(skip_locked=True, of=("self",)).filter(
+        server_id__in=server_ids, run=None, server__state=Server.State.READY
     )
+    return list((free if for_maintained else free.filter(_is_usable())).order_by("server_id"))
 
 
 def catch_up(*, run_id: int, token: int, seen: int) -> bool:
@@ -128,29 +127,40 @@ def waiting_runs() -> QuerySet[Run]:
     A lost run has begun already: it goes on, whether its campaign pauses or its server is being
     maintained.
     """
-    is_over = Q(server__maintenance_since=None) | Q(server__maintenance_until__lt=Now())
-    queued = Q(state=Run.State.QUEUED, campaign__paused_at=None) & is_over
+    queued = Q(state=Run.State.QUEUED, campaign__paused_at=None) & _is_usable()
     return Run.objects.filter(queued | Q(state=Run.State.LOST), server__isnull=False)
+
+
+def _is_usable() -> Q:
+    """The condition that a run's or lease's server is not being maintained."""
+    return Q(server__maintenance_since=None) | Q(server__maintenance_until__lt=Now())
 
 
 def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
     """Lost runs first, then by their campaigns' priority, then the oldest; with all its leases.
 
     A run whose other machines are not all free is passed over, and holds none of them meanwhile.
+    Not so a lost one, whose cluster and load may still be running: until it goes on, nothing new
+    begins on any of its machines.
     """
     lost_first = Case(
         When(state=Run.State.LOST, then=Value(0)), default=Value(1), output_field=IntegerField()
     )
-    waiting = waiting_runs().filter(server_id=lease.server_id)
+    waiting, loaded = waiting_runs().filter(server_id=lease.server_id), _maybe_loaded()
     for run in waiting.order_by(lost_first, "-campaign__priority", "pk")[:MOST_PASSED_OVER]:
-        others = generators_of(run)
-        held = _free_leases(others) if others else []
+        others = runs.generators_of(run)
+        is_lost = run.state == Run.State.LOST
+        if not is_lost and not loaded.isdisjoint([lease.server_id, *others]):
+            continue
+        held = _free_leases(others, for_maintained=is_lost) if others else []
         if len(held) == len(others):
             return run, [lease, *held]
+        if is_lost:
+            return None
     return None
 
 
-def generators_of(run: Run) -> list[int]:
-    """The servers, beside its own, from which a run's load comes."""
-    generators = (run.plan or {}).get("generators", ())
-    return sorted({each["server_id"] for each in generators} - {run.server_id})
+def _maybe_loaded() -> set[int]:
+    """Servers on which something may still run for a run that has lost its worker."""
+    lost = Run.objects.filter(state=Run.State.LOST)
+    return {server_id for run in lost for server_id in runs.machines_of(run)}

@@ -12,7 +12,7 @@ from django.db import InterfaceError, OperationalError, connection
 from runs.execution.errors import Detached
 from runs.execution.reporter import Findings, Phase, SeriesData
 from runs.execution.steps import StepResult
-from runs.models import Command, PreparedCluster, Run, Server
+from runs.models import Command, PreparedCluster, Run
 from runs.services import findings as finding_service
 from runs.services import runs
 
@@ -68,7 +68,7 @@ class DatabaseReporter:
     def _keep_event(self, code: str, message: str) -> None:
         runs.record_event(run_id=self.run.pk, code=code, message=message, attempt=self.run.attempt)
         if code == "cleanup_incomplete":
-            Server.objects.filter(runs=self.run).update(needs_sweep=True)
+            runs.sweep_later(self.run)
 
     def _enter(self, phase: Phase) -> bool:
         return runs.transition(run_id=self.run.pk, to=phase, code=phase, token=self.token)

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs import dispatch
-from runs.models import Campaign, Lease, Run, RunEvent, Server
+from runs.models import Campaign, Lease, Measurement, Run, RunEvent, Server
 from runs.services import events, repeats, summaries
 from runs.services.errors import ServiceError
 
@@ -112,7 +112,7 @@ def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
     # In one order, so that two who cancel do not wait for each other.
     open_runs = list(
         runs.exclude(state__in=Run.ENDED).select_for_update(of=("self",)).order_by("pk")
-        .select_related("server").defer("plan")
+        .defer("plan")
     )  # fmt: skip
     now = timezone.now()
     at_once = [run for run in open_runs if _can_be_cancelled_here(run)]
@@ -121,8 +121,9 @@ def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
     Run.objects.filter(pk__in=[run.pk for run in at_once]).update(
         state=S.CANCELLED, code="cancelled", message=message, remedy="", finished_at=now
     )
-    left_behind = [run for run in at_once if run.state == S.LOST]
-    Server.objects.filter(runs__in=left_behind).update(needs_sweep=True)
+    for run in at_once:
+        if run.state == S.LOST:
+            sweep_later(run)
     RunEvent.objects.bulk_create(
         [_cancelled_event(run, message) for run in at_once]
         + [
@@ -136,7 +137,26 @@ def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
 def _can_be_cancelled_here(run: Run) -> bool:
     if run.state == S.QUEUED:
         return True
-    return run.state == S.LOST and run.server is not None and run.server.state != "ready"
+    if run.state != S.LOST:
+        return False
+    away = Server.objects.filter(pk__in=machines_of(run)).exclude(state=Server.State.READY)
+    return away.exists()
+
+
+def generators_of(run: Run) -> list[int]:
+    """The servers, beside its own, from which a run's load comes."""
+    generators = (run.plan or {}).get("generators", ())
+    return sorted({each["server_id"] for each in generators} - {run.server_id})
+
+
+def machines_of(run: Run) -> list[int]:
+    """All servers of a run, its own first."""
+    return [*([run.server_id] if run.server_id else []), *generators_of(run)]
+
+
+def sweep_later(run: Run) -> None:
+    """Something of a run may be left on any of its machines: each is swept when it is free."""
+    Server.objects.filter(pk__in=machines_of(run)).update(needs_sweep=True)
 
 
 def _cancelled_event(run: Run, message: str) -> RunEvent:
@@ -166,6 +186,7 @@ def start_again(*, run_id: int, token: int, code: str, message: str, most: int) 
         run_id=run_id, to=S.QUEUED, code="queued_again", message=message
     ):
         return False
+    Measurement.objects.filter(run_id=run_id).delete()
     Run.objects.filter(pk=run_id).update(
         attempt=run.attempt + 1, code="", message="", remedy="", started_at=None
     )
@@ -190,8 +211,8 @@ def retry(*, run: Run, by: object = None) -> Run:
 def retry_all(*, runs: QuerySet[Run], by: object = None) -> int:
     """Queue those of one campaign's runs anew that ended without success; how many.
 
-    In a transaction. Their new attempt begins from nothing: what it measures replaces whatever
-    the one before has left.
+    In a transaction. Their new attempt begins from nothing: a worker that takes it over must not
+    take what the one before has left for its result.
     """
     message = _("Queued again by %(user)s.") % {"user": by or "BenchLab"}
     ended = list(
@@ -210,6 +231,7 @@ def retry_all(*, runs: QuerySet[Run], by: object = None) -> int:
         )
         for run in ended
     )
+    Measurement.objects.filter(run__in=ended).delete()
     Run.objects.filter(pk__in=[run.pk for run in ended]).update(
         state=S.QUEUED,
         attempt=F("attempt") + 1,

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from runs import dispatch
@@ -38,4 +39,15 @@ def _with_work() -> set[int]:
     ids |= set(left.values_list("server_id", flat=True).distinct())
     to_sweep = Server.objects.filter(needs_sweep=True).exclude(state=Server.State.REFUSED)
     ids |= set(to_sweep.exclude(host_key="").values_list("pk", flat=True))
+    ids |= _generators_away(waiting)
     return ids - set(busy.values_list("server_id", flat=True))
+
+
+def _generators_away(waiting: QuerySet[Run]) -> set[int]:
+    """Servers out of reach from which the load of waiting runs is to come: nobody else looks."""
+    away = Server.objects.filter(state=Server.State.UNREACHABLE).exclude(host_key="")
+    return {
+        server_id
+        for server_id in away.values_list("pk", flat=True)
+        if waiting.filter(plan__generators__contains=[{"server_id": server_id}]).exists()
+    }

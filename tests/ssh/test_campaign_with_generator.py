@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from runs.models import Lease, Run, Server
-from runs.services import campaigns, execution, host_keys, leases, scenarios, servers
+from runs.services import campaigns, execution, host_keys, leases, scenarios, servers, supervision
 from runs.services.drafts import Draft
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 
@@ -44,9 +44,7 @@ def pair(sshd_binary, account, binaries):
         shutil.rmtree(base)
 
 
-def test_a_campaign_with_a_generator_finishes_and_frees_both_servers(pair):
-    database, generator = pair
-    assert {database.state, generator.state} == {Server.State.READY}
+def queued(database, generator):
     scenarios.sync()
     draft = Draft(
         title="Apart",
@@ -58,7 +56,13 @@ def test_a_campaign_with_a_generator_finishes_and_frees_both_servers(pair):
         repeats=1,
         generators=[generator],
     )
-    campaign = campaigns.create(draft=draft)
+    return campaigns.create(draft=draft)
+
+
+def test_a_campaign_with_a_generator_finishes_and_frees_both_servers(pair):
+    database, generator = pair
+    assert {database.state, generator.state} == {Server.State.READY}
+    campaign = queued(database, generator)
     claim = leases.claim(server_id=database.pk, holder="test")
     assert Lease.objects.filter(run_id=claim.run_id).count() == 2
     execution.execute(claim)
@@ -69,3 +73,15 @@ def test_a_campaign_with_a_generator_finishes_and_frees_both_servers(pair):
     assert not Lease.objects.filter(run__isnull=False).exists()
     hosts = dict(run.commands.values_list("step", "host"))
     assert (hosts["start"], hosts["pgbench-load1"]) == ("127.0.0.2", "127.0.0.3")
+
+
+def test_a_generator_that_does_not_answer_is_itself_told_to_be_away_and_its_run_waits(pair):
+    database, generator = pair
+    campaign = queued(database, generator)
+    Server.objects.filter(pk=generator.pk).update(port=1)
+    execution.execute(leases.claim(server_id=database.pk, holder="test"))
+    states = dict(Server.objects.values_list("pk", "state"))
+    assert states == {database.pk: Server.State.READY, generator.pk: Server.State.UNREACHABLE}
+    assert campaign.runs.get().state == Run.State.QUEUED
+    assert leases.claim(server_id=database.pk, holder="test") is None
+    assert generator.pk in supervision._with_work()

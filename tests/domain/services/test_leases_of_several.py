@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from runs.models import Lease, Run, Server
-from runs.services import leases, runs
+from runs.services import leases, maintenance, runs, supervision
 from tests import factories
 
 
@@ -133,3 +133,61 @@ def test_two_that_want_each_others_servers_end_with_one_of_them():
     assert len(claims) == 2
     assert len(taken) <= 1
     assert Lease.objects.filter(run__isnull=False).count() == 2 * len(taken)
+
+
+def lost(run):
+    """The run of the first machine has lost its worker."""
+    claim = leases.claim(server_id=run.server_id, holder="a")
+    runs.transition(run_id=run.pk, to=Run.State.LOST, code="x", token=claim.token)
+    return run
+
+
+@pytest.mark.django_db
+def test_nothing_new_begins_where_a_lost_run_may_still_put_load_on():
+    database, generator, third = make_server(), make_server(), make_server()
+    run = lost(make_run(database, generator))
+    make_run(generator)
+    make_run(third, generator)
+    assert leases.claim(server_id=generator.pk, holder="b") is None
+    assert leases.claim(server_id=third.pk, holder="c") is None
+    assert leases.claim(server_id=database.pk, holder="d").run_id == run.pk
+
+
+@pytest.mark.django_db
+def test_nothing_new_begins_beside_a_lost_run_that_waits_for_its_generator():
+    database, generator = make_server(), make_server()
+    run = lost(make_run(database, generator))
+    make_run(database)
+    Server.objects.filter(pk=generator.pk).update(state=Server.State.UNREACHABLE)
+    assert leases.claim(server_id=database.pk, holder="b") is None
+    Server.objects.filter(pk=generator.pk).update(state=Server.State.READY)
+    assert leases.claim(server_id=database.pk, holder="b").run_id == run.pk
+
+
+@pytest.mark.django_db
+def test_a_run_does_not_begin_while_its_generator_is_maintained_but_a_lost_one_goes_on():
+    database, generator = make_server(), make_server()
+    run = make_run(database, generator)
+    maintenance.begin(server=generator, reason="fan")
+    assert leases.claim(server_id=database.pk, holder="a") is None
+    maintenance.end(server=generator)
+    lost(run)
+    maintenance.begin(server=generator, reason="fan")
+    assert leases.claim(server_id=database.pk, holder="b").run_id == run.pk
+
+
+@pytest.mark.django_db
+def test_a_lost_run_whose_generator_is_away_can_be_cancelled_and_all_its_machines_are_swept():
+    database, generator = make_server(), make_server()
+    run = lost(make_run(database, generator))
+    Server.objects.filter(pk=generator.pk).update(state=Server.State.UNREACHABLE)
+    assert runs.cancel(run=run).state == Run.State.CANCELLED
+    assert set(Server.objects.values_list("needs_sweep", flat=True)) == {True}
+
+
+@pytest.mark.django_db
+def test_a_generator_that_is_away_is_looked_at_again_while_a_run_waits_for_it():
+    database, generator, _unneeded = make_server(), make_server(), make_server()
+    make_run(database, generator)
+    Server.objects.exclude(pk=database.pk).update(state=Server.State.UNREACHABLE)
+    assert supervision._with_work() == {database.pk, generator.pk}

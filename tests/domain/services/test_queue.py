@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs.models import Campaign, Lease, Run, RunEvent
+from runs.models import Campaign, Lease, Measurement, Run, RunEvent
 from runs.services import campaigns, execution, leases, maintenance, runs, supervision
 from runs.services.errors import ServiceError
 from tests import factories
@@ -160,3 +160,12 @@ def test_an_attempt_that_loses_every_worker_is_begun_anew_up_to_the_limit(server
     assert run.events.filter(code="lost_for_good").exists()
     server.refresh_from_db()
     assert server.needs_sweep
+
+
+def test_a_run_that_is_queued_again_has_no_result_of_the_attempt_before(server):
+    """A worker that takes it over would take that for the result of the new attempt."""
+    run = queued(server).runs.first()
+    Run.objects.filter(pk=run.pk).update(state=S.ERRORED)
+    Measurement.objects.create(run=run, metric=factories.metric(), value=1.0)
+    runs.retry(run=run)
+    assert not run.measurements.exists()
