@@ -11,7 +11,7 @@ from runs.analysis.summary import Summary
 from runs.charts.scaling import Line, Point
 from runs.models import Campaign, Cell, CellSummary, Run
 from runs.models.campaigns import Origin
-from runs.selectors import grids, metrics, versions
+from runs.selectors import grids, metrics, series_cells, versions
 from runs.selectors.grids import Grid, GridCell, GridRow, GridRun, grid
 from runs.selectors.projects import NOBODY, Reader, visible
 from runs.selectors.ratios import RatioRow, ratios
@@ -113,7 +113,7 @@ def lines(campaign: Campaign, metric_name: str) -> list[Line]:
 
     Levels that are not numbers have no place on the axis and are left out. Two queries.
     """
-    cells = list(campaign.cells.order_by("ordinal"))
+    cells = list(series_cells.current(campaign))
     factor = grids.across(cells)
     summaries = metrics.summaries(campaign, metric_name)
     return [

@@ -7,10 +7,12 @@ from typing import Any
 
 from runs.analysis.summary import Summary
 from runs.models import Campaign, Cell, Metric, Run
-from runs.selectors import metrics, versions
+from runs.selectors import metrics, series_cells, versions
 
 # The levels that say which PostgreSQL was measured; all others say under what.
 SUBJECT = ("version", "bindir")
+# More signs than these in one cell tell nobody anything; its summary counts all of its runs.
+MOST_MARKED = 100
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,10 @@ def grid(campaign: Campaign, metric: Metric | None = None) -> Grid:
     Shows `metric`, by default the campaign's primary one.
     """
     metric = metric or metrics.primary(campaign)
-    cells = list(campaign.cells.order_by("ordinal"))
+    cells = list(series_cells.current(campaign))
     factor = across(cells)
     columns = _levels(cells, factor)
-    runs = _runs(campaign)
+    runs = _runs(cells)
     summaries = metrics.summaries(campaign, metric.name) if metric else {}
 
     def shown(cell: Cell) -> GridCell:
@@ -147,10 +149,12 @@ def _without(levels: Mapping[str, Any], factor: str | None) -> dict[str, Any]:
     return {name: level for name, level in levels.items() if name != factor}
 
 
-def _runs(campaign: Campaign) -> dict[int, list[GridRun]]:
+def _runs(cells: Sequence[Cell]) -> dict[int, list[GridRun]]:
+    """The runs of each cell by repeat; only the first MOST_MARKED where a cell has more."""
     found: dict[int, list[GridRun]] = defaultdict(list)
     columns = ("cell_id", "id", "repeat", "state", "position")
-    listed = Run.objects.filter(campaign=campaign).order_by("repeat")
+    listed = Run.objects.filter(cell__in=cells).order_by("repeat")
     for cell_id, *run in listed.values_list(*columns):
-        found[cell_id].append(GridRun(*run))
+        if len(found[cell_id]) < MOST_MARKED:
+            found[cell_id].append(GridRun(*run))
     return found

@@ -12,7 +12,7 @@ from typing import Any
 from runs.analysis.comparison import Comparison, Direction, adjust, compare
 from runs.analysis.summary import Summary
 from runs.models import Campaign, Cell, Metric
-from runs.selectors import grids, metrics, versions
+from runs.selectors import grids, metrics, series_cells, versions
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def ratios(
     """
     metric = Metric.objects.get(name=metric_name)
     summaries = metrics.summaries(campaign, metric_name)
-    cells = list(campaign.cells.order_by("ordinal"))
+    cells = list(series_cells.current(campaign))
     subject = _named_factor(cells)
     found = _pairs_of_levels(cells, subject) if subject else _pairs(cells, baseline_version)
     pairs = [

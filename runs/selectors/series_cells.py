@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Coalesce
 
 from runs.models import Campaign, Cell
 from runs.models.campaigns import Origin
@@ -14,6 +15,8 @@ from runs.selectors.series_keys import SeriesKey, level_text
 VERSION, REVISION = "version", "revision"
 # What is measured, and not under what.
 SUBJECTS = (VERSION, "bindir", REVISION)
+# A commit without a date stands where its first upload came.
+MADE_AT = Coalesce("revision__committed_at", "revision__created_at")
 
 
 def wanted(keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str) -> QuerySet[Cell]:
@@ -34,6 +37,18 @@ def wanted(keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str)
     return Cell.objects.filter(condition)
 
 
+def current(campaign: Campaign) -> QuerySet[Cell]:
+    """The cells that a campaign's own tables and charts show, in their order.
+
+    All of them, but of each series of uploads only that of the newest revision: the others have
+    the same levels, and are the campaign's history.
+    """
+    cells = campaign.cells.order_by("ordinal")
+    if campaign.origin != Origin.UPLOADED:
+        return cells
+    return cells.filter(Q(revision=None) | Q(pk__in=_newest(campaign)))
+
+
 def _has_level(name: str, text: str) -> Q:
     if name == REVISION:
         return Q(revision__sha__startswith=text)
@@ -49,7 +64,7 @@ def _newest(campaign: Campaign) -> QuerySet[Cell, Any]:
     """Of each series of uploads the cell of the newest revision."""
     return (
         Cell.objects.filter(campaign=campaign, revision__isnull=False)
-        .order_by("series_key", F("revision__committed_at").desc(nulls_last=True), "-revision_id")
+        .order_by("series_key", MADE_AT.desc(), "-revision_id")
         .distinct("series_key")
         .values("pk")
     )

@@ -10,17 +10,19 @@ from django.utils.translation import gettext as _
 
 from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, Metric, Run
+from runs.models.campaigns import Origin
 from runs.selectors import campaigns as campaign_selectors
 from runs.selectors import metrics, servers
 from runs.selectors.campaigns import RatioRow
 from runs.selectors.designs import factor_title, factor_titles, parameters
 from runs.web import annotations
 
-
 LIVE = Campaign.LIVE
 TROUBLED = (Run.State.FAILED, Run.State.ERRORED, Run.State.LOST)
 # Below this the interval marks of a table share a scale of at least 10 % to each side.
 NARROWEST = math.log(1.1)
+# The order of more runs than these is in the exports.
+MOST_ORDERED = 1000
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,10 @@ def live(campaign: Campaign) -> dict[str, Any]:
             .defer("plan")
             .order_by("position")
         ),
-        "order": list(campaign.runs.order_by("position").only("campaign", "position", "state")),
+        "has_history": _has_history(campaign),
+        "order": list(
+            campaign.runs.order_by("position").only("campaign", "position", "state")[:MOST_ORDERED]
+        ),
     }
 
 
@@ -95,9 +100,9 @@ def conditions(campaign: Campaign) -> dict[str, Any]:
         "hardware": first.hardware if first else None,
         "environment": first.environment if first else None,
         "configuration": campaign.configuration,
-        "parameters": parameters(campaign),
         # What it contained then; it may say something else by now.
         "contained": campaign.configuration_revision or campaign.configuration,
+        "parameters": parameters(campaign),
     }
 
 
@@ -133,6 +138,12 @@ def findings(rows: Sequence[RatioRow], titles: Mapping[str, str]) -> list[Findin
         )
         for (head, base), verdicts in pairs.items()
     ]
+
+
+def _has_history(campaign: Campaign) -> bool:
+    """Whether there are revisions, of which the page shows the newest."""
+    is_uploaded = campaign.origin == Origin.UPLOADED
+    return is_uploaded and campaign.cells.filter(revision__isnull=False).exists()
 
 
 def _subject(row: RatioRow, label: str, titles: Mapping[str, str]) -> str:

@@ -2,8 +2,11 @@
 
 import pytest
 
+from runs.models import Campaign
 from runs.selectors import campaigns
+from runs.services.uploads import GivenRevision
 from tests import factories
+from tests.histories import commit, repeats, store
 
 pytestmark = pytest.mark.django_db
 
@@ -93,3 +96,33 @@ def test_a_grid_takes_four_queries_however_many_cells(clients, django_assert_num
 
     with django_assert_num_queries(4):
         campaigns.grid(campaign)
+
+
+def test_of_uploads_the_newest_revision_is_shown_and_compared_with_no_other_revision():
+    store(
+        repeats(commit(2), tps=[900, 910], levels={"clients": 8, "version": "16.4"}),
+        repeats(commit(2), tps=[990, 991], levels={"clients": 8, "version": "18.1"}),
+        # What was measured later need not have been made later.
+        repeats(commit(1), tps=[1000, 1010], levels={"clients": 8, "version": "16.4"}),
+    )
+    campaign = Campaign.objects.get()
+
+    old, new = campaigns.grid(campaign).rows
+
+    assert [row.cells[0].summary.median for row in (old, new)] == [905, 990.5]
+    assert [len(row.cells[0].runs) for row in (old, new)] == [2, 2]
+    (row,) = campaigns.ratios(campaign, "tps")
+    assert (row.base_label, row.head_label) == ("16.4", "18.1")
+    assert [point.median for line in campaigns.lines(campaign, "tps") for point in line.points] == [
+        905,
+        990.5,
+    ]
+
+
+def test_a_revision_without_a_date_stands_where_its_upload_came():
+    store(repeats(commit(1), tps=[1000]))
+    store(repeats(GivenRevision("feed", ref="main"), tps=[500]))
+
+    (row,) = campaigns.grid(Campaign.objects.get()).rows
+
+    assert row.cells[0].summary.median == 500
