@@ -100,6 +100,17 @@ class Bench:
         here = self._ahead(node)
         return min(begun for begun, _ in spans) + here, max(ended for _, ended in spans) + here
 
+    def begun_apart(self) -> float | None:
+        """Seconds between the first and the last machine's begin of the load, at the least.
+
+        None where there is one only, or a clock is not known.
+        """
+        if len(self.load_spans) < 2 or not self.load_spans.keys() <= self.skews.keys():
+            return None
+        begins = [begun - self._ahead(of) for of, (begun, _ended) in self.load_spans.items()]
+        doubt = 2 * max(self.skews[of].uncertainty_s for of in self.load_spans)
+        return max(0.0, max(begins) - min(begins) - doubt)
+
     def _ahead(self, node: str) -> float:
         """Seconds that are to be taken from that machine's times."""
         skew = self.skews.get(node)

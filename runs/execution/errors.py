@@ -59,6 +59,12 @@ class TargetRestarted(TargetProblem):
     remedy = _("The run is started again from its beginning.")
 
 
+class LoadsApart(TargetRestarted):
+    """The load generators did not begin together: their figures cannot be added up."""
+
+    code = "loads_apart"
+
+
 class Cancelled(Exception):
     """A person asked for the run to stop."""
 

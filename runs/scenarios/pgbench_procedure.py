@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from runs.execution.bench import Bench
 from runs.execution.ending import together
-from runs.execution.errors import TargetProblem
+from runs.execution.errors import LoadsApart, TargetProblem
 from runs.execution.guard import GRACE_SECONDS
 from runs.execution.listening import passfile
 from runs.execution.nodes import Node
@@ -34,6 +34,9 @@ BUSY_CLUSTER_BYTES = 64 * 1024 * 1024
 LIVE_SECONDS = 5.0
 # A thread of pgbench that waits for answers less than this share's rest has no time to ask more.
 SATURATED_THREADS = 0.9
+# The load of several machines is one load only while all of them put it on.
+MOST_SECONDS_APART = 2.0
+MOST_SHARE_APART = 0.05
 
 PREWARM = """
 SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_prewarm';
@@ -96,7 +99,17 @@ async def measure(bench: Bench, script: str) -> None:
         await load.write_script()
     live = _Live(bench)
     results = await together(load.run(live) for load in loads)
+    _check_together(bench)
     _read(bench, loads, results)
+
+
+def _check_together(bench: Bench) -> None:
+    """Raise LoadsApart where one began late, such as after the worker was lost in between."""
+    apart = bench.begun_apart() or 0.0
+    if apart > max(MOST_SECONDS_APART, MOST_SHARE_APART * bench.parameters["duration"]):
+        raise LoadsApart(
+            f"The load generators began {apart:.1f} s apart; their figures do not add up."
+        )
 
 
 def client_shares(clients: int, generators: int) -> list[int]:

@@ -1,5 +1,6 @@
 """Load from other machines than the database's: real sshd on 127.0.0.2, 127.0.0.3 and 127.0.0.4."""
 
+import asyncio
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -10,11 +11,11 @@ import pytest
 
 from runs.execution import clocks, ssh
 from runs.execution.director import Director
-from runs.execution.errors import Cancelled
+from runs.execution.errors import Cancelled, LoadsApart
 from runs.execution.line import Line
 from runs.execution.nodes import Place
 from runs.execution.plan import GeneratorPlan, RunPlan
-from runs.scenarios import registry
+from runs.scenarios import pgbench_procedure, registry
 from tests.ssh.conftest import INSTANCE
 from tests.ssh.directing import execute, left_running, names, watched
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
@@ -226,3 +227,22 @@ def test_series_of_a_machine_whose_clock_is_ahead_lie_on_the_runs_axis(direct, p
     starts = {each.name: each.start for each in found.series}
     assert starts["db-cpu_idle"] - starts["load1-cpu_idle"] == pytest.approx(90, abs=5)
     assert "clocks_differ" in {note.code for note in found.notes}
+
+
+def test_loads_that_did_not_begin_together_are_no_result(direct, plan, machines, monkeypatch):
+    """As after a worker that was lost between the two: the second begins when the first ends."""
+    real = pgbench_procedure.Load.run
+
+    async def late(load, live):
+        if load.name == "pgbench-load2":
+            await asyncio.sleep(3)
+        return await real(load, live)
+
+    monkeypatch.setattr(pgbench_procedure.Load, "run", late)
+    director = direct(plan)
+    with pytest.raises(LoadsApart):
+        execute(director)
+    assert director.bench.findings.measurements == {}
+    for machine in machines:
+        assert left_running(machine.base_dir) == []
+        assert names(machine.base_dir / "runs") == []

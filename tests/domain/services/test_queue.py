@@ -165,7 +165,7 @@ def test_an_attempt_that_loses_every_worker_is_begun_anew_up_to_the_limit(server
 def test_a_run_that_is_queued_again_has_no_result_of_the_attempt_before(server):
     """A worker that takes it over would take that for the result of the new attempt."""
     run = queued(server).runs.first()
-    Run.objects.filter(pk=run.pk).update(state=S.ERRORED)
+    Run.objects.filter(pk=run.pk).update(state=S.ERRORED, plan={})
     Measurement.objects.create(run=run, metric=factories.metric(), value=1.0)
     runs.retry(run=run)
     assert not run.measurements.exists()
