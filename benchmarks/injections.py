@@ -83,8 +83,10 @@ def freeze_sshd(broken: Broken, _chance: random.Random) -> None:
 
 
 def fill_disk(broken: Broken, chance: random.Random) -> None:
-    """Let somebody else take the whole disk, or all but 60 MB of it."""
+    """Let somebody else take the whole disk, or all but 60 MB of it, while a run is in progress."""
     disk = broken.target.disk
+    if _await(lambda: list(broken.target.base.glob("runs/*"))):
+        time.sleep(chance.uniform(0, 4))
     left = chance.choice((0, 60)) * 1_000_000
     with (disk / FILLER).open("wb") as filler:
         while (room := shutil.disk_usage(disk).free - left) > 0:
