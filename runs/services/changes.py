@@ -17,27 +17,29 @@ from runs.selectors import history_points, watched
 from runs.selectors.history_points import HistoryPoint
 from runs.selectors.watched import Watched
 from runs.services import events
+from runs.services.statements import Statement
 
 # The first half of the advisory lock's key; the second is the campaign's.
 LOCK = 0x6C6162
 
 
-def note(*, cells: Collection[tuple[int, int]]) -> None:
-    """Queue (campaign, cell) that got new runs. Call it in the transaction that stored them.
+def noting(*, cells: Collection[tuple[int, int]]) -> Statement:
+    """Queues (campaign, cell) that got new runs, and waits for nobody.
 
-    One statement, which waits for nobody; a worker is woken once it is committed.
+    To be performed in the transaction that stores the runs, which calls `find_once_committed`.
     """
-    if not cells:
-        return
     campaigns, ids = zip(*sorted(cells), strict=True)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO runs_stalecell (campaign_id, cell_id, at)"
-            " SELECT campaign_id, cell_id, now()"
-            " FROM unnest(%s::bigint[], %s::bigint[]) AS stale (campaign_id, cell_id)",
-            [list(campaigns), list(ids)],
-        )
-    for campaign_id in sorted(set(campaigns)):
+    return Statement(
+        "INSERT INTO runs_stalecell (campaign_id, cell_id, at)"
+        " SELECT campaign_id, cell_id, now()"
+        " FROM unnest(%s::bigint[], %s::bigint[]) AS stale (campaign_id, cell_id)",
+        (list(campaigns), list(ids)),
+    )
+
+
+def find_once_committed(*, campaign_ids: Iterable[int]) -> None:
+    """Wake a worker for what was queued, once it is committed."""
+    for campaign_id in sorted(set(campaign_ids)):
         dispatch.find_changes(campaign_id)
 
 

@@ -3,10 +3,9 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from django.db import connection
-
 from runs.analysis.summary import summarise
 from runs.models import CellSummary, Measurement, Run
+from runs.services.statements import Statement, perform
 
 SUMMARISE = """
 INSERT INTO runs_cellsummary
@@ -51,12 +50,15 @@ def refresh(*, cell_id: int) -> None:
 
 
 def refresh_all(*, cell_ids: Sequence[int]) -> None:
-    """Summarise many cells at once, in the database; the formulas are those of `summarise`.
+    """Summarise many cells at once; see `refreshing`."""
+    if cell_ids:
+        perform([refreshing(cell_ids=cell_ids)])
 
-    For cells whose finished runs only become more: nothing is taken away. Call it in a
+
+def refreshing(*, cell_ids: Sequence[int]) -> Statement:
+    """Summarises cells in the database; the formulas are those of `summarise`.
+
+    For cells whose finished runs only become more: nothing is taken away. To be performed in a
     transaction that has locked the cells.
     """
-    if not cell_ids:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(SUMMARISE, [list(cell_ids)])
+    return Statement(SUMMARISE, (list(cell_ids),))

@@ -715,6 +715,6 @@ def test_a_batch_takes_the_same_queries_whatever_its_size(post, number, django_a
         }
 
     post(body(), "uploads/batch/")
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(7):
         assert post(body(), "uploads/batch/").status_code == 201
     assert Series.objects.count() == 2 * number

@@ -1,32 +1,62 @@
 """The campaigns of uploaded runs: made at first sight, and never another project's."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from django.utils.translation import gettext as _
 
 from runs.models import Campaign, Configuration, Project, Scenario
 from runs.models.campaigns import Origin
 from runs.services.errors import Fault
+from runs.services.statements import Rows, Statement, perform
 from runs.services.uploads.given import GivenRun
 
 
-def resolve(runs: Sequence[GivenRun], project: Project, faults: list[Fault]) -> dict[str, Campaign]:
-    """The campaigns of these runs by slug, new ones made. What contradicts them becomes a fault."""
-    slugs = {run.campaign for run in runs}
-    known = _known(slugs)
+class Known(NamedTuple):
+    """What an upload needs to know of a campaign."""
+
+    slug: str
+    pk: int
+    origin: str
+    project_id: int
+    scenario: str
+    configuration: str
+
+
+def question(runs: Sequence[GivenRun]) -> Statement:
+    """Asks for the campaigns of these runs."""
+    return Statement(
+        "SELECT campaign.slug, campaign.id, campaign.origin, campaign.project_id, scenario.slug,"
+        " coalesce(configuration.slug, '')"
+        " FROM runs_campaign campaign"
+        " JOIN runs_scenario scenario ON scenario.id = campaign.scenario_id"
+        " LEFT JOIN runs_configuration configuration"
+        " ON configuration.id = campaign.configuration_id"
+        " WHERE campaign.slug = ANY(%s)",
+        (list({run.campaign for run in runs}),),
+    )
+
+
+def resolve(
+    runs: Sequence[GivenRun], rows: Rows, project: Project, faults: list[Fault]
+) -> dict[str, Known]:
+    """The campaigns of these runs by slug, new ones made; `rows` answer the question.
+
+    What contradicts them becomes a fault.
+    """
+    known = _by_slug(rows)
     missing = [run for run in runs if run.campaign not in known]
     if missing:
         _make(missing, project, faults)
-        known = _known(slugs)
+        known = _by_slug(perform([question(runs)])[0])
     for run in runs:
         if campaign := known.get(run.campaign):
             faults += _contradictions(run, campaign, project)
     return known
 
 
-def _known(slugs: Iterable[str]) -> dict[str, Campaign]:
-    found = Campaign.objects.filter(slug__in=slugs).select_related("scenario", "configuration")
-    return {campaign.slug: campaign for campaign in found.order_by()}
+def _by_slug(rows: Rows) -> dict[str, Known]:
+    return {row[0]: Known(*row) for row in rows}
 
 
 def _make(runs: Sequence[GivenRun], project: Project, faults: list[Fault]) -> None:
@@ -70,7 +100,7 @@ def _configurations(slugs: set[str]) -> dict[str, Configuration]:
     return {each.slug: each for each in Configuration.objects.filter(slug__in=slugs)}
 
 
-def _contradictions(run: GivenRun, campaign: Campaign, project: Project) -> list[Fault]:
+def _contradictions(run: GivenRun, campaign: Known, project: Project) -> list[Fault]:
     found = []
     if campaign.origin != Origin.UPLOADED:
         message = _("The campaign %(slug)s was not uploaded: its results are its own.")
@@ -78,13 +108,12 @@ def _contradictions(run: GivenRun, campaign: Campaign, project: Project) -> list
     elif campaign.project_id != project.pk:
         message = _("The name %(slug)s is taken by a campaign of another project.")
         found.append(("campaign", "campaign_taken", message % {"slug": run.campaign}))
-    elif run.scenario and run.scenario != campaign.scenario.slug:
+    elif run.scenario and run.scenario != campaign.scenario:
         message = _("The campaign is of the scenario %(known)s, not of %(given)s.")
-        names = {"known": campaign.scenario.slug, "given": run.scenario}
+        names = {"known": campaign.scenario, "given": run.scenario}
         found.append(("scenario", "scenario_differs", message % names))
-    known = campaign.configuration.slug if campaign.configuration else ""
-    if run.configuration and run.configuration != known:
+    if run.configuration and run.configuration != campaign.configuration:
         message = _("The campaign has the configuration %(known)s, not %(given)s.")
-        names = {"known": known or "–", "given": run.configuration}
+        names = {"known": campaign.configuration or "–", "given": run.configuration}
         found.append(("configuration", "configuration_differs", message % names))
     return [Fault(f"{run.at}/{name}", code, message) for name, code, message in found]

@@ -1,6 +1,5 @@
 """The cells of uploaded runs, and the numbers of their repeats."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,8 @@ from django.db import connection
 
 from runs.models import Campaign, Cell
 from runs.selectors import versions
+from runs.services.statements import Rows, Statement, perform
+from runs.services.uploads.campaigns import Known
 from runs.services.uploads.conditions import Conditions
 from runs.services.uploads.given import GivenRun
 
@@ -20,81 +21,86 @@ Place = tuple[int, str]
 class Placed:
     """Where a run belongs."""
 
+    run_id: int
     cell_id: int
     repeat: int
 
 
-def series_key(run: GivenRun) -> str:
-    """The levels as text: what the points of one history have in common."""
-    return json.dumps(dict(run.levels), sort_keys=True)
-
-
-def key(run: GivenRun) -> str:
-    """The cell's key: the levels, and the revision where the run has one."""
-    return f"{series_key(run)}@{run.revision.sha}" if run.revision else series_key(run)
+def question(runs: Sequence[GivenRun]) -> Statement:
+    """Asks for the cells of these runs, of campaigns that are known by their slugs only."""
+    wanted = {(run.campaign, run.cell_key) for run in runs}
+    return Statement(
+        "SELECT cell.campaign_id, cell.key, cell.id FROM runs_cell cell"
+        " JOIN runs_campaign campaign ON campaign.id = cell.campaign_id"
+        " JOIN unnest(%s::text[], %s::text[]) AS wanted (slug, key)"
+        " ON wanted.slug = campaign.slug AND wanted.key = cell.key",
+        ([slug for slug, _key in wanted], [key for _slug, key in wanted]),
+    )
 
 
 def place(
     runs: Sequence[GivenRun],
-    campaigns: Mapping[str, Campaign],
+    rows: Rows,
+    campaigns: Mapping[str, Known],
     conditions: Sequence[Conditions],
 ) -> list[Placed]:
-    """The cell and the repeat of each run. Locks the cells until the transaction ends.
+    """The cell and the repeat of each run, and its key to be; `rows` answer the question.
 
-    Two uploads at once must not give the same number: each cell is locked before its repeats are
-    looked at, and always in the same order, so that none waits for another that waits for it.
+    Locks the cells until the transaction ends. Two uploads at once must not give the same number:
+    each cell is locked before its repeats are looked at, and always in the same order, so that
+    none waits for another that waits for it. New cells are made before any lock, for the same end.
     """
-    places = [(campaigns[run.campaign].pk, key(run)) for run in runs]
-    cells = _find(places)
+    places = [(campaigns[run.campaign].pk, run.cell_key) for run in runs]
+    cells = _by_place(rows)
     if any(each not in cells for each in places):
-        _make(runs, places, campaigns, conditions)
-        cells = _find(places)
-    ids = sorted(set(cells.values()))
-    repeats = _locked_repeats(ids)
+        _make(runs, places, conditions)
+        cells = _by_place(perform([question(runs)])[0])
+    repeats, ids = _locked(sorted(set(cells.values())), len(runs))
     placed = []
-    for each in places:
+    for each, run_id in zip(places, ids, strict=True):
         repeats[cells[each]] += 1
-        placed.append(Placed(cells[each], repeats[cells[each]]))
+        placed.append(Placed(run_id, cells[each], repeats[cells[each]]))
     return placed
 
 
-def _find(places: Sequence[Place]) -> dict[Place, int]:
-    wanted = set(places)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT cell.campaign_id, cell.key, cell.id FROM runs_cell cell"
-            " JOIN unnest(%s::bigint[], %s::text[]) AS wanted (campaign_id, key)"
-            " ON wanted.campaign_id = cell.campaign_id AND wanted.key = cell.key",
-            [[campaign for campaign, _key in wanted], [text for _campaign, text in wanted]],
-        )
-        return {(campaign, text): cell for campaign, text, cell in cursor.fetchall()}
+def _by_place(rows: Rows) -> dict[Place, int]:
+    return {(campaign, key): cell for campaign, key, cell in rows}
 
 
-def _locked_repeats(ids: list[int]) -> Counter[int]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id FROM runs_cell WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE", [ids]
-        )
-        # A statement of its own: it must see what was committed while the lock was waited for.
-        cursor.execute(
-            "SELECT id, (SELECT repeat FROM runs_run WHERE cell_id = id_of.id"
-            " ORDER BY repeat DESC LIMIT 1) FROM unnest(%s::bigint[]) AS id_of (id)",
-            [ids],
-        )
-        return Counter({cell: last or 0 for cell, last in cursor.fetchall()})
+def _locked(cells: list[int], runs: int) -> tuple[Counter[int], list[int]]:
+    """The last repeat of each cell, which is locked; and keys for so many new runs."""
+    _locks, repeats, ids = perform(
+        [
+            Statement(
+                "SELECT id FROM runs_cell WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE",
+                (cells,),
+            ),
+            # A statement of its own: it must see what was committed while the lock was waited for.
+            Statement(
+                "SELECT id, (SELECT repeat FROM runs_run WHERE cell_id = id_of.id"
+                " ORDER BY repeat DESC LIMIT 1) FROM unnest(%s::bigint[]) AS id_of (id)",
+                (cells,),
+            ),
+            Statement(
+                "SELECT nextval(pg_get_serial_sequence('runs_run', 'id'))"
+                " FROM generate_series(1, %s)",
+                (runs,),
+            ),
+        ]
+    )
+    return Counter({cell: last or 0 for cell, last in repeats}), [row[0] for row in ids]
 
 
 def _make(
     runs: Sequence[GivenRun],
     places: Sequence[Place],
-    campaigns: Mapping[str, Campaign],
     conditions: Sequence[Conditions],
 ) -> None:
     """Make the cells that are missing, one upload at a time for each campaign."""
     ids = sorted({campaign for campaign, _key in places})
     locked = Campaign.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk")
     by_id = {campaign.pk: campaign for campaign in locked}
-    known = _find(places)
+    known = _by_place(perform([question(runs)])[0])
     ordinals = _last_ordinals(ids)
     made: dict[Place, Cell] = {}
     for run, where, condition in zip(runs, places, conditions, strict=True):
@@ -125,8 +131,8 @@ def _cell(run: GivenRun, campaign: Campaign, condition: Conditions, ordinal: int
         campaign=campaign,
         ordinal=ordinal,
         levels=dict(run.levels),
-        key=key(run),
-        series_key=series_key(run),
+        key=run.cell_key,
+        series_key=run.series_key,
         revision_id=condition.revision_id,
         version=version,
         version_num=versions.number(version),

@@ -4,11 +4,8 @@ Each is stored once per content. All runs of a batch are looked up at once, and 
 named costs no query.
 """
 
-import hashlib
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -21,10 +18,14 @@ from runs.models import (
     SettingsSnapshot,
 )
 from runs.services.errors import Fault
+from runs.services.statements import Rows, Statement, perform
 from runs.services.uploads import lookup
 from runs.services.uploads.given import GivenProfile, GivenRevision, GivenRun
 
-Profile = type[HardwareProfile] | type[Environment]
+PROFILES: dict[str, type[HardwareProfile] | type[Environment]] = {
+    "hardware": HardwareProfile,
+    "environment": Environment,
+}
 
 
 @dataclass(frozen=True)
@@ -38,24 +39,40 @@ class Conditions:
     revision_id: int | None = None
 
 
-def resolve(runs: Sequence[GivenRun], project: Project, faults: list[Fault]) -> list[Conditions]:
-    """The conditions of each run, made where they are new."""
+def questions(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement]:
+    """Ask for the conditions of these runs, each kind under its name if any run has it."""
+    asked = {}
+    for name in PROFILES:
+        if given := _given_profiles(name, runs):
+            asked[name] = _profile_question(name, given)
+    if hashes := {run.settings_hash for run in runs} - {""}:
+        asked["settings"] = lookup.keys(SettingsSnapshot, "content_hash", hashes)
+    if shas := {run.revision.sha for run in runs if run.revision}:
+        asked["revisions"] = _revision_question(shas, project)
+    return asked
+
+
+def resolve(
+    runs: Sequence[GivenRun], known: Mapping[str, Rows], project: Project, faults: list[Fault]
+) -> list[Conditions]:
+    """The conditions of each run, made where they are new; `known` answers the questions."""
     servers = _servers(runs, faults)
-    hardware = _profiles(HardwareProfile, "hardware", runs, faults)
-    environments = _profiles(Environment, "environment", runs, faults)
-    settings = _settings(runs)
-    revisions = _revisions(runs, project)
+    hardware, environments = (
+        _profiles(name, runs, known.get(name, []), faults) for name in PROFILES
+    )
+    settings = _settings(runs, known.get("settings", []))
+    revisions = _revisions(runs, known.get("revisions", []), project)
     made = []
     for run in runs:
         server = servers.get(run.server)
         made.append(
             Conditions(
                 server_id=server.pk if server else None,
-                hardware_id=hardware.get(_identity(run.hardware))
+                hardware_id=hardware.get(run.hardware.identity if run.hardware else "")
                 or (server.hardware_id if server else None),
-                environment_id=environments.get(_identity(run.environment))
+                environment_id=environments.get(run.environment.identity if run.environment else "")
                 or (server.environment_id if server else None),
-                settings_id=settings.get(_hash(_snapshot(run.settings))) if run.settings else None,
+                settings_id=settings.get(run.settings_hash),
                 revision_id=revisions.get(run.revision.sha) if run.revision else None,
             )
         )
@@ -75,19 +92,33 @@ def _servers(runs: Sequence[GivenRun], faults: list[Fault]) -> dict[str, Server]
     return found
 
 
+def _given_profiles(name: str, runs: Sequence[GivenRun]) -> dict[str, GivenProfile]:
+    return {each.identity: each for run in runs if (each := getattr(run, name))}
+
+
+def _profile_question(name: str, given: Mapping[str, GivenProfile]) -> Statement:
+    """Asks for keys by slug and by fingerprint."""
+    by_content = lookup.keys(
+        PROFILES[name], "fingerprint", [mark for mark, each in given.items() if not each.slug]
+    )
+    slugs = [mark for mark, each in given.items() if each.slug]
+    if not slugs:
+        return by_content
+    return lookup.either(by_content, lookup.keys(PROFILES[name], "slug", slugs))
+
+
 def _profiles(
-    model: Profile, name: str, runs: Sequence[GivenRun], faults: list[Fault]
+    name: str, runs: Sequence[GivenRun], rows: Rows, faults: list[Fault]
 ) -> dict[str, int]:
     """Keys by slug and by fingerprint."""
-    given = {_identity(profile): profile for run in runs if (profile := getattr(run, name))}
-    if not given:
-        return {}
-    found = _known_profiles(model, given)
+    given = _given_profiles(name, runs)
+    found: dict[str, int] = dict(rows)
     missing = {mark: each for mark, each in given.items() if mark not in found and each.fields}
     if missing:
+        model = PROFILES[name]
         made = [model(fingerprint=mark, **each.fields) for mark, each in sorted(missing.items())]
         model.objects.bulk_create(made, ignore_conflicts=True)  # type: ignore[arg-type]
-        found = _known_profiles(model, given)
+        found = dict(perform([_profile_question(name, given)])[0])
     for run in runs:
         profile = getattr(run, name)
         if profile and profile.slug and profile.slug not in found:
@@ -95,96 +126,53 @@ def _profiles(
     return found
 
 
-def _known_profiles(model: Profile, given: Mapping[str, GivenProfile]) -> dict[str, int]:
-    marks = [mark for mark, each in given.items() if each.fields]
-    slugs = [mark for mark, each in given.items() if each.slug]
-    found: dict[str, int] = {}
-    if marks:
-        found |= lookup.keys(model, "fingerprint", marks)
-    if slugs:
-        found |= lookup.keys(model, "slug", slugs)
-    return found
-
-
-def _identity(profile: GivenProfile | None) -> str:
-    if profile is None:
-        return ""
-    return profile.slug or _hash(dict(profile.fields))
-
-
-def _settings(runs: Sequence[GivenRun]) -> dict[str, int]:
-    given = {_hash(content): content for run in runs if (content := _snapshot(run.settings))}
-    if not given:
-        return {}
-
-    def known() -> dict[str, int]:
-        return lookup.keys(SettingsSnapshot, "content_hash", given)
-
-    def make(missing: Sequence[str]) -> None:
+def _settings(runs: Sequence[GivenRun], rows: Rows) -> dict[str, int]:
+    given = {run.settings_hash: run.snapshot for run in runs if run.settings}
+    found: dict[str, int] = dict(rows)
+    missing = sorted(set(given) - set(found))
+    if missing:
         SettingsSnapshot.objects.bulk_create(
             [SettingsSnapshot(content_hash=mark, settings=given[mark]) for mark in missing],
             ignore_conflicts=True,
         )
-
-    return _made(list(given), known, make)
-
-
-def _snapshot(settings: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Settings as a server's `pg_settings` are stored. Their unit is part of the text given."""
-    return {
-        name: {"setting": value, "unit": "", "source": "uploaded"}
-        for name, value in settings.items()
-    }
+        found = dict(perform([lookup.keys(SettingsSnapshot, "content_hash", given)])[0])
+    return found
 
 
-def _revisions(runs: Sequence[GivenRun], project: Project) -> dict[str, int]:
+def _revision_question(shas: Iterable[str], project: Project) -> Statement:
+    """Asks for what is known of revisions: sha, key, and whether each further field is there."""
+    return Statement(
+        "SELECT sha, id, ref <> '', url <> '', committed_at IS NOT NULL, parents <> '[]'"
+        " FROM runs_revision WHERE project_id = %s AND sha = ANY(%s)",
+        (project.pk, list(shas)),
+    )
+
+
+def _revisions(runs: Sequence[GivenRun], rows: Rows, project: Project) -> dict[str, int]:
     given = {run.revision.sha: run.revision for run in runs if run.revision}
-    if not given:
-        return {}
-    found = {each.sha: each for each in Revision.objects.filter(project=project, sha__in=given)}
-    missing = sorted(set(given) - set(found))
+    missing = sorted(set(given) - {row[0] for row in rows})
     if missing:
         made = [Revision(project=project, **vars(given[sha])) for sha in missing]
         for revision in made:
             revision.parents = list(revision.parents)
         Revision.objects.bulk_create(made, ignore_conflicts=True)
-        rows = Revision.objects.filter(project=project, sha__in=given)
-        found = {each.sha: each for each in rows}
-    for sha, revision in found.items():
-        _complete(revision, given[sha])
-    return {sha: revision.pk for sha, revision in found.items()}
+        rows = perform([_revision_question(given, project)])[0]
+    for sha, key, *is_known in rows:
+        _complete(key, given[sha], is_known)
+    return {row[0]: row[1] for row in rows}
 
 
-def _complete(known: Revision, given: GivenRevision) -> None:
+def _complete(key: int, given: GivenRevision, is_known: Sequence[bool]) -> None:
     """Add what was not known of a revision; what is known stays."""
-    changed = []
-    for name in ("ref", "url", "committed_at", "parents"):
-        value = getattr(given, name)
-        if value and not getattr(known, name):
-            setattr(known, name, list(value) if name == "parents" else value)
-            changed.append(name)
-    if changed:
-        known.save(update_fields=changed)
-
-
-def _made(
-    wanted: Sequence[str],
-    known: Callable[[], dict[str, int]],
-    make: Callable[[Sequence[str]], None],
-) -> dict[str, int]:
-    """What is known; made and looked up again where something is missing."""
-    found = known()
-    missing = sorted(set(wanted) - set(found))
-    if missing:
-        make(missing)
-        found = known()
-    return found
+    added = {
+        name: list(value) if name == "parents" else value
+        for name, known in zip(("ref", "url", "committed_at", "parents"), is_known, strict=True)
+        if (value := getattr(given, name)) and not known
+    }
+    if added:
+        Revision.objects.filter(pk=key).update(**added)
 
 
 def _unknown(run: GivenRun, name: str, slug: str) -> Fault:
     message = _("There is no %(kind)s “%(slug)s”.") % {"kind": name, "slug": slug}
     return Fault(f"{run.at}/{name}", f"{name}_unknown", message)
-
-
-def _hash(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

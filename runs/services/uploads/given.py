@@ -1,8 +1,11 @@
 """An uploaded run as values: what the doors make of a body, and the services store."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from runs.execution.reporter import ArtifactData
@@ -54,6 +57,11 @@ class GivenProfile:
     slug: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
 
+    @cached_property
+    def identity(self) -> str:
+        """The slug, or the fingerprint of the content."""
+        return self.slug or fingerprint(self.fields)
+
 
 @dataclass(frozen=True, kw_only=True)
 class GivenRun:
@@ -87,3 +95,31 @@ class GivenRun:
     message: str = ""
     notes: tuple[Mapping[str, str], ...] = ()
     files: tuple[ArtifactData, ...] = ()
+
+    @cached_property
+    def series_key(self) -> str:
+        """The levels as text: what the points of one history have in common."""
+        return json.dumps(dict(self.levels), sort_keys=True)
+
+    @cached_property
+    def cell_key(self) -> str:
+        """The cell's key: the levels, and the revision where the run has one."""
+        return f"{self.series_key}@{self.revision.sha}" if self.revision else self.series_key
+
+    @cached_property
+    def snapshot(self) -> dict[str, dict[str, str]]:
+        """Settings as a server's `pg_settings` are stored. Their unit is part of the text given."""
+        return {
+            name: {"setting": value, "unit": "", "source": "uploaded"}
+            for name, value in self.settings.items()
+        }
+
+    @cached_property
+    def settings_hash(self) -> str:
+        """The fingerprint of the settings; empty where there are none."""
+        return fingerprint(self.snapshot) if self.settings else ""
+
+
+def fingerprint(content: Mapping[str, Any]) -> str:
+    """Hash by which a content is stored once."""
+    return hashlib.sha256(json.dumps(dict(content), sort_keys=True).encode()).hexdigest()

@@ -2,24 +2,29 @@
 
 from collections.abc import Sequence
 
-from django.db import connection
 from django.utils.translation import gettext as _
 
 from runs.models import Metric
 from runs.services.errors import Fault
+from runs.services.statements import Rows, Statement, perform
 from runs.services.uploads.given import GivenMeasurement, GivenRun
 
 Known = dict[str, tuple[int, str, str]]
 
 
-def resolve(runs: Sequence[GivenRun], faults: list[Fault]) -> dict[str, int]:
-    """The metrics' keys by name."""
+def question(runs: Sequence[GivenRun]) -> Statement:
+    """Asks for the metrics of these runs."""
+    return _question({each.metric for run in runs for each in run.measurements})
+
+
+def resolve(runs: Sequence[GivenRun], rows: Rows, faults: list[Fault]) -> dict[str, int]:
+    """The metrics' keys by name; `rows` answer the question."""
     given = _distinct(runs)
-    known = _known({measurement.metric for measurement in given})
+    known = _known(rows)
     made = _new(given, known, faults)
     if made:
         Metric.objects.bulk_create(made, ignore_conflicts=True)
-        known |= _known({metric.name for metric in made})
+        known |= _known(perform([_question({metric.name for metric in made})])[0])
     for measurement, pointer in given.items():
         if measurement.metric in known:
             faults += _contradictions(measurement, known[measurement.metric], pointer)
@@ -40,14 +45,14 @@ def _distinct(runs: Sequence[GivenRun]) -> dict[GivenMeasurement, str]:
     }
 
 
-def _known(names: set[str]) -> Known:
-    if not names:
-        return {}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT name, id, unit, direction FROM runs_metric WHERE name = ANY(%s)", [list(names)]
-        )
-        return {name: (key, unit, direction) for name, key, unit, direction in cursor.fetchall()}
+def _question(names: set[str]) -> Statement:
+    return Statement(
+        "SELECT name, id, unit, direction FROM runs_metric WHERE name = ANY(%s)", (list(names),)
+    )
+
+
+def _known(rows: Rows) -> Known:
+    return {name: (key, unit, direction) for name, key, unit, direction in rows}
 
 
 def _new(given: dict[GivenMeasurement, str], known: Known, faults: list[Fault]) -> list[Metric]:

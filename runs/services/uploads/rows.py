@@ -1,24 +1,33 @@
-"""Rows of uploaded runs, brought into the database by COPY: a batch has tens of thousands."""
+"""Rows of uploaded runs: a batch has tens of thousands and is copied, a single run is inserted."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from django.db import connection
+from django.utils import timezone
+from psycopg import Copy
 
 from runs.models import Run
 from runs.models.campaigns import Origin
+from runs.services.statements import Statement, perform
 from runs.services.uploads.cells import Placed
 from runs.services.uploads.conditions import Conditions
 from runs.services.uploads.given import GivenRun, GivenSeries
 
 # A run's columns. Those not named are null.
-RUN_COLUMNS = (
-    "id, campaign_id, cell_id, repeat, position, origin, state, code, message, remedy, attempt,"
-    " server_id, hardware_id, environment_id, settings_id, server_version, tool_name,"
-    " tool_version, quality, external_id, labels, queued_at, started_at, finished_at"
+RUNS = (
+    "runs_run (id, campaign_id, cell_id, repeat, position, origin, state, code, message, remedy,"
+    " attempt, server_id, hardware_id, environment_id, settings_id, server_version, tool_name,"
+    " tool_version, quality, external_id, labels, queued_at, started_at, finished_at)"
 )
+MEASUREMENTS = "runs_measurement (run_id, metric_id, value, n, statistic)"
+SERIES = 'runs_series (run_id, name, unit, start, "interval", "values")'
+# Runs and numbers up to which INSERT is cheaper, which goes along with other statements.
+FEW = 60
+Numbers = tuple[int, int, float, int, str]
 STATES = {
     "finished": Run.State.FINISHED,
     "failed": Run.State.FAILED,
@@ -27,79 +36,93 @@ STATES = {
 }
 
 
-def new_ids(number: int) -> list[int]:
-    """So many keys for new runs."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT nextval(pg_get_serial_sequence('runs_run', 'id')) FROM generate_series(1, %s)",
-            [number],
-        )
-        return [row[0] for row in cursor.fetchall()]
-
-
-def copy_runs(
+def store(
     runs: Sequence[GivenRun],
     *,
-    ids: Sequence[int],
     campaign_ids: Sequence[int],
     placed: Sequence[Placed],
     conditions: Sequence[Conditions],
-    now: datetime,
+    metrics: Mapping[str, int],
+    then: Sequence[Statement],
 ) -> None:
-    """The runs themselves. Raises IntegrityError for an external id that is there already."""
-    rows = zip(runs, ids, campaign_ids, placed, conditions, strict=True)
-    _copy(
-        f"runs_run ({RUN_COLUMNS})",
-        [_run(run, key, campaign, where, what, now) for run, key, campaign, where, what in rows],
+    """Store runs, their numbers and their series, and perform the statements that need them there.
+
+    Raises IntegrityError for an external id that is there already.
+    """
+    now = timezone.now()
+    each = zip(runs, campaign_ids, placed, conditions, strict=True)
+    run_rows = [_run(run, campaign, where, what, now) for run, campaign, where, what in each]
+    numbers = [
+        (where.run_id, metrics[each.metric], each.value, each.n, each.statistic)
+        for run, where in zip(runs, placed, strict=True)
+        for each in run.measurements
+    ]
+    series = [
+        (where.run_id, each.name, each.unit, each.start, each.interval, _array(each))
+        for run, where in zip(runs, placed, strict=True)
+        for each in run.series
+    ]
+    if len(run_rows) + len(numbers) <= FEW:
+        perform([_inserting(RUNS, run_rows), *_inserting_numbers(numbers), *then])
+    else:
+        _copy(RUNS, run_rows)
+        _copy_numbers(numbers)
+        perform(then)
+    if series:
+        _copy(SERIES, series)
+
+
+def _inserting(target: str, rows: Sequence[Sequence[Any]]) -> Statement:
+    places = f"({', '.join(['%s'] * len(rows[0]))})"
+    return Statement(
+        f"INSERT INTO {target} VALUES {', '.join([places] * len(rows))}",  # noqa: S608 -- our names
+        tuple(value for row in rows for value in row),
     )
 
 
-def copy_measurements(
-    runs: Sequence[GivenRun], *, ids: Sequence[int], metrics: Mapping[str, int]
-) -> None:
-    """The numbers. Written as text by hand: numbers and fixed words need no escaping."""
-    lines = [
-        f"{key}\t{metrics[each.metric]}\t{each.value!r}\t{each.n}\t{each.statistic}\n"
-        for run, key in zip(runs, ids, strict=True)
-        for each in run.measurements
-    ]
-    if not lines:
-        return
-    columns = "runs_measurement (run_id, metric_id, value, n, statistic)"
-    with (
-        connection.wrap_database_errors,
-        connection.cursor() as cursor,
-        cursor.copy(f"COPY {columns} FROM STDIN") as copy,
-    ):
-        copy.write("".join(lines))
+def _inserting_numbers(rows: Sequence[Numbers]) -> list[Statement]:
+    """Written by hand: numbers and fixed words need no escaping."""
+    if not rows:
+        return []
+    listed = ", ".join(
+        f"({run}, {metric}, {value!r}, {n}, '{statistic}')"
+        for run, metric, value, n, statistic in rows
+    )
+    return [Statement(f"INSERT INTO {MEASUREMENTS} VALUES {listed}")]  # noqa: S608 -- see above
 
 
-def copy_series(runs: Sequence[GivenRun], *, ids: Sequence[int]) -> None:
-    """The values over time."""
-    rows = [
-        (key, each.name, each.unit, each.start, each.interval, _array(each))
-        for run, key in zip(runs, ids, strict=True)
-        for each in run.series
-    ]
+def _copy_numbers(rows: Sequence[Numbers]) -> None:
+    """As text at once, for the same reason."""
     if rows:
-        _copy('runs_series (run_id, name, unit, start, "interval", "values")', rows)
+        text = "".join(
+            f"{run}\t{metric}\t{value!r}\t{n}\t{statistic}\n"
+            for run, metric, value, n, statistic in rows
+        )
+        with _copying(MEASUREMENTS) as copy:
+            copy.write(text)
 
 
 def _copy(target: str, rows: Sequence[Sequence[Any]]) -> None:
+    with _copying(target) as copy:
+        for row in rows:
+            copy.write_row(row)
+
+
+@contextmanager
+def _copying(target: str) -> Iterator[Copy]:
     with (
         connection.wrap_database_errors,
         connection.cursor() as cursor,
         cursor.copy(f"COPY {target} FROM STDIN") as copy,
     ):
-        for row in rows:
-            copy.write_row(row)
+        yield copy
 
 
 def _run(
-    run: GivenRun, key: int, campaign: int, where: Placed, what: Conditions, now: datetime
+    run: GivenRun, campaign: int, where: Placed, what: Conditions, now: datetime
 ) -> tuple[Any, ...]:
     return (
-        *(key, campaign, where.cell_id, where.repeat),
+        *(where.run_id, campaign, where.cell_id, where.repeat),
         # The order of execution is known by `started_at` alone.
         *(0, Origin.UPLOADED.value, STATES[run.status].value, run.code, run.message, "", 1),
         *(what.server_id, what.hardware_id, what.environment_id, what.settings_id),

@@ -1,17 +1,19 @@
 """Storing uploaded runs: one transaction, and as many queries for a thousand runs as for one."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs.models import Campaign, Project, Run
+from runs.models import Project, Run
 from runs.services import artifacts, changes, summaries
 from runs.services.errors import Fault, Refused
+from runs.services.statements import Statement, ask
 from runs.services.uploads import campaigns, cells, conditions, metrics, rows
+from runs.services.uploads.campaigns import Known
+from runs.services.uploads.cells import Placed
 from runs.services.uploads.given import GivenRun
 
 EXTERNAL_ID = "run_once_an_external_id"
@@ -47,35 +49,52 @@ def store(*, runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
 
 def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
     faults: list[Fault] = []
-    known = campaigns.resolve(runs, project, faults)
-    under = conditions.resolve(runs, project, faults)
-    metric_ids = metrics.resolve(runs, faults)
+    found = ask(
+        {
+            "campaigns": campaigns.question(runs),
+            "metrics": metrics.question(runs),
+            "cells": cells.question(runs),
+            **conditions.questions(runs, project),
+        }
+    )
+    known = campaigns.resolve(runs, found["campaigns"], project, faults)
+    under = conditions.resolve(runs, found, project, faults)
+    metric_ids = metrics.resolve(runs, found["metrics"], faults)
     if faults:
         raise Refused("contradicts", faults)
     _refuse_known_external_ids(runs, known)
-    placed = cells.place(runs, known, under)
-    ids = rows.new_ids(len(runs))
-    rows.copy_runs(
-        runs,
-        ids=ids,
-        campaign_ids=[known[run.campaign].pk for run in runs],
-        placed=placed,
-        conditions=under,
-        now=timezone.now(),
-    )
-    rows.copy_measurements(runs, ids=ids, metrics=metric_ids)
-    rows.copy_series(runs, ids=ids)
-    _keep_files(runs, ids)
+    placed = cells.place(runs, found["cells"], known, under)
     finished = {
         (known[run.campaign].pk, where.cell_id)
         for run, where in zip(runs, placed, strict=True)
         if _counts(run)
     }
-    summaries.refresh_all(cell_ids=sorted(cell for _campaign, cell in finished))
-    changes.note(cells=finished)
+    rows.store(
+        runs,
+        campaign_ids=[known[run.campaign].pk for run in runs],
+        placed=placed,
+        conditions=under,
+        metrics=metric_ids,
+        then=_consequences(finished),
+    )
+    _keep_files(runs, placed)
+    changes.find_once_committed(campaign_ids={campaign for campaign, _cell in finished})
     return [
-        StoredRun(key, run.campaign, rows.STATES[run.status], run.code, run.message, where.repeat)
-        for run, key, where in zip(runs, ids, placed, strict=True)
+        StoredRun(
+            *(where.run_id, run.campaign, rows.STATES[run.status]),
+            *(run.code, run.message, where.repeat),
+        )
+        for run, where in zip(runs, placed, strict=True)
+    ]
+
+
+def _consequences(finished: Set[tuple[int, int]]) -> list[Statement]:
+    """What follows when cells (campaign, cell) have new figures."""
+    if not finished:
+        return []
+    return [
+        summaries.refreshing(cell_ids=sorted(cell for _campaign, cell in finished)),
+        changes.noting(cells=finished),
     ]
 
 
@@ -83,7 +102,7 @@ def _counts(run: GivenRun) -> bool:
     return run.status == "finished" and bool(run.measurements)
 
 
-def _refuse_known_external_ids(runs: Sequence[GivenRun], known: dict[str, Campaign]) -> None:
+def _refuse_known_external_ids(runs: Sequence[GivenRun], known: Mapping[str, Known]) -> None:
     named = [run for run in runs if run.external_id]
     if not named:
         return
@@ -104,7 +123,7 @@ def _taken(run: GivenRun) -> Fault:
     return Fault(f"{run.at}/external_id", "external_id_taken", message % names)
 
 
-def _keep_files(runs: Sequence[GivenRun], ids: Sequence[int]) -> None:
-    for run, key in zip(runs, ids, strict=True):
+def _keep_files(runs: Sequence[GivenRun], placed: Sequence[Placed]) -> None:
+    for run, where in zip(runs, placed, strict=True):
         for file in run.files:
-            artifacts.store(run=Run(pk=key), data=file)
+            artifacts.store(run=Run(pk=where.run_id), data=file)
