@@ -100,6 +100,8 @@ def design_of(campaign: Campaign) -> dict[str, Any]:
     """What a schedule keeps of a campaign."""
     factors = campaign.factors
     bindirs = campaign.cells.exclude(installation=None).values_list("installation__bindir")
+    plans = campaign.runs.filter(plan__isnull=False).order_by("pk").values_list("plan", flat=True)
+    plan = plans.first() or {}
     return {
         "title": campaign.title,
         "project": campaign.project_id,
@@ -114,6 +116,8 @@ def design_of(campaign: Campaign) -> dict[str, Any]:
         "wanted_half_width": campaign.wanted_half_width,
         "most_repeats": campaign.most_repeats,
         "is_a_a": SIDE in factors,
+        "client": plan.get("client_bindir"),
+        "generators": [each["server_id"] for each in plan.get("generators", ())],
     }
 
 
@@ -189,8 +193,25 @@ def _draft(schedule: Schedule, bindirs: Sequence[str]) -> Draft:
         server=schedule.server,
         installations=list(present),
         configuration=Configuration.objects.filter(slug=kept["configuration"]).first(),
+        # The same tool, so that it is the servers which are compared; one that is gone cannot be.
+        client=schedule.server.installations.filter(
+            removed_at=None, pgbench_version_num__isnull=False, bindir=kept.get("client")
+        ).first(),
+        generators=_generators(kept.get("generators", ())),
         **{name: kept[name] for name in copied},
     )
+
+
+def _generators(server_ids: Sequence[int]) -> list[Server]:
+    """The machines from which the load came. Raises ServiceError where one is gone."""
+    found = Server.objects.in_bulk(server_ids)
+    if len(found) < len(server_ids):
+        raise ServiceError(
+            "generator_missing",
+            _("A load generator of this campaign is not registered any more."),
+            remedy=_("Queue the campaign by hand, and make a new schedule of that."),
+        )
+    return [found[server_id] for server_id in server_ids]
 
 
 def _is_busy(schedule: Schedule) -> bool:

@@ -72,6 +72,35 @@ def test_it_queues_the_same_design_again(nightly, campaign):
     assert again.runs.count() == campaign.runs.count() == 8
 
 
+def test_the_load_comes_from_the_same_machines_and_tool_again(server):
+    """Also when a newer pgbench has come since: it is not the tools that are compared."""
+    server.address = "192.0.2.7"
+    server.save()
+    generator = factories.server("load", address="192.0.2.8")
+    factories.installation(generator, "18.4", has_psql=True, pgbench_version_num=180004)
+    older = factories.installation(server, "17.2", has_psql=True, pgbench_version_num=170002)
+    apart = campaigns.create(
+        draft=campaigns.Draft(
+            title="apart",
+            scenario="fixed-point-read",
+            server=server,
+            installations=list(server.installations.all()),
+            levels={"clients": [1]},
+            parameters={"scale": 1, "duration": 1},
+            repeats=1,
+            client=older,
+            generators=[generator],
+        )
+    )
+    come(schedules.create(title="", campaign=apart), minutes=1)
+    schedules.fire_due()
+    again = ScheduleEvent.objects.get().campaign
+    assert again.topology == apart.topology
+    plans = again.runs.values_list("plan", flat=True)
+    assert {plan["client_bindir"] for plan in plans} == {older.bindir}
+    assert {plan["generators"][0]["server_id"] for plan in plans} == {generator.pk}
+
+
 def test_a_private_campaign_is_queued_in_its_project(campaign):
     campaign.project = Project.objects.create(slug="secret", name="Secret", is_public=False)
     campaign.save()
