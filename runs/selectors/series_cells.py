@@ -32,7 +32,7 @@ def wanted(keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str)
             and x != REVISION
             and REVISION not in dict(key.levels)
         ):
-            of_key &= Q(revision=None) | Q(pk__in=_newest(campaign))
+            of_key &= _without_history(campaign)
         condition |= of_key
     return Cell.objects.filter(condition)
 
@@ -46,7 +46,7 @@ def current(campaign: Campaign) -> QuerySet[Cell]:
     cells = campaign.cells.order_by("ordinal")
     if campaign.origin != Origin.UPLOADED:
         return cells
-    return cells.filter(Q(revision=None) | Q(pk__in=_newest(campaign)))
+    return cells.filter(_without_history(campaign))
 
 
 def _has_level(name: str, text: str) -> Q:
@@ -58,6 +58,16 @@ def _has_level(name: str, text: str) -> Q:
     if not text:
         condition |= ~Q(levels__has_key=name)
     return condition | Q(version=text) if name == VERSION else condition
+
+
+def _without_history(campaign: Campaign) -> Q:
+    """Of each series of uploads the newest revision; what has none where the series has no other.
+
+    A history leaves out just the same.
+    """
+    revised = Cell.objects.filter(campaign=campaign, revision__isnull=False).order_by()
+    bare = Q(revision=None) & ~Q(series_key__in=revised.values("series_key"))
+    return bare | Q(pk__in=_newest(campaign))
 
 
 def _newest(campaign: Campaign) -> QuerySet[Cell, Any]:

@@ -111,10 +111,11 @@ def _apart(base: Side, head: Side) -> set[str]:
     Another factor never is, even where each side has one level of it: a job that broke off after
     its first condition must not be compared with another one's last.
     """
-    apart = {*base.fixed, *head.fixed}
+    apart = set()
     if base.run is not None and head.run is not None:
         return {name for side in (base, head) for each in side.levels.values() for name in each}
-    for name in series_cells.SUBJECTS:
+    # Of a side that leaves open what the other fixes, only the same level can stand against it.
+    for name in {*base.fixed, *head.fixed, *series_cells.SUBJECTS}:
         if all(len(_texts(side, name)) <= 1 for side in (base, head)):
             apart.add(name)
     return apart

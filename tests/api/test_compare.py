@@ -249,6 +249,17 @@ def test_versions_of_one_campaign_are_fixed_on_the_sides(get):
     assert (body["overall"], len(body["rows"])) == ("faster", 3)
 
 
+def test_a_side_that_leaves_open_what_the_other_fixes_has_only_the_same_level_against_it(get):
+    campaign = factories.campaign("c", factors={"version": ["16.14", "18.4"], "clients": [1, 2]})
+    factories.finish_all(campaign, gain={"18.4": 1.2})
+
+    sides = {"base": "campaign:c~version=16.14~clients=1", "head": "campaign:c~version=18.4"}
+    rows = get("compare/", **sides)["rows"]
+
+    found = [(row["levels"], bool(row["base"]), bool(row["head"])) for row in rows]
+    assert found == [({"clients": 1}, True, True), ({"clients": 2}, False, True)]
+
+
 def test_an_uploaded_campaign_is_its_newest_revision(get):
     store(repeats(commit(1), campaign="a", tps=scaled(0.5)))
     store(repeats(commit(2), campaign="a", tps=STEADY))

@@ -126,3 +126,13 @@ def test_a_revision_without_a_date_stands_where_its_upload_came():
     (row,) = campaigns.grid(Campaign.objects.get()).rows
 
     assert row.cells[0].summary.median == 500
+
+
+def test_an_upload_without_a_revision_is_left_out_where_its_series_has_revisions():
+    store(
+        repeats(tps=[500]), repeats(commit(1), tps=[1000]), repeats(tps=[5], levels={"clients": 1})
+    )
+
+    (row,) = campaigns.grid(Campaign.objects.get()).rows
+
+    assert [cell.summary.median for cell in row.cells] == [5, 1000]
