@@ -15,6 +15,13 @@ PORT = 5432
 START_TIMEOUT_SECONDS = 300
 # A fast shutdown writes a checkpoint: with large shared_buffers that takes its time.
 STOP_TIMEOUT_SECONDS = 900
+# pg_ctl takes a killed postmaster for alive until init has reaped it; in a container that may be
+# never. Such a process serves nobody.
+_STATUS = """
+"$1" status -D "$2" || exit
+read -r pid <"$2/postmaster.pid" || exit 3
+case $(sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null) in Z*) exit 3 ;; esac
+"""
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ class Cluster:
 
     def status(self) -> tuple[str, ...]:
         """Exit status 0 while the server runs."""
-        return (f"{self.bindir}/pg_ctl", "status", "-D", self.data)
+        return ("sh", "-c", _STATUS, "status", f"{self.bindir}/pg_ctl", self.data)
 
     def psql(self, *, database: str = DATABASE) -> tuple[str, ...]:
         """Run the SQL on standard input; stop at the first error; unaligned, tab-separated."""
