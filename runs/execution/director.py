@@ -19,6 +19,7 @@ from runs.execution.errors import (
     TargetRestarted,
 )
 from runs.execution.guard import MINUTES
+from runs.execution.initdb import makes_checksums
 from runs.execution.monitors import Monitors
 from runs.execution.nodes import Place, nodes_of
 from runs.execution.plan import RunPlan
@@ -175,6 +176,18 @@ class Director:
         }
         version = self.bench.findings.settings["server_version"]
         self.bench.findings.server_version = version["setting"].split()[0]
+        self._check_checksums()
+
+    def _check_checksums(self) -> None:
+        """The server itself must say what initdb was asked for, or its figures say nothing."""
+        wanted = makes_checksums(self.plan.version_num, self.plan.initdb_options)
+        said = self.bench.findings.settings.get("data_checksums", {}).get("setting", "off")
+        if said != ("on" if wanted else "off"):
+            raise TargetProblem(
+                f"The server says data_checksums = {said}, which is not what initdb was asked for.",
+                code="checksums_differ",
+                remedy=_("Inspect the server again: the installation may have been replaced."),
+            )
 
     async def _collect(self) -> None:
         await self.preparing.check(self.bench.cluster)

@@ -38,6 +38,16 @@ def options_for(version_num: int, wanted: Sequence[str]) -> tuple[str, ...]:
     return (*nosync, *others, *_checksums(version_num, wanted))
 
 
+def about_checksums(wanted: Sequence[str]) -> bool:
+    """Whether options say that there are page checksums, or that there are none."""
+    return not {*CHECKSUMS, NO_CHECKSUMS}.isdisjoint(wanted)
+
+
+def makes_checksums(version_num: int, wanted: Sequence[str]) -> bool:
+    """Whether a cluster that is made with these wishes has page checksums."""
+    return "--data-checksums" in options_for(version_num, wanted)
+
+
 def _checksums(version_num: int, wanted: Sequence[str]) -> tuple[str, ...]:
     if CHECKSUMS & set(wanted):
         return ("--data-checksums",)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.execution.initdb import options_for
+from runs.execution.initdb import about_checksums, options_for
 from runs.execution.preparing import BYTES_TO_SPARE
 from runs.models import Configuration, Installation, Server
 from runs.postgresql_settings.findings import Finding
@@ -46,6 +46,8 @@ MOST_ATTEMPTS = 20
 SIDE = "side"
 SIDES: tuple[Level, ...] = ("A", "B")
 HIGHEST_PRIORITY = 100
+# The factor whose levels are made by initdb.
+CHECKSUMS = "checksums"
 # What BenchLab itself adds to a run, and the clusters' start and stop.
 SECONDS_AROUND_A_RUN = 1.5
 
@@ -151,13 +153,14 @@ def cells(draft: Draft) -> list[tuple[Installation, dict[str, Any]]]:
 
 
 def levels(draft: Draft) -> dict[str, list[Level]]:
-    """The levels of each factor, each once, in display order."""
+    """The levels of each factor, each once, in display order; none of a factor that has none."""
     factors = {factor.name: factor for factor in registry.get(draft.scenario).factors}
     ordered = {
         name: factors[name].ordered(given)
         for name, given in draft.levels.items()
         if name in factors
     }
+    ordered |= {name: [] for name in factors if name not in ordered}
     return ordered | ({SIDE: list(SIDES)} if draft.is_a_a else {})
 
 
@@ -196,7 +199,7 @@ def _problems(
         message = _("%(runs)d runs are too many.") % {"runs": runs}
         yield Problem("too_many_runs", message, _("Choose fewer levels or repeats."), "levels")
     yield from refusals(draft, scenario)
-    yield from _initdb_problems(draft)
+    yield from _initdb_problems(draft, scenario)
     yield from fitted_configurations.problems(fits)
     yield from _connection_problems(draft, fits)
     yield from _disk_problems(draft)
@@ -263,10 +266,14 @@ def refusals(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
             yield _refused(installation, requirement, scenario)
 
 
-def _initdb_problems(draft: Draft) -> Iterator[Problem]:
-    """Installations whose initdb does not know what the configuration asks of it."""
+def _initdb_problems(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
+    """Options of the configuration that an initdb does not know, or that are what is varied."""
     options = draft.configuration.initdb_options if draft.configuration else []
     yield from fitted_configurations.option_problems(options)
+    if about_checksums(options) and CHECKSUMS in {factor.name for factor in scenario.factors}:
+        message = _("The configuration decides on page checksums, which this scenario varies.")
+        remedy = _("Choose a configuration without that initdb option.")
+        yield Problem("initdb_option_is_varied", message, remedy, "configuration")
     for installation in draft.installations:
         try:
             options_for(installation.version_num, options)

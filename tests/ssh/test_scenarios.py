@@ -200,3 +200,12 @@ def test_checksums_are_on_just_where_the_level_says_so(direct, plan, binaries, v
     found = execute(director)
     assert found.settings["data_checksums"]["setting"] == level
     assert found.measurements["tps"] > 0
+
+
+def test_a_cluster_whose_checksums_are_not_what_was_asked_for_is_not_measured(direct, plan):
+    """Such as one that somebody has changed by pg_checksums behind our back."""
+    shared = replace(plan, scenario="page-checksums", cluster_key="shared", template_key="")
+    execute(direct(replace(shared, initdb_options=("--data-checksums",))))
+    with pytest.raises(TargetProblem) as problem:
+        execute(direct(replace(shared, run_id=8, initdb_options=("--no-data-checksums",))))
+    assert problem.value.code == "checksums_differ"

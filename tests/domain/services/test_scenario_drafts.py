@@ -121,3 +121,19 @@ def test_a_configuration_whose_options_a_version_does_not_know_is_refused(update
     problems = campaigns.estimate(replace(update, configuration=wanted)).problems
     assert [problem.code for problem in problems] == ["initdb_option_unknown"] * 2
     assert "9.2.24: initdb knows --wal-segsize from PostgreSQL 11 on" in problems[0].message
+
+
+@pytest.mark.parametrize("option", ["--data-checksums", "-k", "--no-data-checksums"])
+def test_a_configuration_cannot_decide_on_what_the_scenario_varies(checksums, update, option):
+    decided = factories.configuration("decided", initdb_options=[option])
+    found = {
+        each.code for each in campaigns.estimate(replace(checksums, configuration=decided)).problems
+    }
+    assert found == {"initdb_option_is_varied"}
+    allowed = campaigns.estimate(replace(update, configuration=decided)).problems
+    assert "initdb_option_is_varied" not in {each.code for each in allowed}
+
+
+def test_a_factor_without_any_level_is_told(checksums):
+    found = campaigns.estimate(replace(checksums, levels={"clients": [1]})).problems
+    assert [(each.code, each.field) for each in found] == [("no_level", "checksums")]
