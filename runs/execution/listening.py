@@ -19,6 +19,7 @@ from runs.wording import gettext_noop as _
 SCRAM_SINCE = 100000
 # What goes into pg_ctl's -o, which a shell reads, and into pg_hba.conf.
 _ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:_%-]{0,252}")
+_EVERY_ADDRESS = re.compile(r"(0x)?0*([.:](0x)?0*)*")
 
 _FREE_PORT = r"""
 # Listening or not: a port that anybody uses is left alone. The numbers are hexadecimal there.
@@ -135,7 +136,8 @@ async def _source(bench: Bench, node: Node, address: str) -> str:
 
 
 def _checked(address: str) -> str:
-    if _ADDRESS.fullmatch(address):
+    """One address, never all of a machine: 0.0.0.0, which is also written 0 and 0x0, and ::."""
+    if _ADDRESS.fullmatch(address) and not _EVERY_ADDRESS.fullmatch(address):
         return address
     raise TargetProblem(
         f"{address!r} is not an address on which PostgreSQL can listen.",

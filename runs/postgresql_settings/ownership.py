@@ -43,7 +43,8 @@ _COMMANDS = (
     "restore_command",
     "ssl_passphrase_command",
 )
-_FOLDERS = ("log_directory", "stats_temp_directory")
+# The name of a log file may hold folders as well.
+_FOLDERS = ("log_directory", "log_filename", "stats_temp_directory")
 
 
 def findings(settings: Mapping[str, str], major: str) -> Iterator[Finding]:

@@ -129,6 +129,7 @@ def test_what_benchlab_sets_itself_is_refused_for_runs(name):
         ({"archive_command": "cp %p /x"}, "warning", "runs_command"),
         ({"log_directory": "/var/log"}, "error", "outside_cluster"),
         ({"log_directory": "../x"}, "error", "outside_cluster"),
+        ({"log_filename": "../../x.log"}, "error", "outside_cluster"),
         ({"logging_collector": "on"}, "warning", "log_elsewhere"),
         ({"log_destination": "syslog"}, "warning", "log_elsewhere"),
         ({"ssl": "on"}, "error", "needs_certificate"),
