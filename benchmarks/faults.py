@@ -111,7 +111,8 @@ class Trials:
         _note(row, seen, wrong, time.monotonic() - began)
 
     def _inject(self, fault: Fault, *, is_alone: bool) -> None:
-        time.sleep(self._random.uniform(0, self._seconds))
+        if not fault.waits_itself:
+            time.sleep(self._random.uniform(0, self._seconds))
         self.broken.instance.keep_second_worker()
         fault.inject(self.broken, self._random)
         if not is_alone:

@@ -33,11 +33,15 @@ Inject = Callable[[Broken, random.Random], None]
 
 @dataclass(frozen=True)
 class Fault:
-    """`is_invisible` faults cost time but no run; others may fail the run in progress."""
+    """`is_invisible` faults cost time but no run; others may fail the run in progress.
+
+    One that `waits_itself` draws its moment from when its victim is there.
+    """
 
     name: str
     inject: Inject
     is_invisible: bool = True
+    waits_itself: bool = False
     mend: Callable[[Broken], None] = lambda broken: None
     missing: Callable[[Broken], str] = lambda broken: ""
 
@@ -86,7 +90,7 @@ def fill_disk(broken: Broken, chance: random.Random) -> None:
     """Let somebody else take the whole disk, or all but 60 MB of it, while a run is in progress."""
     disk = broken.target.disk
     if _await(lambda: list(broken.target.base.glob("runs/*"))):
-        time.sleep(chance.uniform(0, 4))
+        time.sleep(chance.uniform(0, 8))
     left = chance.choice((0, 60)) * 1_000_000
     with (disk / FILLER).open("wb") as filler:
         while (room := shutil.disk_usage(disk).free - left) > 0:
@@ -152,7 +156,14 @@ FAULTS = (
     Fault("lose-redis", lose_redis),
     Fault("restart-database", restart_database),
     Fault("freeze-sshd", freeze_sshd),
-    Fault("fill-disk", fill_disk, is_invisible=False, mend=empty_disk, missing=_needs_disk),
+    Fault(
+        "fill-disk",
+        fill_disk,
+        is_invisible=False,
+        waits_itself=True,
+        mend=empty_disk,
+        missing=_needs_disk,
+    ),
     Fault("kill-pgbench", kill_pgbench, is_invisible=False),
     Fault("kill-postgres", kill_postgres, is_invisible=False),
     Fault("skew-clock", skew_clock, mend=set_clock_right, missing=_needs_faketime),
