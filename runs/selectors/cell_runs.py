@@ -8,6 +8,7 @@ from django.db.models import Count, Min, Q
 
 from runs.analysis.conditions import Conditions
 from runs.models import Run
+from runs.models.runs import SUMMARY_REPEAT
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ def of_cells(cell_ids: Collection[int]) -> dict[int, CellRuns]:
         .order_by()
         .values("cell_id")
         .annotate(
-            count=Count("pk"),
+            # A printed summary of printed repeats is no run of its own.
+            count=Count("pk", filter=~Q(repeat=SUMMARY_REPEAT)),
             first=Min("pk"),
             on_hardware=distinct("hardware"),
             in_environment=distinct("environment"),

@@ -65,22 +65,46 @@ class Undocumented:
     versions: tuple[str, ...]
 
 
-def pairs(theme: str, *, clients: int | None = None, to: Reader = NOBODY) -> list[Pair]:
-    """The neighbouring versions of each published or executed campaign of a theme.
+def measured(theme: str, *, to: Reader = NOBODY) -> dict[Campaign, list[Measured]]:
+    """What each campaign of a theme that the reader may see says of versions and clients.
 
-    Compared at `clients`, or each version at its own peak. Two queries.
+    One query; as much work as there are cells of the theme.
     """
-    found = []
-    for campaign, cells in _measured(theme, to).items():
-        best = _chosen(cells, clients)
-        majors = sorted(best, key=versions.order)
-        found += [_pair(campaign, best[base], best[head]) for base, head in pairwise(majors)]
+    found: dict[Campaign, list[Measured]] = defaultdict(list)
+    of_theme = CellSummary.objects.filter(
+        metric__name=METRIC,
+        cell__campaign__scenario__slug=theme,
+        cell__campaign__origin__in=ORIGINS,
+    )
+    rows = (
+        visible(of_theme, to=to)
+        .exclude(cell__version="")
+        .select_related("cell__campaign__published__source")
+        .order_by("cell__campaign__year", "cell__campaign_id", "cell__ordinal")
+    )
+    for row in rows:
+        clients = row.cell.levels.get("clients")
+        if isinstance(clients, int) and row.median > 0:
+            each = Measured(row.cell.version, clients, metrics.summary_of(row))
+            found[row.cell.campaign].append(each)
     return found
 
 
-def client_counts(theme: str, *, to: Reader = NOBODY) -> list[int]:
-    """The client counts that a reader may choose: those of any campaign of the theme."""
-    return sorted({each.clients for cells in _measured(theme, to).values() for each in cells})
+def pairs(
+    found: Mapping[Campaign, Sequence[Measured]], *, clients: int | None = None
+) -> list[Pair]:
+    """The neighbouring versions of each campaign, at `clients` or each version at its own peak."""
+    made = []
+    for campaign, cells in found.items():
+        best = _chosen(cells, clients)
+        majors = sorted(best, key=versions.order)
+        made += [_pair(campaign, best[base], best[head]) for base, head in pairwise(majors)]
+    return made
+
+
+def client_counts(found: Mapping[Campaign, Sequence[Measured]]) -> list[int]:
+    """The client counts that a reader may choose: those of any campaign."""
+    return sorted({each.clients for cells in found.values() for each in cells})
 
 
 def line(found: Iterable[Pair], *, origin: str, base: str) -> Trend:
@@ -99,28 +123,6 @@ def undocumented(theme: str) -> list[Undocumented]:
         Undocumented(campaign, tuple(str(each) for each in campaign.factors.get("version", ())))
         for campaign in found.order_by("year", "pk")
     ]
-
-
-def _measured(theme: str, reader: Reader) -> dict[Campaign, list[Measured]]:
-    """What each campaign that the reader may see says of each version and client count."""
-    found: dict[Campaign, list[Measured]] = defaultdict(list)
-    of_theme = CellSummary.objects.filter(
-        metric__name=METRIC,
-        cell__campaign__scenario__slug=theme,
-        cell__campaign__origin__in=ORIGINS,
-    )
-    rows = (
-        visible(of_theme, to=reader)
-        .exclude(cell__version="")
-        .select_related("cell__campaign__published__source")
-        .order_by("cell__campaign__year", "cell__campaign_id", "cell__ordinal")
-    )
-    for row in rows:
-        clients = row.cell.levels.get("clients")
-        if isinstance(clients, int) and row.median > 0:
-            measured = Measured(row.cell.version, clients, metrics.summary_of(row))
-            found[row.cell.campaign].append(measured)
-    return found
 
 
 def _chosen(cells: Sequence[Measured], clients: int | None) -> Mapping[str, Measured]:

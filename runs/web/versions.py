@@ -43,9 +43,10 @@ def context(request: HttpRequest) -> dict[str, Any]:
     """What the page and the first page's line show, by the address."""
     given = request.GET
     theme = _one_of(given.get("theme", ""), THEMES, lines.READ)
-    counts = lines.client_counts(theme, to=request.user)
+    measured = lines.measured(theme, to=request.user)
+    counts = lines.client_counts(measured)
     clients = next((each for each in counts if str(each) == given.get("clients")), None)
-    pairs = lines.pairs(theme, clients=clients, to=request.user)
+    pairs = lines.pairs(measured, clients=clients)
     base = _one_of(given.get("base", ""), lines.MAJORS, _base(pairs))
     trends = {origin: lines.line(pairs, origin=origin, base=base) for origin in lines.ORIGINS}
     return {
