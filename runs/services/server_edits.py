@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from asgiref.sync import async_to_sync
 from cryptography.fernet import InvalidToken
 from django.db import transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from runs.execution import privileged
@@ -61,7 +62,8 @@ def edit(*, server: Server, to: Edit, by: object = None) -> Server:
 
 def _check_runs(before: Server, changed: Server) -> None:
     """What a run's plan has fixed does not change below it."""
-    open_runs = Run.objects.filter(server=before).exclude(state__in=Run.ENDED)
+    generates = Q(plan__generators__contains=[{"server_id": before.pk}])
+    open_runs = Run.objects.filter(Q(server=before) | generates).exclude(state__in=Run.ENDED)
     if before.base_dir != changed.base_dir and (
         open_runs.exists()
         or PreparedCluster.objects.filter(server=before, removed_at=None).exists()

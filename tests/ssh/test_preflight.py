@@ -197,7 +197,7 @@ def test_a_server_that_moved_keeps_its_host_key(server, openssh):
 
 def test_an_unused_base_directory_is_given_back(server, base_dir):
     servers.inspect(server=server)
-    assert sorted(names(base_dir)) == [".benchlab", "clusters", "runs"]
+    assert sorted(names(base_dir)) == [".benchlab", "clusters", "leases", "runs"]
     server.refresh_from_db()
     edited = server_edits.edit(server=server, to=changed(server, base_dir=f"{base_dir}/inner"))
     assert list(base_dir.iterdir()) == []
@@ -226,6 +226,14 @@ def test_a_base_directory_that_runs_wait_for_is_not_changed(server):
     with pytest.raises(ServiceError) as told:
         server_edits.edit(server=server, to=changed(server, username="other"))
     assert told.value.code == "server_busy"
+
+
+def test_a_base_directory_from_which_load_is_to_come_is_not_changed(server):
+    plan = {"generators": [{"server_id": server.pk}]}
+    factories.run(server=factories.server("database"), plan=plan)
+    with pytest.raises(ServiceError) as told:
+        server_edits.edit(server=server, to=changed(server, base_dir="/elsewhere/lab"))
+    assert told.value.code == "base_dir_in_use"
 
 
 def test_a_hop_needs_no_base_directory(server, openssh, account):
