@@ -1,5 +1,7 @@
 """The faults, each a real one: what it breaks, what mends it, and what it needs."""
 
+import contextlib
+import os
 import random
 import shutil
 import signal
@@ -90,15 +92,11 @@ def fill_disk(broken: Broken, chance: random.Random) -> None:
     """Let somebody else take the whole disk, or all but 60 MB of it, while a run is in progress."""
     disk = broken.target.disk
     if _await(lambda: list(broken.target.base.glob("runs/*"))):
-        time.sleep(chance.uniform(0, 8))
+        time.sleep(chance.uniform(0, 4))
     left = chance.choice((0, 60)) * 1_000_000
-    with (disk / FILLER).open("wb") as filler:
-        while (room := shutil.disk_usage(disk).free - left) > 0:
-            try:
-                filler.write(b"\0" * min(room, 8_000_000))
-                filler.flush()
-            except OSError:
-                return
+    room = shutil.disk_usage(disk).free - left
+    with (disk / FILLER).open("wb") as filler, contextlib.suppress(OSError):
+        os.posix_fallocate(filler.fileno(), 0, max(room, 1))
 
 
 def empty_disk(broken: Broken) -> None:
