@@ -532,8 +532,8 @@ def test_a_packed_body_is_unpacked(post):
     ("body", "encoding", "status"),
     [
         (gzip.compress(bytes(200 * 2**20), 9), "gzip", 413),
-        (gzip.compress(b"{}")[:-4], "gzip", 400),
-        (gzip.compress(b"{}") + b"x", "gzip", 400),
+        (gzip.compress(b"{}", mtime=0)[:-4], "gzip", 400),
+        (gzip.compress(b"{}", mtime=0) + b"x", "gzip", 400),
         (b"{}", "gzip", 400),
         (b"{}", "br", 415),
     ],
