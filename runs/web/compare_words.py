@@ -7,22 +7,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.models import Metric
+from runs.selectors.verdict_words import REASONS
 from runs.templatetags import formats
 from runs.templatetags.formats import bytesize, told
 
 # From here on nobody counts in percent.
 LARGE = 3
 
-REASONS = {
-    "hardware_differs": gettext_lazy("the hardware differs"),
-    "environment_differs": gettext_lazy("the environment (operating system) differs"),
-    "hardware_unknown": gettext_lazy("the hardware of a side is not known"),
-    "environment_unknown": gettext_lazy("the environment of a side is not known"),
-    "not_positive": gettext_lazy("a value is not positive"),
-    "not_measured": gettext_lazy("a side was not measured"),
-    "single_run": gettext_lazy("a side has a single run"),
-    "spread_unknown": gettext_lazy("the spread of the repeats is not published"),
-}
 KINDS = {
     "hardware": gettext_lazy("Hardware"),
     "environment": gettext_lazy("Environment"),
