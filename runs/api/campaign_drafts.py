@@ -12,15 +12,15 @@ from runs.models import Configuration, Installation, Server
 from runs.scenarios import registry
 from runs.scenarios.definition import Level, Scenario
 from runs.selectors import versions
-from runs.services import drafts
+from runs.services import estimates
 from runs.services.drafts import (
     HIGHEST_PRIORITY,
     MOST_ATTEMPTS,
     MOST_REPEATS,
     Draft,
-    Problem,
 )
 from runs.services.errors import Fault, Refused
+from runs.services.problems import Problem
 
 MOST_LEVELS = 100
 
@@ -100,7 +100,7 @@ class CampaignDraftSerializer(serializers.Serializer[Any]):
         scenario = registry.get(made.scenario)
         known = {each.name for each in scenario.parameters}
         faults = [_unknown_parameter(name) for name in sorted(set(made.parameters) - known)]
-        faults += [_fault(problem, scenario) for problem in drafts.estimate(made).problems]
+        faults += [_fault(problem, scenario) for problem in estimates.estimate(made).problems]
         if faults:
             raise Refused("contradicts", faults)
         return made

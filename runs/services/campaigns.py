@@ -19,8 +19,10 @@ from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios import registry
 from runs.services import configurations, drafts, plans, topologies
 from runs.services import runs as run_service
-from runs.services.drafts import Draft, Estimate, Problem, estimate
+from runs.services.drafts import Draft
 from runs.services.errors import ServiceError
+from runs.services.estimates import Estimate, estimate
+from runs.services.problems import Problem
 from runs.services.tools import Tools, tools_of
 
 __all__ = [

@@ -21,7 +21,7 @@ from runs.execution.errors import HostUnreachable, TargetProblem
 from runs.execution.preflight import Target
 from runs.models import Installation, Server
 from runs.postgresql_settings.effective import Effective
-from runs.services import drafts, fitted_configurations, instances, ways
+from runs.services import drafts, estimates, fitted_configurations, instances, ways
 from runs.services.drafts import Draft
 
 PATIENCE_SECONDS = 6.0
@@ -89,7 +89,7 @@ def _faults(draft: Draft | None) -> Iterator[Finding]:
     """What is known without asking the machine; not what the machine itself tells better."""
     if draft is None:
         return
-    for problem in drafts.estimate(draft).problems:
+    for problem in estimates.estimate(draft).problems:
         if problem.code not in {"disk_too_small", draft.server.problem_code}:
             yield _error(draft.server, problem.code, problem.message, problem.remedy)
 

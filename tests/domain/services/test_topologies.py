@@ -5,7 +5,8 @@ import pytest
 from runs.execution.plan import RunPlan
 from runs.models import Lease, Server
 from runs.services import campaigns, scenarios, topologies
-from runs.services.drafts import Draft, estimate
+from runs.services.drafts import Draft
+from runs.services.estimates import estimate
 from tests import factories
 
 pytestmark = pytest.mark.django_db
