@@ -25,7 +25,7 @@ from typing import Any
 
 from benchlab.embedded.account import service_account
 from benchlab.embedded.binaries import postgresql_binaries
-from benchmarks.injections import FAULTS, Broken, Fault
+from benchmarks.injections import FAULTS, Broken, Campaign, Fault
 from benchmarks.target import Target
 from benchmarks.whole_instance import WholeInstance
 
@@ -91,7 +91,8 @@ class Trials:
         queue, began = self._queue, time.monotonic()
         self.broken.instance.keep_second_worker()
         title = f"{row.fault}, try {row.tries + 1}"[:100]
-        campaign = queue.queue(title, self.broken.server_id, repeats=runs, duration=2)
+        hit = faults[0].campaign if len(faults) == 1 else Campaign()
+        campaign = queue.queue(title, self.broken.server_id, repeats=runs, **vars(hit))
         until = began + PATIENCE_SECONDS
         with _loads_counted(self.broken.target) as loads:
             for fault in faults:
@@ -106,8 +107,9 @@ class Trials:
             wrong.append(f"{len(loads)} loads for {seen.attempts} attempts")
         if not seen.is_over:
             wrong.append(f"not ended after {PATIENCE_SECONDS:.0f} s")
-        if all(fault.is_invisible for fault in faults) and set(seen.states) != {"finished"}:
-            wrong.append(f"a run did not finish: {seen.states}")
+        allowed = frozenset[str]().union(*(fault.codes for fault in faults))
+        if unexpected := seen.codes.keys() - allowed:
+            wrong.append(f"a run ended with {', '.join(sorted(unexpected))}")
         _note(row, seen, wrong, time.monotonic() - began)
 
     def _inject(self, fault: Fault, *, is_alone: bool) -> None:

@@ -18,6 +18,10 @@ SECONDS_FOR_A_VICTIM = 60.0
 SSHD_STOPS_SECONDS = 30.0
 CLOCK_JUMPS_SECONDS = (-86_400, -3_600, -30, 30, 3_600, 86_400)
 FILLER = "filler"
+# Within them the campaign that writes loads its data and begins with its second run.
+SECONDS_OF_WRITING = 16.0
+# From the begin of the first load to shortly before the end of the second one.
+SECONDS_OF_TWO_LOADS = 4.5
 
 
 @dataclass(frozen=True)
@@ -34,18 +38,33 @@ Inject = Callable[[Broken, random.Random], None]
 
 
 @dataclass(frozen=True)
+class Campaign:
+    """What a fault hits: runs of `duration` seconds."""
+
+    scenario: str = "fixed-point-read"
+    scale: int = 1
+    duration: int = 2
+
+
+@dataclass(frozen=True)
 class Fault:
-    """`is_invisible` faults cost time but no run; others may fail the run in progress.
+    """A fault without `codes` costs time but no run; others may fail runs with one of these.
 
     One that `waits_itself` draws its moment from when its victim is there.
     """
 
     name: str
     inject: Inject
-    is_invisible: bool = True
+    codes: frozenset[str] = frozenset()
     waits_itself: bool = False
+    campaign: Campaign = Campaign()
     mend: Callable[[Broken], None] = lambda broken: None
     missing: Callable[[Broken], str] = lambda broken: ""
+
+    @property
+    def is_invisible(self) -> bool:
+        """Whether no run may fail of it."""
+        return not self.codes
 
 
 def kill_worker(broken: Broken, chance: random.Random) -> None:
@@ -92,7 +111,7 @@ def fill_disk(broken: Broken, chance: random.Random) -> None:
     """Let somebody else take the whole disk, or all but 60 MB of it, while a run is in progress."""
     disk = broken.target.disk
     if _await(lambda: list(broken.target.base.glob("runs/*"))):
-        time.sleep(chance.uniform(0, 4))
+        time.sleep(chance.uniform(0, SECONDS_OF_WRITING))
     left = chance.choice((0, 60)) * 1_000_000
     room = shutil.disk_usage(disk).free - left
     with (disk / FILLER).open("wb") as filler, contextlib.suppress(OSError):
@@ -106,16 +125,14 @@ def empty_disk(broken: Broken) -> None:
 
 def kill_pgbench(broken: Broken, chance: random.Random) -> None:
     """Whichever puts load on at a random moment, or the next one."""
-    if _await(broken.target.load_generators):
-        time.sleep(chance.uniform(0, 1.5))
+    _strike(broken.target.load_generators, chance)
     for pid in broken.target.load_generators():
         processes.kill(pid)
 
 
 def kill_postgres(broken: Broken, chance: random.Random) -> None:
-    """The postmaster that is measured, at a random moment."""
-    if _await(broken.target.postmaster):
-        time.sleep(chance.uniform(0, 1.5))
+    """The postmaster that is measured at a random moment, or the next one."""
+    _strike(broken.target.postmaster, chance)
     if pid := broken.target.postmaster():
         processes.kill(pid)
 
@@ -128,6 +145,13 @@ def skew_clock(broken: Broken, chance: random.Random) -> None:
 def set_clock_right(broken: Broken) -> None:
     """Let it show the time again."""
     broken.target.set_clock(0)
+
+
+def _strike(victim: Callable[[], object], chance: random.Random) -> None:
+    """Wait for a moment at which the victim is there, any within two short runs."""
+    if _await(victim):
+        time.sleep(chance.uniform(0, SECONDS_OF_TWO_LOADS))
+        _await(victim)
 
 
 def _await(victim: Callable[[], object]) -> bool:
@@ -157,12 +181,23 @@ FAULTS = (
     Fault(
         "fill-disk",
         fill_disk,
-        is_invisible=False,
+        codes=frozenset(("disk_full", "disk_almost_full", "disk_too_small")),
         waits_itself=True,
+        campaign=Campaign("fixed-point-update", scale=2, duration=7),
         mend=empty_disk,
         missing=_needs_disk,
     ),
-    Fault("kill-pgbench", kill_pgbench, is_invisible=False),
-    Fault("kill-postgres", kill_postgres, is_invisible=False),
+    Fault(
+        "kill-pgbench",
+        kill_pgbench,
+        codes=frozenset(("pgbench_interrupted",)),
+        waits_itself=True,
+    ),
+    Fault(
+        "kill-postgres",
+        kill_postgres,
+        codes=frozenset(("postgres_stopped", "postgres_does_not_start")),
+        waits_itself=True,
+    ),
     Fault("skew-clock", skew_clock, mend=set_clock_right, missing=_needs_faketime),
 )

@@ -45,19 +45,27 @@ def register(name: str, **fields: Any) -> int:
     return server.pk
 
 
-def queue(title: str, server_id: int, *, repeats: int, duration: int) -> int:
-    """Queue short reading runs of PostgreSQL 18; the campaign's id."""
+def queue(
+    title: str,
+    server_id: int,
+    *,
+    repeats: int,
+    duration: int,
+    scenario: str = "fixed-point-read",
+    scale: int = 1,
+) -> int:
+    """Queue short runs of PostgreSQL 18; the campaign's id."""
 
     def create() -> Campaign:
         server = Server.objects.get(pk=server_id)
         present = server.installations.filter(removed_at=None)
         draft = campaigns.Draft(
             title=title,
-            scenario="fixed-point-read",
+            scenario=scenario,
             server=server,
             installations=[each for each in present if each.major == "18"][:1],
             levels={"clients": (1,)},
-            parameters={"scale": 1, "duration": duration},
+            parameters={"scale": scale, "duration": duration},
             repeats=repeats,
         )
         return campaigns.create(draft=draft)
@@ -73,7 +81,10 @@ def holder(server_id: int) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a campaign's runs stand. `wrong` lists what must never be."""
+    """How a campaign's runs stand. `codes` are of those that did not finish.
+
+    `wrong` lists what must never be.
+    """
 
     states: dict[str, int]
     codes: dict[str, int]

@@ -8,15 +8,14 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from runs.execution import clocks, listening
-from runs.execution.bench import LAST_LINES, Bench
+from runs.execution import clocks, explaining, listening
+from runs.execution.bench import Bench
 from runs.execution.errors import (
     Detached,
     HostKeyChanged,
     HostUnreachable,
     LoginRefused,
     TargetProblem,
-    TargetRestarted,
 )
 from runs.execution.guard import MINUTES
 from runs.execution.initdb import makes_checksums
@@ -110,7 +109,7 @@ class Director:
         except (*OUT_OF_REACH, Detached):
             raise
         except TargetProblem as problem:
-            explained = await self._explained(problem)
+            explained = await explaining.explained(problem, self.bench, taken_over=self.taken_over)
             await self._keep_log()
             await self.clean_up()
             if explained is problem:
@@ -202,23 +201,6 @@ class Director:
         if log:
             self.bench.findings.artifacts.append(ArtifactData("server.log", log.encode()))
 
-    async def _explained(self, problem: TargetProblem) -> TargetProblem:
-        """The problem, or the deeper one behind it: a server that is not there any more."""
-        may_be_the_server = problem.code == "step_failed" or problem.code.startswith("pgbench_")
-        if not may_be_the_server or await self._is_running(self.bench.cluster):
-            return problem
-        if self.taken_over:
-            return TargetRestarted(f"The cluster is gone since the worker was: {problem}")
-        log = await self.bench.server_log(LAST_LINES)
-        return TargetProblem(
-            f"{problem.message}\nPostgreSQL is not running any more. Its log ends:\n{log}",
-            code="postgres_stopped",
-            remedy=_("Read the server's log: out of memory, a crash, or somebody stopped it."),
-        )
-
-    async def _is_running(self, cluster: Cluster) -> bool:
-        return (await self.bench.run(*cluster.status())).exit_status == 0
-
     async def _stop_steps(self) -> None:
         for node in self.bench.nodes:
             await node.on_host(partial(node.base.check, path=node.directory))
@@ -231,10 +213,10 @@ class Director:
     async def _stop_cluster(self, cluster: Cluster) -> None:
         await self.preparing.check(cluster)
         for mode in ("fast", "immediate"):
-            if not await self._is_running(cluster):
+            if not await explaining.is_running(self.bench, cluster):
                 return
             await self.bench.run(*cluster.stop(mode, patience_s=SECONDS_FOR_A_FAST_STOP))
-        if await self._is_running(cluster):
+        if await explaining.is_running(self.bench, cluster):
             raise TargetProblem(
                 f"PostgreSQL in {cluster.directory} does not stop.",
                 code="postgres_does_not_stop",

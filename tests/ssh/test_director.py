@@ -1,11 +1,9 @@
 """Whole runs on a real OpenSSH server with real PostgreSQL and pgbench."""
 
-import os
 import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -17,9 +15,7 @@ from runs.execution.errors import (
     TargetProblem,
     TargetRestarted,
 )
-from runs.execution.plan import RunPlan
 from runs.execution.watch import Order
-from runs.scenarios import registry
 from tests.ssh.directing import (
     execute,
     left_running,
@@ -30,30 +26,6 @@ from tests.ssh.directing import (
 )
 
 pytestmark = pytest.mark.openssh
-
-READ = registry.get("fixed-point-read")
-
-
-@pytest.fixture
-def plan(address, base_dir, binaries) -> RunPlan:
-    return RunPlan(
-        run_id=7,
-        campaign="test",
-        scenario=READ.slug,
-        host=address.host,
-        port=address.port,
-        username=address.username,
-        base_dir=str(base_dir),
-        bindir=str(binaries.postgresql16),
-        version_num=160014,
-        client_bindir=str(binaries.postgresql18),
-        client_version_num=180004,
-        settings={"shared_buffers": "64MB", "fsync": "off"},
-        initdb_options=(),
-        levels={"version": "16.14", "clients": 2},
-        parameters={"scale": 1, "duration": 2},
-        cluster_key="shared",
-    )
 
 
 def test_a_run_measures_what_pgbench_prints(direct, plan, base_dir):
@@ -348,30 +320,3 @@ def test_a_path_that_leads_out_of_the_base_directory_is_refused(base):
     for path in ("../other", "/etc", "clusters/../../other", "."):
         with pytest.raises(ValueError, match="not below"):
             base.below(path)
-
-
-@pytest.fixture
-def small_disk(base_dir) -> Iterator[Path]:
-    """The base directory on a disk of its own that is soon full."""
-    if os.getuid() != 0:
-        pytest.skip("mounting a small disk needs root")
-    owner = base_dir.stat()
-    options = f"size=60m,uid={owner.st_uid},gid={owner.st_gid},mode=700"
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", base_dir], check=True)
-    yield base_dir
-    subprocess.run(["umount", "--lazy", base_dir], check=True)
-
-
-def test_a_disk_that_fills_up_is_told_as_such(direct, plan, small_disk, openssh):
-    openssh.stop()  # its mount namespace was made before the disk
-    openssh.start()
-    director = direct(plan)
-    director.preparing.disk_bytes = -(
-        10**12
-    )  # as if another program had filled the disk after the check
-    problem = failing(director)
-    # Full, or seen in the last moment before: initdb is slow on a busy machine.
-    assert problem.code in {"disk_full", "disk_almost_full"}
-    assert "smaller scale" in problem.remedy
-    assert names(small_disk / "runs") == []
-    assert names(small_disk / "clusters") == []

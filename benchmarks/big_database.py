@@ -1,0 +1,195 @@
+"""A results database of the size that the budgets are for: campaigns, runs, measurements.
+
+Half a thousand campaigns over versions were executed here, and CI has uploaded the rest. Written by
+PostgreSQL itself: through the application it would take hours.
+"""
+
+from collections.abc import Sequence
+
+from django.db import connection
+from django.utils import timezone
+
+from runs.models import Campaign, Environment, HardwareProfile, Metric, Project, Scenario
+from runs.models.campaigns import Origin
+from runs.services import projects
+from runs.services.summaries import SUMMARISE
+
+VERSIONS = ("9.6.24", "10.23", "11.22", "12.22", "13.22", "14.20", "15.15", "16.11", "17.7", "18.1")
+OLDER = ("9.4.26", "9.5.25")
+CLIENTS = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 320, 384, 448, 512)
+MEASUREMENTS = 10  # of each run
+OF_UPLOAD = {"clients": CLIENTS[:5]}
+REVISIONS, REPEATS_OF_UPLOAD = 200, 5
+CELLS_AT_ONCE = 2000
+
+CELLS = """
+INSERT INTO runs_cell (campaign_id, ordinal, levels, key, series_key, version)
+SELECT id, row_number() OVER (PARTITION BY id ORDER BY version.place, clients.place, scale.place),
+       levels, levels::text, '', version.level #>> '{}'
+  FROM runs_campaign campaign,
+       jsonb_array_elements(factors -> 'version') WITH ORDINALITY AS version (level, place),
+       jsonb_array_elements(factors -> 'clients') WITH ORDINALITY AS clients (level, place),
+       jsonb_array_elements(coalesce(factors -> 'scale', '[100]')) WITH ORDINALITY
+           AS scale (level, place),
+       jsonb_build_object('version', version.level, 'clients', clients.level,
+                          'scale', scale.level) AS levels
+ WHERE campaign.origin = 'executed'
+"""
+UPLOADED_CELLS = """
+INSERT INTO runs_cell (campaign_id, ordinal, levels, key, series_key, revision_id, version)
+SELECT campaign.id, row_number() OVER (PARTITION BY campaign.id ORDER BY revision.id, place),
+       levels, levels::text || '@' || sha, levels::text, revision.id, ''
+  FROM runs_campaign campaign,
+       jsonb_array_elements(factors -> 'clients') WITH ORDINALITY AS clients (level, place),
+       jsonb_build_object('clients', clients.level) AS levels,
+       runs_revision revision
+ WHERE campaign.origin = 'uploaded'
+"""
+REVISION_ROWS = """
+INSERT INTO runs_revision (project_id, sha, ref, url, committed_at, parents, created_at)
+SELECT %s, lpad(to_hex(number), 40, '0'), 'main', '', now() - (%s - number) * interval '1 day',
+       '[]', now()
+  FROM generate_series(1, %s) AS number
+"""
+RUNS = """
+INSERT INTO runs_run (campaign_id, cell_id, repeat, position, origin, state, code, message, remedy,
+                      attempt, hardware_id, environment_id, server_version, tool_name,
+                      tool_version, quality, external_id, labels, queued_at, started_at,
+                      finished_at)
+SELECT campaign.id, cell.id, repeat,
+       row_number() OVER (PARTITION BY campaign.id ORDER BY hashint8(cell.id * 100 + repeat)),
+       origin, 'finished', '', '', '', 1, %s, %s, cell.version, 'pgbench', '18.1', '[]', '', '{}',
+       at, at, at + interval '5 minutes'
+  FROM runs_campaign campaign JOIN runs_cell cell ON cell.campaign_id = campaign.id,
+       generate_series(1, campaign.repeats) AS repeat,
+       coalesce(now() - cell.id * interval '1 minute') AS at
+ WHERE campaign.origin IN ('executed', 'uploaded')
+ ORDER BY cell.id, repeat
+"""
+# A version gains 3 % over the one before it, and repeats vary by 1 %.
+MEASUREMENT_ROWS = """
+INSERT INTO runs_measurement (run_id, metric_id, value, n, statistic)
+SELECT run.id, metric,
+       1000 * (levels ->> 'clients')::float8 ^ 0.8 * 1.03 ^ (cell.ordinal / 15 %% 12)
+       * (1 + 0.01 * (random() - 0.5)),
+       1, 'single'
+  FROM runs_run run JOIN runs_cell cell ON cell.id = run.cell_id, unnest(%s::bigint[]) AS metric
+ WHERE run.origin IN ('executed', 'uploaded')
+ ORDER BY run.id
+"""
+
+
+def build(runs: int) -> None:
+    """Fill an empty database, in which scenarios and metrics are known, with so many runs.
+
+    The connection must be a superuser's: references are right by construction and not checked.
+    """
+    project = projects.default()
+    executed = _executed(project, campaigns=max(1, runs // 2000))
+    uploads = (runs - executed) // (len(OF_UPLOAD["clients"]) * REVISIONS * REPEATS_OF_UPLOAD)
+    _uploaded(project, max(1, uploads))
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")
+        cursor.execute("SELECT setseed(0.5)")
+        cursor.execute(REVISION_ROWS, [project.pk, REVISIONS, REVISIONS])
+        cursor.execute(CELLS)
+        cursor.execute(UPLOADED_CELLS)
+        cursor.execute(RUNS, [_hardware().pk, _environment().pk])
+        cursor.execute(MEASUREMENT_ROWS, [_metrics()])
+        _summarise()
+        cursor.execute("SET session_replication_role = origin")
+        cursor.execute("VACUUM (ANALYZE)")
+
+
+def size() -> tuple[int, int]:
+    """How many runs and measurements there are."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT (SELECT count(*) FROM runs_run), count(*) FROM runs_measurement")
+        found = cursor.fetchone()
+    return found[0], found[1]
+
+
+def _executed(project: Project, *, campaigns: int) -> int:
+    """Campaigns over versions, a wide one of 2,000 cells, and one of 12 x 15 cells; their runs."""
+    themes = [Scenario.objects.get(slug=f"fixed-point-{load}") for load in ("read", "update")]
+    shapes: list[tuple[str, Sequence[str], Sequence[int], Sequence[int]]] = [
+        (f"lab-{number:04}", VERSIONS[:8], CLIENTS[:10], (100,)) for number in range(campaigns)
+    ]
+    shapes.append(("wide", VERSIONS, CLIENTS[:10], tuple(range(100, 2100, 100))))
+    shapes.append(("versus", OLDER + VERSIONS, CLIENTS, (100,)))
+    Campaign.objects.bulk_create(
+        _campaign(
+            project,
+            slug,
+            Origin.EXECUTED,
+            themes[place % 2],
+            3,
+            {"version": list(versions), "clients": list(clients), "scale": list(scales)},
+        )
+        for place, (slug, versions, clients, scales) in enumerate(shapes)
+    )
+    return sum(3 * len(v) * len(c) * len(s) for _slug, v, c, s in shapes)
+
+
+def _uploaded(project: Project, campaigns: int) -> None:
+    scenario, _created = Scenario.objects.get_or_create(slug="ci", defaults={"title": "CI"})
+    factors = {name: list(levels) for name, levels in OF_UPLOAD.items()}
+    Campaign.objects.bulk_create(
+        _campaign(
+            project, f"ci-{number:04}", Origin.UPLOADED, scenario, REPEATS_OF_UPLOAD, factors
+        )
+        for number in range(campaigns)
+    )
+
+
+def _campaign(
+    project: Project,
+    slug: str,
+    origin: str,
+    scenario: Scenario,
+    repeats: int,
+    factors: dict[str, object],
+) -> Campaign:
+    return Campaign(
+        slug=slug,
+        title=f"Campaign {slug}",
+        project=project,
+        origin=origin,
+        state=Campaign.State.FINISHED,
+        scenario=scenario,
+        factors=factors,
+        parameters={"scale": 100, "duration": 300},
+        repeats=repeats,
+        created_at=timezone.now(),
+    )
+
+
+def _metrics() -> list[int]:
+    """tps and nine others."""
+    for number in range(MEASUREMENTS):
+        name = f"metric-{number}"
+        defaults = {"unit": "ms", "direction": "lower", "title": name}
+        Metric.objects.get_or_create(name=name, defaults=defaults)
+    others = Metric.objects.filter(name__startswith="metric-").order_by("pk")
+    found = [Metric.objects.get(name="tps"), *others]
+    return [each.pk for each in found[:MEASUREMENTS]]
+
+
+def _hardware() -> HardwareProfile:
+    return HardwareProfile.objects.create(fingerprint="big", name="two-core", cores=2)
+
+
+def _environment() -> Environment:
+    return Environment.objects.create(fingerprint="big", os_name="Debian 13", kernel="6.12")
+
+
+def _summarise() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+        cursor.execute(
+            "SELECT cell.id FROM runs_cell cell JOIN runs_campaign campaign"
+            " ON campaign.id = campaign_id WHERE origin IN ('executed', 'uploaded') ORDER BY 1"
+        )
+        cells = [row[0] for row in cursor.fetchall()]
+        for first in range(0, len(cells), CELLS_AT_ONCE):
+            cursor.execute(SUMMARISE, [cells[first : first + CELLS_AT_ONCE]])

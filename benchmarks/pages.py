@@ -1,0 +1,245 @@
+"""What each page costs in a large results database.
+
+    .venv/bin/python -m benchmarks.pages [--runs 200000] [--rounds 20] [--only WORD] [--folder F]
+
+Starts an embedded PostgreSQL and Redis, fills the database (ten measurements a run), and asks for
+each page in this process. Prints a page a line: queries, CPU in ms (application + PostgreSQL), wall
+time, bytes, and whether that is within the budget. CPU is told, since it is the same on a busy
+machine. With --folder the database is kept there and used again.
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import django
+from cryptography.fernet import Fernet
+
+from benchlab.embedded.account import service_account
+from benchlab.embedded.binaries import postgresql_binaries, redis_server
+from benchlab.embedded.postgresql import SUPERUSER, EmbeddedPostgreSQL
+from benchlab.embedded.redis import EmbeddedRedis
+from benchlab.embedded.places import REPOSITORY
+
+LIST, HISTORY, COMPARISON = 40.0, 25.0, 50.0  # ms of CPU
+HISTORY_BYTES, PAGE_BYTES = 150_000, 500_000
+
+
+@dataclass(frozen=True)
+class Page:
+    """An address, and what it may cost: ms of CPU and bytes; None is no budget."""
+
+    name: str
+    path: str
+    cpu: float | None = None
+    bytes: int | None = None
+
+
+TWELVE = "/compare/?s=versus"
+PAGES = (
+    Page("first page", "/", LIST, PAGE_BYTES),
+    Page("campaigns", "/campaigns/", LIST),
+    Page("campaigns, the tenth page", "/campaigns/?page=10", LIST),
+    Page("campaign, 80 cells", "/campaigns/lab-0000/", None, PAGE_BYTES),
+    Page("campaign, 2,000 cells", "/campaigns/wide/", None, PAGE_BYTES),
+    Page("campaign of uploads", "/campaigns/ci-0000/", None, PAGE_BYTES),
+    Page("history, five series", "/campaigns/ci-0000/history/", None, HISTORY_BYTES),
+    Page("history, one series", "/campaigns/ci-0000/history/?level=clients=8", HISTORY),
+    Page(
+        "API: history",
+        "/api/v1/history/?campaign=ci-0000&level=clients=8",
+        HISTORY,
+        HISTORY_BYTES,
+    ),
+    Page("run", "/runs/1/", LIST),
+    Page("versions, reading", "/versions/", COMPARISON, PAGE_BYTES),
+    Page("versions, updating, 8 clients", "/versions/?theme=fixed-point-update&clients=8", 50.0),
+    Page("compare, empty", "/compare/", COMPARISON),
+    Page("compare, a word", "/compare/?q=lab", COMPARISON),
+    Page("compare, a version", "/compare/?q=16.11", COMPARISON),
+    Page("compare, an operating system", "/compare/?q=Debian", COMPARISON),
+    Page("compare, filters", "/compare/?q=&in_version=16&in_os=Debian", COMPARISON),
+    Page("compare, 12 x 15 cells", TWELVE, COMPARISON, PAGE_BYTES),
+    Page("compare, 2 x 15 cells", f"{TWELVE}~version=16.11&s=versus~version=18.1", COMPARISON),
+    Page("API: compare", "/api/v1/compare/?base=lab-0000&head=lab-0002", COMPARISON),
+    Page("archive", "/archive/", LIST),
+    Page("servers", "/servers/", LIST),
+    Page("configurations", "/configurations/", LIST),
+    Page("scenarios", "/scenarios/", LIST),
+    Page("API: campaigns", "/api/v1/campaigns/", LIST),
+    Page("API: runs", "/api/v1/runs/", LIST),
+    Page("API: runs of a campaign", "/api/v1/runs/?campaign=ci-0000", LIST),
+    Page("API: measurements", "/api/v1/measurements/", LIST),
+    Page("API: measurements, filtered", "/api/v1/measurements/?campaign=wide&metric=tps", LIST),
+    Page("export.csv, 6,000 runs", "/campaigns/wide/export.csv"),
+    Page("export.json, 6,000 runs", "/campaigns/wide/export.json"),
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a page cost on average; wall times in ms."""
+
+    queries: int
+    application: float
+    postgresql: float
+    p50: float
+    p95: float
+    bytes: int
+
+
+def main() -> None:
+    """Measure and print."""
+    options = _options()
+    with _instance(options.folder):
+        _fill(options.runs)
+        from benchmarks import big_database  # noqa: PLC0415 -- needs Django set up
+
+        runs, measurements = big_database.size()
+        print(f"{runs:,} runs, {measurements:,} measurements; CPU and wall time in ms\n")
+        print("| page | queries | CPU | application | PostgreSQL | p50 | p95 | kB | budget | |")
+        print("|---|--:|--:|--:|--:|--:|--:|--:|--:|---|")
+        for page in PAGES:
+            if options.only in page.name:
+                print(_line(page, _cost(page, options.rounds)), flush=True)
+
+
+def _cost(page: Page, rounds: int) -> Cost:
+    from django.db import connection  # noqa: PLC0415
+    from django.test import Client  # noqa: PLC0415
+    from django.test.utils import CaptureQueriesContext  # noqa: PLC0415
+
+    client = Client(raise_request_exception=True)
+
+    def ask() -> int:
+        response = client.get(page.path)
+        if response.status_code != 200:
+            raise SystemExit(f"{page.path}: {response.status_code}")
+        if response.streaming:
+            return sum(map(len, response.streaming_content))
+        return len(response.content)
+
+    ask()  # templates are read, statements planned
+    with CaptureQueriesContext(connection) as captured:
+        size = ask()
+    queries = len(captured)  # now: the next request forgets them
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        backend = cursor.fetchone()[0]
+    began, walls = (time.process_time(), _seconds(backend)), []
+    until = time.monotonic() + 20
+    while len(walls) < rounds and (len(walls) < 3 or time.monotonic() < until):
+        started = time.perf_counter()
+        ask()
+        walls.append(1000 * (time.perf_counter() - started))
+    spent = (time.process_time() - began[0], _seconds(backend) - began[1])
+    application, postgresql = (1000 * each / len(walls) for each in spent)
+    p95 = statistics.quantiles(walls, n=20)[18]
+    return Cost(queries, application, postgresql, statistics.median(walls), p95, size)
+
+
+def _line(page: Page, cost: Cost) -> str:
+    cpu = cost.application + cost.postgresql
+    is_over = (page.cpu is not None and cpu > page.cpu) or (
+        page.bytes is not None and cost.bytes > page.bytes
+    )
+    budgets = [f"{page.cpu:.0f} ms" if page.cpu else "", _kilobytes(page.bytes)]
+    budget = ", ".join(filter(None, budgets))
+    verdict = "over" if is_over else "ok" if budget else ""
+    return (
+        f"| {page.name} | {cost.queries} | {cpu:.1f} | {cost.application:.1f} "
+        f"| {cost.postgresql:.1f} | {cost.p50:.0f} | {cost.p95:.0f} | {cost.bytes / 1000:.0f} "
+        f"| {budget} | {verdict} |"
+    )
+
+
+def _kilobytes(size: int | None) -> str:
+    return f"{size / 1000:.0f} kB" if size else ""
+
+
+def _seconds(pid: int) -> float:
+    """The CPU of a process, as the scheduler counts it."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
+def _fill(runs: int) -> None:
+    from benchmarks import big_database  # noqa: PLC0415
+    from runs.models import Campaign  # noqa: PLC0415
+
+    manage = [sys.executable, str(REPOSITORY / "manage.py")]
+    subprocess.run([*manage, "migrate", "--verbosity", "0"], check=True)
+    if not Campaign.objects.filter(slug="wide").exists():
+        subprocess.run([*manage, "sync_scenarios"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([*manage, "load_published"], check=True, stdout=subprocess.DEVNULL)
+        began = time.monotonic()
+        big_database.build(runs)
+        print(f"filled in {time.monotonic() - began:.0f} s")
+
+
+@contextmanager
+def _instance(kept: Path | None) -> Iterator[None]:
+    """PostgreSQL and Redis, and Django in this process that uses them."""
+    folder = kept or Path(tempfile.mkdtemp(prefix="bl-"))
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o711)
+    account = service_account()
+    binaries = postgresql_binaries(folder, account)
+    postgresql = EmbeddedPostgreSQL(binaries.postgresql18, folder / "pg", account=account)
+    redis = EmbeddedRedis(redis_server(folder, account), folder / "redis", account=account)
+    try:
+        postgresql.start()
+        redis.start()
+        password = (folder / "pg" / f"password-{SUPERUSER}").read_text().strip()
+        # All that a query takes is then its backend's, and none of it a parallel worker's.
+        option = "options=-c%20max_parallel_workers_per_gather%3D0"
+        address = f"127.0.0.1:{postgresql.port}/benchlab?{option}"
+        os.environ |= {
+            "DATABASE_URL": f"postgresql://{SUPERUSER}:{password}@{address}",
+            "REDIS_URL": redis.url,
+            "SECRET_KEY": "only for the benchmark",
+            "BENCHLAB_ENCRYPTION_KEY": Fernet.generate_key().decode(),
+            "BENCHLAB_VAR": str(folder / "var"),
+            "BENCHLAB_RATE_ANONYMOUS": "1000000",
+            "ALLOWED_HOSTS": "testserver",
+            "LOG_LEVEL": "ERROR",
+            "DJANGO_SETTINGS_MODULE": "benchlab.settings",
+        }
+        _set_up()
+        yield
+    finally:
+        redis.stop()
+        postgresql.stop()
+        if kept is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _set_up() -> None:
+    from django.conf import settings  # noqa: PLC0415
+
+    # Static files were not collected, so that there is no manifest of them.
+    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": plain}
+    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
+    django.setup()
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--runs", type=int, default=200_000)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--only", default="", help="pages whose name has this")
+    parser.add_argument("--folder", type=Path, help="keep the database here, and use it again")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""What is behind a step that failed: a full disk, a server that is gone, a restarted machine."""
+
+from runs.execution.bench import LAST_LINES, Bench
+from runs.execution.errors import TargetProblem, TargetRestarted
+from runs.execution.postgres import Cluster
+from runs.execution.steps import disk_full
+from runs.wording import gettext_noop as _
+
+NO_SPACE = "No space left on device"
+# A crashed server says why before hundreds of its backends say that they end.
+LINES_TO_SEARCH = 2000
+# With less than that neither a log nor a tool's output can be written.
+NOTHING_FREE_KILOBYTES = 64
+
+_FREE = """LC_ALL=C df -Pk "$1" | awk 'NR == 2 { print $4 }'"""
+
+
+async def explained(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> TargetProblem:
+    """The problem, or the deeper one behind it; `taken_over` from a worker that was lost.
+
+    Call it before anything is stopped or removed.
+    """
+    if problem.code != "step_failed" and not problem.code.startswith("pgbench_"):
+        return problem
+    log = await bench.server_log(LINES_TO_SEARCH)
+    if found := await _no_space(problem, bench, log):
+        return disk_full(bench.database.base.path, found)
+    if await is_running(bench, bench.cluster):
+        return problem
+    if taken_over:
+        return TargetRestarted(f"The cluster is gone since the worker was: {problem}")
+    end = "\n".join(log.splitlines()[-LAST_LINES:])
+    return TargetProblem(
+        f"{problem.message}\nPostgreSQL is not running any more. Its log ends:\n{end}",
+        code="postgres_stopped",
+        remedy=_("Read the server's log: out of memory, a crash, or somebody stopped it."),
+    )
+
+
+async def is_running(bench: Bench, cluster: Cluster) -> bool:
+    """Whether that cluster's server runs."""
+    return (await bench.run(*cluster.status())).exit_status == 0
+
+
+async def _no_space(problem: TargetProblem, bench: Bench, log: str) -> str:
+    """What tells that the disk is full; a full one may have kept the server from telling it."""
+    said = [line for line in f"{problem.message}\n{log}".splitlines() if NO_SPACE in line]
+    if said:
+        return said[-1]
+    answer = await bench.run("sh", "-c", _FREE, "free", bench.database.base.path)
+    free = answer.stdout.decode().strip()
+    if free.isdigit() and int(free) < NOTHING_FREE_KILOBYTES:
+        return problem.message
+    return ""
