@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from runs.execution.cpus import pinned
+from runs.execution.errors import TargetProblem
 from runs.execution.initdb import options_for
+from runs.postgresql_settings import names, reach
+from runs.wording import gettext_noop as _
 
 SUPERUSER = "benchlab"
 DATABASE = "benchlab"
@@ -30,6 +34,7 @@ class Cluster:
 
     `client_bindir` is where psql lies, `log` the server's log file of this run. The server listens
     on a Unix socket in a folder that only its owner can enter; and on `address`, if there is one.
+    It runs on the processors `cpus` only, or on all.
     """
 
     bindir: str
@@ -40,6 +45,7 @@ class Cluster:
     log: str
     port: int = PORT
     address: str = ""
+    cpus: str = ""
 
     def elsewhere(self, directory: str) -> Self:
         """A cluster of the same binaries in another folder."""
@@ -58,8 +64,12 @@ class Cluster:
         )  # fmt: skip
 
     def configure(self, settings: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
-        """Append settings to postgresql.conf: (argv, standard input)."""
-        lines = [f"{name} = {_quoted(value)}" for name, value in sorted(settings.items())]
+        """Append settings to postgresql.conf: (argv, standard input).
+
+        Raises TargetProblem `setting_refused` for one that would run something on the target, as
+        plans that were queued long ago may have it, or that does not fit into one line.
+        """
+        lines = [_line(name, value) for name, value in sorted(settings.items())]
         append = 'cat >>"$1"'
         argv = ("sh", "-c", append, "configure", f"{self.data}/postgresql.conf")
         return argv, "\n".join(["", "# BenchLab", "listen_addresses = ''", *lines, ""])
@@ -67,6 +77,7 @@ class Cluster:
     def start(self) -> tuple[str, ...]:
         """Start the server and wait until it answers."""
         return (
+            *pinned(self.cpus),
             f"{self.bindir}/pg_ctl", "start", "-w", "-t", str(START_TIMEOUT_SECONDS),
             "-D", self.data, "-l", self.log, "-o", self._options,
         )  # fmt: skip
@@ -98,8 +109,21 @@ class Cluster:
         )  # fmt: skip
 
 
-def _quoted(value: str) -> str:
-    """A value for postgresql.conf. Raises ValueError for what one line cannot hold."""
-    if "\n" in value or "\0" in value:
-        raise ValueError("a setting's value must be one line")
-    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+def _line(name: str, value: str) -> str:
+    """A line for postgresql.conf. Raises TargetProblem `setting_refused`."""
+    if reach.runs_command(name, value) or reach.loads_from_elsewhere(name, value):
+        raise _refused(f"{name} = {value} would run something on the server.")
+    if not names.is_name(name) or "\n" in value or "\0" in value:
+        raise _refused(f"{name!r} = {value!r} is no line of postgresql.conf.")
+    quoted = value.replace("\\", "\\\\").replace("'", "''")
+    return f"{name} = '{quoted}'"
+
+
+def _refused(message: str) -> TargetProblem:
+    return TargetProblem(
+        message,
+        code="setting_refused",
+        remedy=_(
+            "Nothing was written. Leave the setting out of the configuration and queue again."
+        ),
+    )

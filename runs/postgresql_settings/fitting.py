@@ -1,14 +1,14 @@
 """One configuration for many versions: what each of them would really run with.
 
-Settings are translated from the version that they are written for, what BenchLab sets itself is
-left out, and the rest is checked.
+Settings are translated from the version that they are written for, what BenchLab sets itself and
+what would run commands on the server is left out, and the rest is checked.
 """
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from runs.postgresql_settings import comparability, translation
+from runs.postgresql_settings import comparability, hidden, translation
 from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, position
 from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import Finding
@@ -18,7 +18,10 @@ from runs.postgresql_settings.validation import check, errors
 from runs.wording import gettext_noop as _
 
 # What a cluster of BenchLab's does its own way, so that the setting is not needed.
-_LEFT_OUT = frozenset({"set_by_benchlab", "outside_cluster", "needs_certificate"})
+_LEFT_OUT = frozenset({"set_by_benchlab", "outside_cluster", "needs_certificate", "runs_command"})
+# Without any command, a server that archives would keep all its WAL until the disk is full.
+_ARCHIVES_NOTHING = "true"
+_NOTHING_ARCHIVED = _("No user's command runs on the database host; WAL counts as archived.")
 _SINGLE = _("%(name)s is of a standby or a recovery; BenchLab makes those itself.")
 
 
@@ -118,12 +121,16 @@ def _fit(
         if name not in lost
     )
     settings, owned = _without_benchlabs_own(done.settings, major)
+    left_out = (*own, *owned, *done.impossible, *beside)
+    instead = _archiving_nothing(settings, major, left_out)
+    settings |= {each.name_to: each.value_to for each in instead}
+    replaced = {each.name_from for each in instead}
     return Fitted(
         source,
         major,
         settings,
-        tuple(each for each in done.changes if each.name_to in settings),
-        (*own, *owned, *done.impossible, *beside),
+        (*(each for each in done.changes if each.name_to in settings), *instead),
+        tuple(each for each in left_out if each.name not in replaced),
         done.notes,
         tuple(
             finding
@@ -132,6 +139,21 @@ def _fit(
             )
             if not _initdb_sees_to(finding, settings)
         ),
+    )
+
+
+def _archiving_nothing(
+    settings: Mapping[str, str], major: str, left_out: Sequence[Impossible]
+) -> tuple[Change, ...]:
+    """What takes the place of an archive_command that was left out, where archiving is on."""
+    effective = Effective(settings, major)
+    mode = effective.word("archive_mode")
+    if not effective.is_on("archive_mode") and mode not in {*hidden.ON, "always"}:
+        return ()
+    return tuple(
+        Change(each.name, each.value, "archive_command", _ARCHIVES_NOTHING, _NOTHING_ARCHIVED)
+        for each in left_out
+        if each.name.lower() == "archive_command"
     )
 
 

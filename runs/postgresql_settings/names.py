@@ -36,6 +36,11 @@ _PRESET_REMEDIES = {
 }
 
 
+def is_name(name: str) -> bool:
+    """Whether postgresql.conf can hold a setting of that name, in any version."""
+    return _NAME.fullmatch(name) is not None or is_extension(name)
+
+
 def is_extension(name: str) -> bool:
     """Whether the name is one that an extension defines: two words with a dot between."""
     return _EXTENSION.fullmatch(name) is not None

@@ -6,6 +6,7 @@ nothing else, and its log is a file of the run.
 
 from collections.abc import Iterator, Mapping
 
+from runs.postgresql_settings import reach
 from runs.postgresql_settings.findings import Finding, Severity
 from runs.wording import gettext_noop as _
 
@@ -32,28 +33,31 @@ _REFUSED: Mapping[str, str] = {
     ),
     "listen_addresses": _("BenchLab's clusters do not listen on the network."),
 }
-_SHELL = _(
-    "PostgreSQL hands %(name)s to a shell on the database host, as the account that BenchLab uses."
-)
-_SHELL_REMEDY = _("Make sure that the command writes only where it may.")
-_COMMANDS = (
-    "archive_cleanup_command",
-    "archive_command",
-    "recovery_end_command",
-    "restore_command",
-    "ssl_passphrase_command",
+_SHELL = _("PostgreSQL would run %(name)s on the database host, as the account that BenchLab uses.")
+_SHELL_REMEDY = _("Leave %(name)s out, or give one that does nothing: true, exit 0, or nothing.")
+_LIBRARY = _("%(name)s would load what does not lie among the installation's own libraries.")
+_LIBRARY_REMEDY = _(
+    "Give names of libraries without a path, and install them with that PostgreSQL."
 )
 # The name of a log file may hold folders as well.
-_FOLDERS = ("log_directory", "log_filename", "stats_temp_directory")
+_FOLDERS = (
+    "basic_archive.archive_directory",
+    "log_directory",
+    "log_filename",
+    "promote_trigger_file",
+    "stats_temp_directory",
+)
 
 
 def findings(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
     """What the settings, by lower-case name, take out of BenchLab's hands."""
     for name in settings.keys() & _REFUSED.keys():
         yield _finding("error", "set_by_benchlab", name, major, _REFUSED[name], _LEAVE_OUT)
-    for name in _COMMANDS:
-        if settings.get(name, "").strip():
-            yield _finding("warning", "runs_command", name, major, _SHELL, _SHELL_REMEDY)
+    for name, value in settings.items():
+        if reach.runs_command(name, value):
+            yield _finding("error", "runs_command", name, major, _SHELL, _SHELL_REMEDY)
+        if reach.loads_from_elsewhere(name, value):
+            yield _finding("error", "library_elsewhere", name, major, _LIBRARY, _LIBRARY_REMEDY)
     for name in _FOLDERS:
         if settings.get(name, "").startswith(("/", "~")) or ".." in settings.get(name, ""):
             yield _finding(

@@ -179,6 +179,20 @@ def test_what_benchlab_sets_itself_is_left_out_and_told(post, server):
     assert [each["name_from"] for each in plan["translated"]] == ["port"]
 
 
+def test_commands_of_a_published_configuration_stay_out_of_its_runs(post, server):
+    settings = {"archive_mode": "on", "archive_command": "cp %p /x", "wal_level": "archive"}
+    made = factories.configuration(
+        "printed", settings=settings, origin=Configuration.Origin.PUBLISHED
+    )
+    assert post("campaigns/", queueing(made))[0] == 201
+    plan = Run.objects.last().plan
+    assert plan["settings"]["archive_command"] == "true"
+    [told] = [each for each in plan["translated"] if each["name_from"] == "archive_command"]
+    assert told["value_from"] == "cp %p /x"
+    made.refresh_from_db()
+    assert made.settings == settings
+
+
 def test_a_campaign_with_wrong_settings_is_refused(post, server):
     made = factories.configuration("bad", settings={"work_mem": "1kB"})
     status, problem = post("campaigns/", queueing(made))

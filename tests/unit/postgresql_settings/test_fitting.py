@@ -42,6 +42,33 @@ def test_benchlabs_own_settings_are_left_out_with_the_reason():
     assert fitted.errors == ()
 
 
+@pytest.mark.parametrize("major", ["9.3", "12", "18"])
+def test_commands_are_left_out_with_the_reason(major):
+    settings = {"archive_command": "cp %p /x", "work_mem": "8MB"}
+    fitted = fit(settings, major)
+    assert fitted.settings == {"work_mem": "8MB"}
+    [lost] = fitted.left_out
+    assert (lost.name, lost.value) == ("archive_command", "cp %p /x")
+    assert "on the database host" in lost.reason
+    assert fitted.errors == ()
+
+
+@pytest.mark.parametrize(("written_for", "major"), [("9.4", "18"), ("18", "9.4"), ("16", "16")])
+def test_where_archiving_is_on_nothing_is_archived_and_no_wal_is_kept_for_it(written_for, major):
+    settings = {"archive_mode": "on", "wal_level": "hot_standby", "archive_command": "cp %p /x"}
+    fitted = fit(settings, major, written_for=written_for)
+    assert fitted.settings["archive_command"] == "true"
+    assert fitted.left_out == ()
+    [change] = [each for each in fitted.changes if each.name_to == "archive_command"]
+    assert (change.value_from, change.value_to) == ("cp %p /x", "true")
+    assert fitted.errors == ()
+
+
+def test_libraries_from_elsewhere_are_refused():
+    [error] = fit({"shared_preload_libraries": "/tmp/x"}, "16").errors
+    assert error.code == "library_elsewhere"
+
+
 @pytest.mark.parametrize("major", ["10", "17"])
 def test_settings_of_a_standby_are_left_out_of_every_version(major):
     settings = {"primary_conninfo": "host=a", "standby_mode": "on", "work_mem": "8MB"}

@@ -126,7 +126,7 @@ def test_what_benchlab_sets_itself_is_refused_for_runs(name):
 @pytest.mark.parametrize(
     ("given", "severity", "code"),
     [
-        ({"archive_command": "cp %p /x"}, "warning", "runs_command"),
+        ({"archive_command": "cp %p /x"}, "error", "runs_command"),
         ({"log_directory": "/var/log"}, "error", "outside_cluster"),
         ({"log_directory": "../x"}, "error", "outside_cluster"),
         ({"log_filename": "../../x.log"}, "error", "outside_cluster"),

@@ -1,0 +1,69 @@
+"""Settings by whose value a server runs something on its machine: commands, code, libraries.
+
+What a user writes never becomes shell on anybody's server. Sources: the chapters "Write Ahead
+Log", "Client Connection Defaults" and "PL/Perl Under the Hood" of PostgreSQL's manual.
+"""
+
+import re
+
+# What archives, restores and asks for nothing; `(disabled)` is what SHOW tells without archiving.
+HARMLESS_COMMANDS = (
+    "",
+    "(disabled)",
+    "true",
+    "/bin/true",
+    "/usr/bin/true",
+    "exit 0",
+    "cd .",
+)
+LIBRARIES = frozenset(
+    {
+        "archive_library",
+        "jit_provider",
+        "local_preload_libraries",
+        "oauth_validator_libraries",
+        "session_preload_libraries",
+        "shared_preload_libraries",
+    }
+)
+# Where libraries and extensions are looked for, and what stands for the installation's own place.
+PLACES = {"dynamic_library_path": "$libdir", "extension_control_path": "$system"}
+# Names end so in the server itself and in its extensions, and will in those to come.
+_COMMAND = re.compile(r"(^|.*[._])command")
+# Code, and options of a virtual machine, that a language's library runs when it is loaded.
+_CODE = frozenset(
+    {
+        "plperl.on_init",
+        "plperl.on_plperl_init",
+        "plperl.on_plperlu_init",
+        "pljava.libjvm_location",
+        "pljava.vmoptions",
+    }
+)
+_LIBRARY = re.compile(r"(\$libdir/(plugins/)?)?\w[\w.+-]*")
+_BELOW = re.compile(r"(/\w[\w.+-]*)*/?")
+
+
+def runs_command(name: str, value: str) -> bool:
+    """Whether the server would hand the value to a shell or an interpreter, and it does something.
+
+    Only values that are known to do nothing are none.
+    """
+    if _COMMAND.fullmatch(name.lower()):
+        return value.strip() not in HARMLESS_COMMANDS
+    return name.lower() in _CODE and bool(value.strip())
+
+
+def loads_from_elsewhere(name: str, value: str) -> bool:
+    """Whether the server would load a library that does not lie in its installation."""
+    if name.lower() in LIBRARIES:
+        names = [each.strip().strip('"').strip() for each in value.split(",")]
+        return any(each and _LIBRARY.fullmatch(each) is None for each in names)
+    own = PLACES.get(name.lower())
+    if own is None:
+        return False
+    return any(each and not _is_below(each.strip(), own) for each in value.split(":"))
+
+
+def _is_below(path: str, own: str) -> bool:
+    return path.startswith(own) and _BELOW.fullmatch(path[len(own) :]) is not None
