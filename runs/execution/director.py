@@ -8,7 +8,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from runs.execution import clocks, explaining, listening
+from runs.execution import clocks, explaining, listening, treating
 from runs.execution.bench import Bench
 from runs.execution.errors import (
     Detached,
@@ -25,6 +25,7 @@ from runs.execution.plan import RunPlan
 from runs.execution.postgres import Cluster
 from runs.execution.preparing import PREPARED, Preparing
 from runs.execution.procedure import Procedure
+from runs.execution.profiling import Profile
 from runs.execution.reporter import ArtifactData, Reporter
 from runs.execution.steps import stop_all
 from runs.wording import gettext_noop as _
@@ -121,18 +122,21 @@ class Director:
         await self.clean_up()
 
     async def clean_up(self) -> None:
-        """End every step in progress, stop the cluster, remove what the run alone needed.
+        """End every step in progress, set the machines back, stop the cluster, remove what is left.
 
         A prepared cluster stays for the campaign's other runs. What cannot be removed is told as
-        an event, and nothing is removed below a server that does not stop. Raises HostUnreachable
-        (and its like) when the target is out of reach: then it is not clean.
+        an event; nothing is removed below a server that does not stop, nor what tells how a
+        machine was set before. Raises HostUnreachable (and its like) when the target is out of
+        reach: then it is not clean.
         """
         for node in self.bench.nodes:
             await node.check()
         await self._attempt(self._stop_steps)
+        is_set_back = await self._attempt(self._set_back)
         if await self._attempt(self._stop_clusters):
             await self._attempt(self._remove_clusters)
-            await self._attempt(self._remove_directories)
+            if is_set_back:
+                await self._attempt(self._remove_directories)
 
     async def _prepare(self) -> None:
         free = await self._claim()
@@ -142,14 +146,17 @@ class Director:
             needed = [node.steps_directory]
             needed += [self.bench.cluster.socket_dir] if node is self.bench.database else []
             await self.bench.run("mkdir", "-p", *needed, on=node)
+        await treating.check_cpus(self.bench)
         await self.preparing.prepare(free)
         if self.plan.generators:
             self.bench.cluster = await listening.prepare(self.bench)
+        await treating.before_start(self.bench)
         await self.preparing.start("start")
         if self.plan.generators:
             await listening.give_password(self.bench)
         await self._read_settings()
-        await self.procedure.warm(self.bench)
+        if not self.plan.treatment.cold_cache:
+            await self.procedure.warm(self.bench)
 
     async def _claim(self) -> int:
         """Make every base directory this BenchLab's own; the free bytes of the database's."""
@@ -159,12 +166,16 @@ class Director:
     async def _measure(self) -> None:
         """Put the load on while every machine is watched."""
         await clocks.compare(self.bench)
-        monitors = Monitors(self.bench)
+        monitors, profile = Monitors(self.bench), Profile(self.bench)
         try:
+            await profile.begin()
             monitors.begin()
             await self.procedure.measure(self.bench)
+            await profile.stop()
             await monitors.end()
+            await profile.read()
         finally:
+            await profile.let_go()
             await monitors.let_go()
 
     async def _read_settings(self) -> None:
@@ -192,6 +203,7 @@ class Director:
         await self.preparing.check(self.bench.cluster)
         # What was measured is not lost for a disk that is almost full: stopping needs little.
         await self.bench.step("stop", self.bench.cluster.stop(), limit_s=MINUTES, floor_bytes=0)
+        await treating.set_back_now(self.bench)
         await self._keep_log()
         await self.reporter.found(self.bench.findings)
 
@@ -205,6 +217,9 @@ class Director:
         for node in self.bench.nodes:
             await node.on_host(partial(node.base.check, path=node.directory))
             await node.on_host(partial(stop_all, directory=node.steps_directory))
+
+    async def _set_back(self) -> None:
+        await treating.set_back_whatever_was(self.bench)
 
     async def _stop_clusters(self) -> None:
         for cluster in self.preparing.clusters:
@@ -259,4 +274,5 @@ class Director:
             directory=self.base.below("clusters", folder),
             socket_dir=f"{self.directory}/s",
             log=f"{self.directory}/server.log",
+            cpus=plan.treatment.server_cpus,
         )

@@ -6,17 +6,14 @@ goes wrong with them costs the run nothing but their series.
 
 import asyncio
 import logging
-from dataclasses import dataclass
-from pathlib import Path
 
 from runs.execution.bench import Bench
-from runs.execution.ending import end
+from runs.execution.beside import Beside
 from runs.execution.errors import TargetProblem
 from runs.execution.monitored import Watched, conclude
 from runs.execution.nodes import Node
 from runs.execution.reporter import ArtifactData
-from runs.execution.ssh import Host
-from runs.execution.steps import StepResult, perform
+from runs.execution.steps import StepResult
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.host_reading import HostReading
 from runs.tools.sar import reader as sar
@@ -26,7 +23,6 @@ from runs.tools.vmstat import reader as vmstat
 GRACE_SECONDS = 3600
 # Of a run of days every so many-th sample is printed, with means over what lies between.
 MOST_SAMPLES = 7200
-SECONDS_FOR_ITS_END = 30
 
 _RECORD = """
 if command -v sar >/dev/null && command -v sadf >/dev/null; then
@@ -36,16 +32,8 @@ command -v vmstat >/dev/null || exit 127
 exec vmstat -n 1 "$2"
 """
 _PRINT = """sadf -j "$2" "$1" -- -u -r -q -d -n DEV"""
-_END = (Path(__file__).parent / "end_monitor.sh").read_text()
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class _Monitor:
-    node: Node
-    step: str
-    recording: "asyncio.Task[StepResult]"
 
 
 class Monitors:
@@ -53,14 +41,14 @@ class Monitors:
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
-        self._monitors: list[_Monitor] = []
+        self._monitors: list[Beside] = []
 
     def begin(self) -> None:
         """Start one on each machine, without waiting for it; attach to one that runs already."""
+        seconds = int(self._bench.parameters.get("duration", 0) + GRACE_SECONDS)
         for node in self._bench.nodes:
-            step = self._step_name(node)
-            recording = asyncio.create_task(self._record(node, step))
-            self._monitors.append(_Monitor(node, step, recording))
+            argv = ["sh", "-c", _RECORD, "monitor", f"{node.directory}/monitor.sar", str(seconds)]
+            self._monitors.append(Beside(node, self._step_name(node), argv))
 
     async def end(self) -> None:
         """End them, and add what they recorded to the findings."""
@@ -70,23 +58,14 @@ class Monitors:
     async def let_go(self) -> None:
         """Wait for them no longer; on the machines they go on until the run's steps are ended."""
         for monitor in self._monitors:
-            await end(monitor.recording)
+            await monitor.let_go()
 
     def _step_name(self, node: Node) -> str:
         return "monitor" if len(self._bench.nodes) == 1 else f"monitor-{node.name}"
 
-    async def _record(self, node: Node, step: str) -> StepResult:
-        seconds = self._bench.parameters.get("duration", 0) + GRACE_SECONDS
-        argv = ["sh", "-c", _RECORD, "monitor", f"{node.directory}/monitor.sar", str(int(seconds))]
-
-        async def act(host: Host) -> StepResult:
-            return await perform(host, node.steps_directory, step, argv, fence=node.fence)
-
-        return await node.on_host(act)
-
-    async def _collect(self, monitor: _Monitor) -> Watched | None:
+    async def _collect(self, monitor: Beside) -> Watched | None:
         try:
-            recorded = await self._recorded(monitor)
+            recorded = await monitor.finish()
             reading = await self._read(monitor, recorded)
         except (TargetProblem, UnreadableOutput, TimeoutError) as problem:
             logger.info("run %s: no monitor: %s", self._bench.plan.run_id, problem)
@@ -95,16 +74,7 @@ class Monitors:
             return None
         return Watched(monitor.node.name, recorded.started, reading)
 
-    async def _recorded(self, monitor: _Monitor) -> StepResult:
-        async def act(host: Host) -> None:
-            await host.run(
-                ["sh", "-c", _END, "end", f"{monitor.node.steps_directory}/{monitor.step}"]
-            )
-
-        await monitor.node.on_host(act)
-        return await asyncio.wait_for(asyncio.shield(monitor.recording), SECONDS_FOR_ITS_END)
-
-    async def _read(self, monitor: _Monitor, recorded: StepResult) -> HostReading:
+    async def _read(self, monitor: Beside, recorded: StepResult) -> HostReading:
         """What vmstat has printed, or what sar has kept in its file."""
         name = monitor.node.name
         if recorded.stdout:
@@ -114,7 +84,7 @@ class Monitors:
         interval = max(1, round(recorded.seconds / MOST_SAMPLES))
         argv = ["sh", "-c", _PRINT, "print", f"{monitor.node.directory}/monitor.sar", str(interval)]
         printed = await self._bench.step(
-            f"{monitor.step}-print", argv, check=False, floor_bytes=0, on=monitor.node
+            f"{monitor.name}-print", argv, check=False, floor_bytes=0, on=monitor.node
         )
         await self._bench.reporter.command(monitor.node.address, recorded)
         reading = sar.read(printed.stdout)

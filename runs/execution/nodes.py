@@ -17,11 +17,15 @@ DATABASE_NODE = "db"
 
 @dataclass(frozen=True)
 class Place:
-    """The way to one machine of a run, and the token of the lease that its server has."""
+    """The way to one machine of a run, and the token of the lease that its server has.
+
+    `privileges` are the actions that may be done there as root (`privileged`).
+    """
 
     line: Line
     server_id: int = 0
     token: int | None = None
+    privileges: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class Node:
     directory: str
     tell: Tell
     fence: Fence | None = None
+    privileges: tuple[str, ...] = ()
 
     @property
     def steps_directory(self) -> str:
@@ -68,7 +73,8 @@ def nodes_of(
     for (name, address, path), place in zip(machines, places, strict=True):
         base = BaseDir(path, instance)
         folder = base.below("runs", f"{plan.run_id}-{attempt}")
-        nodes.append(Node(name, address, place.line, base, folder, tell, _fence(base, place)))
+        fence, privileges = _fence(base, place), place.privileges
+        nodes.append(Node(name, address, place.line, base, folder, tell, fence, privileges))
     return nodes
 
 

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from runs.execution.ssh import Address
+from runs.execution.treatment import UNTREATED, Treatment
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class RunPlan:
     configuration says in the words of another version (`name_from`, `value_from`, `name_to`,
     `value_to`, `reason`, `parameters`; an empty `name_to` is what was left out). `generators` are
     the machines from which the load comes; without them it comes from the database's own.
+    `treatment` is what is done to the machines beside.
     """
 
     run_id: int
@@ -59,6 +61,7 @@ class RunPlan:
     psql_bindir: str = ""
     translated: tuple[dict[str, Any], ...] = ()
     generators: tuple[GeneratorPlan, ...] = ()
+    treatment: Treatment = UNTREATED
 
     @property
     def address(self) -> Address:
@@ -72,9 +75,10 @@ class RunPlan:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         """The plan as it was stored. Raises TypeError for a plan of another shape."""
-        tuples = {
+        parts = {
             "initdb_options": tuple(data["initdb_options"]),
             "translated": tuple(data.get("translated", ())),
             "generators": tuple(GeneratorPlan(**each) for each in data.get("generators", ())),
+            "treatment": Treatment.of(data.get("treatment")),
         }
-        return cls(**{**data, **tuples})
+        return cls(**{**data, **parts})

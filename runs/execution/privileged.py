@@ -2,11 +2,11 @@
 
 Nothing of it is used unless a person has ticked it for that server. There are no wildcards, and no
 program that would run or write something else: perf itself never runs as root, only the kernel's
-permission for it is widened and set back.
+permission for it is widened and set back (`runs.execution.set_back`).
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from runs.execution.errors import TargetProblem
@@ -22,6 +22,13 @@ PARANOIA_FOR_PERF = "-1"
 
 Command = tuple[str, ...]
 
+DROP_CACHES: Command = (SYSCTL, "-w", "vm.drop_caches=3")
+# What can be set, and set back: by the name of the action, the command line for each value.
+SETTINGS: dict[str, dict[str, Command]] = {
+    "governor": {each: (CPUPOWER, "frequency-set", "-g", each) for each in GOVERNORS},
+    "perf": {each: (SYSCTL, "-w", f"kernel.perf_event_paranoid={each}") for each in PARANOIA},
+}
+
 
 @dataclass(frozen=True)
 class Action:
@@ -33,17 +40,9 @@ class Action:
 
 
 ACTIONS = (
-    Action("drop_caches", _("Drop the OS caches"), ((SYSCTL, "-w", "vm.drop_caches=3"),)),
-    Action(
-        "governor",
-        _("Set the CPU governor"),
-        tuple((CPUPOWER, "frequency-set", "-g", each) for each in GOVERNORS),
-    ),
-    Action(
-        "perf",
-        _("Let perf see the kernel"),
-        tuple((SYSCTL, "-w", f"kernel.perf_event_paranoid={each}") for each in PARANOIA),
-    ),
+    Action("drop_caches", _("Drop the OS caches"), (DROP_CACHES,)),
+    Action("governor", _("Set the CPU governor"), tuple(SETTINGS["governor"].values())),
+    Action("perf", _("Let perf see the kernel"), tuple(SETTINGS["perf"].values())),
 )
 NAMES = tuple(action.name for action in ACTIONS)
 
@@ -82,44 +81,21 @@ async def refused(host: Host, names: Iterable[str]) -> list[str]:
     return found
 
 
-async def drop_caches(host: Host, granted: Sequence[str]) -> None:
-    """Write dirty pages out and empty page cache, dentries and inodes. Seconds on a large machine.
+def as_root(name: str, command: Command, granted: Collection[str]) -> tuple[str, ...]:
+    """The command line by which a target performs a command of an action as root.
 
-    Raises TargetProblem `privilege_missing`.
+    Raises TargetProblem `privilege_missing` where it is not ticked, ValueError for a command that
+    is none of the action's.
     """
-    await host.run(["sync"])
-    await _as_root(host, granted, "drop_caches", action("drop_caches").commands[0])
-
-
-async def set_governor(host: Host, granted: Sequence[str], governor: str) -> None:
-    """Set all CPUs' governor. Raises TargetProblem `privilege_missing`, ValueError for another."""
-    command = (CPUPOWER, "frequency-set", "-g", governor)
-    await _as_root(host, granted, "governor", command)
-
-
-async def let_perf_see(host: Host, granted: Sequence[str], paranoia: str) -> str:
-    """Set kernel.perf_event_paranoid, and return what it was, to set it back afterwards.
-
-    Raises TargetProblem `privilege_missing`, ValueError for a value that is not known.
-    """
-    was = await host.run(["cat", "/proc/sys/kernel/perf_event_paranoid"])
-    command = (SYSCTL, "-w", f"kernel.perf_event_paranoid={paranoia}")
-    await _as_root(host, granted, "perf", command)
-    return was.stdout.decode().strip()
-
-
-async def _as_root(host: Host, granted: Sequence[str], name: str, command: Command) -> None:
     if command not in action(name).commands:
         raise ValueError(f"{command} is no command of {name}")
     if name not in granted:
-        raise _missing(name, _("it is not ticked for this server"))
-    answer = await host.run(["sudo", "-n", *command], timeout_s=120)
-    if answer.exit_status != 0:
-        said = (answer.stderr + answer.stdout).decode(errors="replace").strip()
-        raise _missing(name, said[-500:])
+        raise missing(name, _("it is not ticked for this server"))
+    return ("sudo", "-n", *command)
 
 
-def _missing(name: str, reason: str) -> TargetProblem:
+def missing(name: str, reason: str) -> TargetProblem:
+    """An action that was asked for and is not possible: `privilege_missing`."""
     return TargetProblem(
         f"{action(name).title}: {reason}",
         code="privilege_missing",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import TargetProblem
+from runs.execution.set_back import set_back
 from runs.execution.ssh import Host
 from runs.execution.steps import stop_all
 from runs.wording import gettext_noop as _
@@ -39,13 +40,14 @@ async def leftovers(host: Host, base: BaseDir, live: Set[str]) -> list[str]:
 
 
 async def remove(host: Host, base: BaseDir, path: str) -> None:
-    """End what still runs in a leftover folder, and remove it.
+    """End what still runs in a leftover folder, set the machine back, and remove the folder.
 
-    Raises TargetProblem `step_does_not_end`, `postgres_does_not_stop`, `not_ours` or `leads_out`;
-    then the folder is left as it is, and with the last two what runs in it as well.
+    Raises TargetProblem `step_does_not_end`, `not_set_back`, `postgres_does_not_stop`, `not_ours`
+    or `leads_out`; then the folder is left as it is, and with the last two what runs in it as well.
     """
     await base.check(host, path)
     await stop_all(host, f"{path}/steps")
+    await set_back(host, path)
     patience = str(SECONDS_BETWEEN_SIGNALS)
     answer = await host.run(["sh", "-c", _STOP_CLUSTER, "stop", f"{path}/data", patience])
     if answer.exit_status != 0:

@@ -11,7 +11,7 @@ import pytest
 
 from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
-from runs.execution import ssh
+from runs.execution import privileged, ssh
 from runs.execution.base_dir import BaseDir
 from runs.execution.director import Director
 from runs.execution.line import Line
@@ -89,10 +89,31 @@ def on_host(openssh: OpenSSH, address: Address, key_pair: tuple[str, str]) -> Se
 
 
 @pytest.fixture
+def allow(account: Account) -> Iterator[Callable[..., None]]:
+    """Let sudo on this machine allow some actions, for the time of the test."""
+    if os.getuid() != 0 or shutil.which("sudo") is None:
+        pytest.skip("needs root and sudo")
+    path = Path("/etc/sudoers.d/benchlab-test")
+
+    def install(*names: str) -> None:
+        path.write_text(privileged.sudoers(account.name, names))
+        path.chmod(0o440)
+
+    yield install
+    path.unlink(missing_ok=True)
+
+
+@pytest.fixture
 def direct(openssh: OpenSSH, address, key_pair) -> Callable[..., Director]:
     """A director for a plan, as a worker would make it."""
 
-    def make(plan: RunPlan, *, taken_over: bool = False, attempt: int = 1) -> Director:
+    def make(
+        plan: RunPlan,
+        *,
+        taken_over: bool = False,
+        attempt: int = 1,
+        privileges: tuple[str, ...] = (),
+    ) -> Director:
         async def connect() -> ssh.Host:
             return await ssh.connect(address, host_key=openssh.host_key, private_key=key_pair[0])
 
@@ -101,7 +122,7 @@ def direct(openssh: OpenSSH, address, key_pair) -> Callable[..., Director]:
             plan=plan,
             attempt=attempt,
             instance=INSTANCE,
-            places=[Place(Line(connect, waits=(0.2, 0.5, 1)))],
+            places=[Place(Line(connect, waits=(0.2, 0.5, 1)), privileges=privileges)],
             procedure=scenario.procedure,
             reporter=RecordingReporter(),
             disk_bytes=scenario.procedure.sizes(plan.parameters).disk_bytes,

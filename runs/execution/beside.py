@@ -1,0 +1,45 @@
+"""A durable step that runs beside the others until it is ended: a monitor, a profiler."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from runs.execution.ending import end
+from runs.execution.nodes import Node
+from runs.execution.ssh import Host
+from runs.execution.steps import StepResult, perform
+
+SECONDS_FOR_ITS_END = 30
+_END = (Path(__file__).parent / "end_monitor.sh").read_text()
+
+
+class Beside:
+    """Starts the step, or attaches to it if it runs already, and does not wait for it."""
+
+    def __init__(self, node: Node, name: str, argv: Sequence[str]) -> None:
+        self.node = node
+        self.name = name
+        self._argv = argv
+        self._recording = asyncio.create_task(self._record())
+
+    async def finish(self) -> StepResult:
+        """End it kindly, and take what it left. Raises TargetProblem, TimeoutError."""
+        folder = f"{self.node.steps_directory}/{self.name}"
+
+        async def act(host: Host) -> None:
+            await host.run(["sh", "-c", _END, "end", folder])
+
+        await self.node.on_host(act)
+        return await asyncio.wait_for(asyncio.shield(self._recording), SECONDS_FOR_ITS_END)
+
+    async def let_go(self) -> None:
+        """Wait for it no longer; on the machine it goes on until the run's steps are ended."""
+        await end(self._recording)
+
+    async def _record(self) -> StepResult:
+        async def act(host: Host) -> StepResult:
+            return await perform(
+                host, self.node.steps_directory, self.name, self._argv, fence=self.node.fence
+            )
+
+        return await self.node.on_host(act)

@@ -1,0 +1,118 @@
+"""A profile of the database's machine by perf, while the load is on.
+
+The recording is a durable step beside the load, like a monitor. Where the action `perf` is ticked
+the kernel's permission is widened for the time of the run, and perf samples the whole machine;
+else only PostgreSQL's own processes. perf itself never runs as root. That nothing can be recorded
+costs the run its profile only, and is told with it.
+"""
+
+from pathlib import Path
+
+from runs.execution import privileged, treating
+from runs.execution.bench import LAST_LINES, Bench
+from runs.execution.beside import Beside
+from runs.execution.errors import TargetProblem
+from runs.execution.monitors import GRACE_SECONDS
+from runs.execution.reporter import ArtifactData
+from runs.execution.steps import StepResult
+
+STEP = "profile"
+REPORT, FOLDED = "perf-report.txt", "perf-folded.txt"
+LARGEST = "256M"
+MOST_REPORT_BYTES = 256 * 1024
+MOST_STACKS = 20_000
+
+_RECORD = (Path(__file__).parent / "profile_record.sh").read_text()
+_FOLD = (Path(__file__).parent / "profile_fold.sh").read_text()
+_REPORT = """
+PERF_CONFIG=/dev/null perf report --stdio --no-inline --no-children -n -g none \\
+    --percent-limit 0.1 --sort comm,dso,symbol -i "$1/perf.data" 2>/dev/null | head -c "$2"
+"""
+# Before the load begins, so that its very processes are sampled; at most 15 s.
+_WAIT = """
+tries=0
+while [ ! -s "$1/perf.data" ] && [ ! -L "$1/steps/$2/exit" ] && [ $tries -lt 150 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
+"""
+
+
+class Profile:
+    """The profile of one run: `begin` before the load, `stop` right after it, then `read`."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self._recording: Beside | None = None
+        self._recorded: StepResult | None = None
+
+    async def begin(self) -> None:
+        """Start sampling, if the plan asks for it. Raises TargetProblem `privilege_missing`."""
+        if not self._bench.plan.treatment.profile:
+            return
+        node = self._bench.database
+        sees_all = "perf" in node.privileges
+        if sees_all:
+            await treating.change(
+                self._bench, node, "perf", treating.PARANOIA_FILES, privileged.PARANOIA_FOR_PERF
+            )
+        seconds = str(int(self._bench.parameters.get("duration", 0) + GRACE_SECONDS))
+        argv = ["sh", "-c", _RECORD, STEP, node.directory, seconds, LARGEST]
+        argv += [] if sees_all else [self._bench.cluster.data]
+        self._recording = Beside(node, STEP, argv)
+        await self._bench.run("sh", "-c", _WAIT, "wait", node.directory, STEP)
+        what = "the whole machine" if sees_all else "PostgreSQL's processes"
+        message = (
+            f"perf sampled {what} 99 times a second on each processor while the load was on, "
+            "which costs some of the performance: compare with runs that were profiled as well."
+        )
+        self._bench.note("profiled", message)
+
+    async def stop(self) -> None:
+        """End the sampling: what comes after the load is not of it."""
+        if self._recording is None:
+            return
+        try:
+            self._recorded = await self._recording.finish()
+        except (TargetProblem, TimeoutError) as problem:
+            self._note_missing(str(problem) or "perf did not end")
+        else:
+            await self._bench.reporter.command(self._bench.database.address, self._recorded)
+
+    async def read(self) -> None:
+        """Add the report and the folded stacks to the findings."""
+        if self._recorded is None:
+            return
+        folder = self._bench.directory
+        report = await self._text(
+            "profile-report", ["sh", "-c", _REPORT, "report", folder, str(MOST_REPORT_BYTES)]
+        )
+        folded = await self._text(
+            "profile-stacks", ["sh", "-c", _FOLD, "fold", folder, str(MOST_STACKS)]
+        )
+        if not folded:
+            self._note_missing("\n".join(self._recorded.stderr.splitlines()[-LAST_LINES:]))
+            return
+        self._bench.findings.artifacts += [
+            ArtifactData(REPORT, report.encode()),
+            ArtifactData(FOLDED, folded.encode()),
+        ]
+
+    async def let_go(self) -> None:
+        """Wait for it no longer."""
+        if self._recording is not None:
+            await self._recording.let_go()
+
+    async def _text(self, step: str, argv: list[str]) -> str:
+        try:
+            return (await self._bench.step(step, argv, check=False, floor_bytes=0)).stdout
+        except TargetProblem as problem:
+            if problem.code != "step_timeout":
+                raise
+            return ""
+
+    def _note_missing(self, said: str) -> None:
+        reason = {127: "perf is not installed", 77: "the kernel does not let this user sample"}
+        status = self._recorded.exit_status if self._recorded else None
+        told = reason.get(status or 0, said.strip() or "perf recorded nothing")
+        self._bench.note("profile_missing", f"No profile: {told}.")

@@ -1,0 +1,72 @@
+"""What a machine was set to before a run: kept in the run's folder, and set back from there.
+
+It is written down before anything is changed, so that whoever ends the run can set it back: the
+worker that began it, another one that took it over, or the sweep that finds its folder.
+"""
+
+import shlex
+
+from runs.execution import privileged
+from runs.execution.errors import TargetProblem
+from runs.execution.ssh import Host
+from runs.wording import gettext_noop as _
+
+# Exit statuses of KEEP.
+NOT_THERE, NOT_KNOWN = 4, 3
+# usage: sh -c "$this" keep FOLDER NAME ALLOWED FILES...     (ALLOWED: values between blanks)
+KEEP = """
+was=$1/was-$2 new=$1/new-$2 allowed=$3
+shift 3
+if [ ! -f "$was" ]; then
+    found=$(cat "$@" 2>/dev/null | sort -u)
+    [ -n "$found" ] || exit 4
+    case " $allowed " in
+    *" $found "*) ;;
+    *) printf '%s\\n' "$found"; exit 3 ;;
+    esac
+    printf '%s\\n' "$found" >"$new" && mv "$new" "$was" || exit 1
+fi
+cat "$was"
+"""
+_SCRIPT = """
+failed=0
+for was in "$1"/was-*; do
+    [ -f "$was" ] || continue
+    read -r value <"$was"
+    case ${{was##*/was-}}=$value in
+{cases}
+    *) echo "$was holds $value"; false ;;
+    esac && rm -f "$was" || failed=1
+done >&2
+exit $failed
+"""
+
+
+def _script() -> str:
+    cases = [
+        f"    {name}={value}) sudo -n {shlex.join(command)} ;;"
+        for name, values in privileged.SETTINGS.items()
+        for value, command in values.items()
+    ]
+    return _SCRIPT.format(cases="\n".join(cases))
+
+
+def argv(folder: str) -> tuple[str, ...]:
+    """Set back what a run's folder on that machine says; nothing where it says nothing."""
+    return ("sh", "-c", _script(), "set-back", folder)
+
+
+async def set_back(host: Host, folder: str) -> None:
+    """Set a machine back to what it was before a run. Raises TargetProblem `not_set_back`."""
+    answer = await host.run(argv(folder), timeout_s=120)
+    if answer.exit_status != 0:
+        raise not_set_back(host.address.host, answer.stderr.decode(errors="replace"))
+
+
+def not_set_back(where: str, said: str) -> TargetProblem:
+    """Something of a machine is still as a run has set it."""
+    return TargetProblem(
+        f"{where} is not set back to what it was before the run: {said.strip()[-500:]}",
+        code="not_set_back",
+        remedy=_("Install the sudoers fragment that the server's page shows; then sweep it."),
+    )

@@ -1,0 +1,167 @@
+"""Treating the machines of a run as its plan says: caches, governor, processors.
+
+Each act is a durable step, so that the run's commands show it and a worker that takes the run over
+does nothing twice. What was before is kept in the run's folder first (`set_back`).
+"""
+
+from functools import partial
+
+from runs.execution import cpus, privileged, set_back
+from runs.execution.bench import Bench
+from runs.execution.errors import TargetProblem
+from runs.execution.nodes import Node
+from runs.execution.steps import StepResult
+from runs.wording import gettext_noop as _
+
+GOVERNOR_FILES = "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"
+PARANOIA_FILES = "/proc/sys/kernel/perf_event_paranoid"
+NO_SUCH_SETTING = {"governor": "no_cpufreq", "perf": "no_perf_events"}
+_ALLOWED = ["grep", "Cpus_allowed_list", "/proc/self/status"]
+# A pattern of file names is for the shell.
+_KEEP_BY_PATTERN = 'pattern=$4\nset -- "$1" "$2" "$3" $pattern\n' + set_back.KEEP
+
+
+async def check_cpus(bench: Bench) -> None:
+    """Before anything is started on them: the machines have these processors.
+
+    Raises TargetProblem `cpus_not_there`.
+    """
+    treatment = bench.plan.treatment
+    if treatment.server_cpus:
+        await _check_cpus(bench, bench.database, "server", treatment.server_cpus)
+    if treatment.pgbench_cpus:
+        for node in bench.generators:
+            await _check_cpus(bench, node, "pgbench", treatment.pgbench_cpus)
+    if treatment.server_cpus or treatment.pgbench_cpus:
+        _note_cpus(bench)
+
+
+async def before_start(bench: Bench) -> None:
+    """Treat the machines before the prepared, stopped cluster is started to be measured.
+
+    Raises TargetProblem `privilege_missing`, `cannot_be_set_back`, `no_cpufreq`.
+    """
+    treatment = bench.plan.treatment
+    if treatment.governor:
+        await _set_governor(bench, treatment.governor)
+    if treatment.cold_cache:
+        await _empty_caches(bench)
+
+
+async def change(bench: Bench, node: Node, name: str, files: str, value: str) -> str:
+    """Set something of a machine, after what it was has been kept; what it was."""
+    step = _named(bench, node, f"keep-{name}")
+    allowed = " ".join(privileged.SETTINGS[name])
+    argv = ["sh", "-c", _KEEP_BY_PATTERN, "keep", node.directory, name, allowed, files]
+    kept = await bench.step(step, argv, check=False, on=node)
+    if kept.exit_status in {set_back.NOT_THERE, set_back.NOT_KNOWN}:
+        raise _cannot_be_set_back(node, name, kept)
+    if kept.exit_status != 0:
+        raise privileged.missing(name, (kept.stderr + kept.stdout).strip()[-500:])
+    command = privileged.SETTINGS[name][value]
+    await _as_root(bench, node, name, command, step=_named(bench, node, f"set-{name}"))
+    return kept.stdout.strip()
+
+
+async def set_back_now(bench: Bench) -> None:
+    """Set every machine back, as steps that the run's commands show."""
+    for node in reversed(bench.nodes):
+        if not _may_be_changed(bench, node) or not set(privileged.SETTINGS) & set(node.privileges):
+            continue
+        step = _named(bench, node, "set-back")
+        argv = set_back.argv(node.directory)
+        done = await bench.step(step, argv, check=False, floor_bytes=0, on=node)
+        if done.exit_status != 0:
+            problem = set_back.not_set_back(node.address, done.stderr)
+            await bench.reporter.event("cleanup_incomplete", problem.message)
+
+
+async def set_back_whatever_was(bench: Bench) -> None:
+    """Set every machine back whose folder says so, the last one first: two may be the same.
+
+    Raises TargetProblem `not_set_back`.
+    """
+    for node in reversed(bench.nodes):
+        if _may_be_changed(bench, node):
+            await node.on_host(partial(set_back.set_back, folder=node.directory))
+
+
+def _may_be_changed(bench: Bench, node: Node) -> bool:
+    treatment = bench.plan.treatment
+    return bool(treatment.governor) or (treatment.profile and node is bench.database)
+
+
+async def _empty_caches(bench: Bench) -> None:
+    """The cluster is stopped, so that what the server itself would keep is gone as well."""
+    await bench.step("write-out", ["sync"])
+    node = bench.database
+    await _as_root(bench, node, "drop_caches", privileged.DROP_CACHES, step="drop-caches")
+    message = (
+        "Measured with cold caches: the machine's file caches were emptied before PostgreSQL was "
+        "started, and nothing was read ahead."
+    )
+    bench.note("cold_cache", message, level="info")
+
+
+async def _set_governor(bench: Bench, governor: str) -> None:
+    """On the database's machine, and on those generators for which it is ticked."""
+    chosen = [bench.database]
+    chosen += [node for node in bench.nodes[1:] if "governor" in node.privileges]
+    for node in chosen:
+        was = await change(bench, node, "governor", GOVERNOR_FILES, governor)
+        message = f"{node.address}: CPU governor {governor} during the run, {was} before."
+        bench.note("governor_set", message, level="info")
+
+
+async def _as_root(
+    bench: Bench, node: Node, name: str, command: privileged.Command, *, step: str
+) -> None:
+    argv = privileged.as_root(name, command, node.privileges)
+    done = await bench.step(step, argv, check=False, on=node)
+    if done.exit_status != 0:
+        raise privileged.missing(name, (done.stderr + done.stdout).strip()[-500:])
+
+
+async def _check_cpus(bench: Bench, node: Node, of: str, wanted: str) -> None:
+    """The kernel quietly leaves out of a list what it does not have, unless that is all of it."""
+    step = _named(bench, node, f"check-cpus-of-{of}")
+    found = await bench.step(step, [*cpus.pinned(wanted), *_ALLOWED], check=False, on=node)
+    given = found.stdout.partition(":")[2]
+    if found.exit_status == 0 and cpus.parse(given) == cpus.parse(wanted):
+        return
+    said = given.strip() or found.stderr.strip()[-300:]
+    raise TargetProblem(
+        f"{node.address} does not give the CPUs {wanted}: {said}",
+        code="cpus_not_there",
+        remedy=_("Choose CPUs that the server has, and install util-linux (taskset) there."),
+    )
+
+
+def _note_cpus(bench: Bench) -> None:
+    treatment = bench.plan.treatment
+    parts = [
+        f"{what} on CPUs {numbers}"
+        for what, numbers in (
+            ("PostgreSQL", treatment.server_cpus),
+            ("pgbench", treatment.pgbench_cpus),
+        )
+        if numbers
+    ]
+    bench.note("cpus_pinned", f"Pinned: {', '.join(parts)}.", level="info")
+
+
+def _cannot_be_set_back(node: Node, name: str, kept: StepResult) -> TargetProblem:
+    found = " and ".join(kept.stdout.split())
+    reason = f"it is {found}" if found else "the machine has no such setting"
+    return TargetProblem(
+        f"{node.address}: {privileged.action(name).title}: {reason}",
+        code="cannot_be_set_back" if found else NO_SUCH_SETTING[name],
+        remedy=_(
+            "Only what can be set back exactly is changed. Give all its processors one governor "
+            "that BenchLab knows, or leave this out of the campaign."
+        ),
+    )
+
+
+def _named(bench: Bench, node: Node, step: str) -> str:
+    return step if node is bench.database else f"{step}-{node.name}"

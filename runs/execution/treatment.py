@@ -1,0 +1,44 @@
+"""The treatment of a run: what is done to its machines and processes, beside its scenario."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+
+from runs.execution import cpus
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """Conditions that a campaign asks for; by default none.
+
+    `cold_cache`: the database's machine forgets all files before the load, and nothing is read
+    ahead. `governor`: that of the processors during the run; empty leaves it as it is.
+    `server_cpus` and `pgbench_cpus`: the processors on which each may run, as in "0-3,8"; empty is
+    all. `profile`: perf samples the database's machine while the load is on.
+    """
+
+    cold_cache: bool = False
+    governor: str = ""
+    server_cpus: str = ""
+    pgbench_cpus: str = ""
+    profile: bool = False
+
+    def chosen(self) -> dict[str, Any]:
+        """What was asked for, by name; empty for a run without any. Lists are in one spelling.
+
+        Raises ValueError for a list of CPUs that is none.
+        """
+        found = {name: value for name, value in asdict(self).items() if value}
+        for name in ("server_cpus", "pgbench_cpus"):
+            if name in found:
+                found[name] = cpus.spelled(cpus.parse(found[name]))
+        return found
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any] | None) -> Self:
+        """The treatment that `chosen` gave; what a later BenchLab wrote besides is left out."""
+        known = {each.name for each in fields(cls)}
+        return cls(**{name: value for name, value in (stored or {}).items() if name in known})
+
+
+UNTREATED = Treatment()
