@@ -1,0 +1,160 @@
+"""The commands of docs/target-setup.md, executed as they stand there on this very machine."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from benchlab.embedded.account import Account
+from runs.execution import privileged
+from runs.models import Run, Server
+from runs.services import (
+    campaigns,
+    execution,
+    host_keys,
+    leases,
+    preflight,
+    scenarios,
+    server_edits,
+    servers,
+)
+from tests.ssh.openssh import OpenSSH, short_folder
+
+pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "target-setup.md"
+# As sshd has it where nobody changed it: keys lie in the user's home, and modes are looked at.
+OURS_ALONE = ("AuthorizedKeysFile", "StrictModes")
+# Other tests run beside this one.
+OF_THIS_MACHINE = {"host_busy"}
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host that was set up by the document for a user of its own."""
+
+    user: str
+    base_dir: Path
+
+    def block(self, heading: str, number: int = 1) -> str:
+        """A block of commands below a heading, for this user and folder."""
+        section = DOCUMENT.read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
+        found = re.findall(r"```\n(.*?)```", section, re.DOTALL)[number - 1]
+        found = found.replace("/srv/benchlab", str(self.base_dir))
+        # Not where it stands for the key's comment or a file's first line.
+        return re.sub(r"\bbenchlab\b(?!')", self.user, found)
+
+    def execute(self, commands: str) -> None:
+        """As root, in one shell that ends at the first error."""
+        done = subprocess.run(
+            ["sh", "-euc", commands], capture_output=True, text=True, check=False, timeout=60
+        )
+        assert done.returncode == 0, f"{commands}\n{done.stdout}{done.stderr}"
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    if os.getuid() != 0:
+        pytest.skip("adding a user needs root")
+    above = short_folder()
+    host = Host(f"bl{os.getpid()}", above / "lab")
+    yield host
+    host.execute(host.block("Taking BenchLab off again"))
+    assert not host.base_dir.exists()
+    assert not Path(f"/etc/sudoers.d/{host.user}").exists()
+    shutil.rmtree(above)
+
+
+@pytest.fixture
+def sshd(sshd_binary) -> Iterator[OpenSSH]:
+    """An sshd for every user of this machine."""
+    server = OpenSSH(sshd_binary, short_folder(), Account("root", 0, 0, switch=False))
+    server.prepare("")
+    configuration = server.folder / "sshd_config"
+    kept = [
+        line for line in configuration.read_text().splitlines() if not line.startswith(OURS_ALONE)
+    ]
+    configuration.write_text("\n".join([*kept, ""]))
+    Path("/run/sshd").mkdir(exist_ok=True)
+    server.start()
+    yield server
+    server.stop()
+    shutil.rmtree(server.folder)
+
+
+def set_up(host: Host) -> None:
+    """Sections 1 to 3, and the narrower line for the key."""
+    host.execute(host.block("1. A user that only BenchLab uses"))
+    host.execute(host.block("2. Its folder, on the disk that shall be measured"))
+    told = "3. The public key"
+    example = re.compile(r"ssh-ed25519 AAAA\.\.\. \w+")
+    let_in = example.sub(servers.public_key(), host.block(told))
+    host.execute(let_in)
+    narrow = example.sub(servers.public_key(), host.block(told, 2))
+    keys = Path(f"~{host.user}/.ssh/authorized_keys").expanduser()
+    assert keys.read_text().strip() == servers.public_key()
+    keys.write_text(narrow.replace("192.0.2.10", "127.0.0.1"))
+
+
+def registered(host: Host, sshd: OpenSSH, bindir: Path) -> Server:
+    """Section 6, with the fingerprint that the host itself prints."""
+    server = servers.register(
+        name="Set up by hand",
+        address="127.0.0.1",
+        port=sshd.port,
+        username=host.user,
+        base_dir=str(host.base_dir),
+        bindirs=[str(bindir)],
+    )
+    command = host.block("6. Register and confirm")
+    command = command.replace("/etc/ssh/ssh_host_ed25519_key.pub", f"{sshd.folder}/host_key.pub")
+    printed = subprocess.run(command.split(), capture_output=True, text=True, check=True)
+    fingerprint = printed.stdout.split()[1]
+    return servers.inspect(server=host_keys.confirm(server=server, fingerprint=fingerprint))
+
+
+def allow_dropping_caches(host: Host, server: Server) -> Server:
+    """The section on privileged actions."""
+    told = "Privileged actions (optional)"
+    fields = {
+        name: getattr(server, name)
+        for name in ("name", "address", "port", "username", "base_dir", "bindirs", "ssh_key")
+    }
+    to = server_edits.Edit(**fields, jump=None, privileges=["drop_caches"])
+    server = servers.inspect(server=server_edits.edit(server=server, to=to))
+    lines = privileged.sudoers(host.user, ["drop_caches"])
+    assert host.block(told).splitlines()[1] == lines.splitlines()[1]
+    Path(f"/etc/sudoers.d/{host.user}.new").write_text(lines)
+    host.execute(host.block(told, 2))
+    return server
+
+
+def test_a_host_set_up_by_the_document_serves_a_campaign(host, sshd, binaries):
+    scenarios.sync()
+    set_up(host)
+    server = registered(host, sshd, binaries.postgresql18)
+    assert server.state == Server.State.READY, server.problem
+    if shutil.which("visudo"):
+        server = allow_dropping_caches(host, server)
+    found = preflight.of_server(server)
+    assert [each.code for each in found.findings if each.level == "error"] == []
+    assert {each.code for each in found.findings} <= OF_THIS_MACHINE
+    campaign = campaigns.create(
+        draft=campaigns.Draft(
+            title="After ten minutes",
+            scenario="fixed-point-read",
+            server=server,
+            installations=list(server.installations.filter(bindir=str(binaries.postgresql18))),
+            levels={"clients": [1]},
+            parameters={"scale": 1, "duration": 1},
+            repeats=1,
+        )
+    )
+    execution.execute(leases.claim(server_id=server.pk, holder="test"))
+    run = campaign.runs.get()
+    assert run.state == Run.State.FINISHED, run.message
