@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from runs.execution.errors import TargetProblem
-from runs.execution.ssh import Host
+from runs.execution.ssh import COMMAND_SECONDS, REMOVAL_SECONDS, Host
 from runs.execution.steps import disk_full
 from runs.wording import gettext_noop as _
 
@@ -210,7 +210,7 @@ class BaseDir:
         Raises TargetProblem `not_ours` for a folder without the mark, and `leads_out` for one that
         a link brings elsewhere: both stay untouched. Links in the folder go, not what they name.
         """
-        await self._do(host, _REMOVE, path)
+        await self._do(host, _REMOVE, path, timeout_s=REMOVAL_SECONDS)
 
     async def check(self, host: Host, path: str) -> None:
         """Before something in a folder is started or ended: it is ours, and no link leads out.
@@ -220,10 +220,13 @@ class BaseDir:
         """
         await self._do(host, _CHECK, path)
 
-    async def _do(self, host: Host, script: str, path: str) -> None:
+    async def _do(
+        self, host: Host, script: str, path: str, *, timeout_s: float = COMMAND_SECONDS
+    ) -> None:
         path = self.below(path)
         own, base = self.mark(path), self.mark(self.path)
-        answer = await host.run(["sh", "-c", script, "base-dir", path, own, self.path, base])
+        argv = ["sh", "-c", script, "base-dir", path, own, self.path, base]
+        answer = await host.run(argv, timeout_s=timeout_s)
         if answer.exit_status != 0:
             found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
             raise self._refusal_at(path, answer.exit_status, found)

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from runs.execution.clock_skew import Skew
 from runs.execution.ending import end
-from runs.execution.errors import TargetProblem
+from runs.execution.errors import CommandTimeout, TargetProblem
 from runs.execution.guard import DISK_FLOOR_BYTES, Guard, generous_seconds, guarded
 from runs.execution.line import Line
 from runs.execution.nodes import Node
@@ -161,7 +161,10 @@ class Bench:
         return result
 
     async def run(self, *argv: str, on: Node | None = None) -> Answer:
-        """A short, idempotent command that is no step: it leaves no record."""
+        """A short, idempotent command that is no step: it leaves no record.
+
+        Raises CommandTimeout for one that takes longer than `ssh.COMMAND_SECONDS`.
+        """
         words: Sequence[str] = argv
 
         async def act(host: Host) -> Answer:
@@ -170,8 +173,12 @@ class Bench:
         return await (on or self.database).on_host(act)
 
     async def server_log(self, lines: int) -> str:
-        """The last lines of the server's log of this run; empty where there is none."""
-        answer = await self.run("tail", "-n", str(lines), self.cluster.log)
+        """The last lines of the server's log of this run; empty where none can be read."""
+        try:
+            answer = await self.run("tail", "-n", str(lines), self.cluster.log)
+        except CommandTimeout:
+            logger.warning("the server's log of run %s cannot be read", self.plan.run_id)
+            return ""
         return answer.stdout.decode(errors="replace").rstrip()
 
     async def sql(self, name: str, statement: str, *, database: str = DATABASE) -> str:

@@ -52,6 +52,16 @@ class ConnectionLost(TargetProblem):
     remedy = _("BenchLab connects again and picks up the step where it is.")
 
 
+class CommandTimeout(TargetProblem):
+    """A command does not end though its machine answers."""
+
+    code = "command_timeout"
+    remedy = _(
+        "Look at the server: a disk or a network file system that does not answer, or a machine "
+        "that is overloaded. Then queue the run again."
+    )
+
+
 class TargetRestarted(TargetProblem):
     """A step or a cluster vanished without an exit status: the target was restarted."""
 

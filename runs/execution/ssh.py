@@ -13,6 +13,7 @@ import asyncssh
 from asyncssh.public_key import get_default_public_key_algs
 
 from runs.execution.errors import (
+    CommandTimeout,
     ConnectionLost,
     HostKeyChanged,
     HostUnreachable,
@@ -25,6 +26,11 @@ from runs.wording import gettext_noop as _
 CONNECT_TIMEOUT_SECONDS = 15
 KEEPALIVE_SECONDS = 15
 KEEPALIVE_MISSES = 4
+# Whoever is silent for longer than that has lost the connection.
+SECONDS_TO_NOTICE = KEEPALIVE_SECONDS * (KEEPALIVE_MISSES + 1)
+# What is no step is soon done, on a busy machine as well; but not the removal of a cluster.
+COMMAND_SECONDS = 120.0
+REMOVAL_SECONDS = 3600.0
 
 # What a person does about a hop; the page of the server behind it is the wrong place to look.
 REMEDIES_AT_A_HOP = {
@@ -109,25 +115,51 @@ class Host:
         self._hops = hops or contextlib.AsyncExitStack()
 
     async def run(
-        self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        timeout_s: float | None = COMMAND_SECONDS,
     ) -> Answer:
-        """Run a command and wait for its end.
+        """Run a command and wait for its end, at most `timeout_s` (None: for ever).
 
-        Raises ConnectionLost when the connection breaks first or `timeout_s` passes without an
-        answer; the command may then still be running on the target.
+        Raises ConnectionLost when the connection breaks first, or when the time is over before it
+        could be noticed that it broke; CommandTimeout when the machine still answers then. In
+        both cases the command may still be running on the target, though the latter ends it by
+        TERM as far as that is possible.
         """
+        # An empty input would leave the command waiting for the end of its standard input.
+        source = {"input": stdin} if stdin else {"stdin": asyncssh.DEVNULL}
         try:
-            # An empty input would leave the command waiting for the end of its standard input.
-            source = {"input": stdin} if stdin else {"stdin": asyncssh.DEVNULL}
-            done = await self._connection.run(
-                shell_line(argv), encoding=None, timeout=timeout_s, **source
+            process = await self._connection.create_process(
+                shell_line(argv), encoding=None, **source
             )
+            done = await process.wait(timeout=timeout_s)
+        except asyncssh.TimeoutError as error:
+            raise self._out_of_time(process, argv, timeout_s or 0) from error
         except (OSError, asyncssh.Error, TimeoutError) as error:
             reason = str(error) or type(error).__name__
             raise ConnectionLost(f"Connection to {self.address} lost: {reason}") from error
         if done.exit_status is None or done.exit_status < 0:
             raise ConnectionLost(f"Connection to {self.address} lost while a command ran.")
         return Answer(done.exit_status, _bytes(done.stdout), _bytes(done.stderr))
+
+    def _out_of_time(
+        self,
+        process: "asyncssh.SSHClientProcess[bytes]",
+        argv: Sequence[str],
+        timeout_s: float,
+    ) -> TargetProblem:
+        """Let go of a command; the next ones on this connection must not pay for it."""
+        with contextlib.suppress(OSError, asyncssh.Error):
+            process.terminate()
+            process.close()
+        if timeout_s < SECONDS_TO_NOTICE:
+            return ConnectionLost(f"No answer from {self.address} within {timeout_s:.0f} s.")
+        told = " ".join(argv[3:] if tuple(argv[:2]) == ("sh", "-c") else argv)[:200]
+        return CommandTimeout(
+            f"A command on {self.address} did not end within {timeout_s:.0f} s: {told}"
+        )
 
     async def close(self) -> None:
         """Close the connection; what runs detached on the target goes on."""

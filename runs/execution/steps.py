@@ -13,7 +13,7 @@ from pathlib import Path
 
 from runs.execution.errors import ConnectionLost, TargetProblem, TargetRestarted
 from runs.execution.fence import BEHIND, CHECK, Fence, lease_lost
-from runs.execution.ssh import Answer, Host
+from runs.execution.ssh import REMOVAL_SECONDS, Answer, Host
 from runs.wording import gettext_noop as _
 
 OUTPUT_CAP_BYTES = 64 * 1024 * 1024
@@ -78,7 +78,7 @@ async def perform(
     script, fenced = (CHECK + _STEP, fence.arguments) if fence else (_STEP, ())
     sizes = (str(OUTPUT_CAP_BYTES), str(len(given)))
     answer = await host.run(
-        ["sh", "-c", script, "step", *fenced, folder, *sizes, *argv], stdin=given
+        ["sh", "-c", script, "step", *fenced, folder, *sizes, *argv], stdin=given, timeout_s=None
     )
     if answer.exit_status == BEHIND:
         raise lease_lost(answer.stdout)
@@ -91,7 +91,10 @@ async def perform(
 
 async def stop_all(host: Host, directory: str) -> None:
     """End the processes of every step in `directory` that still runs: INT, then TERM, then KILL."""
-    answer = await host.run(["sh", "-c", _STOP, "stop", directory, str(SECONDS_BETWEEN_SIGNALS)])
+    patience = str(SECONDS_BETWEEN_SIGNALS)
+    answer = await host.run(
+        ["sh", "-c", _STOP, "stop", directory, patience], timeout_s=REMOVAL_SECONDS
+    )
     if answer.exit_status != 0:
         raise TargetProblem(
             f"A step in {directory} on {host.address} does not end, not even by KILL.",

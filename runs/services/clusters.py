@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from runs.execution.base_dir import BaseDir
-from runs.execution.errors import ConnectionLost, TargetProblem
+from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
 from runs.models import Campaign, PreparedCluster, Server
 from runs.services import instances, leases, servers, ways
 
@@ -55,7 +55,7 @@ async def _remove(server: Server, needless: list[PreparedCluster]) -> list[int]:
         for cluster in needless:
             try:
                 await base.remove(host, cluster.directory)
-            except ConnectionLost:
+            except (ConnectionLost, CommandTimeout):
                 raise
             except (TargetProblem, ValueError) as problem:
                 # Not ours any more, or below another base directory: a further try changes nothing.

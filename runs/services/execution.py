@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from runs.execution.director import Director
 from runs.execution.errors import (
     Cancelled,
+    CommandTimeout,
     Detached,
     EndNotSeen,
     HostKeyChanged,
@@ -108,6 +109,8 @@ def _conclude(director: Director, run: Run, claim: Claim) -> None:
             most=run.campaign.most_attempts,
         )
     except TargetProblem as problem:
+        if isinstance(problem, CommandTimeout):
+            runs.sweep_later(run)
         _end(run, claim, director, Run.State.FAILED, problem.code, problem.message, problem.remedy)
     else:
         _finish(run, claim)

@@ -14,6 +14,7 @@ from runs import dispatch
 from runs.execution import ssh
 from runs.execution.base_dir import LONGEST_BASE_DIR, BaseDir, is_plain_path
 from runs.execution.errors import (
+    CommandTimeout,
     ConnectionLost,
     HostKeyChanged,
     HostUnreachable,
@@ -33,6 +34,8 @@ from runs.services.errors import ServiceError
 
 # Pages beside those of the servers.
 NOT_SLUGS = frozenset(("new", "keys"))
+# What may be over when the server is looked at again, without anybody mending something here.
+PASSING = (HostUnreachable, ConnectionLost, CommandTimeout)
 
 
 def public_key() -> str:
@@ -142,7 +145,7 @@ def record_problem(*, server: Server, problem: TargetProblem) -> Server:
             host_keys.note_changed(server, offered)
     state = Server.State.UNREACHABLE
     # Behind a hop that is mended the server answers again, without anybody looking at it.
-    if not is_at_a_hop and not isinstance(problem, (HostUnreachable, ConnectionLost)):
+    if not is_at_a_hop and not isinstance(problem, PASSING):
         state = Server.State.REFUSED
     Server.objects.filter(pk=server.pk).update(
         state=state,

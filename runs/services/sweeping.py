@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from runs.execution import sweep as leftover
 from runs.execution.base_dir import BaseDir
-from runs.execution.errors import ConnectionLost, TargetProblem
+from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
 from runs.models import PreparedCluster, Run, Server
 from runs.services import clusters, instances, leases, servers, ways
 from runs.services.errors import ServiceError
@@ -75,7 +75,7 @@ async def _sweep(server: Server, way: ways.Way, base: BaseDir, live: set[str]) -
         for path in await leftover.leftovers(host, base, live):
             try:
                 await leftover.remove(host, base, path)
-            except ConnectionLost:
+            except (ConnectionLost, CommandTimeout):
                 raise
             except TargetProblem as problem:
                 logger.warning("%s on %s is left alone: %s", path, server, problem)

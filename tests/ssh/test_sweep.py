@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from runs.execution import base_dir as base_dirs
+from runs.execution import ssh
 from runs.execution.base_dir import BaseDir
 from runs.models import Campaign, Lease, Run, Server
 from runs.services import instances, leases, runs, servers, ssh_keys, supervision, sweeping, ways
@@ -184,6 +186,28 @@ def test_a_server_that_measures_is_not_swept(server, folders, base_dir):
         sweeping.sweep(server=server)
     assert told.value.code == "server_busy"
     assert names(base_dir / "runs") == ["999999-1"]
+
+
+def test_a_removal_that_hangs_is_tried_again_when_the_server_answers(
+    server, folders, base_dir, monkeypatch
+):
+    folders("runs/999999-1")
+    Server.objects.filter(pk=server.pk).update(needs_sweep=True)
+    with monkeypatch.context() as hanging:
+        hanging.setattr(ssh, "SECONDS_TO_NOTICE", 0.5)
+        hanging.setattr(base_dirs, "REMOVAL_SECONDS", 1)
+        hanging.setattr(base_dirs, "_REMOVE", "sleep 300; :")
+        sweeping.sweep_where_needed(server_id=server.pk)
+    server.refresh_from_db()
+    assert (server.state, server.problem_code) == ("unreachable", "command_timeout")
+    assert server.needs_sweep
+    Server.objects.filter(pk=server.pk).update(checked_at="2020-01-01T00:00:00Z")
+
+    execute_next(server.pk)
+
+    assert names(base_dir / "runs") == []
+    server.refresh_from_db()
+    assert (server.state, server.needs_sweep) == ("ready", False)
 
 
 def test_a_run_given_up_while_its_server_was_away_is_swept_when_it_is_back(
