@@ -22,6 +22,8 @@ class Target:
     """What a target says of itself. Bytes and seconds; unknown is None.
 
     `skew_s` is how far its clock is ahead of this one, `skew_error_s` how far that may be wrong.
+    `tools` are those of taskset and perf that are there; `paranoia` is perf_event_paranoid, and
+    `governors` are those of its processors, none where it has no cpufreq.
     """
 
     skew_s: float | None
@@ -41,6 +43,9 @@ class Target:
     versions: dict[str, str] = field(default_factory=dict)
     sudo_refused: tuple[str, ...] = ()
     no_such_programs: frozenset[str] = frozenset()
+    tools: frozenset[str] = frozenset()
+    paranoia: str = ""
+    governors: tuple[str, ...] = ()
 
     def lacks(self, bindir: str) -> list[str]:
         """The server programs that are not in a folder."""
@@ -96,6 +101,9 @@ def read(report: str, *, before: float, after: float) -> Target:
         versions=dict(_two_words(each) for each in said.get("version", ())),
         sudo_refused=tuple(said.get("sudo_refused", ())),
         no_such_programs=frozenset(said.get("no_such_program", ())),
+        tools=frozenset(said.get("tool", ())),
+        paranoia=first("paranoia"),
+        governors=tuple(first("governors").split()),
     )
 
 

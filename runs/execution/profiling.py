@@ -21,6 +21,8 @@ REPORT, FOLDED = "perf-report.txt", "perf-folded.txt"
 LARGEST = "256M"
 MOST_REPORT_BYTES = 256 * 1024
 MOST_STACKS = 20_000
+# By exit status of the recording.
+NEVER_BEGAN = {127: "perf is not installed", 77: "the kernel does not let this user sample"}
 
 _RECORD = (Path(__file__).parent / "profile_record.sh").read_text()
 _FOLD = (Path(__file__).parent / "profile_fold.sh").read_text()
@@ -45,6 +47,7 @@ class Profile:
         self._bench = bench
         self._recording: Beside | None = None
         self._recorded: StepResult | None = None
+        self._what = ""
 
     async def begin(self) -> None:
         """Start sampling, if the plan asks for it. Raises TargetProblem `privilege_missing`."""
@@ -60,13 +63,8 @@ class Profile:
         argv = ["sh", "-c", _RECORD, STEP, node.directory, seconds, LARGEST]
         argv += [] if sees_all else [self._bench.cluster.data]
         self._recording = Beside(node, STEP, argv)
+        self._what = "the whole machine" if sees_all else "PostgreSQL's processes"
         await self._bench.run("sh", "-c", _WAIT, "wait", node.directory, STEP)
-        what = "the whole machine" if sees_all else "PostgreSQL's processes"
-        message = (
-            f"perf sampled {what} 99 times a second on each processor while the load was on, "
-            "which costs some of the performance: compare with runs that were profiled as well."
-        )
-        self._bench.note("profiled", message)
 
     async def stop(self) -> None:
         """End the sampling: what comes after the load is not of it."""
@@ -76,8 +74,14 @@ class Profile:
             self._recorded = await self._recording.finish()
         except (TargetProblem, TimeoutError) as problem:
             self._note_missing(str(problem) or "perf did not end")
-        else:
-            await self._bench.reporter.command(self._bench.database.address, self._recorded)
+            return
+        await self._bench.reporter.command(self._bench.database.address, self._recorded)
+        if self._recorded.exit_status not in NEVER_BEGAN:
+            message = (
+                f"perf sampled {self._what} 99 times a second on each processor while the load was "
+                "on, which costs some of the performance: compare with runs that were profiled."
+            )
+            self._bench.note("profiled", message)
 
     async def read(self) -> None:
         """Add the report and the folded stacks to the findings."""
@@ -112,7 +116,6 @@ class Profile:
             return ""
 
     def _note_missing(self, said: str) -> None:
-        reason = {127: "perf is not installed", 77: "the kernel does not let this user sample"}
-        status = self._recorded.exit_status if self._recorded else None
-        told = reason.get(status or 0, said.strip() or "perf recorded nothing")
+        status = self._recorded.exit_status if self._recorded else 0
+        told = NEVER_BEGAN.get(status, said.strip() or "perf recorded nothing")
         self._bench.note("profile_missing", f"No profile: {told}.")

@@ -44,6 +44,8 @@ class Campaign(models.Model):
     configuration_revision = models.ForeignKey("ConfigurationRevision", models.PROTECT, null=True)
     factors = models.JSONField(default=dict)
     parameters = models.JSONField(default=dict)
+    # What of a runs.execution.treatment.Treatment was chosen; empty for most.
+    treatment = models.JSONField(default=dict)
     repeats = models.PositiveSmallIntegerField(_("repeats"), default=3)
     seed = models.BigIntegerField(default=0)
     # A cell whose interval is wider than this (0.02 is 2 % to each side) gets further repeats, up

@@ -51,8 +51,8 @@ TOPOLOGY = ("slug", "name", "kind")
 REVISION = ("sha", "ref", "url", "committed_at", "parents", "created_at")
 CAMPAIGN = (
     *("slug", "title", "title_ja", "question", "question_ja", "origin", "state", "factors"),
-    *("parameters", "repeats", "seed", "wanted_half_width", "most_repeats", "priority"),
-    *("most_attempts", "year", "expected_every", "tracked_ref", "created_at"),
+    *("parameters", "treatment", "repeats", "seed", "wanted_half_width", "most_repeats"),
+    *("priority", "most_attempts", "year", "expected_every", "tracked_ref", "created_at"),
 )
 CELL = ("ordinal", "levels", "key", "series_key", "version", "version_num")
 RUN = (

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from runs.execution.reporter import Findings, SeriesData
 from runs.models import Measurement, Metric, Run, Series, SettingsSnapshot
-from runs.services import artifacts, runs
+from runs.services import artifacts, flame_graphs, runs
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ def store(*, run_id: int, token: int, findings: Findings) -> bool:
     """
     if not runs.holds(run_id, token):
         return False
-    run = Run.objects.get(pk=run_id)
+    run = Run.objects.select_related("cell").get(pk=run_id)
     _store(run, findings)
     metrics = {each.name: each for each in Metric.objects.filter(name__in=findings.measurements)}
     run.measurements.all().delete()
@@ -39,7 +39,7 @@ def keep_partial(*, run_id: int, token: int, findings: Findings) -> bool:
     """Keep the outputs of a run that failed: no measurement, but all that explains the failure."""
     if not runs.holds(run_id, token):
         return False
-    run = Run.objects.get(pk=run_id)
+    run = Run.objects.select_related("cell").get(pk=run_id)
     run.measurements.all().delete()
     _store(run, findings)
     return True
@@ -62,7 +62,8 @@ def store_series(*, run_id: int, series: Iterable[SeriesData]) -> None:
 
 def _store(run: Run, findings: Findings) -> None:
     notes = [vars(note) for note in findings.notes]
-    for data in findings.artifacts:
+    pictures = flame_graphs.drawn(run, findings.artifacts)
+    for data in (*findings.artifacts, *pictures):
         try:
             artifacts.store(run=run, data=data)
         except OSError as error:

@@ -49,6 +49,8 @@ FIELDS: Mapping[str, frozenset[str]] = {
     "change": _with(exports.CHANGE, "change"),
     END: frozenset({"lines"}),
 }
+# Fields that files of this form did not always have, with what their absence means.
+LATER: Mapping[str, Mapping[str, object]] = {"campaign": {"treatment": {}}}
 TIMES = frozenset(
     {
         *("at", "created_at", "queued_at", "started_at", "finished_at", "committed_at"),

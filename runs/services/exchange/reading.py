@@ -9,7 +9,16 @@ from django.utils.translation import gettext as _
 
 from runs.selectors.exports import Row
 from runs.services.errors import Fault, Refused
-from runs.services.exchange.form import CHOICES, END, FIELDS, FORMAT, FORMAT_VERSION, NESTED, TIMES
+from runs.services.exchange.form import (
+    CHOICES,
+    END,
+    FIELDS,
+    FORMAT,
+    FORMAT_VERSION,
+    LATER,
+    NESTED,
+    TIMES,
+)
 
 # A line is at most a run's longest series; a body without a newline must not fill the memory.
 LONGEST_LINE = 256 * 2**20
@@ -97,6 +106,9 @@ _INNER = frozenset(kind for nested in NESTED.values() for kind in nested.values(
 
 
 def _check(number: int, kind: str, row: Any) -> None:
+    if isinstance(row, dict):
+        for name, absent in LATER.get(kind, {}).items():
+            row.setdefault(name, absent)
     if not isinstance(row, dict) or row.keys() != FIELDS[kind]:
         given = set(row) if isinstance(row, dict) else set()
         differing = ", ".join(sorted(FIELDS[kind] ^ given)[:10])

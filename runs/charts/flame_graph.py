@@ -1,0 +1,135 @@
+"""A flame graph: folded stacks as an SVG document of its own.
+
+A line of folded stacks is "OUTER;...;INNER N"; see https://www.brendangregg.com/flamegraphs.html.
+The width of a box is its share of the samples; what stands on it was called by it. Whoever opens
+the picture sees each box's samples as its tooltip.
+"""
+
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from xml.sax.saxutils import escape, quoteattr
+
+WIDTH, ROW, MARGIN, HEAD = 1200, 17, 10, 44
+LETTER = 6.6
+# What is narrower (in pixels) is left out, and what stands on it.
+NARROWEST = 0.6
+MOST_ROWS = 200
+KERNEL = "_[k]"
+# What XML 1.0 cannot hold.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass
+class _Frame:
+    name: str
+    samples: int = 0
+    called: dict[str, "_Frame"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Box:
+    """A frame at its place: `left` in samples, `row` from the bottom."""
+
+    frame: _Frame
+    left: int
+    row: int
+
+
+def render(folded: str, *, title: str) -> str:
+    """The graph, `title` above it. Lines that are no folded stack are left out.
+
+    Raises ValueError where there is no sample at all.
+    """
+    root = _tree(folded)
+    if not root.samples:
+        raise ValueError("there are no folded stacks")
+    boxes = list(_boxes(root))
+    rows = max(box.row for box in boxes) + 1
+    height = HEAD + rows * ROW + MARGIN
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {WIDTH} {height}"'
+        f' width="{WIDTH}" height="{height}" font-family="monospace" font-size="11"'
+        f" aria-label={quoteattr(_clean(title))}>"
+    )
+    return "\n".join(
+        [
+            head,
+            f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
+            (
+                f'<text x="{WIDTH / 2:g}" y="26" text-anchor="middle" font-size="15" '
+                f'font-family="sans-serif" fill="#121820">{escape(_clean(title))}</text>'
+            ),
+            *(_drawn(box, root.samples, height) for box in boxes),
+            "</svg>\n",
+        ]
+    )
+
+
+def _tree(folded: str) -> _Frame:
+    root = _Frame("all")
+    for line in folded.splitlines():
+        stack, _blank, number = line.rpartition(" ")
+        if not stack or not (number.isascii() and number.isdigit()):
+            continue
+        samples = int(number)
+        frame = root
+        frame.samples += samples
+        for name in stack.split(";")[: MOST_ROWS - 1]:
+            frame = frame.called.setdefault(name, _Frame(name))
+            frame.samples += samples
+    return root
+
+
+def _boxes(root: _Frame) -> Iterator[_Box]:
+    """Every box that is wide enough, with the functions of each in the order of their names."""
+    narrowest = NARROWEST / (WIDTH - 2 * MARGIN) * root.samples
+    waiting = [_Box(root, 0, 0)]
+    while waiting:
+        box = waiting.pop()
+        yield box
+        left = box.left
+        for name in sorted(box.frame.called):
+            frame = box.frame.called[name]
+            if frame.samples >= narrowest:
+                waiting.append(_Box(frame, left, box.row + 1))
+            left += frame.samples
+
+
+def _drawn(box: _Box, all_samples: int, height: int) -> str:
+    scale = (WIDTH - 2 * MARGIN) / all_samples
+    x, width = MARGIN + box.left * scale, box.frame.samples * scale
+    y = height - MARGIN - (box.row + 1) * ROW
+    name = _clean(box.frame.name)
+    share = 100 * box.frame.samples / all_samples
+    told = f"{name}: {box.frame.samples:,} samples, {share:.2f} %"
+    parts = [
+        f"<g><title>{escape(told)}</title>",
+        (
+            f'<rect x="{x:.1f}" y="{y}" width="{max(width - 0.4, 0.3):.1f}" height="{ROW - 1}" '
+            f'rx="1" fill="{_colour(box.frame.name)}"/>'
+        ),
+    ]
+    room = int((width - 6) / LETTER)
+    if room >= 3:
+        shown = name if len(name) <= room else f"{name[: room - 2]}.."
+        parts.append(f'<text x="{x + 3:.1f}" y="{y + 12}" fill="#121820">{escape(shown)}</text>')
+    return "".join([*parts, "</g>"])
+
+
+def _colour(name: str) -> str:
+    """Always the same for a name: blue for what the kernel does, warm for all else."""
+    shade = zlib.crc32(name.encode(errors="replace"))
+    hue, lightness = shade % 30, 68 + (shade >> 8) % 14
+    if name == "all":
+        return "hsl(210,10%,85%)"
+    return (
+        f"hsl({205 + hue // 2},70%,{lightness}%)"
+        if KERNEL in name
+        else f"hsl({20 + hue},85%,{lightness}%)"
+    )
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)

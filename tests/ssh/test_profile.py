@@ -1,0 +1,177 @@
+"""A profile by perf on a real machine, with and without permission to see all of it."""
+
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runs.charts import flame_graph
+from runs.execution.errors import Cancelled, Detached, TargetProblem
+from runs.execution.plan import RunPlan
+from runs.execution.treatment import Treatment
+from tests.ssh.directing import execute, left_running, names, watched, when_measuring
+from tests.ssh.sudo import needs_writable, sysctl
+
+pytestmark = [
+    pytest.mark.openssh,
+    pytest.mark.skipif(shutil.which("perf") is None, reason="perf is missing: linux-perf"),
+]
+
+PERF = ("perf",)
+SETTING = "kernel.perf_event_paranoid"
+FOLDED = re.compile(r"[^\n]+ \d+")
+
+
+@pytest.fixture
+def plan(address, base_dir, binaries) -> RunPlan:
+    return RunPlan(
+        run_id=7,
+        campaign="test",
+        scenario="fixed-point-read",
+        host=address.host,
+        port=address.port,
+        username=address.username,
+        base_dir=str(base_dir),
+        bindir=str(binaries.postgresql16),
+        version_num=160014,
+        client_bindir=str(binaries.postgresql18),
+        client_version_num=180004,
+        settings={"shared_buffers": "64MB", "fsync": "off"},
+        initdb_options=(),
+        levels={"version": "16.14", "clients": 2},
+        parameters={"scale": 1, "duration": 4},
+        cluster_key="shared",
+        treatment=Treatment(profile=True),
+    )
+
+
+@pytest.fixture
+def permitted(allow):
+    """sudo lets BenchLab change what perf may see; the test sees to it that it is as before."""
+    needs_writable(f"/proc/sys/{SETTING.replace('.', '/')}")
+    allow(*PERF)
+    was = sysctl(SETTING)
+    yield was
+    Path("/proc/sys", *SETTING.split(".")).write_text(was)
+
+
+@pytest.fixture
+def paranoia():
+    """Set what the kernel allows, for the time of the test."""
+    path = Path("/proc/sys", *SETTING.split("."))
+    needs_writable(str(path))
+    was = path.read_text()
+    yield path.write_text
+    path.write_text(was)
+
+
+def kept(found) -> dict[str, str]:
+    return {each.name: each.content.decode() for each in found.artifacts}
+
+
+def notes(found) -> dict[str, str]:
+    return {note.code: note.message for note in found.notes}
+
+
+def test_with_permission_the_whole_machine_is_sampled(direct, plan, permitted, base_dir):
+    director = direct(plan, privileges=PERF)
+    seen = []
+
+    def orders():
+        for order in when_measuring(director, "go_on"):
+            if director.bench.running_step == "pgbench":
+                seen.append(sysctl(SETTING))
+            yield order
+
+    found = watched(director, orders())
+    assert set(seen) == {"-1"}
+    assert sysctl(SETTING) == permitted
+    assert "the whole machine" in notes(found)["profiled"]
+    files = kept(found)
+    lines = files["perf-folded.txt"].splitlines()
+    assert all(FOLDED.fullmatch(line) for line in lines)
+    commands = {line.partition(";")[0] for line in lines}
+    assert {"postgres", "pgbench"} <= commands
+    assert any("_[k]" in line for line in lines)
+    assert "# Samples:" in files["perf-report.txt"]
+    assert "<svg" in flame_graph.render(files["perf-folded.txt"], title="")
+    assert left_running(base_dir) == []
+
+
+def test_what_is_sampled_is_the_time_of_the_load(direct, plan, permitted):
+    """99 samples a second and processor; idle ones are counted too, or are not, by the event."""
+    found = execute(direct(plan, privileges=PERF))
+    total = sum(
+        int(line.rpartition(" ")[2]) for line in kept(found)["perf-folded.txt"].splitlines()
+    )
+    assert 99 * 4 * 0.3 < total < 99 * 64 * 60
+
+
+def test_without_permission_only_postgresqls_processes_are_sampled(direct, plan, paranoia):
+    paranoia("2")
+    director = direct(plan)
+    found = execute(director)
+    commands = {line.partition(";")[0] for line in kept(found)["perf-folded.txt"].splitlines()}
+    # Backends too, which were started after perf was.
+    assert commands == {"postgres"}
+    assert "PostgreSQL's processes" in notes(found)["profiled"]
+    assert not {"keep-perf", "set-perf", "set-back"} & set(director.reporter.steps)
+    assert found.measurements["tps"] > 0
+
+
+def test_where_the_kernel_is_strict_the_run_goes_on_without_a_profile(direct, plan, paranoia):
+    paranoia("3")
+    found = execute(direct(plan))
+    assert found.measurements["tps"] > 0
+    assert "does not let this user" in notes(found)["profile_missing"]
+    assert "perf-folded.txt" not in kept(found)
+
+
+def test_a_machine_without_perf_is_measured_all_the_same(direct, plan, monkeypatch):
+    from runs.execution import profiling
+
+    missing = profiling._RECORD.replace("command -v perf", "command -v no-such-program")
+    monkeypatch.setattr(profiling, "_RECORD", missing)
+    found = execute(direct(plan))
+    assert found.measurements["tps"] > 0
+    assert "not installed" in notes(found)["profile_missing"]
+    assert "profiled" not in notes(found)
+
+
+def test_sudo_that_refuses_ends_the_run(direct, plan, allow):
+    before = sysctl(SETTING)
+    with pytest.raises(TargetProblem) as told:
+        execute(direct(plan, privileges=PERF))
+    assert told.value.code == "privilege_missing"
+    assert sysctl(SETTING) == before
+
+
+def test_a_cancel_ends_perf_and_sets_the_kernel_back(direct, plan, permitted, base_dir):
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 600}), privileges=PERF)
+    with pytest.raises(Cancelled):
+        watched(director, when_measuring(director, "cancel"))
+    assert sysctl(SETTING) == permitted
+    assert left_running(base_dir) == []
+    assert names(base_dir / "runs") == []
+
+
+def test_another_worker_goes_on_with_the_profile_and_sets_back(direct, plan, permitted, base_dir):
+    plan = replace(plan, parameters={"scale": 1, "duration": 8})
+    first = direct(plan, privileges=PERF)
+    with pytest.raises(Detached):
+        watched(first, when_measuring(first, "detach"))
+    assert sysctl(SETTING) == "-1"
+    found = execute(direct(plan, taken_over=True, privileges=PERF))
+    assert sysctl(SETTING) == permitted
+    assert "perf-folded.txt" in kept(found)
+    assert left_running(base_dir) == []
+
+
+def test_perf_writes_nothing_outside_the_runs_folder(direct, plan, permitted, openssh, base_dir):
+    before = set(openssh.folder.rglob("*"))
+    execute(direct(plan, privileges=PERF))
+    new = {each for each in openssh.folder.rglob("*") if each not in before}
+    assert not [each for each in new if ".debug" in str(each)]
+    assert names(base_dir / "runs") == []
