@@ -1,9 +1,14 @@
-"""The commands of docs/target-setup.md, executed as they stand there on this very machine."""
+"""The commands of docs/target-setup.md, executed as they stand there.
+
+They see an /etc and a /home of their own: those of this machine serve other tests as well.
+"""
 
 import os
 import re
 import shutil
+import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,27 +39,45 @@ OURS_ALONE = ("AuthorizedKeysFile", "StrictModes")
 OF_THIS_MACHINE = {"host_busy"}
 
 
+# For as long as this lives, its mount namespace has copies that nobody else sees.
+OWN_FOLDERS = """
+cp -a /etc "$1/etc" && mkdir "$1/home" && mount --bind "$1/etc" /etc && mount --bind "$1/home" /home
+touch "$1/made" && exec sleep 600
+"""
+
+
 @dataclass(frozen=True)
 class Host:
-    """A host that was set up by the document for a user of its own."""
+    """A host that is set up by the document for a user of its own; `pid` holds its namespace."""
 
     user: str
     base_dir: Path
+    pid: int
 
     def block(self, heading: str, number: int = 1) -> str:
         """A block of commands below a heading, for this user and folder."""
         section = DOCUMENT.read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
         found = re.findall(r"```\n(.*?)```", section, re.DOTALL)[number - 1]
         found = found.replace("/srv/benchlab", str(self.base_dir))
-        # Not where it stands for the key's comment or a file's first line.
+        # Not where it stands for the key's comment.
         return re.sub(r"\bbenchlab\b(?!')", self.user, found)
 
-    def execute(self, commands: str) -> None:
-        """As root, in one shell that ends at the first error."""
+    def inside(self, *argv: str) -> list[str]:
+        """The command line that executes argv there."""
+        return ["nsenter", "-t", str(self.pid), "-m", *argv]
+
+    def execute(self, commands: str, *, given: str = "") -> str:
+        """As root, in one shell that ends at the first error; what it prints."""
         done = subprocess.run(
-            ["sh", "-euc", commands], capture_output=True, text=True, check=False, timeout=60
+            self.inside("sh", "-euc", commands),
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
         )
         assert done.returncode == 0, f"{commands}\n{done.stdout}{done.stderr}"
+        return done.stdout
 
 
 @pytest.fixture
@@ -62,29 +85,41 @@ def host() -> Iterator[Host]:
     if os.getuid() != 0:
         pytest.skip("adding a user needs root")
     above = short_folder()
-    host = Host(f"bl{os.getpid()}", above / "lab")
-    yield host
-    host.execute(host.block("Taking BenchLab off again"))
+    command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", OWN_FOLDERS]
+    with subprocess.Popen([*command, "own", str(above)], start_new_session=True) as holder:
+        while not (above / "made").exists():
+            assert holder.poll() is None
+            time.sleep(0.05)
+        host = Host("benchlab", above / "lab", holder.pid)
+        try:
+            yield host
+            host.execute(host.block("Taking BenchLab off again"))
+            left = host.execute("grep ^benchlab: /etc/passwd || ls /home /etc/sudoers.d")
+        finally:
+            os.killpg(holder.pid, signal.SIGKILL)
+    assert "benchlab" not in left
     assert not host.base_dir.exists()
-    assert not Path(f"/etc/sudoers.d/{host.user}").exists()
     shutil.rmtree(above)
 
 
 @pytest.fixture
-def sshd(sshd_binary) -> Iterator[OpenSSH]:
-    """An sshd for every user of this machine."""
-    server = OpenSSH(sshd_binary, short_folder(), Account("root", 0, 0, switch=False))
+def sshd(sshd_binary, host) -> Iterator[OpenSSH]:
+    """That host's sshd, for every user of it."""
+    folder = short_folder()
+    started = folder / "sshd"
+    started.write_text(f'#!/bin/sh\nexec {" ".join(host.inside(sshd_binary))} "$@"\n')
+    started.chmod(0o755)
+    server = OpenSSH(str(started), folder, Account("root", 0, 0, switch=False))
     server.prepare("")
-    configuration = server.folder / "sshd_config"
-    kept = [
-        line for line in configuration.read_text().splitlines() if not line.startswith(OURS_ALONE)
-    ]
+    configuration = folder / "sshd_config"
+    lines = configuration.read_text().splitlines()
+    kept = [line for line in lines if not line.startswith(OURS_ALONE)]
     configuration.write_text("\n".join([*kept, ""]))
     Path("/run/sshd").mkdir(exist_ok=True)
     server.start()
     yield server
     server.stop()
-    shutil.rmtree(server.folder)
+    shutil.rmtree(folder)
 
 
 def set_up(host: Host) -> None:
@@ -96,9 +131,9 @@ def set_up(host: Host) -> None:
     let_in = example.sub(servers.public_key(), host.block(told))
     host.execute(let_in)
     narrow = example.sub(servers.public_key(), host.block(told, 2))
-    keys = Path(f"~{host.user}/.ssh/authorized_keys").expanduser()
-    assert keys.read_text().strip() == servers.public_key()
-    keys.write_text(narrow.replace("192.0.2.10", "127.0.0.1"))
+    keys = f"/home/{host.user}/.ssh/authorized_keys"
+    assert host.execute(f"cat {keys}").strip() == servers.public_key()
+    host.execute(f"cat >{keys}", given=narrow.replace("192.0.2.10", "127.0.0.1"))
 
 
 def registered(host: Host, sshd: OpenSSH, bindir: Path) -> Server:
@@ -129,7 +164,7 @@ def allow_dropping_caches(host: Host, server: Server) -> Server:
     server = servers.inspect(server=server_edits.edit(server=server, to=to))
     lines = privileged.sudoers(host.user, ["drop_caches"])
     assert host.block(told).splitlines()[1] == lines.splitlines()[1]
-    Path(f"/etc/sudoers.d/{host.user}.new").write_text(lines)
+    host.execute(f"cat >/etc/sudoers.d/{host.user}.new", given=lines)
     host.execute(host.block(told, 2))
     return server
 
