@@ -82,6 +82,16 @@ def kill_workers(broken: Broken, _chance: random.Random) -> None:
         processes.kill(pid)
 
 
+def restart_host(broken: Broken, _chance: random.Random) -> None:
+    """Everything of BenchLab's own vanishes at once, and starts again as after a power cut."""
+    broken.instance.restart_host()
+
+
+def restart_target(broken: Broken, chance: random.Random) -> None:
+    """Everything on the target vanishes at once; it is back after some seconds."""
+    broken.target.restart(chance.uniform(0, 6))
+
+
 def cut_connection(broken: Broken, chance: random.Random) -> None:
     """Reset every connection, and let none in for some seconds."""
     broken.line.cut()
@@ -174,6 +184,8 @@ def _needs_faketime(broken: Broken) -> str:
 FAULTS = (
     Fault("kill-worker", kill_worker),
     Fault("kill-workers", kill_workers),
+    Fault("restart-host", restart_host),
+    Fault("restart-target", restart_target),
     Fault("cut-connection", cut_connection),
     Fault("lose-redis", lose_redis),
     Fault("restart-database", restart_database),

@@ -101,6 +101,21 @@ class Target:
         for pid in frozen:
             processes.kill(pid, signal.SIGCONT)
 
+    def restart(self, seconds_away: float) -> None:
+        """Let every process of it vanish at once, as in a restart; sshd comes back after a while.
+
+        What tells one boot from the next is the kernel's, so runs are made to remember another.
+        """
+        self.sshd.stop()
+        gone = [each.pid for each in processes.concerning(f"{self.base}/")]
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in gone:
+                processes.kill(pid, number)
+        for noted in self.base.glob("runs/*/boot"):
+            noted.write_text("another boot\n")
+        time.sleep(seconds_away)
+        self.sshd.start()
+
     def leftovers(self) -> list[str]:
         """What stays of BenchLab's below the base directory, after some patience."""
         until = time.monotonic() + PATIENCE_FOR_LEFTOVERS

@@ -36,6 +36,26 @@ class WholeInstance:
 
     def start(self) -> None:
         """Start it, and let this process use its results database through Django."""
+        self._launch()
+        os.environ.update(self.variables | PACE)
+        os.environ["DJANGO_SETTINGS_MODULE"] = "benchlab.settings"
+        django.setup()
+
+    def restart_host(self) -> None:
+        """Kill every process of it at once, as a restart of its machine does, and start it."""
+        mine = [self._process, self._second]
+        roots = [process.pid for process in mine if process is not None]
+        every = {pid for root in roots for pid in processes.with_children(root)}
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in every:
+                processes.kill(pid, number)
+        for process in mine:
+            if process is not None:
+                process.wait()
+        self._second = None
+        self._launch()
+
+    def _launch(self) -> None:
         others = {name: value for name, value in os.environ.items() if name not in OURS}
         own = {"BENCHLAB_VAR": str(self.var), "BENCHLAB_PORT": str(self._port)}
         with self._log.open("wb") as log:
@@ -49,9 +69,6 @@ class WholeInstance:
                 start_new_session=True,
             )
         self._wait_until_ready()
-        os.environ.update(self.variables | PACE)
-        os.environ["DJANGO_SETTINGS_MODULE"] = "benchlab.settings"
-        django.setup()
 
     def stop(self) -> None:
         """End all of it."""

@@ -8,7 +8,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from runs.execution import clocks, explaining, listening, treating
+from runs.execution import boot, clocks, explaining, listening, treating
 from runs.execution.bench import Bench
 from runs.execution.errors import (
     Detached,
@@ -145,7 +145,7 @@ class Director:
             await node.on_host(partial(node.base.make_folder, path=node.directory))
             needed = [node.steps_directory]
             needed += [self.bench.cluster.socket_dir] if node is self.bench.database else []
-            await self.bench.run("mkdir", "-p", *needed, on=node)
+            await boot.make_folders(self.bench, node, needed)
         await treating.check_cpus(self.bench)
         await self.preparing.prepare(free)
         if self.plan.generators:

@@ -1,5 +1,6 @@
 """What is behind a step that failed: a full disk, a server that is gone, a restarted machine."""
 
+from runs.execution import boot
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import TargetProblem, TargetRestarted
 from runs.execution.postgres import Cluster
@@ -22,6 +23,8 @@ async def explained(problem: TargetProblem, bench: Bench, *, taken_over: bool) -
     """
     if problem.code != "step_failed" and not problem.code.startswith("pgbench_"):
         return problem
+    if addresses := await boot.restarted(bench):
+        return TargetRestarted(f"{', '.join(addresses)} has restarted meanwhile: {problem}")
     log = await bench.server_log(LINES_TO_SEARCH)
     if found := await _no_space(problem, bench, log):
         return disk_full(bench.database.base.path, found)
