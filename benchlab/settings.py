@@ -205,6 +205,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "CampaignState": "runs.models.campaigns.Campaign.State",
         "RunState": "runs.models.runs.Run.State",
+        "ScheduleKind": "runs.models.schedules.Schedule.Kind",
         "ServerState": "runs.models.servers.Server.State",
         "Verdict": "runs.analysis.comparison.VERDICTS",
     },

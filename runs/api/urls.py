@@ -14,6 +14,7 @@ from runs.api.history import HistoryDoor
 from runs.api.measurements import MeasurementDoor
 from runs.api.preflight import PreflightDoor
 from runs.api.runs import RunDoor
+from runs.api.schedules import ScheduleDoor
 from runs.api.servers import ServerDoor
 from runs.api.sources import SourceDoor
 from runs.api.uploads.doors import BatchDoor, UploadDoor
@@ -27,6 +28,7 @@ router.register("changes", ChangeDoor, basename="change")
 router.register("runs", RunDoor, basename="run")
 router.register("measurements", MeasurementDoor, basename="measurement")
 router.register("configurations", ConfigurationDoor, basename="configuration")
+router.register("schedules", ScheduleDoor, basename="schedule")
 router.register("servers", ServerDoor, basename="server")
 router.register("sources", SourceDoor, basename="source")
 router.register("webhooks", WebhookDoor, basename="webhook")

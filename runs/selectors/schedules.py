@@ -3,8 +3,8 @@
 from django.contrib.auth.models import User
 from django.db.models import Prefetch, QuerySet
 
-from runs.models import Schedule, ScheduleEvent
-from runs.selectors.projects import Reader, hidden
+from runs.models import Schedule, ScheduleEvent, Token
+from runs.selectors.projects import DEFAULT, Reader, hidden
 
 
 def listed(*, to: Reader) -> QuerySet[Schedule]:
@@ -21,3 +21,11 @@ def listed(*, to: Reader) -> QuerySet[Schedule]:
         .prefetch_related(Prefetch("events", events))
         .order_by("title", "pk")
     )
+
+
+def is_own(schedule: Schedule, token: Token) -> bool:
+    """Whether the campaigns of a schedule are of the token's project."""
+    project_id = schedule.draft.get("project")
+    if project_id is None:
+        return bool(token.project.slug == DEFAULT)
+    return bool(project_id == token.project_id)

@@ -1,10 +1,11 @@
 """Schedules: a campaign again, at certain times or for each new installation."""
 
+import contextlib
 import logging
 from collections.abc import Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -20,11 +21,22 @@ from runs.models import (
     ScheduleEvent,
     Server,
 )
-from runs.services import campaigns
+from runs.services import campaigns, schedule_failures, schedule_times
 from runs.services.drafts import SIDE, Draft
 from runs.services.errors import ServiceError
+from runs.services.schedule_times import EVERY_DAY, next_time
 
-EVERY_DAY = (1, 2, 3, 4, 5, 6, 7)
+__all__ = [
+    "EVERY_DAY",
+    "create",
+    "delete",
+    "design_of",
+    "edit",
+    "enable",
+    "fire_due",
+    "next_time",
+]
+
 NOT_LEVELS = {"version", "bindir", SIDE}
 
 logger = logging.getLogger(__name__)
@@ -52,7 +64,7 @@ def create(
         raise ServiceError(
             "not_executed", _("Only a campaign that BenchLab executed can be queued again.")
         )
-    _check_time(weekdays, hour, minute, time_zone)
+    schedule_times.check(weekdays, hour, minute, time_zone)
     schedule = Schedule(
         title=title.strip() or campaign.title,
         server=first.server,
@@ -65,7 +77,24 @@ def create(
         seen_installations=_present(first.server),
         created_by=by,
     )
-    _enable(schedule)
+    schedule_times.begin(schedule)
+    schedule.save()
+    return schedule
+
+
+@transaction.atomic
+def edit(*, schedule: Schedule, **changes: Any) -> Schedule:
+    """Change title, kind, weekdays, hour, minute or time zone; what is not given stays.
+
+    What it missed under its old times is not made up for. Raises ServiceError `no_such_time`.
+    """
+    for name, value in changes.items():
+        setattr(schedule, name, value)
+    schedule_times.check(schedule.weekdays, schedule.hour, schedule.minute, schedule.time_zone)
+    schedule.weekdays = sorted(set(schedule.weekdays))
+    if "kind" in changes:
+        schedule.seen_installations = _present(schedule.server)
+    schedule_times.begin(schedule)
     schedule.save()
     return schedule
 
@@ -76,7 +105,8 @@ def enable(*, schedule: Schedule, enabled: bool) -> Schedule:
     schedule.enabled = enabled
     if enabled:
         schedule.seen_installations = _present(schedule.server)
-        _enable(schedule)
+        schedule_times.begin(schedule)
+        schedule_failures.note_resumed(schedule)
     schedule.save()
     return schedule
 
@@ -92,8 +122,10 @@ def fire_due() -> None:
     for schedule_id in due.values_list("pk", flat=True):
         try:
             _fire_if_due(schedule_id, timezone.now())
-        except Exception:
+        except Exception as error:
             logger.exception("schedule %s could not be fired", schedule_id)
+            with contextlib.suppress(Exception):
+                _give_up_this_time(schedule_id, error)
 
 
 def design_of(campaign: Campaign) -> dict[str, Any]:
@@ -121,21 +153,6 @@ def design_of(campaign: Campaign) -> dict[str, Any]:
     }
 
 
-def next_time(schedule: Schedule, after: datetime) -> datetime:
-    """The first time of a schedule after a moment, in UTC.
-
-    A time that a change of the clock leaves out comes as much later as the clock was put forward;
-    of one that comes twice the first counts.
-    """
-    zone = ZoneInfo(schedule.time_zone)
-    day = after.astimezone(zone).date()
-    while True:
-        at = datetime.combine(day, time(schedule.hour, schedule.minute), zone).astimezone(UTC)
-        if at > after and day.isoweekday() in schedule.weekdays:
-            return at
-        day += timedelta(days=1)
-
-
 @transaction.atomic
 def _fire_if_due(schedule_id: int, now: datetime) -> None:
     """Several missed times are one firing; two beats at once are one as well."""
@@ -153,6 +170,17 @@ def _fire_if_due(schedule_id: int, now: datetime) -> None:
             ScheduleEvent.objects.create(schedule=schedule, code="skipped", message=message)
         else:
             _fire(schedule, schedule.draft["bindirs"])
+
+
+@transaction.atomic
+def _give_up_this_time(schedule_id: int, error: Exception) -> None:
+    """Whatever went wrong, and rolled the firing back: it is told, and waits for the next time."""
+    schedule = Schedule.objects.select_for_update().get(pk=schedule_id)
+    schedule_times.begin(schedule)
+    if schedule.kind == Schedule.Kind.INSTALLATION:
+        schedule.seen_installations = _present(schedule.server)
+    schedule.save()
+    schedule_failures.unexpected(schedule, error)
 
 
 def _fire_for_new(schedule: Schedule) -> None:
@@ -180,6 +208,8 @@ def _fire(schedule: Schedule, bindirs: Sequence[str]) -> None:
     except ServiceError as error:
         code, message = error.code, f"{error.message} {error.remedy}".strip()
     ScheduleEvent.objects.create(schedule=schedule, campaign=campaign, code=code, message=message)
+    if campaign is None:
+        schedule_failures.pause_if_it_keeps_failing(schedule)
 
 
 def _draft(schedule: Schedule, bindirs: Sequence[str]) -> Draft:
@@ -221,25 +251,3 @@ def _is_busy(schedule: Schedule) -> bool:
 def _present(server: Server) -> list[list[str]]:
     found = Installation.objects.filter(server=server, removed_at=None).order_by("bindir")
     return [list(each) for each in found.values_list("bindir", "version")]
-
-
-def _enable(schedule: Schedule) -> None:
-    is_timed = schedule.kind == Schedule.Kind.TIMES
-    schedule.next_at = next_time(schedule, timezone.now()) if is_timed else None
-
-
-def _check_time(weekdays: Sequence[int], hour: int, minute: int, time_zone: str) -> None:
-    faults = {
-        "weekdays": not weekdays or not set(weekdays) <= set(EVERY_DAY),
-        "hour": not 0 <= hour <= 23,
-        "minute": not 0 <= minute <= 59,
-        "time_zone": time_zone not in available_timezones(),
-    }
-    for field, is_wrong in faults.items():
-        if is_wrong:
-            raise ServiceError(
-                "no_such_time",
-                _("There is no such time."),
-                remedy=_("Give weekdays, an hour, a minute, and a zone such as Asia/Tokyo."),
-                field=field,
-            )

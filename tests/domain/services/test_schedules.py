@@ -160,7 +160,10 @@ def test_a_fault_of_one_schedule_does_not_hold_up_the_others(nightly, campaign):
     for schedule in (nightly, other):
         come(schedule, minutes=1)
     schedules.fire_due()
-    assert ScheduleEvent.objects.get().schedule == other
+    assert dict(ScheduleEvent.objects.values_list("schedule", "code")) == {
+        nightly.pk: "error",
+        other.pk: "queued",
+    }
 
 
 @pytest.fixture
@@ -235,3 +238,68 @@ def test_published_results_are_not_scheduled():
     with pytest.raises(ServiceError) as told:
         schedules.create(title="x", campaign=factories.campaign())
     assert told.value.code == "not_executed"
+
+
+def test_an_error_of_benchlabs_own_is_told_once_and_waits_for_the_next_time(nightly):
+    Schedule.objects.filter(pk=nightly.pk).update(draft={"bindirs": []})
+    come(nightly, minutes=1)
+    for _second in range(3):
+        supervision.supervise()
+    event = ScheduleEvent.objects.get()
+    assert event.code == "error"
+    assert "KeyError" in event.message
+    assert Schedule.objects.get().next_at > timezone.now()
+
+
+def test_an_error_with_a_new_installation_is_told_once_as_well(server, campaign):
+    made = schedules.create(title="", campaign=campaign, kind="installation")
+    Schedule.objects.filter(pk=made.pk).update(draft={"bindirs": []})
+    factories.installation(server, "19.0")
+    for _second in range(3):
+        supervision.supervise()
+    assert codes() == ["error"]
+
+
+def test_what_fails_five_times_in_a_row_pauses_itself(nightly, server):
+    server.installations.update(removed_at=timezone.now())
+    for _night in range(7):
+        come(nightly, minutes=1)
+        supervision.supervise()
+    assert len(set(codes()[:5])) == 1
+    assert codes()[5:] == ["paused"]
+    paused = Schedule.objects.get()
+    assert not paused.enabled
+    assert "5 times in a row" in ScheduleEvent.objects.latest("pk").message
+
+
+def test_failures_before_it_was_switched_on_again_do_not_count(nightly, server):
+    server.installations.update(removed_at=timezone.now())
+    for _night in range(5):
+        come(nightly, minutes=1)
+        supervision.supervise()
+    schedules.enable(schedule=Schedule.objects.get(), enabled=True)
+    come(nightly, minutes=1)
+    supervision.supervise()
+    assert Schedule.objects.get().enabled
+    assert codes()[-2:] == ["resumed", codes()[0]]
+
+
+def test_a_success_between_failures_ends_the_row(nightly, server):
+    for night in range(7):
+        is_gone = None if night == 3 else timezone.now()
+        server.installations.update(removed_at=is_gone)
+        come(nightly, minutes=1)
+        supervision.supervise()
+        end_all()
+    assert Schedule.objects.get().enabled
+    assert codes().count("queued") == 1
+
+
+def test_an_edited_schedule_has_other_times_and_misses_nothing(nightly):
+    before = nightly.next_at
+    edited = schedules.edit(schedule=nightly, hour=3, weekdays=[7, 1, 1])
+    assert (edited.hour, edited.minute, edited.weekdays) == (3, 30, [1, 7])
+    assert edited.next_at != before
+    with pytest.raises(ServiceError) as refused:
+        schedules.edit(schedule=edited, time_zone="Mars/Olympus")
+    assert refused.value.code == "no_such_time"

@@ -1,0 +1,52 @@
+"""The times of schedules: which there are, and which comes next."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo, available_timezones
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from runs.models import Schedule
+from runs.services.errors import ServiceError
+
+EVERY_DAY = (1, 2, 3, 4, 5, 6, 7)
+
+
+def next_time(schedule: Schedule, after: datetime) -> datetime:
+    """The first time of a schedule after a moment, in UTC.
+
+    A time that a change of the clock leaves out comes as much later as the clock was put forward;
+    of one that comes twice the first counts.
+    """
+    zone = ZoneInfo(schedule.time_zone)
+    day = after.astimezone(zone).date()
+    while True:
+        at = datetime.combine(day, time(schedule.hour, schedule.minute), zone).astimezone(UTC)
+        if at > after and day.isoweekday() in schedule.weekdays:
+            return at
+        day += timedelta(days=1)
+
+
+def begin(schedule: Schedule) -> None:
+    """Await the next time from now; the row is not saved."""
+    is_timed = schedule.kind == Schedule.Kind.TIMES
+    schedule.next_at = next_time(schedule, timezone.now()) if is_timed else None
+
+
+def check(weekdays: Sequence[int], hour: int, minute: int, time_zone: str) -> None:
+    """Raise ServiceError `no_such_time` for what no calendar has."""
+    faults = {
+        "weekdays": not weekdays or not set(weekdays) <= set(EVERY_DAY),
+        "hour": not 0 <= hour <= 23,
+        "minute": not 0 <= minute <= 59,
+        "time_zone": time_zone not in available_timezones(),
+    }
+    for field, is_wrong in faults.items():
+        if is_wrong:
+            raise ServiceError(
+                "no_such_time",
+                _("There is no such time."),
+                remedy=_("Give weekdays, an hour, a minute, and a zone such as Asia/Tokyo."),
+                field=field,
+            )
