@@ -135,9 +135,7 @@ def _uploaded(project: Project, campaigns: int) -> None:
     scenario, _created = Scenario.objects.get_or_create(slug="ci", defaults={"title": "CI"})
     factors = {name: list(levels) for name, levels in OF_UPLOAD.items()}
     Campaign.objects.bulk_create(
-        _campaign(
-            project, f"ci-{number:04}", Origin.UPLOADED, scenario, REPEATS_OF_UPLOAD, factors
-        )
+        _campaign(project, f"ci-{number:04}", Origin.UPLOADED, scenario, REPEATS_OF_UPLOAD, factors)
         for number in range(campaigns)
     )
 

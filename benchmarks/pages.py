@@ -26,9 +26,9 @@ from cryptography.fernet import Fernet
 
 from benchlab.embedded.account import service_account
 from benchlab.embedded.binaries import postgresql_binaries, redis_server
+from benchlab.embedded.places import REPOSITORY
 from benchlab.embedded.postgresql import SUPERUSER, EmbeddedPostgreSQL
 from benchlab.embedded.redis import EmbeddedRedis
-from benchlab.embedded.places import REPOSITORY
 
 LIST, HISTORY, COMPARISON = 40.0, 25.0, 50.0  # ms of CPU
 HISTORY_BYTES, PAGE_BYTES = 150_000, 500_000

@@ -1,10 +1,9 @@
 """A table for other programs and for papers: CSV, Markdown, LaTeX, JSON."""
 
 import csv
-import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,11 +40,22 @@ class Table:
 
 def as_csv(table: Table) -> str:
     """Comma-separated, numbers at full precision; nothing known is an empty field."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(table.heads)
-    writer.writerows([_csv(value) for value in row] for row in table.rows)
-    return out.getvalue()
+    return "".join(csv_lines(table.heads, table.rows))
+
+
+def csv_lines(heads: Sequence[str], rows: Iterable[Sequence[Value]]) -> Iterator[str]:
+    """The same line by line, for more rows than fit into memory."""
+    writer = csv.writer(_Line(), lineterminator="\r\n")
+    yield str(writer.writerow(heads))
+    for row in rows:
+        yield str(writer.writerow([_csv(value) for value in row]))
+
+
+class _Line:
+    """What csv.writer writes a line into; gives it back."""
+
+    def write(self, line: str) -> str:
+        return line
 
 
 def as_markdown(table: Table) -> str:

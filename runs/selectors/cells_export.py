@@ -1,43 +1,57 @@
-"""A campaign's cells and measurements for other programs: CSV and JSON."""
+"""A campaign's cells and measurements for other programs: CSV and JSON, written while read.
 
-import json
-from collections import defaultdict
+Cells, summaries and measurements are read side by side in one order by server-side cursors, so that
+the memory taken does not grow with the campaign.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
-from runs.models import Campaign, Cell, CellSummary, Measurement
-from runs.reports import tables
+from django.db.models import QuerySet
 
+from runs.models import Campaign, CellSummary, Measurement
+from runs.reports import json_stream, tables
+
+CHUNK = 2000
 # After these come one column a factor, then the figures.
 FIRST = ("campaign", "run", "repeat", "position", "state", "version")
 LAST = ("metric", "value", "unit", "n", "statistic", "started_at", "finished_at")
 
+OF_RUN = {
+    "run": "run_id",
+    "repeat": "run__repeat",
+    "position": "run__position",
+    "state": "run__state",
+    "started_at": "run__started_at",
+    "finished_at": "run__finished_at",
+}
+OF_MEASUREMENT = {
+    "metric": "metric__name",
+    "value": "value",
+    "unit": "metric__unit",
+    "n": "n",
+    "statistic": "statistic",
+}
+OF_SUMMARY = {
+    "metric": "metric__name",
+    "unit": "metric__unit",
+    **{name: name for name in ("n", "median", "minimum", "maximum", "mean")},
+}
+IN_JSON = ("run", "repeat", *OF_MEASUREMENT)
 
-def as_csv(campaign: Campaign) -> str:
-    """A measurement a line, each factor in a column of its own. Two queries."""
+Row = dict[str, Any]
+
+
+def as_csv(campaign: Campaign) -> Iterator[str]:
+    """A measurement a line, each factor in a column of its own. Three queries."""
     factors = _factors(campaign)
-    rows = tuple(_line(campaign, found, factors) for found in _measurements(campaign))
-    return tables.as_csv(tables.Table((*FIRST, *factors, *LAST), rows))
+    return tables.csv_lines((*FIRST, *factors, *LAST), _lines(campaign, factors))
 
 
-def as_json(campaign: Campaign) -> str:
+def as_json(campaign: Campaign) -> Iterator[str]:
     """The campaign, and each cell with its summaries and measurements. Three queries."""
-    measured: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for each in _measurements(campaign):
-        measured[each.run.cell_id].append(
-            {
-                "run": each.run_id,
-                "repeat": each.run.repeat,
-                "metric": each.metric.name,
-                "value": each.value,
-                "unit": each.metric.unit,
-                "n": each.n,
-                "statistic": each.statistic,
-            }
-        )
-    summaries: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for row in CellSummary.objects.filter(cell__campaign=campaign).select_related("metric"):
-        summaries[row.cell_id].append(_summary(row))
-    document = {
+    head = {
         "campaign": campaign.slug,
         "title": campaign.title,
         "origin": campaign.origin,
@@ -46,68 +60,80 @@ def as_json(campaign: Campaign) -> str:
         "parameters": campaign.parameters,
         "repeats": campaign.repeats,
         "seed": campaign.seed,
-        "cells": [
-            {
-                "levels": cell.levels,
-                "version": cell.version,
-                "summaries": summaries[cell.pk],
-                "measurements": measured[cell.pk],
-            }
-            for cell in _cells(campaign)
-        ],
     }
-    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+    return json_stream.document(head, cells=_cells_as_json(campaign))
 
 
-def _cells(campaign: Campaign) -> list[Cell]:
-    return list(campaign.cells.order_by("ordinal"))
+class _OfCells:
+    """Rows that belong to cells, which are read in the same order beside them."""
+
+    def __init__(self, rows: QuerySet[Any], names: dict[str, str], *, cell: str, by: str) -> None:
+        ordered = rows.order_by(f"{cell}__ordinal", f"{cell}_id", *by.split())
+        found = ordered.values_list(f"{cell}_id", *names.values())
+        self._names = tuple(names)
+        self._rows = found.iterator(CHUNK)
+        self._head = next(self._rows, None)
+
+    def of(self, cell: int) -> Iterator[Row]:
+        """The rows of this cell. Ask for each cell once, in the order of all."""
+        while self._head is not None and self._head[0] == cell:
+            row = self._head
+            self._head = next(self._rows, None)
+            yield dict(zip(self._names, row[1:], strict=True))
+
+
+def _lines(campaign: Campaign, factors: tuple[str, ...]) -> Iterator[tuple[tables.Value, ...]]:
+    cells = _cells(campaign)
+    measurements = _measurements(campaign)
+    for cell in cells:
+        levels = tuple(_level(cell["levels"].get(name)) for name in factors)
+        for found in measurements.of(cell["pk"]):
+            found |= {"campaign": campaign.slug, "version": cell["version"]}
+            first = (found[name] for name in FIRST)
+            yield (*first, *levels, *(_time(found[name]) for name in LAST))
+
+
+def _cells_as_json(campaign: Campaign) -> Iterator[Iterator[str]]:
+    cells = _cells(campaign)
+    measurements = _measurements(campaign)
+    summaries = _OfCells(
+        CellSummary.objects.filter(cell__campaign=campaign),
+        OF_SUMMARY,
+        cell="cell",
+        by="metric__name",
+    )
+    for cell in cells:
+        yield json_stream.element(
+            {"levels": cell["levels"], "version": cell["version"]},
+            summaries=summaries.of(cell["pk"]),
+            measurements=(
+                {name: found[name] for name in IN_JSON} for found in measurements.of(cell["pk"])
+            ),
+        )
+
+
+def _cells(campaign: Campaign) -> Iterator[Row]:
+    cells = campaign.cells.order_by("ordinal", "pk").values("pk", "levels", "version")
+    for cell in cells.iterator(CHUNK):
+        yield dict(cell)
+
+
+def _measurements(campaign: Campaign) -> _OfCells:
+    found = Measurement.objects.filter(run__campaign=campaign)
+    names = OF_RUN | OF_MEASUREMENT
+    return _OfCells(found, names, cell="run__cell", by="run__repeat metric__name pk")
 
 
 def _factors(campaign: Campaign) -> tuple[str, ...]:
     """Every factor of a cell but the version, which has its column."""
-    names = (name for cell in _cells(campaign) for name in cell.levels)
-    return tuple(name for name in dict.fromkeys(names) if name not in (*FIRST, *LAST))
-
-
-def _measurements(campaign: Campaign) -> list[Measurement]:
-    found = Measurement.objects.filter(run__campaign=campaign)
-    related = found.select_related("metric", "run__cell").defer("run__plan")
-    return list(related.order_by("run__cell__ordinal", "run__repeat", "metric__name", "pk"))
-
-
-def _line(
-    campaign: Campaign, found: Measurement, factors: tuple[str, ...]
-) -> tuple[tables.Value, ...]:
-    run, cell = found.run, found.run.cell
-    times = (each.isoformat() if each else None for each in (run.started_at, run.finished_at))
-    return (
-        campaign.slug,
-        run.pk,
-        run.repeat,
-        run.position,
-        run.state,
-        cell.version,
-        *(_level(cell.levels.get(name)) for name in factors),
-        found.metric.name,
-        found.value,
-        found.metric.unit,
-        found.n,
-        found.statistic,
-        *times,
-    )
+    levels = campaign.cells.order_by("ordinal").values_list("levels", flat=True)
+    names = dict.fromkeys(name for each in levels.iterator(CHUNK) for name in each)
+    return tuple(name for name in names if name not in (*FIRST, *LAST))
 
 
 def _level(level: Any) -> tables.Value:
     return level if level is None or isinstance(level, int | float) else str(level)
 
 
-def _summary(row: CellSummary) -> dict[str, Any]:
-    return {
-        "metric": row.metric.name,
-        "unit": row.metric.unit,
-        "n": row.n,
-        "median": row.median,
-        "minimum": row.minimum,
-        "maximum": row.maximum,
-        "mean": row.mean,
-    }
+def _time(value: Any) -> tables.Value:
+    return value.isoformat() if isinstance(value, datetime) else value

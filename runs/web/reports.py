@@ -1,7 +1,18 @@
 """What can be taken along from campaigns and runs: reports, shell scripts, figures as files."""
 
+import io
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBadRequest,
+    HttpResponseBase,
+    StreamingHttpResponse,
+)
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.utils.translation import get_language
@@ -12,6 +23,11 @@ from runs.models import Campaign, Run
 from runs.reports import formats
 from runs.reports.shell_script import RecordedRun, shell_script
 from runs.selectors import campaigns, cells_export, projects, recorded, reports
+
+R = TypeVar("R", bound=HttpResponseBase)
+
+# Characters that are sent at a time.
+BLOCK = 2**16
 
 
 @require_safe
@@ -61,17 +77,17 @@ def run_script(request: HttpRequest, run_id: int) -> HttpResponse:
 
 
 @require_safe
-def campaign_csv(request: HttpRequest, slug: str) -> HttpResponse:
+def campaign_csv(request: HttpRequest, slug: str) -> StreamingHttpResponse:
     """Each measurement of each run on a line."""
     campaign = _campaign(request, slug)
-    return file(cells_export.as_csv(campaign).encode(), f"{slug}.csv", "text/csv; charset=utf-8")
+    return _streamed(cells_export.as_csv(campaign), f"{slug}.csv", "text/csv; charset=utf-8")
 
 
 @require_safe
-def campaign_json(request: HttpRequest, slug: str) -> HttpResponse:
+def campaign_json(request: HttpRequest, slug: str) -> StreamingHttpResponse:
     """The campaign with its cells, their summaries and measurements."""
     campaign = _campaign(request, slug)
-    return file(cells_export.as_json(campaign).encode(), f"{slug}.json", "application/json")
+    return _streamed(cells_export.as_json(campaign), f"{slug}.json", "application/json")
 
 
 def language(wanted: str) -> str:
@@ -95,7 +111,26 @@ def _script(name: str, title: str, runs: list[RecordedRun], address: str) -> Htt
 
 def file(content: bytes, name: str, media_type: str) -> HttpResponse:
     """As an attachment: what users wrote is never shown as a page of ours."""
-    response = HttpResponse(content, content_type=media_type)
+    return _attached(HttpResponse(content, content_type=media_type), name)
+
+
+def _streamed(texts: Iterable[str], name: str, media_type: str) -> StreamingHttpResponse:
+    """As an attachment that is sent while it is made."""
+    response = StreamingHttpResponse(_blocks(texts), content_type=media_type)
+    return _attached(response, name)
+
+
+def _blocks(texts: Iterable[str]) -> Iterator[bytes]:
+    """The texts in blocks: to send each line by itself would cost more than to make it."""
+    waiting = io.StringIO()
+    for text in texts:
+        if waiting.write(text) and waiting.tell() >= BLOCK:
+            yield waiting.getvalue().encode()
+            waiting = io.StringIO()
+    yield waiting.getvalue().encode()
+
+
+def _attached(response: R, name: str) -> R:
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["X-Content-Type-Options"] = "nosniff"
     return response

@@ -3,12 +3,14 @@
 import csv
 import io
 import json
+import tracemalloc
 import zipfile
 
 import pytest
+from django.db.models import Max
 from docutils.core import publish_doctree
 
-from runs.models import Annotation, Campaign, Command, Project
+from runs.models import Annotation, Campaign, Command, Measurement, Project, Run
 from runs.published import reading
 from runs.services import published
 from tests import factories
@@ -147,7 +149,7 @@ def test_what_executed_nothing_has_no_script(client, finished_campaign):
 
 
 def test_the_csv_has_a_line_a_measurement(client, finished_campaign):
-    text = client.get("/campaigns/finished/export.csv").content.decode()
+    text = client.get("/campaigns/finished/export.csv").getvalue().decode()
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 18
     assert {(row["version"], row["clients"]) for row in rows} == {
@@ -157,10 +159,42 @@ def test_the_csv_has_a_line_a_measurement(client, finished_campaign):
 
 
 def test_the_json_has_cells_with_summaries_and_measurements(client, finished_campaign):
-    told = json.loads(client.get("/campaigns/finished/export.json").content)
+    told = json.loads(client.get("/campaigns/finished/export.json").getvalue())
     assert len(told["cells"]) == 6
     assert [len(cell["measurements"]) for cell in told["cells"]] == [3] * 6
     assert told["cells"][0]["summaries"][0]["n"] == 3
+
+
+def lengthen(campaign, runs):
+    """So many more runs, each with ten measurements."""
+    names = [factories.metric(f"metric-{number}") for number in range(10)]
+    cell = campaign.cells.first()
+    last = cell.runs.aggregate(last=Max("repeat"))["last"]
+    made = Run.objects.bulk_create(
+        Run(campaign=campaign, cell=cell, repeat=last + number, position=0, state="finished")
+        for number in range(1, runs + 1)
+    )
+    Measurement.objects.bulk_create(
+        Measurement(run=run, metric=metric, value=1000.5) for run in made for metric in names
+    )
+
+
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_an_export_takes_no_more_memory_and_queries_for_more_rows(
+    client, finished_campaign, ending, django_assert_max_num_queries
+):
+    peaks, sizes = [], []
+    for runs in (500, 2000):
+        lengthen(finished_campaign, runs)
+        tracemalloc.start()
+        with django_assert_max_num_queries(5):
+            answer = client.get(f"/campaigns/finished/export.{ending}")
+            sizes.append(sum(map(len, answer.streaming_content)))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+
+    assert sizes[1] > 4 * sizes[0]
+    assert peaks[1] < peaks[0] + 1_000_000  # 15,000 rows as objects are ten times as much
 
 
 @pytest.mark.parametrize("path", ["report/", "script/", "export.csv", "export.json"])
