@@ -1,4 +1,4 @@
-"""A cluster that load generators reach: one address, one free port, and only they, by password.
+"""A cluster that load generators reach: where they know it, one free port, only they, by password.
 
 The password is made on the database's machine for one run, and goes from there to the generators
 through this worker's memory. It is in no argument list, step, log or record; both files that hold
@@ -17,6 +17,8 @@ from runs.execution.ssh import Host
 from runs.wording import gettext_noop as _
 
 SCRAM_SINCE = 100000
+# A generator gives up after so long without a sign of the database; shorter cuts it lives through.
+SECONDS_OF_SILENCE = 60
 # What goes into pg_ctl's -o, which a shell reads, and into pg_hba.conf.
 _ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:_%-]{0,252}")
 _EVERY_ADDRESS = re.compile(r"(0x)?0*([.:](0x)?0*)*")
@@ -61,9 +63,10 @@ _KEEP = 'umask 077; cat >"$1"'
 async def prepare(bench: Bench) -> Cluster:
     """Choose a port, and let only the generators in; the cluster as it is to be started.
 
-    The cluster must not be running. Raises TargetProblem `address_unknown`, `no_free_port`.
+    It listens on each address by which a generator knows the database. The cluster must not be
+    running. Raises TargetProblem `address_unknown`, `no_free_port`.
     """
-    address = _checked(bench.plan.generators[0].address_of_database)
+    known_by = [_checked(each.address_of_database) for each in bench.plan.generators]
     chosen = await bench.step("choose-port", ["sh", "-c", _FREE_PORT, "port"], check=False)
     if chosen.exit_status != 0:
         raise TargetProblem(
@@ -71,13 +74,15 @@ async def prepare(bench: Bench) -> Cluster:
             code="no_free_port",
             remedy=_("Look at what uses the ports from 20000 to 29999 on the server."),
         )
-    sources = [await _source(bench, node, address) for node in bench.generators]
+    ways = zip(bench.generators, known_by, strict=True)
+    sources = [await _source(bench, node, address) for node, address in ways]
     method = _method(bench)
     lines = ["local all all trust"]
     lines += [f"host {DATABASE} {SUPERUSER} {each} {method}" for each in sorted(set(sources))]
     argv = ["sh", "-c", _ONLY_THESE, "admit", bench.cluster.data]
     await bench.step("admit-generators", argv, stdin="\n".join([*lines, ""]))
-    return replace(bench.cluster, port=int(chosen.stdout), address=address)
+    addresses = ",".join(dict.fromkeys(known_by))
+    return replace(bench.cluster, port=int(chosen.stdout), address=addresses)
 
 
 async def give_password(bench: Bench) -> None:

@@ -33,8 +33,8 @@ class Cluster:
     """Where a cluster lives and which binaries serve it.
 
     `client_bindir` is where psql lies, `log` the server's log file of this run. The server listens
-    on a Unix socket in a folder that only its owner can enter; and on `address`, if there is one.
-    It runs on the processors `cpus` only, or on all.
+    on a Unix socket in a folder that only its owner can enter; and on `address`, if there is one
+    (several with commas between them). It runs on the processors `cpus` only, or on all.
     """
 
     bindir: str

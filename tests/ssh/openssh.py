@@ -45,19 +45,25 @@ class OpenSSH:
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
     address: str = "127.0.0.1"
+    # A network namespace of this machine (`ip netns`) that it serves in; empty: the usual one.
+    namespace: str = ""
 
     def prepare(self, public_key: str) -> None:
         """Make the folder, the host key and the configuration; let `public_key` in."""
         self.port = free_port(0)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o755)
-        (self.folder / "authorized_keys").write_text(public_key + "\n")
-        (self.folder / "authorized_keys").chmod(0o644)
+        self.let_in(public_key)
         self.new_host_key()
         configuration = CONFIGURATION.format(
             address=self.address, port=self.port, folder=self.folder
         )
         (self.folder / "sshd_config").write_text(configuration)
+
+    def let_in(self, public_key: str) -> None:
+        """Accept this key from now on, and no other."""
+        (self.folder / "authorized_keys").write_text(public_key + "\n")
+        (self.folder / "authorized_keys").chmod(0o644)
 
     def new_host_key(self) -> None:
         """Generate a host key, another one if there was one."""
@@ -80,6 +86,8 @@ class OpenSSH:
             Path("/run/sshd").mkdir(exist_ok=True)
             shell = ["sh", "-c", WITH_SHELL, "sshd", str(self._passwd()), *command]
             command = ["unshare", "--mount", "--propagation", "private", *shell]
+        if self.namespace:
+            command = ["ip", "netns", "exec", self.namespace, *command]
         self.process = subprocess.Popen(command, start_new_session=True)
         self._wait()
 

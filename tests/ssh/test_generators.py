@@ -163,6 +163,18 @@ def test_only_the_generators_get_in_and_only_by_password(direct, plan, machines)
     assert "listen_addresses" not in director.bench.findings.settings
 
 
+def test_the_database_listens_wherever_a_generator_knows_it_and_nowhere_else(direct, plan):
+    """As with a network of its own for one of them."""
+    one, two = plan.generators
+    there = "127.0.0.7"
+    director = direct(replace(plan, generators=(one, replace(two, address_of_database=there))))
+    found = execute(director)
+    started = arguments(director, "start")
+    assert any(f'-h "{one.address_of_database},{there}"' in each for each in started)
+    assert there in arguments(director, "pgbench-load2")
+    assert found.measurements["tps"] > 0
+
+
 def test_the_password_is_nowhere_to_be_read(direct, plan, machines):
     director = direct(alone(plan))
     seen = []

@@ -8,17 +8,24 @@ from types import MappingProxyType
 from runs.tools.pgbench import versions
 from runs.tools.pgbench.versions import UnsupportedByToolError, require
 
+# A silent connection is asked so many times, evenly, whether it is still there.
+_PROBES = 4
 _NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Connection:
-    """Where the database is. `host` may be the directory of a Unix socket."""
+    """Where the database is. `host` may be the directory of a Unix socket.
+
+    With `silence_s` the tool gives a database up from which nothing comes for so many seconds:
+    the network between them is cut. Without it that would be the kernel's quarter of an hour.
+    """
 
     host: str
     port: int
     user: str
     database: str
+    silence_s: int | None = None
 
     def __post_init__(self) -> None:
         if not self.database or self.database.startswith("-") or "=" in self.database:
@@ -30,6 +37,19 @@ class Connection:
     def arguments(self) -> tuple[str, ...]:
         """Return the options, without the name of the database, which comes last."""
         return ("-h", self.host, "-p", str(self.port), "-U", self.user)
+
+    def target(self, client_version: int | None) -> str:
+        """Return the last argument: the database's name, or a connection string with it."""
+        if self.silence_s is None:
+            return self.database
+        name = self.database.replace("\\", "\\\\").replace("'", "\\'")
+        pause = max(1, self.silence_s // _PROBES)
+        words = {"connect_timeout": max(2, self.silence_s), "keepalives_idle": pause}
+        words |= {"keepalives_interval": pause, "keepalives_count": _PROBES - 1}
+        if (client_version or 0) >= versions.USER_TIMEOUT:
+            # What was sent and never acknowledged: probes come only where nothing was sent.
+            words["tcp_user_timeout"] = self.silence_s * 1000
+        return " ".join([f"dbname='{name}'", *(f"{word}={each}" for word, each in words.items())])
 
 
 @dataclass(frozen=True)
@@ -55,7 +75,7 @@ def initialise(
         command.append("-q")
     if fillfactor is not None:
         command += ["-F", str(fillfactor)]
-    return (*command, *connection.arguments(), connection.database)
+    return (*command, *connection.arguments(), connection.target(client_version))
 
 
 def benchmark(
@@ -95,7 +115,7 @@ def benchmark(
     for name, value in variables.items():
         command += ["-D", f"{name}={value}"]
     command += _scripts(client_version, scripts)
-    return (*command, *connection.arguments(), connection.database)
+    return (*command, *connection.arguments(), connection.target(client_version))
 
 
 def threads_for(

@@ -168,3 +168,24 @@ def test_what_a_shell_would_read_stays_one_argument():
     assert arguments[0] == "/opt/my pg/bin/pgbench"
     assert "/srv/a b@2.sql@1" in arguments
     assert arguments[-1] == "$(id); drop"
+
+
+@pytest.mark.parametrize(
+    ("client_version", "more"), [(110022, ""), (120000, " tcp_user_timeout=60000")]
+)
+def test_a_database_that_falls_silent_is_given_up_as_soon_as_the_version_can(client_version, more):
+    silent = Connection("db1", 5432, "bench", r"o'ur \ db", silence_s=60)
+    arguments = benchmark(
+        "/b",
+        silent,
+        client_version=client_version,
+        scripts=[READ],
+        clients=1,
+        duration_s=1,
+        scale=1,
+    )
+
+    assert arguments[-1] == (
+        r"dbname='o\'ur \\ db' connect_timeout=60 keepalives_idle=15 keepalives_interval=15 "
+        f"keepalives_count=3{more}"
+    )
