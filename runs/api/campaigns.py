@@ -85,6 +85,7 @@ class CampaignDetailSerializer(CampaignSerializer):
     question = serializers.CharField(source="campaign.question")
     factors = serializers.DictField(source="campaign.factors", child=serializers.ListField())
     parameters = serializers.DictField(source="campaign.parameters")
+    treatment = serializers.DictField(source="campaign.treatment")
     repeats = serializers.IntegerField(source="campaign.repeats")
     seed = serializers.IntegerField(source="campaign.seed")
     most_attempts = serializers.IntegerField(source="campaign.most_attempts")

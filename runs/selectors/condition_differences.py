@@ -28,7 +28,7 @@ PLACES = frozenset(
 class Difference:
     """A fact in which series differ, with its value for each of them; None is not known.
 
-    `kind` is hardware, environment, software, settings, parameters or design.
+    `kind` is hardware, environment, software, settings, parameters, treatment or design.
     """
 
     kind: str
@@ -46,6 +46,7 @@ def differences(loaded: Loaded) -> tuple[Difference, ...]:
         *_told("software", "tool", (_listed(each.runs.tools) for each in series)),
         *_settings(loaded),
         *_parameters(series),
+        *_treatments(series),
         *_told("design", "topology", (_named(each.campaign.topology) for each in series)),
         *_told("design", "repeats", (each.campaign.repeats for each in series)),
     )
@@ -105,6 +106,20 @@ def _parameters(series: Sequence[Series]) -> list[Difference]:
         values = (each.campaign.parameters.get(name) for each in series)
         found += _told("parameters", name, values)
     return found
+
+
+def _treatments(series: Sequence[Series]) -> list[Difference]:
+    """What was done to the machines of some, and not of others: "no" is known, too."""
+    names = dict.fromkeys(name for each in series for name in each.campaign.treatment)
+    found = []
+    for name in names:
+        values = (_said(each.campaign.treatment.get(name)) for each in series)
+        found += _told("treatment", name, values)
+    return found
+
+
+def _said(value: Any) -> str:
+    return "no" if value is None else "yes" if value is True else str(value)
 
 
 def _told(kind: str, name: str, values: Iterable[Any]) -> list[Difference]:

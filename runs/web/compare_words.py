@@ -21,6 +21,7 @@ KINDS = {
     "settings": gettext_lazy("Settings"),
     "parameters": gettext_lazy("Parameters"),
     "design": gettext_lazy("Design"),
+    "treatment": gettext_lazy("Done to the machines"),
 }
 FACTS = {
     "name": gettext_lazy("machine"),
@@ -37,6 +38,11 @@ FACTS = {
     "tool": gettext_lazy("load generator"),
     "topology": gettext_lazy("topology"),
     "repeats": gettext_lazy("repeats"),
+    "cold_cache": gettext_lazy("caches emptied"),
+    "governor": gettext_lazy("CPU governor"),
+    "server_cpus": gettext_lazy("CPUs of the server"),
+    "pgbench_cpus": gettext_lazy("CPUs of pgbench"),
+    "profile": gettext_lazy("profile by perf"),
 }
 FACETS = {
     "none": gettext_lazy("one chart"),

@@ -1,0 +1,19 @@
+"""What was done to the machines of a campaign, in words."""
+
+from django.utils.translation import gettext as _
+
+from runs.execution.treatment import Treatment
+from runs.models import Campaign
+
+
+def told(campaign: Campaign) -> list[tuple[str, str]]:
+    """(title, text) of each part of its treatment; nothing for a campaign without."""
+    treatment = Treatment.of(campaign.treatment)
+    rows = [
+        (_("Caches"), _("emptied before each measurement") if treatment.cold_cache else ""),
+        (_("CPU governor"), treatment.governor),
+        (_("CPUs of the server"), treatment.server_cpus),
+        (_("CPUs of pgbench"), treatment.pgbench_cpus),
+        (_("Profile"), _("by perf, while the load is on") if treatment.profile else ""),
+    ]
+    return [(title, text) for title, text in rows if text]

@@ -1,0 +1,131 @@
+"""Treatments: what a campaign may ask of its machines, and what stands against it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.execution import cpus, privileged
+from runs.execution.treatment import Treatment
+from runs.models import Server
+from runs.services.problems import Problem
+
+# The kernel lets nobody but root sample even own processes where it is stricter.
+STRICTEST_FOR_OWN = 2
+PARANOIA = "kernel.perf_event_paranoid"
+
+
+def offered(server: Server) -> dict[str, bool]:
+    """Which parts of a treatment need a permission, and whether that server gives it."""
+    return {
+        "cold_cache": "drop_caches" in server.privileges,
+        "governor": "governor" in server.privileges,
+    }
+
+
+def needed_privileges(treatment: Treatment, server: Server) -> list[str]:
+    """The actions that a run with the treatment performs as root on a database server."""
+    wanted = {
+        "drop_caches": treatment.cold_cache,
+        "governor": bool(treatment.governor),
+        "perf": treatment.profile and "perf" in server.privileges,
+    }
+    return [name for name, is_wanted in wanted.items() if is_wanted]
+
+
+def problems(
+    treatment: Treatment, *, servers: Sequence[Server], generators: Sequence[Server]
+) -> Iterator[Problem]:
+    """Everything for which these machines cannot be treated so."""
+    for server in servers:
+        if treatment.cold_cache and not offered(server)["cold_cache"]:
+            yield _not_ticked(server, "drop_caches", "cold_cache")
+        if treatment.profile:
+            yield from _profile_problems(server)
+    if treatment.governor:
+        yield from _governor_problems(treatment.governor, servers, generators)
+    yield from _cpu_problems("server_cpus", treatment.server_cpus, servers)
+    yield from _cpu_problems("pgbench_cpus", treatment.pgbench_cpus, generators or servers)
+
+
+def _governor_problems(
+    governor: str, servers: Sequence[Server], generators: Sequence[Server]
+) -> Iterator[Problem]:
+    if governor not in privileged.GOVERNORS:
+        message = _("There is no CPU governor %(name)s.") % {"name": governor[:40]}
+        remedy = _("Choose one of: %(names)s.") % {"names": ", ".join(privileged.GOVERNORS)}
+        yield Problem("unknown_governor", message, remedy, "governor")
+    for server in servers:
+        if not offered(server)["governor"]:
+            yield _not_ticked(server, "governor", "governor")
+    for server in (*servers, *generators):
+        if offered(server)["governor"]:
+            facts = _facts(server)
+            known = str(facts["governor"]).split() if "governor" in facts else None
+            yield from cpufreq_problems(server, known)
+
+
+def cpufreq_problems(server: Server, found: Sequence[str] | None) -> Iterator[Problem]:
+    """Why its governor, of which these are in use, cannot be changed; None is not known."""
+    name = {"server": server.name}
+    if found is None:
+        return
+    if not found:
+        message = _("%(server)s has no CPU governor (no cpufreq), as most virtual machines.") % name
+        remedy = _("Leave the governor out, or choose another server.")
+        yield Problem("no_cpufreq", message, remedy, "governor")
+    elif len(found) > 1 or found[0] not in privileged.GOVERNORS:
+        message = _("The governor of %(server)s could not be set back: it is %(found)s.")
+        words = {**name, "found": ", ".join(found)}
+        remedy = _("Give all its processors one of these, and inspect the server again: %(names)s.")
+        names = {"names": ", ".join(privileged.GOVERNORS)}
+        yield Problem("cannot_be_set_back", message % words, remedy % names, "governor")
+
+
+def _cpu_problems(field: str, text: str, machines: Sequence[Server]) -> Iterator[Problem]:
+    if not text:
+        return
+    try:
+        wanted = max(cpus.parse(text))
+    except ValueError:
+        message = _("%(text)s is not a list of CPUs.") % {"text": text[:40]}
+        yield Problem("not_a_cpu_list", message, _("Give numbers and ranges, as in 0-3,8."), field)
+        return
+    for machine in machines:
+        threads = machine.hardware.threads if machine.hardware else None
+        if threads and wanted >= threads:
+            message = _("%(server)s has no CPU %(number)d.")
+            words = {"server": machine.name, "number": wanted}
+            remedy = _("Choose from 0 to %(last)d.") % {"last": threads - 1}
+            yield Problem("out_of_range", message % words, remedy, field)
+
+
+def _profile_problems(server: Server) -> Iterator[Problem]:
+    told = str(_facts(server).get("kernel_settings", {}).get(PARANOIA, ""))
+    is_strict = told.isdigit() and int(told) > STRICTEST_FOR_OWN
+    if is_strict and "perf" not in server.privileges:
+        yield perf_not_permitted(server, told)
+
+
+def perf_not_permitted(server: Server, paranoia: str) -> Problem:
+    """The kernel lets only root sample, and nothing may be changed about it."""
+    message = _("The kernel of %(server)s lets only root use perf (%(setting)s = %(value)s).") % {
+        "server": server.name,
+        "setting": PARANOIA,
+        "value": paranoia,
+    }
+    remedy = _("Tick 'Let perf see the kernel' on its Edit page and install the sudoers fragment.")
+    return Problem("perf_not_permitted", message, remedy, "profile")
+
+
+def _not_ticked(server: Server, action: str, field: str) -> Problem:
+    message = _("%(server)s does not permit: %(action)s.") % {
+        "server": server.name,
+        "action": _(privileged.action(action).title),
+    }
+    remedy = _("Tick it on the server's Edit page, and install the sudoers fragment shown then.")
+    return Problem("privilege_missing", message, remedy, field)
+
+
+def _facts(server: Server) -> dict[str, Any]:
+    return server.environment.facts if server.environment else {}
