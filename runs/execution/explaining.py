@@ -1,4 +1,4 @@
-"""What is behind a step that failed: a full disk, a server that is gone, a restarted machine."""
+"""What is behind a step that failed: a full disk, a server that is gone, a cut network."""
 
 from runs.execution import boot
 from runs.execution.bench import LAST_LINES, Bench
@@ -12,6 +12,13 @@ NO_SPACE = "No space left on device"
 LINES_TO_SEARCH = 2000
 # With less than that neither a log nor a tool's output can be written.
 NOTHING_FREE_KILOBYTES = 64
+# How pgbench tells, in whichever version, that its server did not answer any more.
+_LOST = (
+    "the backend died", "timeout expired", "timed out", "No route to host",
+    "Network is unreachable", "Connection refused",
+)  # fmt: skip
+# ... and what its server says where that was not for the network.
+_ENDED = ("was terminated by signal", "terminating connection")
 
 _FREE = """LC_ALL=C df -Pk "$1" | awk 'NR == 2 { print $4 }'"""
 
@@ -29,7 +36,7 @@ async def explained(problem: TargetProblem, bench: Bench, *, taken_over: bool) -
     if found := await _no_space(problem, bench, log):
         return disk_full(bench.database.base.path, found)
     if await is_running(bench, bench.cluster):
-        return problem
+        return _out_of_reach(problem, bench) if _is_cut_off(problem, bench, log) else problem
     if taken_over:
         return TargetRestarted(f"The cluster is gone since the worker was: {problem}")
     end = "\n".join(log.splitlines()[-LAST_LINES:])
@@ -43,6 +50,22 @@ async def explained(problem: TargetProblem, bench: Bench, *, taken_over: bool) -
 async def is_running(bench: Bench, cluster: Cluster) -> bool:
     """Whether that cluster's server runs."""
     return (await bench.run(*cluster.status())).exit_status == 0
+
+
+def _is_cut_off(problem: TargetProblem, bench: Bench, log: str) -> bool:
+    """Whether generators lost a server that knows of nothing."""
+    is_lost = any(each in problem.message for each in _LOST)
+    return bool(bench.plan.generators) and is_lost and not any(each in log for each in _ENDED)
+
+
+def _out_of_reach(problem: TargetProblem, bench: Bench) -> TargetProblem:
+    generators = ", ".join(node.address for node in bench.generators)
+    return TargetProblem(
+        f"{problem.message}\nPostgreSQL runs on and has ended no session: the network between "
+        f"{generators} and {bench.cluster.address} was cut, or a firewall stands there.",
+        code="database_out_of_reach",
+        remedy=_("Mend the network between the machines, and queue the run again."),
+    )
 
 
 async def _no_space(problem: TargetProblem, bench: Bench, log: str) -> str:

@@ -4,11 +4,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from runs.execution import listening
 from runs.execution.bench import Bench
 from runs.execution.ending import together
 from runs.execution.errors import LoadsApart, TargetProblem
 from runs.execution.guard import GRACE_SECONDS
-from runs.execution.listening import passfile
 from runs.execution.nodes import Node
 from runs.execution.plan import GeneratorPlan
 from runs.execution.postgres import DATABASE, SUPERUSER
@@ -178,7 +178,7 @@ class Load:
             duration_s=self.bench.parameters["duration"],
             scale=self.bench.parameters["scale"],
         )
-        secret = (f"PGPASSFILE={passfile(self.node)}",) if place else ()
+        secret = (f"PGPASSFILE={listening.passfile(self.node)}",) if place else ()
         return ("env", "LC_ALL=C", *secret, *command)
 
 
@@ -286,12 +286,9 @@ class _Live:
 
 def _connection(bench: Bench, address: str = "") -> pgbench.Connection:
     """By the Unix socket, or to an address."""
-    return pgbench.Connection(
-        host=address or bench.cluster.socket_dir,
-        port=bench.cluster.port,
-        user=SUPERUSER,
-        database=DATABASE,
-    )
+    host, port = address or bench.cluster.socket_dir, bench.cluster.port
+    silence = listening.SECONDS_OF_SILENCE if address else None
+    return pgbench.Connection(host, port, SUPERUSER, DATABASE, silence)
 
 
 def _version(number: int) -> str:
