@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from runs.charts.figure import Figure, layout, title
+from runs.charts.notes import wrapped
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,27 @@ class Mark:
     is_step: bool = True
 
 
+@dataclass(frozen=True)
+class HostMark:
+    """The machine is another one from here on: `label` stands at the line, `text` tells it all."""
+
+    at: datetime
+    label: str
+    text: str
+
+
 def history(
-    points: Sequence[Point], marks: Sequence[Mark], *, y_title: str, words: Words | None = None
+    points: Sequence[Point],
+    marks: Sequence[Mark],
+    *,
+    y_title: str,
+    words: Words | None = None,
+    hosts: Sequence[HostMark] = (),
 ) -> Figure:
-    """Points with their ranges; the levels between steps as thick lines, alarms as crosses."""
+    """Points with their ranges; the levels between steps as thick lines, alarms as crosses.
+
+    Where the machine changed stands a dashed line with a label.
+    """
     words = words or Words()
     steps = sorted((mark for mark in marks if mark.is_step), key=lambda mark: mark.at)
     alarms = [mark for mark in marks if not mark.is_step]
@@ -60,7 +78,11 @@ def history(
         "layout": layout(
             xaxis={"type": "date", "automargin": True},
             yaxis={"title": title(y_title), "automargin": True},
-            shapes=[_rule(step) for step in steps],
+            shapes=[
+                *(_rule(step.at, "dot") for step in steps),
+                *(_rule(host.at, "dash") for host in hosts),
+            ],
+            annotations=[_host_label(host) for host in hosts],
             showlegend=False,
         ),
     }
@@ -126,14 +148,30 @@ def _alarms(alarms: Sequence[Mark], words: Words) -> dict[str, Any]:
     }
 
 
-def _rule(step: Mark) -> dict[str, Any]:
-    """A thin vertical line where the level changes."""
+def _host_label(host: HostMark) -> dict[str, Any]:
+    """Along the line, in the colour of the page's text; the whole change on hovering."""
+    return {
+        "x": host.at.isoformat(),
+        "y": 1,
+        "yref": "paper",
+        "xanchor": "right",
+        "yanchor": "top",
+        "textangle": -90,
+        "showarrow": False,
+        "text": wrapped(host.label),
+        "hovertext": wrapped(host.text),
+        "font": {"size": 11},
+    }
+
+
+def _rule(at: datetime, dash: str) -> dict[str, Any]:
+    """A thin vertical line: dotted where the level changes, dashed where the machine does."""
     return {
         "type": "line",
         "yref": "paper",
-        "x0": step.at.isoformat(),
-        "x1": step.at.isoformat(),
+        "x0": at.isoformat(),
+        "x1": at.isoformat(),
         "y0": 0,
         "y1": 1,
-        "line": {"width": 1, "dash": "dot", "color": "#7a7f87"},
+        "line": {"width": 1, "dash": dash, "color": "#7a7f87"},
     }

@@ -29,7 +29,7 @@ def marked(figure: Figure, marks: Sequence[Mark], *, label: str) -> Figure:
         "name": label,
         "x": [mark.x for mark in marks],
         "y": [mark.y for mark in marks],
-        "text": [_wrapped(mark.text) for mark in marks],
+        "text": [wrapped(mark.text) for mark in marks],
         "marker": {"symbol": "circle-open", "size": 20, "line": {"width": 2.5}},
         "meta": {"slot": 1, "urls": [mark.url for mark in marks]},
         "hovertemplate": "%{text}<extra>%{fullData.name}</extra>",
@@ -38,8 +38,8 @@ def marked(figure: Figure, marks: Sequence[Mark], *, label: str) -> Figure:
     return {**figure, "data": [*figure["data"], trace]}
 
 
-def _wrapped(text: str) -> str:
-    """Short lines without markup: Plotly takes some tags for its own."""
+def wrapped(text: str) -> str:
+    """Short lines without markup, for hover text: Plotly takes some tags for its own."""
     short = text if len(text) <= MOST else f"{text[: MOST - 1]}…"
     short = short.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     lines = [

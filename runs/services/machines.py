@@ -1,24 +1,14 @@
 """What servers are made of: stored once per content, and each change told as an event."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from runs.execution.machine import Hardware, OperatingSystem
 from runs.models import Environment, HardwareProfile, Server, ServerEvent
+from runs.selectors.host_facts import HARDWARE_FIELDS, Difference, differences
 
 HARDWARE_CHANGED = "hardware_changed"
 ENVIRONMENT_CHANGED = "environment_changed"
-
-_HARDWARE_FIELDS = (
-    "cpu_model",
-    "sockets",
-    "cores",
-    "threads",
-    "memory_bytes",
-    "virtualization",
-)
-_ENVIRONMENT_FIELDS = ("os_name", "kernel", "architecture")
 
 
 def keep(*, server: Server, hardware: Hardware, system: OperatingSystem) -> None:
@@ -28,27 +18,21 @@ def keep(*, server: Server, hardware: Hardware, system: OperatingSystem) -> None
     """
     profile, environment = _profile(hardware), _environment(system)
     if server.hardware is not None and server.hardware != profile:
-        before = _flat(server.hardware, _HARDWARE_FIELDS)
-        _tell(server, HARDWARE_CHANGED, before, _flat(profile, _HARDWARE_FIELDS))
+        _tell(server, HARDWARE_CHANGED, differences(server.hardware, profile))
     if server.environment is not None and server.environment != environment:
-        before = _flat(server.environment, _ENVIRONMENT_FIELDS)
-        _tell(server, ENVIRONMENT_CHANGED, before, _flat(environment, _ENVIRONMENT_FIELDS))
+        _tell(server, ENVIRONMENT_CHANGED, differences(server.environment, environment))
     server.hardware, server.environment = profile, environment
 
 
-def _tell(server: Server, code: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    changes = [
-        f"{name}: {_shown(before[name])} \N{RIGHTWARDS ARROW} {_shown(after.get(name))}"
-        for name in sorted(before)
-        if before[name] != after.get(name)
-    ]
-    if changes:
-        ServerEvent.objects.create(server=server, code=code, message="\n".join(changes))
+def _tell(server: Server, code: str, differing: Sequence[Difference]) -> None:
+    if differing:
+        message = "\n".join(each.told for each in differing)
+        ServerEvent.objects.create(server=server, code=code, message=message)
 
 
 def _profile(hardware: Hardware) -> HardwareProfile:
     facts = asdict(hardware)
-    columns = {name: facts.pop(name) for name in _HARDWARE_FIELDS}
+    columns = {name: facts.pop(name) for name in HARDWARE_FIELDS}
     name = hardware.cloud or hardware.product or hardware.cpu_model or "?"
     profile, _created = HardwareProfile.objects.get_or_create(
         fingerprint=hardware.fingerprint, defaults={"name": name[:200], **columns, "facts": facts}
@@ -64,36 +48,3 @@ def _environment(system: OperatingSystem) -> Environment:
         fingerprint=system.fingerprint, defaults={**columns, "facts": facts}
     )
     return environment
-
-
-def _flat(stored: HardwareProfile | Environment, fields: tuple[str, ...]) -> dict[str, Any]:
-    """Every known fact by its path."""
-    columns = {name: getattr(stored, name) for name in fields}
-    return dict(_leaves({**columns, **stored.facts}))
-
-
-def _leaves(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in facts.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{prefix}{name}.")
-        elif value is not None and value not in ("", [], ()):
-            yield f"{prefix}{name}", _comparable(value)
-
-
-def _comparable(value: Any) -> Any:
-    """Lists of devices without what the kernel calls them, in an order of their own."""
-    if not isinstance(value, list | tuple):
-        return value
-    shown = [
-        ", ".join(f"{key} {part}" for key, part in each.items() if key != "name" and part)
-        if isinstance(each, Mapping)
-        else str(each)
-        for each in value
-    ]
-    return sorted(shown)
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "\N{EN DASH}"
-    return "; ".join(value) if isinstance(value, list) else str(value)

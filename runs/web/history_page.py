@@ -1,16 +1,30 @@
 """What the page of a campaign's histories shows: a chart a series, and the changes in it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from runs.charts.history import Mark, Point, Words, history
+from runs.charts.history import HostMark, Mark, Point, Words, history
 from runs.models import Campaign, Change
-from runs.selectors import histories
+from runs.selectors import histories, host_changes
 from runs.selectors.histories import Histories, History
 from runs.selectors.history_points import HistoryPoint
+from runs.selectors.host_changes import HostChange
+from runs.web import host_words
+
+
+@dataclass(frozen=True)
+class HostPart:
+    """A change of the machine: `label` at its line in the chart, `lines` below it."""
+
+    at: datetime
+    run: int
+    label: str
+    lines: list[str]
 
 
 @dataclass(frozen=True)
@@ -21,6 +35,7 @@ class SeriesPart:
     levels: str
     figure: dict[str, Any]
     changes: list[Change]
+    host_changes: list[HostPart]
 
     @property
     def is_thinned(self) -> bool:
@@ -33,24 +48,31 @@ def context(campaign: Campaign, metric_name: str, levels: list[tuple[str, str]])
     metrics = histories.metrics_of(campaign)
     metric = next((each for each in metrics if each.name == metric_name), None)
     found = histories.histories(campaign, metric=metric, levels=levels)
+    hosts = host_changes.of(found.series)
     return {
         "campaign": campaign,
         "metrics": metrics,
         "metric": found.metric,
         "found": found,
-        "parts": [_part(each, found) for each in found.series],
+        "parts": [_part(each, found, hosts.get(each.key, ())) for each in found.series],
         "decisions": [
             (each.value, each.label) for each in Change.Decision if each != Change.Decision.REFUTED
         ],
     }
 
 
-def _part(each: History, found: Histories) -> SeriesPart:
+def _part(each: History, found: Histories, hosts: Sequence[HostChange]) -> SeriesPart:
     text = ", ".join(f"{name} {level}" for name, level in each.levels.items())
-    return SeriesPart(each, text or _("all runs"), _figure(each, found), list(each.changes[::-1]))
+    told = [host_words.told(host) for host in hosts]
+    parts = [
+        HostPart(host.at, host.run, host_words.label(lines), lines)
+        for host, lines in zip(hosts, told, strict=True)
+    ]
+    figure = _figure(each, found, parts)
+    return SeriesPart(each, text or _("all runs"), figure, list(each.changes[::-1]), parts)
 
 
-def _figure(each: History, found: Histories) -> dict[str, Any]:
+def _figure(each: History, found: Histories, hosts: Sequence[HostPart]) -> dict[str, Any]:
     metric = found.metric
     title = f"{_(metric.title)} ({metric.unit})" if metric and metric.unit else ""
     words = Words(
@@ -66,6 +88,7 @@ def _figure(each: History, found: Histories) -> dict[str, Any]:
         _marks(each),
         y_title=title or (_(metric.title) if metric else ""),
         words=words,
+        hosts=[HostMark(host.at, host.label, "\n".join(host.lines)) for host in hosts],
     )
 
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from runs.charts.history import Mark, Point, history
+from runs.charts.history import HostMark, Mark, Point, history
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -56,3 +56,19 @@ def test_an_alarm_is_a_mark_and_no_level():
 
 def test_a_history_without_points_is_an_empty_chart():
     assert history([], [Mark(day(1), 1.0, 2.0)], y_title="tps")["data"][0]["x"] == []
+
+
+def test_another_machine_is_a_dashed_line_with_its_label_and_the_whole_text_on_hovering():
+    hosts = [HostMark(day(1), "kernel 6.1 → <6.8>", "kernel\nmemory")]
+
+    layout = history(points(10, 11), [Mark(day(1), 10.0, 11.0)], y_title="tps", hosts=hosts)[
+        "layout"
+    ]
+
+    assert [shape["line"]["dash"] for shape in layout["shapes"]] == ["dot", "dash"]
+    assert layout["shapes"][1]["x0"] == layout["shapes"][1]["x1"] == day(1).isoformat()
+    (label,) = layout["annotations"]
+    assert (label["x"], label["yref"]) == (day(1).isoformat(), "paper")
+    assert label["text"] == "kernel 6.1 → &lt;6.8&gt;"
+    assert label["hovertext"] == "kernel<br>memory"
+    assert "color" not in label["font"]
