@@ -93,10 +93,10 @@ class Trials:
         title = f"{row.fault}, try {row.tries + 1}"[:100]
         hit = faults[0].campaign if len(faults) == 1 else Campaign()
         campaign = queue.queue(title, self.broken.server_id, repeats=runs, **vars(hit))
-        until = began + PATIENCE_SECONDS
         with _loads_counted(self.broken.target) as loads:
             for fault in faults:
                 self._inject(fault, is_alone=len(faults) == 1)
+            until = time.monotonic() + PATIENCE_SECONDS
             self._wait(lambda: queue.outcome(campaign, planned=runs).is_over, until)
         for fault in faults:
             fault.mend(self.broken)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.instance.conftest import REPOSITORY
 
-pytestmark = [pytest.mark.instance, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.instance, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def rows(tmp_path_factory, sshd_binary) -> list[dict[str, Any]]:
         [sys.executable, "-m", "benchmarks.faults", "--together", "--json", str(counted)],
         cwd=REPOSITORY,
         check=False,
-        timeout=380,
+        timeout=580,
     )
     return list(json.loads(counted.read_text()))
 
@@ -34,6 +34,9 @@ def test_a_campaign_survives_every_fault_and_harms_nothing(rows, index):
 
 def test_faults_were_really_injected(rows):
     names = rows[0]["fault"] + rows[1]["fault"]
-    for name in ("kill-worker", "cut-connection", "lose-redis", "restart-database", "kill-pgbench"):
+    for name in (
+        *("kill-worker", "restart-host", "restart-target", "cut-connection"),
+        *("lose-redis", "restart-database", "kill-pgbench"),
+    ):
         assert name in names
     assert rows[1]["states"].get("failed", 0) >= 1
