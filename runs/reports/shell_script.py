@@ -2,7 +2,8 @@
 
 The script works in a folder of its own, which it makes and, at its end, removes with every server
 that still runs below it. Steps that only looked at the target or read its settings back are left
-out: the script knows what they found. So are the monitors, which ran beside the load.
+out: the script knows what they found. So are the monitors and a profile by perf, which ran beside
+the load. What was set on the machine by sudo is set back at the end, whatever the end is.
 """
 
 import re
@@ -11,10 +12,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
+from runs.execution import set_back
 from runs.reports.shell_words import Folders, comment
 
 LOOKS = frozenset(("look-for-cluster", "look-for-template", "look-for-pg-prewarm", "read-settings"))
-MONITOR = "monitor"
+# What ran beside the load, and what was done for it; several machines have their names behind.
+BESIDE = ("monitor", "profile", "keep-perf", "set-perf", "check-cpus")
+SUDO = "sudo"
 # sockaddr_un of Linux holds 108 bytes, the last of which is a null; PostgreSQL's name of a socket.
 SOCKET_PATH_BYTES = 107
 SOCKET_NAME = "/.s.PGSQL.65535"
@@ -88,12 +92,21 @@ def _head(title: str, runs: Sequence[RecordedRun], address: str) -> str:
         "#   BENCHLAB_BASE   the folder to work in; it must not exist, and is removed at the end",
         "#   BENCHLAB_KEEP   set it to keep the folder",
         "#   PG_*            folders with the programs of PostgreSQL",
+        *_about_sudo(runs),
         "set -eu",
         "umask 077",
         "export LC_ALL=C",
         "",
     ]
     return "\n".join(lines)
+
+
+def _about_sudo(runs: Sequence[RecordedRun]) -> list[str]:
+    if not any(command.argv[0] == SUDO for run in runs for command in run.performed):
+        return []
+    return [
+        "# Some steps need root: let sudo allow these very lines, as the server's page tells.",
+    ]
 
 
 def _variables(name: str, programs: Sequence[tuple[str, str]]) -> str:
@@ -131,6 +144,7 @@ clean_up() {{
     status=$?
     trap - EXIT
     trap '' INT TERM
+{_setting_back(runs)}\
     for data in "$BASE"/clusters/*/data; do
         if [ -f "$data/postmaster.pid" ]; then
             "${programs[0][0]}"/pg_ctl stop -w -D "$data" -m fast >/dev/null || true
@@ -155,6 +169,18 @@ mkdir "$BASE" || stop "Set BENCHLAB_BASE to a folder that does not exist yet and
 trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+"""
+
+
+def _setting_back(runs: Sequence[RecordedRun]) -> str:
+    """Only where something was set; what tells how it was must not go while it is not so again."""
+    if not any(command.step.startswith("keep-") for run in runs for command in run.performed):
+        return ""
+    words = Folders({}).words(set_back.argv("")[:-1])
+    return f"""\
+    for run in "$BASE"/runs/*; do
+        {words} "$run" || BENCHLAB_KEEP=yes
+    done
 """
 
 
@@ -201,8 +227,8 @@ def _step(command: RecordedCommand, base_dir: str, folders: Folders) -> str:
 
 
 def _only_looks(step: str) -> bool:
-    """Also monitors, which have the name of their node behind theirs where there are several."""
-    return step in LOOKS or step == MONITOR or step.startswith(f"{MONITOR}-")
+    """Also what ran beside the load: the script's own load would wait for its end."""
+    return step in LOOKS or any(step == name or step.startswith(f"{name}-") for name in BESIDE)
 
 
 def _told(command: RecordedCommand) -> str:
