@@ -10,6 +10,8 @@ from django.http import StreamingHttpResponse
 from rest_framework.renderers import JSONRenderer
 from rest_framework.serializers import Serializer
 
+from runs.reports.tables import csv_cell
+
 # Rows that the database sends at a time.
 CHUNK = 2000
 
@@ -31,6 +33,8 @@ class _Line:
 def stream(rows: QuerySet[Any], serializer: Serializer[Any], *, name: str) -> StreamingHttpResponse:
     """The rows as the serializer tells them, a header first; mappings are JSON within a field.
 
+    No text is a formula for a spreadsheet (`tables.csv_cell`).
+
     Takes as little memory for ten million rows as for ten: none is kept.
     """
     response = StreamingHttpResponse(
@@ -48,4 +52,6 @@ def _lines(rows: QuerySet[Any], serializer: Serializer[Any]) -> Iterator[str]:
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return csv_cell(value)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value

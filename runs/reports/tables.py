@@ -46,9 +46,9 @@ def as_csv(table: Table) -> str:
 def csv_lines(heads: Sequence[str], rows: Iterable[Sequence[Value]]) -> Iterator[str]:
     """The same line by line, for more rows than fit into memory."""
     writer = csv.writer(_Line(), lineterminator="\r\n")
-    yield str(writer.writerow(heads))
+    yield str(writer.writerow([csv_cell(head) for head in heads]))
     for row in rows:
-        yield str(writer.writerow([_csv(value) for value in row]))
+        yield str(writer.writerow([csv_cell(value) for value in row]))
 
 
 class _Line:
@@ -104,7 +104,11 @@ def _numeric(table: Table) -> list[bool]:
     ]
 
 
-def _csv(value: Value) -> str:
+def csv_cell(value: Value) -> str:
+    """A field of CSV: a text that a spreadsheet would take for a formula begins with an apostrophe.
+
+    Numbers stay numbers, negative ones too.
+    """
     if value is None:
         return ""
     if isinstance(value, str):

@@ -33,6 +33,10 @@ def test_a_text_is_no_formula_for_a_spreadsheet(text):
     assert written == f"a\r\n'{text}\r\n"
 
 
+def test_a_head_is_no_formula_and_a_negative_number_stays_one():
+    assert tables.as_csv(Table(("=x",), ((-1,), (-0.5,)))) == "'=x\r\n-1\r\n-0.5\r\n"
+
+
 def test_markdown_aligns_numbers_and_keeps_its_columns():
     assert tables.as_markdown(TABLE) == (
         "**Ratios to 9.2**\n\n"
