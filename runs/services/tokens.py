@@ -60,10 +60,13 @@ def create(
 
 
 def authenticate(*, text: str) -> Token:
-    """The token of that text, with project and owner. One query, and a write once a minute.
+    """The token of that text, with project and owner.
 
-    Raises ServiceError `token_invalid`, `token_revoked`, `token_expired` or `owner_inactive`. The
-    last three are told only to who knows the secret.
+    One query, another one for a private project, and a write once a minute.
+
+    Raises ServiceError `token_invalid`, `token_revoked`, `token_expired`, `owner_inactive`, or
+    `owner_not_member` of a private project. All but the first are told only to who knows the
+    secret.
     """
     token = _known(text)
     now = timezone.now()
@@ -74,6 +77,12 @@ def authenticate(*, text: str) -> Token:
     if token.created_by is not None and not token.created_by.is_active:
         raise ServiceError(
             "owner_inactive", _("The owner of this token may not log in."), remedy=_renewal()
+        )
+    if _has_lost_its_project(token):
+        raise ServiceError(
+            "owner_not_member",
+            _("The owner of this token is no member of its project any more."),
+            remedy=_("Let a member make a token, or join the project again."),
         )
     _note_use(token, now)
     return token
@@ -122,6 +131,14 @@ def _known(text: str) -> Token:
         remedy = _("Give it whole, as it was shown once: Authorization: Bearer blab_...")
         raise ServiceError("token_invalid", message, remedy=remedy)
     return token
+
+
+def _has_lost_its_project(token: Token) -> bool:
+    """Whether the owner could not make this token any more: the project is a private one."""
+    owner, project = token.created_by, token.project
+    if owner is None or owner.is_superuser or project.is_public:
+        return False
+    return not project.members.filter(pk=owner.pk).exists()
 
 
 def _note_use(token: Token, now: datetime) -> None:

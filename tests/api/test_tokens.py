@@ -101,7 +101,42 @@ def test_the_token_of_somebody_who_may_not_log_in_is_refused(ask, make_token, ad
     admin_user.is_active = False
     admin_user.save()
 
-    assert ask(text).json()["code"] == "owner_inactive"
+    answer = ask(text)
+    assert (answer.status_code, answer.json()["code"]) == (401, "owner_inactive")
+
+
+@pytest.fixture
+def ichiro(django_user_model):
+    return django_user_model.objects.create_user("ichiro")
+
+
+def test_the_token_of_who_left_a_private_project_is_refused(ask, make_token, ichiro):
+    closed = projects.create(slug="closed", is_public=False, members=[ichiro])
+    text = make_token("read", of=closed, by=ichiro)
+    assert ask(text).status_code == 200
+
+    closed.members.remove(ichiro)
+
+    answer = ask(text)
+    assert (answer.status_code, answer.json()["code"]) == (401, "owner_not_member")
+    assert "join the project again" in answer.json()["detail"]
+    closed.members.add(ichiro)
+    assert ask(text).status_code == 200
+
+
+def test_a_token_of_a_public_project_and_one_without_owner_need_no_member(
+    ask, make_token, ichiro, secret_project
+):
+    assert ask(make_token("read", by=ichiro)).status_code == 200
+    assert ask(make_token("read", of=secret_project)).status_code == 200
+
+
+def test_an_administrators_token_needs_no_membership(ask, make_token, admin_user, secret_project):
+    text = make_token("read", of=secret_project, by=admin_user)
+    assert ask(text).status_code == 200
+    admin_user.is_superuser = False
+    admin_user.save()
+    assert ask(text).json()["code"] == "owner_not_member"
 
 
 @pytest.mark.parametrize(
