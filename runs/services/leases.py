@@ -3,7 +3,7 @@
 Times are those of the database's clock: the workers' own may differ.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -14,7 +14,8 @@ from django.db.models.functions import Now
 
 from runs.execution.watch import Order
 from runs.models import Lease, Run, Server
-from runs.services import runs
+from runs.services import reservations, runs
+from runs.services.reservations import Reservation
 
 # Behind so many runs that wait for other machines, nobody looks for one that does not.
 MOST_PASSED_OVER = 100
@@ -139,25 +140,44 @@ def _is_usable() -> Q:
 def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
     """Lost runs first, then by their campaigns' priority, then the oldest; with all its leases.
 
-    A run whose other machines are not all free is passed over, and holds none of them meanwhile.
-    Not so a lost one, whose cluster and load may still be running: until it goes on, nothing new
-    begins on any of its machines.
+    A run whose other machines are not all free is passed over, and holds none of them meanwhile;
+    when that has lasted long, it reserves them (`reservations`). Not so a lost one, whose cluster
+    and load may still be running: until it goes on, nothing new begins on any of its machines.
     """
     lost_first = Case(
         When(state=Run.State.LOST, then=Value(0)), default=Value(1), output_field=IntegerField()
     )
     waiting, loaded = waiting_runs().filter(server_id=lease.server_id), _maybe_loaded()
-    for run in waiting.order_by(lost_first, "-campaign__priority", "pk")[:MOST_PASSED_OVER]:
+    in_order = waiting.order_by(lost_first, "-campaign__priority", "pk")
+    reserved = reservations.standing(loaded=loaded)
+    passed: dict[tuple[int, ...], Run] = {}
+    for run in in_order.select_related("campaign")[:MOST_PASSED_OVER]:
         others = runs.generators_of(run)
         is_lost = run.state == Run.State.LOST
-        if not is_lost and not loaded.isdisjoint([lease.server_id, *others]):
+        if not is_lost and _must_wait(run, loaded, reserved):
             continue
         held = _free_leases(others, for_maintained=is_lost) if others else []
         if len(held) == len(others):
+            _note(passed)
             return run, [lease, *held]
         if is_lost:
-            return None
+            break
+        # Of the runs that need the same machines the first is the one whose turn it is.
+        passed.setdefault(tuple(others), run)
+    _note(passed)
     return None
+
+
+def _note(passed: Mapping[tuple[int, ...], Run]) -> None:
+    for run in passed.values():
+        reservations.note(run)
+
+
+def _must_wait(run: Run, loaded: set[int], reserved: Sequence[Reservation]) -> bool:
+    """Whether one of its machines is not to be had for this run, free or not."""
+    machines, place = runs.machines_of(run), reservations.place_of(run)
+    is_held_up = any(each.holds_up(place, machines) for each in reserved)
+    return is_held_up or not loaded.isdisjoint(machines)
 
 
 def _maybe_loaded() -> set[int]:

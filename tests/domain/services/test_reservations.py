@@ -1,0 +1,196 @@
+"""A run of several machines begins in the end, however busy others keep them; nobody is stuck."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from runs.models import Lease, Run, RunEvent, Server
+from runs.services import campaigns, leases, maintenance, reservations, runs
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+S = Run.State
+
+
+def make_server():
+    server = factories.server(versions=["16.14"])
+    Lease.objects.get_or_create(server=server)
+    return server
+
+
+def queued(database, *generators, repeats=1, **fields):
+    factors = {"version": ["16.14"], "clients": [1]}
+    campaign = factories.campaign(on=database, factors=factors, repeats=repeats, **fields)
+    campaign.runs.update(plan={"generators": [{"server_id": each.pk} for each in generators]})
+    return campaign
+
+
+def begun_on(server) -> Run | None:
+    """The run that a worker begins when it looks at that server."""
+    claim = leases.claim(server_id=server.pk, holder="worker")
+    return Run.objects.get(pk=claim.run_id) if claim else None
+
+
+def end(run) -> None:
+    token = Lease.objects.get(run=run, server=run.server_id).token
+    assert runs.transition(run_id=run.pk, to=S.FAILED, code="x", token=token)
+
+
+def long_ago() -> None:
+    """What was noted until now was noted before the patience ended."""
+    RunEvent.objects.update(at=timezone.now() - reservations.PATIENCE - timedelta(seconds=1))
+
+
+@pytest.fixture
+def database():
+    return make_server()
+
+
+@pytest.fixture
+def generator():
+    return make_server()
+
+
+@pytest.fixture
+def passed_over(database, generator):
+    """A run of both machines that was passed over long ago, for one on the generator."""
+    queued(generator)
+    first = begun_on(generator)
+    waiting = queued(database, generator).runs.get()
+    assert begun_on(database) is None
+    queued(generator)
+    long_ago()
+    end(first)
+    return waiting
+
+
+def test_a_run_that_was_passed_over_says_for_what(database, generator):
+    queued(generator)
+    begun_on(generator)
+    run = queued(database, generator).runs.get()
+    for _look in range(3):
+        assert begun_on(database) is None
+    (event,) = run.events.all()
+    assert (event.code, generator.name in event.message) == ("passed_over", True)
+
+
+def test_at_first_others_pass_it(database, generator, passed_over):
+    RunEvent.objects.update(at=timezone.now())
+    assert begun_on(generator).server_id == generator.pk
+
+
+def test_after_the_patience_a_younger_run_no_longer_takes_its_generator(
+    database, generator, passed_over
+):
+    assert begun_on(generator) is None
+    assert begun_on(database) == passed_over
+    end(passed_over)
+    assert begun_on(generator).server_id == generator.pk
+
+
+def test_nor_does_one_that_has_its_database_only(database, passed_over, generator):
+    other = make_server()
+    queued(database)
+    queued(other, database)
+    queued(other, generator)
+    assert begun_on(other) is None
+    assert begun_on(database) == passed_over
+
+
+def test_a_higher_priority_still_goes_first(generator, passed_over):
+    urgent = queued(generator, priority=1).runs.get()
+    assert begun_on(generator) == urgent
+
+
+def test_an_older_run_still_goes_first(database, generator):
+    _first, second = queued(generator, repeats=2).runs.order_by("pk")
+    first = begun_on(generator)
+    queued(database, generator)
+    assert begun_on(database) is None
+    long_ago()
+    end(first)
+    assert begun_on(generator) == second
+
+
+def test_the_campaigns_next_run_has_no_patience_of_its_own(database, generator, passed_over):
+    campaign = passed_over.campaign
+    cell = passed_over.cell
+    following = factories.run(cell, repeat=2, server=database)
+    Run.objects.filter(pk=following.pk).update(plan=passed_over.plan, campaign=campaign)
+    assert begun_on(database) == passed_over
+    end(passed_over)
+    assert begun_on(generator).server_id == generator.pk
+    assert begun_on(database) is None
+    end(Run.objects.get(server=generator, state=S.CLAIMED))
+    queued(generator)
+    assert begun_on(generator) is None
+    assert begun_on(database) == following
+
+
+@pytest.mark.parametrize("hindrance", ["paused", "maintained", "away", "lost"])
+def test_what_could_not_begin_on_free_machines_reserves_nothing(
+    database, generator, passed_over, hindrance
+):
+    third = make_server()
+    Run.objects.filter(pk=passed_over.pk).update(
+        plan={"generators": [{"server_id": generator.pk}, {"server_id": third.pk}]}
+    )
+    assert begun_on(generator) is None
+    if hindrance == "paused":
+        campaigns.pause(campaign=passed_over.campaign)
+    elif hindrance == "maintained":
+        maintenance.begin(server=third, reason="fan")
+    elif hindrance == "away":
+        Server.objects.filter(pk=third.pk).update(state=Server.State.UNREACHABLE)
+    else:
+        queued(third)
+        Run.objects.filter(server=third).update(state=S.LOST)
+    assert begun_on(generator).server_id == generator.pk
+
+
+def test_of_two_that_need_each_others_machines_both_begin(database, generator):
+    one, other = queued(database, generator).runs.get(), queued(generator, database).runs.get()
+    for each in (one, other):
+        reservations.note(each)
+    long_ago()
+    assert begun_on(generator) is None
+    assert begun_on(database) == one
+    end(one)
+    assert begun_on(generator) == other
+
+
+def test_one_that_waits_behind_a_run_without_hope_is_noted_as_well(database, generator):
+    away = make_server()
+    Server.objects.filter(pk=away.pk).update(state=Server.State.UNREACHABLE)
+    queued(database, away)
+    queued(generator)
+    begun_on(generator)
+    run = queued(database, generator, repeats=2).runs.earliest("pk")
+    begun_on(database)
+    assert set(RunEvent.objects.values_list("run", flat=True)) >= {run.pk}
+    assert RunEvent.objects.filter(code="passed_over").count() == 2
+
+
+def test_machines_that_are_never_idle_are_had_in_the_end(database, generator):
+    """Whatever ends, a younger run of the same server is there to begin at once."""
+    running = []
+    for server in (database, generator):
+        queued(server)
+        running.append(begun_on(server))
+    waiting = queued(database, generator).runs.get()
+    for turn in range(20):
+        place = turn % 2
+        ended = running[place]
+        queued(ended.server)
+        if ended.state != S.FAILED:
+            end(ended)
+            ended.refresh_from_db()
+        began = begun_on(ended.server)
+        if began == waiting:
+            break
+        if began is not None:
+            running[place] = began
+        long_ago()
+    assert began == waiting
+    assert turn > 1
