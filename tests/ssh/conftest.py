@@ -1,6 +1,7 @@
 """Targets for the engine: a real OpenSSH server, real PostgreSQL binaries."""
 
 import asyncio
+import dataclasses
 import os
 import shutil
 from collections.abc import Callable, Coroutine, Iterator
@@ -11,7 +12,7 @@ import pytest
 
 from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
-from runs.execution import privileged, ssh
+from runs.execution import privileged, ssh, treating
 from runs.execution.base_dir import BaseDir
 from runs.execution.director import Director
 from runs.execution.line import Line
@@ -101,6 +102,39 @@ def allow(account: Account) -> Iterator[Callable[..., None]]:
 
     yield install
     path.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def governed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., list[str]]]:
+    """A machine whose two processors have a governor each; the function tells and sets them.
+
+    No machine of this project's has one: files and a program of ours take its place.
+    """
+    folder = short_folder()
+    folder.chmod(0o755)
+    files = [folder / f"cpu{number}" for number in range(2)]
+    for each in files:
+        each.write_text("powersave\n")
+    program = folder / "cpupower"
+    program.write_text(
+        '#!/bin/sh\n[ "$1 $2" = "frequency-set -g" ] || exit 1\n'
+        f'for each in {folder}/cpu[0-9]*; do echo "$3" >"$each"; done\n'
+    )
+    program.chmod(0o755)
+    commands = {each: (str(program), "frequency-set", "-g", each) for each in privileged.GOVERNORS}
+    action = dataclasses.replace(privileged.action("governor"), commands=tuple(commands.values()))
+    others = tuple(each for each in privileged.ACTIONS if each.name != "governor")
+    monkeypatch.setattr(privileged, "ACTIONS", (*others, action))
+    monkeypatch.setitem(privileged.SETTINGS, "governor", commands)
+    monkeypatch.setattr(treating, "GOVERNOR_FILES", f"{folder}/cpu[0-9]*")
+
+    def governors(*given: str) -> list[str]:
+        for each, value in zip(files, given, strict=False):
+            each.write_text(f"{value}\n")
+        return [each.read_text().strip() for each in files]
+
+    yield governors
+    shutil.rmtree(folder)
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from runs.execution.errors import Cancelled, LoadsApart
 from runs.execution.line import Line
 from runs.execution.nodes import Place
 from runs.execution.plan import GeneratorPlan, RunPlan
+from runs.execution.treatment import Treatment
+from runs.execution.watch import Order
 from runs.scenarios import pgbench_procedure, registry
 from tests.ssh.conftest import INSTANCE
 from tests.ssh.directing import execute, left_running, names, watched
@@ -97,14 +99,16 @@ def plan(machines, binaries) -> RunPlan:
 
 @pytest.fixture
 def direct(machines) -> Callable[..., Director]:
-    def make(plan: RunPlan, *, taken_over: bool = False) -> Director:
+    def make(
+        plan: RunPlan, *, taken_over: bool = False, privileges: tuple[str, ...] = ()
+    ) -> Director:
         procedure = registry.get(plan.scenario).procedure
         return Director(
             plan=plan,
             attempt=1,
             instance=INSTANCE,
             places=[
-                Place(Line(each.connect, waits=(0.2, 0.5, 1)), number, 5)
+                Place(Line(each.connect, waits=(0.2, 0.5, 1)), number, 5, privileges)
                 for number, each in enumerate(machines[: 1 + len(plan.generators)])
             ],
             procedure=procedure,
@@ -209,16 +213,16 @@ def test_an_old_client_gets_in_by_md5(direct, plan):
     assert rules.stdin.splitlines()[1].endswith("md5")
 
 
+def cancel_when_loaded(director: Director) -> Iterator[Order]:
+    for _ in range(10_000):
+        is_on = (director.bench.running_step or "").startswith("pgbench")
+        yield "cancel" if is_on else "go_on"
+
+
 def test_a_cancel_ends_the_load_on_every_machine(direct, plan, machines):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 600}))
-
-    def orders():
-        for _ in range(10_000):
-            is_on = (director.bench.running_step or "").startswith("pgbench")
-            yield "cancel" if is_on else "go_on"
-
     with pytest.raises(Cancelled):
-        watched(director, orders())
+        watched(director, cancel_when_loaded(director))
     for machine in machines:
         assert left_running(machine.base_dir) == []
         assert names(machine.base_dir / "runs") == []
@@ -257,4 +261,32 @@ def test_loads_that_did_not_begin_together_are_no_result(direct, plan, machines,
     assert director.bench.findings.measurements == {}
     for machine in machines:
         assert left_running(machine.base_dir) == []
+        assert names(machine.base_dir / "runs") == []
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_all_machines_are_treated_and_set_back_in_turn(
+    direct, machines, plan, allow, governed, is_cancelled
+):
+    """They are one machine here: only what the first one found is what was before."""
+    allow("governor")
+    first = min(os.sched_getaffinity(0))
+    treated = replace(
+        plan,
+        treatment=Treatment(governor="performance", pgbench_cpus=str(first)),
+        parameters={"scale": 1, "duration": 600 if is_cancelled else 3},
+    )
+    director = direct(treated, privileges=("governor",))
+    if is_cancelled:
+        with pytest.raises(Cancelled):
+            watched(director, cancel_when_loaded(director))
+    else:
+        execute(director)
+        steps = director.reporter.steps
+        assert {"set-governor", "set-governor-load1", "set-back-load2"} <= set(steps)
+        assert steps.index("set-back-load2") < steps.index("set-back")
+        commands = {each.name: each.argv for each in director.reporter.commands}
+        assert "taskset" in commands["pgbench-load2"]
+    assert governed() == ["powersave", "powersave"]
+    for machine in machines:
         assert names(machine.base_dir / "runs") == []

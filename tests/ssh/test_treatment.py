@@ -1,24 +1,24 @@
 """The treatment of a run on a real machine: caches, processors, governor, and what is set back."""
 
-import dataclasses
 import re
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from runs.execution import cpus, privileged, sweep, treating
+from runs.execution import cpus, preflight, privileged, sweep, treating
 from runs.execution.errors import Cancelled, Detached, TargetProblem
 from runs.execution.plan import RunPlan
 from runs.execution.treatment import Treatment
+from runs.reports.shell_script import RecordedCommand, RecordedRun, shell_script
+from tests.by_hand import run_by_hand
 from tests.ssh.directing import execute, left_running, names, watched, when_measuring
-from tests.ssh.sudo import needs_writable
+from tests.ssh.openssh import short_folder
+from tests.ssh.sudo import needs_writable, sysctl
 
 pytestmark = pytest.mark.openssh
-
-PERF = ("perf",)
-PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 
 
 @pytest.fixture
@@ -103,8 +103,6 @@ def test_a_cold_run_reads_the_data_from_the_disk(direct, treated, allow, base_di
 
 def resident(path: Path) -> float:
     """The share of a file that is in the machine's cache."""
-    import subprocess
-
     told = subprocess.run(
         ["fincore", "--bytes", "--noheadings", "--output", "RES", path],
         check=True,
@@ -190,39 +188,7 @@ def test_processors_that_are_not_there_end_the_run(direct, treated, wanted):
     assert told.value.code == "cpus_not_there"
 
 
-# The governor. No machine of this project's has one: files and a program of ours take its place,
-# sudo and everything else is real.
-
-
-@pytest.fixture
-def governed(monkeypatch, base_dir, account):
-    """A machine whose processors have a governor each; the function returns what they are."""
-    folder = base_dir.parent / f"{base_dir.name}-governed"
-    folder.mkdir(mode=0o755)
-    files = [folder / f"cpu{number}" for number in range(2)]
-    for each in files:
-        each.write_text("powersave\n")
-    program = folder / "cpupower"
-    program.write_text(
-        '#!/bin/sh\n[ "$1 $2" = "frequency-set -g" ] || exit 1\n'
-        f'for each in {folder}/cpu[0-9]*; do echo "$3" >"$each"; done\n'
-    )
-    program.chmod(0o755)
-    commands = {each: (str(program), "frequency-set", "-g", each) for each in privileged.GOVERNORS}
-    action = dataclasses.replace(privileged.action("governor"), commands=tuple(commands.values()))
-    others = tuple(each for each in privileged.ACTIONS if each.name != "governor")
-    monkeypatch.setattr(privileged, "ACTIONS", (*others, action))
-    monkeypatch.setitem(privileged.SETTINGS, "governor", commands)
-    monkeypatch.setattr(treating, "GOVERNOR_FILES", f"{folder}/cpu[0-9]*")
-
-    def governors(*given: str) -> list[str]:
-        for each, value in zip(files, given, strict=False):
-            each.write_text(f"{value}\n")
-        return [each.read_text().strip() for each in files]
-
-    yield governors
-    shutil.rmtree(folder)
-
+# The governor. `governed` takes its place where no machine has one; sudo and all else is real.
 
 GOVERNOR = ("governor",)
 BEFORE, DURING = ["powersave"] * 2, ["performance"] * 2
@@ -258,8 +224,7 @@ def test_a_cancel_sets_the_governor_back(direct, treated, allow, governed, base_
 
 def test_a_failure_sets_the_governor_back(direct, treated, allow, governed):
     allow(*GOVERNOR)
-    broken = replace(treated(governor="performance"), settings={"shared_buffers": "nonsense"})
-    broken = replace(broken, settings={"shared_buffers": "64MB"}, client_bindir="/nowhere")
+    broken = replace(treated(governor="performance"), client_bindir="/nowhere")
     execute(direct(treated()))  # so that the cluster is there
     with pytest.raises(TargetProblem):
         execute(direct(replace(broken, run_id=8), privileges=GOVERNOR))
@@ -321,6 +286,41 @@ def test_what_cannot_be_set_back_now_is_kept_for_the_sweep(
     assert (governed(), names(base_dir / "runs")) == (BEFORE, [])
 
 
+@pytest.mark.parametrize("is_interrupted", [False, True])
+def test_the_script_of_a_run_sets_the_governor_back_as_well(
+    direct, treated, allow, governed, account, is_interrupted
+):
+    allow(*GOVERNOR)
+    first = min(cpus.parse(allowed("self")))
+    plan = treated(2, governor="performance", server_cpus=str(first))
+    director = direct(plan, privileges=GOVERNOR)
+    execute(director)
+    left_out = {"stop", "set-back"} if is_interrupted else set()
+    recorded = RecordedRun(
+        "Run 7",
+        plan.base_dir,
+        (("16.14", plan.bindir), ("18.4", plan.client_bindir)),
+        tuple(
+            RecordedCommand(each.name, "x", each.argv, each.stdin)
+            for each in director.reporter.commands
+            if each.name not in left_out
+        ),
+    )
+    folder = short_folder()
+    watch = f"step pgbench\ncat {treating.GOVERNOR_FILES}\n"
+    script = shell_script("7", "x", [recorded]).replace("step pgbench\n", watch)
+    if is_interrupted:  # without the end of the run, at which its folder goes
+        script = re.sub(r'^rm -rf "\$BASE"/runs.*$', "exit 7", script, flags=re.MULTILINE)
+    done = run_by_hand(script, folder, account)
+    assert done.status == (7 if is_interrupted else 0), done.stderr
+    assert done.stdout.count("performance") >= 2
+    assert "taskset -c" in script
+    assert governed() == BEFORE
+    assert not (folder / "base").exists()
+    assert left_running(folder) == []
+    shutil.rmtree(folder)
+
+
 @pytest.mark.parametrize("found", [("powersave", "ondemand"), ("userspace", "userspace")])
 def test_what_could_not_be_set_back_exactly_is_not_changed(direct, treated, allow, governed, found):
     allow(*GOVERNOR)
@@ -329,6 +329,15 @@ def test_what_could_not_be_set_back_exactly_is_not_changed(direct, treated, allo
         execute(direct(treated(governor="performance"), privileges=GOVERNOR))
     assert told.value.code == "cannot_be_set_back"
     assert governed() == list(found)
+
+
+def test_a_machine_says_what_it_has_for_a_treatment(on_host, base):
+    target = on_host(lambda host: preflight.look(host, base, [], []))
+    assert "taskset" in target.tools
+    assert ("perf" in target.tools) == (shutil.which("perf") is not None)
+    assert target.paranoia == sysctl("kernel.perf_event_paranoid")
+    has_governors = Path("/sys/devices/system/cpu/cpu0/cpufreq").exists()
+    assert bool(target.governors) == has_governors
 
 
 @pytest.mark.skipif(
