@@ -5,7 +5,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from runs.scenarios import registry
-from runs.selectors import campaigns
+from runs.selectors import campaigns, projects
 
 NEWEST = 10
 
@@ -24,10 +24,10 @@ def scenario_detail(request: HttpRequest, slug: str) -> HttpResponse:
         scenario = registry.get(slug)
     except KeyError as error:
         raise Http404 from error
-    newest = campaigns.listed().filter(scenario__slug=slug)[:NEWEST]
+    own = campaigns.listed().filter(scenario__slug=slug)
     context = {
         "section": "scenarios",
         "scenario": scenario,
-        "campaigns": campaigns.rows(newest),
+        "campaigns": campaigns.rows(projects.visible(own, to=request.user)[:NEWEST]),
     }
     return render(request, "scenarios/detail.html", context)

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from runs.execution import privileged
 from runs.models import Server
 from runs.scenarios.metrics import TPS
-from runs.selectors import noise
+from runs.selectors import noise, projects
 from runs.selectors import runs as run_selectors
 from runs.selectors import servers as server_selectors
 from runs.services import host_keys, server_edits, servers, ssh_keys
@@ -24,7 +24,7 @@ NEWEST = 10
 @require_safe
 def server_list(request: HttpRequest) -> HttpResponse:
     """All servers."""
-    context = {"section": "servers", "servers": server_selectors.overview()}
+    context = {"section": "servers", "servers": server_selectors.overview(to=request.user)}
     return render(request, "servers/list.html", context)
 
 
@@ -48,10 +48,11 @@ def server_new(request: HttpRequest) -> HttpResponse:
 def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """What the machine is, what is installed, and what has to be done before it can be used."""
     try:
-        row = server_selectors.detail(slug)
+        row = server_selectors.detail(slug, to=request.user)
     except Server.DoesNotExist as error:
         raise Http404 from error
     server = row.server
+    runs = projects.visible(run_selectors.listed().filter(server=server), to=request.user)
     context = {
         "section": "servers",
         "row": row,
@@ -63,7 +64,7 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "offered": _fingerprint(server.offered_host_key),
         "noise": noise.of_server(server, TPS.name),
         "changes": list(server_selectors.changes(server)[:NEWEST]),
-        "runs": list(run_selectors.listed().filter(server=server)[:NEWEST]),
+        "runs": list(runs[:NEWEST]),
     }
     return render(request, "servers/detail.html", context)
 

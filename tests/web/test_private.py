@@ -5,6 +5,7 @@ from django.contrib.auth.models import User
 
 from runs.execution.reporter import ArtifactData
 from runs.services import artifacts, projects
+from runs.web import urls as web_urls
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -14,7 +15,8 @@ pytestmark = pytest.mark.django_db
 def hidden():
     """A finished run of a private project, with a file."""
     project = projects.create(slug="secret", is_public=False)
-    campaign = factories.campaign("hidden", title="Hidden", project=project)
+    server = factories.server(versions=["16.14", "18.4"])
+    campaign = factories.campaign("hidden", title="Hidden", project=project, on=server)
     run = factories.finish(campaign.runs.first(), tps=1)
     artifacts.store(run=run, data=ArtifactData("out", b"x"))
     return run
@@ -29,6 +31,23 @@ def test_strangers_find_nothing(client, hidden):
         assert client.get(address).status_code == 404, address
     for address in ("/", "/campaigns/"):
         assert "Hidden" not in client.get(address).content.decode(), address
+
+
+def pages(run):
+    """Every page that has no part of a campaign in its address, and those of what the run uses."""
+    plain = [f"/{each.pattern}" for each in web_urls.urlpatterns if not each.pattern.converters]
+    scenario, server = run.campaign.scenario, run.server
+    return [*plain, f"/scenarios/{scenario.slug}/", f"/servers/{server.slug}/"]
+
+
+def test_no_other_page_tells_of_it(member, hidden):
+    seen = [(address, member.get(address)) for address in pages(hidden)]
+    shown = [(address, page) for address, page in seen if page.status_code == 200]
+    assert len(shown) > 20
+    for address, page in shown:
+        told = page.getvalue().decode(errors="replace")
+        assert "Hidden" not in told, address
+        assert f"/runs/{hidden.pk}/" not in told, address
 
 
 def test_somebody_else_cancels_nothing(member, hidden):

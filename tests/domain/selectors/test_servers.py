@@ -1,19 +1,27 @@
 """Servers with what they have and do."""
 
 import pytest
+from django.contrib.auth.models import User
 from django.utils import timezone
 
-from runs.models import Run, Server
+from runs.models import Lease, Run, Server
 from runs.selectors import servers
+from runs.services import projects
 from tests import factories
 
 pytestmark = pytest.mark.django_db
 
 
+def hold(server: Server, run: Run) -> None:
+    """Let a worker measure it."""
+    Run.objects.filter(pk=run.pk).update(state=Run.State.MEASURING)
+    Lease.objects.update_or_create(server=server, defaults={"run": run})
+
+
 def test_a_server_shows_what_it_runs_and_how_many_wait():
     server = factories.server(versions=["18.4", "16.14"])
     first, second, third, *_ = factories.campaign(on=server).runs.all()
-    Run.objects.filter(pk=first.pk).update(state=Run.State.MEASURING)
+    hold(server, first)
     Run.objects.filter(pk=second.pk).update(state=Run.State.LOST)
     Run.objects.filter(pk=third.pk).update(state=Run.State.FINISHED)
 
@@ -46,11 +54,31 @@ def test_a_server_that_is_not_there_is_said_so():
 def test_the_overview_takes_four_queries_however_many_servers(number, django_assert_num_queries):
     for _ in range(number):
         server = factories.server(versions=["16.14", "18.4"])
-        run = factories.campaign(on=server, repeats=1).runs.first()
-        Run.objects.filter(pk=run.pk).update(state=Run.State.MEASURING)
+        hold(server, factories.campaign(on=server, repeats=1).runs.first())
 
     with django_assert_num_queries(4):
         for row in servers.overview():
             assert row.server.hardware.name
             assert row.server.environment.os_name
             assert row.active_run.campaign.slug
+
+
+def test_a_load_generator_is_busy_with_the_run_that_it_serves():
+    database, generator = factories.server("db", versions=["18.4"]), factories.server("load")
+    run = factories.campaign(on=database, repeats=1).runs.first()
+    hold(database, run)
+    hold(generator, run)
+
+    assert [row.active_run for row in servers.overview()] == [run, run]
+
+
+def test_a_run_of_a_private_project_keeps_a_server_busy_and_is_not_open():
+    server = factories.server(versions=["18.4"])
+    project = projects.create(slug="secret", is_public=False)
+    member = User.objects.create_user("ichiro")
+    project.members.add(member)
+    run = factories.campaign(on=server, repeats=1, project=project).runs.first()
+    hold(server, run)
+
+    assert [(row.active_run, row.is_open) for row in servers.overview()] == [(run, False)]
+    assert [row.is_open for row in servers.overview(to=member)] == [True]
