@@ -25,7 +25,7 @@ class FindingSerializer(serializers.Serializer[preflight.Finding]):
 
 
 class PreflightSerializer(serializers.Serializer[preflight.Preflight]):
-    """What was found, in how many seconds. `answered`: whether the server could be asked."""
+    """What was found, in how many seconds. `answered`: whether every server could be asked."""
 
     clear = serializers.BooleanField(source="is_clear")
     answered = serializers.SerializerMethodField()
@@ -33,8 +33,8 @@ class PreflightSerializer(serializers.Serializer[preflight.Preflight]):
     findings = FindingSerializer(many=True)
 
     def get_answered(self, found: preflight.Preflight) -> bool:
-        """Whether the server could be asked."""
-        return found.target is not None
+        """Whether every server could be asked."""
+        return found.has_answers
 
 
 class PreflightDoor(APIView):
@@ -45,7 +45,7 @@ class PreflightDoor(APIView):
 
     @extend_schema(request=CampaignDraftSerializer, responses={200: PreflightSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Ask the server now; takes up to some seconds. The body is that of a new campaign."""
+        """Ask the servers now; takes up to some seconds. The body is that of a new campaign."""
         given = CampaignDraftSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         found = preflight.of_draft(given.unchecked_draft())

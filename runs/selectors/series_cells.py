@@ -13,6 +13,8 @@ from runs.selectors import series_keys
 from runs.selectors.series_keys import SeriesKey, level_text
 
 VERSION, REVISION = "version", "revision"
+# The factor of a campaign over several servers; its levels are their slugs.
+SERVER = "server"
 # What is measured, and not under what.
 SUBJECTS = (VERSION, "bindir", REVISION)
 # A commit without a date stands where its first upload came.
@@ -101,7 +103,13 @@ def open_factors(cells: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 def best_axis(factors: Mapping[str, int]) -> str | None:
     """The factor that is the x axis unless another is asked for: clients, else the most varied.
 
-    Not what is measured itself: versions and builds are compared, and so are revisions.
+    Not what is measured itself: versions and builds are compared, and so are revisions. Servers
+    are compared as well, unless nothing else varies.
     """
     offered = [name for name in factors if name not in SUBJECTS]
-    return max(offered, key=lambda name: (name == "clients", factors[name], name), default=None)
+    return max(offered, key=lambda name: fitness(name, factors[name]), default=None)
+
+
+def fitness(name: str, levels: int) -> tuple[bool, bool, int, str]:
+    """How well a factor with so many levels serves as an x axis: the greatest does best."""
+    return name == "clients", name != SERVER, levels, name

@@ -23,7 +23,7 @@ from runs.services.drafts import Draft
 from runs.services.errors import ServiceError
 from runs.services.estimates import Estimate, estimate
 from runs.services.problems import Problem
-from runs.services.tools import Tools, tools_of
+from runs.services.tools import Tools, installed, tools_among
 
 __all__ = [
     "Draft",
@@ -54,7 +54,8 @@ def create(*, draft: Draft, by: User | None = None) -> Campaign:
         )
     campaign = _campaign(draft, by)
     _queue(campaign, draft, _cells(campaign, draft))
-    dispatch.wake(draft.server.pk)
+    for server in draft.servers:
+        dispatch.wake(server.pk)
     return campaign
 
 
@@ -131,18 +132,18 @@ def _wake_servers(campaign: Campaign) -> None:
 
 
 def _campaign(draft: Draft, by: User | None) -> Campaign:
-    levels = drafts.levels(draft)
-    versions = sorted(draft.installations, key=lambda each: each.version_num)
     return Campaign.objects.create(
         slug=_free_slug(draft.title),
         title=draft.title.strip(),
         scenario=Scenario.objects.get(slug=draft.scenario),
-        topology=topologies.topology_of(server=draft.server, generators=draft.generators),
+        topology=topologies.topology_of(
+            server=draft.server, generators=draft.generators, more_servers=draft.servers[1:]
+        ),
         configuration=draft.configuration,
         configuration_revision=configurations.current_revision(configuration=draft.configuration)
         if draft.configuration
         else None,
-        factors={"version": [each.version for each in versions], **levels},
+        factors=drafts.factors(draft),
         parameters=dict(draft.parameters),
         repeats=draft.repeats,
         wanted_half_width=draft.wanted_half_width,
@@ -175,30 +176,46 @@ def _cells(campaign: Campaign, draft: Draft) -> list[tuple[Cell, Installation]]:
 
 
 def _queue(campaign: Campaign, draft: Draft, cells: list[tuple[Cell, Installation]]) -> None:
+    """One random order for all; each server then takes its own runs of it."""
     order = _order(len(cells), campaign.repeats, campaign.seed)
+    placed = [(repeat, *cells[index]) for repeat, index in order]
+    servers = {each.pk: each for each in draft.servers}
     queued = [
-        Run(
-            campaign=campaign,
-            cell=cells[index][0],
-            repeat=repeat,
-            position=position,
-            server=draft.server,
-            hardware_id=draft.server.hardware_id,
-            environment_id=draft.server.environment_id,
-        )
-        for position, (repeat, index) in enumerate(order, start=1)
+        _run(campaign, cell, repeat, position, servers[installation.server_id])
+        for position, (repeat, cell, installation) in enumerate(placed, start=1)
     ]
     Run.objects.bulk_create(queued)
     tools = _tools(draft)
     fitted = {each.installation.pk: each.fitted for each in drafts.configuration_fits(draft)}
     frozen = [
-        _plan(run, campaign, draft.server, tools, fitted[cells[index][1].pk], *cells[index])
-        for run, (_repeat, index) in zip(queued, order, strict=True)
+        _plan(
+            run,
+            campaign,
+            servers[installation.server_id],
+            tools[installation.server_id],
+            fitted[installation.pk],
+            cell,
+            installation,
+        )
+        for run, (_repeat, cell, installation) in zip(queued, placed, strict=True)
     ]
-    generators = topologies.generator_plans(draft.server, draft.generators)
-    for run, plan in zip(queued, plans.without_needless_templates(frozen), strict=True):
-        run.plan = replace(plan, generators=generators).as_json()
+    generators = topologies.generator_plans(draft.servers, draft.generators)
+    kept = plans.without_needless_templates(frozen)
+    for run, plan, (_repeat, _cell, installation) in zip(queued, kept, placed, strict=True):
+        run.plan = replace(plan, generators=generators[installation.server_id]).as_json()
     Run.objects.bulk_update(queued, ["plan"], batch_size=500)
+
+
+def _run(campaign: Campaign, cell: Cell, repeat: int, position: int, server: Server) -> Run:
+    return Run(
+        campaign=campaign,
+        cell=cell,
+        repeat=repeat,
+        position=position,
+        server=server,
+        hardware_id=server.hardware_id,
+        environment_id=server.environment_id,
+    )
 
 
 def _order(cells: int, repeats: int, seed: int) -> list[tuple[int, int]]:
@@ -212,11 +229,13 @@ def _order(cells: int, repeats: int, seed: int) -> list[tuple[int, int]]:
     return order
 
 
-def _tools(draft: Draft) -> Tools:
-    found = tools_of(draft.server, draft.client)
-    if found is None:
+def _tools(draft: Draft) -> dict[int, Tools]:
+    """The tools of each server, by its key."""
+    present = installed(draft.servers)
+    found = {each.pk: tools_among(present[each.pk], draft.client) for each in draft.servers}
+    if None in found.values():
         raise ServiceError("missing_program", _("pgbench or psql is missing on the server."))
-    return found
+    return {server: tools for server, tools in found.items() if tools is not None}
 
 
 def _plan(

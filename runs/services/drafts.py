@@ -1,7 +1,7 @@
-"""Drafts: a campaign before it is queued, its cells, and what they need of their server."""
+"""Drafts: a campaign before it is queued, its cells, and what they need of their servers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -9,6 +9,7 @@ from runs.execution.preparing import BYTES_TO_SPARE
 from runs.models import Configuration, Installation, Server
 from runs.scenarios import registry
 from runs.scenarios.definition import Level, Scenario
+from runs.selectors.series_cells import SERVER
 from runs.services import fitted_configurations
 from runs.services.fitted_configurations import InstallationFit
 
@@ -30,6 +31,10 @@ class Draft:
     than `repeats`, up to `most_repeats`, while its interval is wider. An A/A campaign measures
     everything twice under two labels, which shows what the server makes of no difference. The
     load comes from `generators`, each with its newest pgbench, or from the server itself.
+
+    With `more_servers` the same is measured on each of them, at the same time, and the server is
+    a factor. `installations` are then those of all servers; each server measures its own. Of
+    `client` each takes its own pgbench of the same version.
     """
 
     title: str
@@ -48,6 +53,12 @@ class Draft:
     wanted_half_width: float | None = None
     most_repeats: int | None = None
     is_a_a: bool = False
+    more_servers: Sequence[Server] = ()
+
+    @property
+    def servers(self) -> tuple[Server, ...]:
+        """The database servers, each once, the baseline first."""
+        return tuple({each.pk: each for each in (self.server, *self.more_servers)}.values())
 
 
 def most_repeats(draft: Draft) -> int:
@@ -56,18 +67,48 @@ def most_repeats(draft: Draft) -> int:
     return max(draft.repeats, draft.most_repeats or 0) if is_adaptive else draft.repeats
 
 
+def parts(draft: Draft) -> list[Draft]:
+    """What each server does of a draft: a draft for it alone, in the order of the servers."""
+    if len(draft.servers) == 1:
+        return [replace(draft, more_servers=())]
+    return [
+        replace(
+            draft,
+            server=server,
+            more_servers=(),
+            installations=[each for each in draft.installations if each.server_id == server.pk],
+        )
+        for server in draft.servers
+    ]
+
+
 def configuration_fits(draft: Draft) -> list[InstallationFit]:
-    """What each installation of a draft gets of its configuration, by version."""
-    hardware = draft.server.hardware
-    return fitted_configurations.fits(
-        draft.configuration,
-        sorted(draft.installations, key=lambda each: each.version_num),
-        memory_bytes=hardware.memory_bytes if hardware else None,
-    )
+    """What each installation of a draft gets of its configuration, by server and version."""
+    found = []
+    for part in parts(draft):
+        hardware = part.server.hardware
+        found += fitted_configurations.fits(
+            part.configuration,
+            sorted(part.installations, key=lambda each: each.version_num),
+            memory_bytes=hardware.memory_bytes if hardware else None,
+        )
+    return found
 
 
 def cells(draft: Draft) -> list[tuple[Installation, dict[str, Any]]]:
-    """The cells of a draft: each installation with each combination of levels, in display order."""
+    """The cells of a draft: each installation with each combination of levels, in display order.
+
+    An installation is one of one server: with several servers that is a level of each cell.
+    """
+    is_on_several = len(draft.servers) > 1
+    found = []
+    for part in parts(draft):
+        where = {SERVER: part.server.slug} if is_on_several else {}
+        found += _cells_on_one(part, where)
+    return found
+
+
+def _cells_on_one(draft: Draft, where: dict[str, Any]) -> list[tuple[Installation, dict[str, Any]]]:
     versions = [installation.version for installation in draft.installations]
     ordered = levels(draft)
     found = []
@@ -76,10 +117,21 @@ def cells(draft: Draft) -> list[tuple[Installation, dict[str, Any]]]:
         if versions.count(installation.version) > 1:
             base["bindir"] = installation.bindir
         found += [
-            (installation, base | dict(zip(ordered, combination, strict=True)))
+            (installation, base | where | dict(zip(ordered, combination, strict=True)))
             for combination in product(*ordered.values())
         ]
     return found
+
+
+def factors(draft: Draft) -> dict[str, list[Level]]:
+    """All that varies, with its levels in display order: version, server, the scenario's own."""
+    installed = sorted(draft.installations, key=lambda each: each.version_num)
+    found: dict[str, list[Level]] = {
+        "version": list(dict.fromkeys(each.version for each in installed))
+    }
+    if len(draft.servers) > 1:
+        found[SERVER] = [each.slug for each in draft.servers]
+    return found | levels(draft)
 
 
 def levels(draft: Draft) -> dict[str, list[Level]]:
@@ -103,7 +155,7 @@ def clusters(draft: Draft, scenario: Scenario) -> int:
 
 
 def needed_bytes(draft: Draft) -> int | None:
-    """The free space that a draft needs on its server; None while a parameter is missing."""
+    """The free space that a draft for one server needs there; None while a parameter is missing."""
     scenario = registry.get(draft.scenario)
     if any(draft.parameters.get(each.name) is None for each in scenario.parameters):
         return None

@@ -5,8 +5,16 @@ from dataclasses import dataclass
 
 from runs.postgresql_settings.findings import Finding
 from runs.scenarios import registry
-from runs.services import draft_problems, fitted_configurations
-from runs.services.drafts import SIDES, Draft, clusters, configuration_fits, most_repeats
+from runs.scenarios.definition import Scenario
+from runs.services import draft_problems, fitted_configurations, server_problems
+from runs.services.drafts import (
+    SIDES,
+    Draft,
+    clusters,
+    configuration_fits,
+    most_repeats,
+    parts,
+)
 from runs.services.fitted_configurations import InstallationFit
 from runs.services.problems import Problem
 
@@ -20,7 +28,9 @@ class Estimate:
 
     `most_runs` and `most_seconds` are larger where repeats are added while they scatter.
     `fits` tell what each installation gets of the configuration, `remarks` what is to be known
-    before its runs are compared.
+    before its runs are compared, and `notes` the same of several servers. These work at the same
+    time, and the seconds are those of the last to end; unless they share load generators, for
+    which they take turns.
     """
 
     runs: int
@@ -30,23 +40,51 @@ class Estimate:
     most_seconds: float
     fits: Sequence[InstallationFit] = ()
     remarks: Sequence[Finding] = ()
+    notes: Sequence[str] = ()
 
 
 def estimate(draft: Draft) -> Estimate:
     """Count the runs, estimate the time, and find every problem."""
     scenario = registry.get(draft.scenario)
-    cells = len(draft.installations)
-    for levels in draft.levels.values():
-        cells *= len(set(levels))
-    cells *= len(SIDES) if draft.is_a_a else 1
-    runs, most_runs = cells * draft.repeats, cells * most_repeats(draft)
+    loads = [_load(part, scenario) for part in parts(draft)]
     fits = configuration_fits(draft)
-    problems = list(draft_problems.problems(draft, scenario, most_runs, fits))
-    seconds = most_seconds = 0.0
-    if all(draft.parameters.get(each.name) is not None for each in scenario.parameters):
-        prepare, measure = scenario.procedure.seconds(draft.parameters)
-        prepared = clusters(draft, scenario) * prepare
-        seconds = prepared + runs * (measure + SECONDS_AROUND_A_RUN)
-        most_seconds = prepared + most_runs * (measure + SECONDS_AROUND_A_RUN)
-    remarks = fitted_configurations.remarks(fits)
-    return Estimate(runs, seconds, problems, most_runs, most_seconds, fits, remarks)
+    most_runs = sum(load.most_runs for load in loads)
+    together = sum if draft.generators else max
+    return Estimate(
+        runs=sum(load.runs for load in loads),
+        seconds=together(load.seconds for load in loads),
+        problems=list(draft_problems.problems(draft, scenario, most_runs, fits)),
+        most_runs=most_runs,
+        most_seconds=together(load.most_seconds for load in loads),
+        fits=fits,
+        remarks=fitted_configurations.remarks(fits),
+        notes=list(server_problems.notes(draft)),
+    )
+
+
+@dataclass(frozen=True)
+class _Load:
+    """What one server does of a draft; the seconds are 0 while a parameter is missing."""
+
+    runs: int
+    most_runs: int
+    seconds: float = 0.0
+    most_seconds: float = 0.0
+
+
+def _load(part: Draft, scenario: Scenario) -> _Load:
+    cells = len(part.installations)
+    for levels in part.levels.values():
+        cells *= len(set(levels))
+    cells *= len(SIDES) if part.is_a_a else 1
+    runs, most_runs = cells * part.repeats, cells * most_repeats(part)
+    if any(part.parameters.get(each.name) is None for each in scenario.parameters):
+        return _Load(runs, most_runs)
+    prepare, measure = scenario.procedure.seconds(part.parameters)
+    prepared = clusters(part, scenario) * prepare
+    return _Load(
+        runs,
+        most_runs,
+        prepared + runs * (measure + SECONDS_AROUND_A_RUN),
+        prepared + most_runs * (measure + SECONDS_AROUND_A_RUN),
+    )

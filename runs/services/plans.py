@@ -34,7 +34,7 @@ def freeze(
     wanted = scenario.cluster(installation.version_num, cell.levels)
     settings = {**wanted.settings, **fitted.settings}
     options = [*wanted.initdb_options, *(configuration.initdb_options if configuration else [])]
-    key = _cluster_key(campaign, installation, settings, options)
+    key = _cluster_key(campaign, server, installation, settings, options)
     return RunPlan(
         run_id=run.pk,
         campaign=campaign.slug,
@@ -84,9 +84,14 @@ def without_needless_templates(plans: Sequence[RunPlan]) -> list[RunPlan]:
 
 
 def _cluster_key(
-    campaign: Campaign, installation: Installation, settings: object, options: object
+    campaign: Campaign,
+    server: Server,
+    installation: Installation,
+    settings: object,
+    options: object,
 ) -> str:
-    """The same for runs that can share a loaded cluster: same binaries, settings and data."""
-    made_of = [installation.bindir, installation.version, settings, options, campaign.parameters]
+    """The same for runs that can share a loaded cluster: same machine, binaries, settings, data."""
+    binaries = [server.slug, installation.bindir, installation.version]
+    made_of = [*binaries, settings, options, campaign.parameters]
     digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
     return f"{campaign.pk}-{digest[:12]}"

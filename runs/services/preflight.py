@@ -1,30 +1,26 @@
 """Preflight: whether a server can take a campaign now, every problem with its server and remedy.
 
 It is answered within the request that asks. A queued task would answer no sooner, and behind 32
-busy runs much later; and a host that is dead costs the request at most PATIENCE_SECONDS.
+busy runs much later; and a host that is dead costs the request at most
+PATIENCE_SECONDS of runs.services.questions.
 """
 
-import asyncio
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from asgiref.sync import async_to_sync
-from cryptography.fernet import InvalidToken
 from django.utils.translation import gettext as _
 
-from runs.execution import preflight as engine
 from runs.execution import privileged
-from runs.execution.base_dir import BaseDir
-from runs.execution.errors import HostUnreachable, TargetProblem
+from runs.execution.errors import TargetProblem
 from runs.execution.preflight import Target
 from runs.models import Installation, Server
 from runs.postgresql_settings.effective import Effective
-from runs.services import drafts, estimates, fitted_configurations, instances, ways
+from runs.services import drafts, estimates, fitted_configurations, questions
 from runs.services.drafts import Draft
+from runs.services.questions import Question
 
-PATIENCE_SECONDS = 6.0
 MOST_SKEW_SECONDS = 2.0
 BUSY_LOAD_PER_PROCESSOR = 0.25
 LEAST_FREE_BYTES = 512 * 1024 * 1024
@@ -45,12 +41,30 @@ class Finding:
 
 @dataclass(frozen=True)
 class Preflight:
-    """What was found in how many seconds; `target` is None where nobody answered."""
+    """What was found in how many seconds; a target is None where nobody answered.
 
-    server: Server
+    `targets` are those of the servers, in their order.
+    """
+
+    servers: tuple[Server, ...]
     findings: list[Finding]
-    target: Target | None
+    targets: tuple[Target | None, ...]
     seconds: float
+
+    @property
+    def target(self) -> Target | None:
+        """What the first server says of itself."""
+        return self.targets[0]
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether every server could be asked."""
+        return None not in self.targets
+
+    @property
+    def names(self) -> str:
+        """The servers in words."""
+        return ", ".join(each.name for each in self.servers)
 
     @property
     def is_clear(self) -> bool:
@@ -58,64 +72,68 @@ class Preflight:
         return not any(finding.level == "error" for finding in self.findings)
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """A server with what of it is to be looked at, and for which part of a campaign."""
+
+    server: Server
+    installations: list[Installation]
+    draft: Draft | None
+
+
 def of_server(server: Server) -> Preflight:
     """Look at a server and all its installations."""
-    return _fly(server, list(server.installations.filter(removed_at=None)), None)
+    installed = list(server.installations.filter(removed_at=None))
+    return _fly([_Asked(server, installed, None)], None)
 
 
 def of_draft(draft: Draft) -> Preflight:
-    """Look at a campaign's server for just what the campaign needs; its own faults come along."""
-    return _fly(draft.server, list(draft.installations), draft)
+    """Look at a campaign's servers for just what the campaign needs; its own faults come along.
+
+    All servers are asked at the same time.
+    """
+    parts = drafts.parts(draft)
+    return _fly([_Asked(part.server, list(part.installations), part) for part in parts], draft)
 
 
-def _fly(server: Server, installations: list[Installation], draft: Draft | None) -> Preflight:
+def _fly(asked: Sequence[_Asked], draft: Draft | None) -> Preflight:
     began = time.monotonic()
-    findings, target = list(_faults(draft)), None
-    try:
-        target = _look(server, installations)
-    except TargetProblem as problem:
-        findings.append(_of_problem(server, problem))
-    except InvalidToken:
-        message = _("The private key cannot be decrypted.")
-        remedy = _("Add the key it was encrypted under to BENCHLAB_ENCRYPTION_KEY.")
-        findings.append(_error(server, "private_key_unreadable", message, remedy))
-    if target is not None:
-        findings += _of_target(server, target, installations)
-        findings += _of_needs(server, target, draft)
-    return Preflight(server, _each_once(findings), target, time.monotonic() - began)
+    findings = list(_faults(draft))
+    targets: list[Target | None] = []
+    answers = questions.ask_all([_question(each) for each in asked])
+    for each, answer in zip(asked, answers, strict=True):
+        if isinstance(answer, Target):
+            findings += _of_answer(each, answer)
+        elif isinstance(answer, TargetProblem):
+            findings.append(_of_problem(each.server, answer))
+        else:
+            message = _("The private key cannot be decrypted.")
+            remedy = _("Add the key it was encrypted under to BENCHLAB_ENCRYPTION_KEY.")
+            findings.append(_error(each.server, "private_key_unreadable", message, remedy))
+        targets.append(answer if isinstance(answer, Target) else None)
+    servers = tuple(each.server for each in asked)
+    return Preflight(servers, _each_once(findings), tuple(targets), time.monotonic() - began)
+
+
+def _of_answer(asked: _Asked, target: Target) -> Iterator[Finding]:
+    yield from _of_target(asked.server, target, asked.installations)
+    yield from _of_needs(asked.server, target, asked.draft)
+
+
+def _question(asked: _Asked) -> Question:
+    bindirs = tuple(each.bindir for each in asked.installations)
+    return Question(asked.server, bindirs)
 
 
 def _faults(draft: Draft | None) -> Iterator[Finding]:
     """What is known without asking the machine; not what the machine itself tells better."""
     if draft is None:
         return
+    told_better = {"disk_too_small", *(each.problem_code for each in draft.servers)}
+    names = ", ".join(each.name for each in draft.servers)
     for problem in estimates.estimate(draft).problems:
-        if problem.code not in {"disk_too_small", draft.server.problem_code}:
-            yield _error(draft.server, problem.code, problem.message, problem.remedy)
-
-
-def _look(server: Server, installations: Sequence[Installation]) -> Target:
-    if server.is_only_a_hop:
-        raise TargetProblem(
-            _("%(server)s has no base directory.") % {"server": server.name},
-            code="only_a_hop",
-            remedy=_("Give it one on its page, or choose another server."),
-        )
-    base = BaseDir(server.base_dir, instances.name())
-    bindirs = [each.bindir for each in installations]
-    return async_to_sync(_asked)(ways.way_to(server), base, bindirs, list(server.privileges))
-
-
-async def _asked(way: ways.Way, base: BaseDir, bindirs: list[str], privileges: list[str]) -> Target:
-    async def ask() -> Target:
-        async with await ways.connect_along(way) as host:
-            return await engine.look(host, base, bindirs, privileges)
-
-    try:
-        return await asyncio.wait_for(ask(), PATIENCE_SECONDS)
-    except TimeoutError as error:
-        message = f"{way[-1].address} did not answer within {PATIENCE_SECONDS:.0f} s."
-        raise HostUnreachable(message) from error
+        if problem.code not in told_better:
+            yield Finding(names, problem.code, "error", problem.message, problem.remedy)
 
 
 def _of_problem(server: Server, problem: TargetProblem) -> Finding:

@@ -2,13 +2,15 @@
 
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -21,6 +23,7 @@ from runs.models import (
     ScheduleEvent,
     Server,
 )
+from runs.selectors.series_cells import SERVER
 from runs.services import campaigns, schedule_failures, schedule_times
 from runs.services.drafts import SIDE, Draft
 from runs.services.errors import ServiceError
@@ -37,7 +40,7 @@ __all__ = [
     "next_time",
 ]
 
-NOT_LEVELS = {"version", "bindir", SIDE}
+NOT_LEVELS = {"version", "bindir", SERVER, SIDE}
 
 logger = logging.getLogger(__name__)
 
@@ -65,18 +68,20 @@ def create(
             "not_executed", _("Only a campaign that BenchLab executed can be queued again.")
         )
     schedule_times.check(weekdays, hour, minute, time_zone)
+    design = design_of(campaign)
+    baseline = Server.objects.filter(slug__in=campaign.factors.get(SERVER, ())[:1]).first()
     schedule = Schedule(
         title=title.strip() or campaign.title,
-        server=first.server,
+        server=baseline or first.server,
         kind=kind,
-        draft=design_of(campaign),
+        draft=design,
         weekdays=sorted(set(weekdays)),
         hour=hour,
         minute=minute,
         time_zone=time_zone,
-        seen_installations=_present(first.server),
         created_by=by,
     )
+    schedule.seen_installations = _present(schedule)
     schedule_times.begin(schedule)
     schedule.save()
     return schedule
@@ -93,7 +98,7 @@ def edit(*, schedule: Schedule, **changes: Any) -> Schedule:
     schedule_times.check(schedule.weekdays, schedule.hour, schedule.minute, schedule.time_zone)
     schedule.weekdays = sorted(set(schedule.weekdays))
     if "kind" in changes:
-        schedule.seen_installations = _present(schedule.server)
+        schedule.seen_installations = _present(schedule)
     schedule_times.begin(schedule)
     schedule.save()
     return schedule
@@ -104,7 +109,7 @@ def enable(*, schedule: Schedule, enabled: bool) -> Schedule:
     """Switch a schedule on or off. What it missed while it was off is not made up for."""
     schedule.enabled = enabled
     if enabled:
-        schedule.seen_installations = _present(schedule.server)
+        schedule.seen_installations = _present(schedule)
         schedule_times.begin(schedule)
         schedule_failures.note_resumed(schedule)
     schedule.save()
@@ -131,14 +136,18 @@ def fire_due() -> None:
 def design_of(campaign: Campaign) -> dict[str, Any]:
     """What a schedule keeps of a campaign."""
     factors = campaign.factors
-    bindirs = campaign.cells.exclude(installation=None).values_list("installation__bindir")
-    plans = campaign.runs.filter(plan__isnull=False).order_by("pk").values_list("plan", flat=True)
-    plan = plans.first() or {}
+    installed = _installed(campaign)
+    first, *more = _servers_in_order(campaign, installed)
+    planned = campaign.runs.filter(plan__isnull=False).order_by("pk")
+    on_first = planned.filter(server=first) if more else planned
+    plan = on_first.values_list("plan", flat=True).first() or {}
+    tools = planned.order_by().values_list("plan__client_version_num", flat=True).distinct()
     return {
         "title": campaign.title,
         "project": campaign.project_id,
         "scenario": campaign.scenario.slug,
-        "bindirs": sorted({bindir for (bindir,) in bindirs}),
+        "bindirs": installed.get(first, []),
+        "more_servers": [[server_id, installed[server_id]] for server_id in more],
         "levels": {name: found for name, found in factors.items() if name not in NOT_LEVELS},
         "parameters": campaign.parameters,
         "repeats": campaign.repeats,
@@ -148,9 +157,29 @@ def design_of(campaign: Campaign) -> dict[str, Any]:
         "wanted_half_width": campaign.wanted_half_width,
         "most_repeats": campaign.most_repeats,
         "is_a_a": SIDE in factors,
-        "client": plan.get("client_bindir"),
+        # Several servers whose own newest pgbench differ use those again.
+        "client": plan.get("client_bindir") if len(tools) < 2 else None,
         "generators": [each["server_id"] for each in plan.get("generators", ())],
     }
+
+
+def _installed(campaign: Campaign) -> dict[int | None, list[str]]:
+    """The folders that a campaign measured, by server."""
+    found: dict[int | None, set[str]] = defaultdict(set)
+    cells = campaign.cells.exclude(installation=None)
+    for server_id, bindir in cells.values_list("installation__server_id", "installation__bindir"):
+        found[server_id].add(bindir)
+    return {server_id: sorted(bindirs) for server_id, bindirs in found.items()}
+
+
+def _servers_in_order(
+    campaign: Campaign, installed: Mapping[int | None, object]
+) -> list[int | None]:
+    """The servers of a campaign, the baseline first; [None] where no installation is known."""
+    places = {slug: place for place, slug in enumerate(campaign.factors.get(SERVER, ()))}
+    slugs = dict(Server.objects.filter(pk__in=filter(None, installed)).values_list("pk", "slug"))
+    ordered = sorted(installed, key=lambda pk: places.get(slugs.get(pk or 0, ""), 0))
+    return ordered or [None]
 
 
 @transaction.atomic
@@ -169,7 +198,7 @@ def _fire_if_due(schedule_id: int, now: datetime) -> None:
             message = _("The campaign before has not ended.")
             ScheduleEvent.objects.create(schedule=schedule, code="skipped", message=message)
         else:
-            _fire(schedule, schedule.draft["bindirs"])
+            _fire(schedule, ())
 
 
 @transaction.atomic
@@ -178,7 +207,7 @@ def _give_up_this_time(schedule_id: int, error: Exception) -> None:
     schedule = Schedule.objects.select_for_update().get(pk=schedule_id)
     schedule_times.begin(schedule)
     if schedule.kind == Schedule.Kind.INSTALLATION:
-        schedule.seen_installations = _present(schedule.server)
+        schedule.seen_installations = _present(schedule)
     schedule.save()
     schedule_failures.unexpected(schedule, error)
 
@@ -186,23 +215,23 @@ def _give_up_this_time(schedule_id: int, error: Exception) -> None:
 def _fire_for_new(schedule: Schedule) -> None:
     """Measure what was found since; while the campaign before runs, what is new waits."""
     seen = {tuple(each) for each in schedule.seen_installations}
-    present = _present(schedule.server)
-    new = [bindir for bindir, version in present if (bindir, version) not in seen]
+    present = _present(schedule)
+    new = [each for each in present if tuple(each) not in seen]
     if not new:
         return
     if _is_busy(schedule):
         return
     schedule.seen_installations = present
     schedule.save(update_fields=["seen_installations"])
-    _fire(schedule, sorted({*schedule.draft["bindirs"], *new}))
+    _fire(schedule, new)
 
 
-def _fire(schedule: Schedule, bindirs: Sequence[str]) -> None:
-    """Queue the campaign, or keep why it cannot be."""
+def _fire(schedule: Schedule, new: Sequence[Sequence[str]]) -> None:
+    """Queue the campaign with what is new as well, or keep why it cannot be."""
     campaign, code, message = None, "queued", ""
     try:
         with transaction.atomic():
-            campaign = campaigns.create(draft=_draft(schedule, bindirs), by=schedule.created_by)
+            campaign = campaigns.create(draft=_draft(schedule, new), by=schedule.created_by)
             if project := Project.objects.filter(pk=schedule.draft["project"]).first():
                 campaigns.assign(campaign=campaign, project=project)
     except ServiceError as error:
@@ -212,16 +241,17 @@ def _fire(schedule: Schedule, bindirs: Sequence[str]) -> None:
         schedule_failures.pause_if_it_keeps_failing(schedule)
 
 
-def _draft(schedule: Schedule, bindirs: Sequence[str]) -> Draft:
+def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
     kept = schedule.draft
     today = timezone.now().astimezone(ZoneInfo(schedule.time_zone)).strftime("%Y-%m-%d")
     copied = ("scenario", "levels", "parameters", "repeats", "priority", "most_attempts",
               "wanted_half_width", "most_repeats", "is_a_a")  # fmt: skip
-    present = schedule.server.installations.filter(removed_at=None, bindir__in=bindirs)
+    more = _servers([server_id for server_id, _bindirs in kept.get("more_servers", ())])
     return Draft(
         title=f"{kept['title']} {today}",
         server=schedule.server,
-        installations=list(present),
+        installations=_installations(schedule, new),
+        more_servers=more,
         configuration=Configuration.objects.filter(slug=kept["configuration"]).first(),
         # The same tool, so that it is the servers which are compared; one that is gone cannot be.
         client=schedule.server.installations.filter(
@@ -230,6 +260,28 @@ def _draft(schedule: Schedule, bindirs: Sequence[str]) -> Draft:
         generators=_generators(kept.get("generators", ())),
         **{name: kept[name] for name in copied},
     )
+
+
+def _installations(schedule: Schedule, new: Sequence[Sequence[str]]) -> list[Installation]:
+    """What was measured of each server, and what is new there, so far as it is there now."""
+    wanted = Q(server=schedule.server_id, bindir__in=schedule.draft["bindirs"])
+    for server_id, bindirs in schedule.draft.get("more_servers", ()):
+        wanted |= Q(server=server_id, bindir__in=bindirs)
+    for bindir, _version, *on in new:
+        wanted |= Q(server=on[0] if on else schedule.server_id, bindir=bindir)
+    return list(Installation.objects.filter(wanted, removed_at=None))
+
+
+def _servers(server_ids: Sequence[int]) -> list[Server]:
+    """The further servers. Raises ServiceError where one is gone."""
+    found = Server.objects.select_related("hardware").in_bulk(server_ids)
+    if len(found) < len(server_ids):
+        raise ServiceError(
+            "server_missing",
+            _("A server of this campaign is not registered any more."),
+            remedy=_("Queue the campaign by hand, and make a new schedule of that."),
+        )
+    return [found[server_id] for server_id in server_ids]
 
 
 def _generators(server_ids: Sequence[int]) -> list[Server]:
@@ -248,6 +300,10 @@ def _is_busy(schedule: Schedule) -> bool:
     return schedule.events.filter(campaign__state__in=Campaign.LIVE).exists()
 
 
-def _present(server: Server) -> list[list[str]]:
-    found = Installation.objects.filter(server=server, removed_at=None).order_by("bindir")
-    return [list(each) for each in found.values_list("bindir", "version")]
+def _present(schedule: Schedule) -> list[list[Any]]:
+    """Folder and version of what is on its servers now, with the key of a further server."""
+    more = [server_id for server_id, _bindirs in schedule.draft.get("more_servers", ())]
+    found = Installation.objects.filter(removed_at=None).order_by("server_id", "bindir")
+    on_first = found.filter(server=schedule.server_id).values_list("bindir", "version")
+    on_more = found.filter(server__in=more).values_list("bindir", "version", "server_id")
+    return [list(each) for each in [*on_first, *on_more]]

@@ -4,9 +4,12 @@ A tool is a version of its own. One pgbench serves every PostgreSQL of a campaig
 servers are compared and not the tools; both versions are kept with each run.
 """
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runs.models import Installation, Server
+from runs.tools.pgbench import version_text
 
 
 @dataclass(frozen=True)
@@ -17,15 +20,59 @@ class Tools:
     psql: Installation
 
 
+def installed(servers: Iterable[Server]) -> Mapping[int, list[Installation]]:
+    """What is on each of the servers now, by their keys. One query."""
+    found: dict[int, list[Installation]] = defaultdict(list)
+    for each in Installation.objects.filter(server__in=servers, removed_at=None):
+        found[each.server_id].append(each)
+    return found
+
+
+def having_pgbench(present: Iterable[Installation]) -> list[Installation]:
+    """Those that have pgbench, from the newest pgbench to the oldest."""
+    having = [each for each in present if each.pgbench_version_num is not None]
+    return sorted(having, key=lambda each: (-(each.pgbench_version_num or 0), each.bindir))
+
+
 def with_pgbench(server: Server) -> list[Installation]:
     """The installations of a server that have pgbench, from the newest pgbench to the oldest."""
-    having = server.installations.filter(removed_at=None, pgbench_version_num__isnull=False)
-    return list(having.order_by("-pgbench_version_num", "bindir"))
+    return having_pgbench(installed([server])[server.pk])
+
+
+def counterpart(
+    client: Installation | None, present: Sequence[Installation]
+) -> Installation | None:
+    """`client` where it is present, else another one with pgbench of its version.
+
+    That is the same release where there is one, else the newest of the same major version.
+    """
+    if client is None or client.pgbench_version_num is None:
+        return None
+    number = client.pgbench_version_num
+    having = having_pgbench(present)
+    same = [each for each in having if each.pgbench_version_num == number]
+    alike = [
+        each
+        for each in having
+        if version_text(each.pgbench_version_num or 0) == version_text(number)
+    ]
+    own = [each for each in same if each.pk == client.pk]
+    return next(iter([*own, *same, *alike]), None)
+
+
+def tools_among(
+    present: Sequence[Installation], client: Installation | None = None
+) -> Tools | None:
+    """`client`'s pgbench, by default the newest, and the newest psql; None where one is missing."""
+    psql = sorted(
+        (each for each in present if each.has_psql),
+        key=lambda each: (-each.version_num, each.bindir),
+    )
+    pgbench = [counterpart(client, present)] if client else having_pgbench(present)
+    chosen = next(iter(pgbench), None)
+    return Tools(chosen, psql[0]) if chosen and psql else None
 
 
 def tools_of(server: Server, client: Installation | None = None) -> Tools | None:
-    """`client`'s pgbench, by default the newest, and the newest psql; None where one is missing."""
-    psql = server.installations.filter(removed_at=None, has_psql=True)
-    newest = psql.order_by("-version_num", "bindir").first()
-    chosen = client or next(iter(with_pgbench(server)), None)
-    return Tools(chosen, newest) if chosen and newest else None
+    """The same of what is on a server now."""
+    return tools_among(installed([server])[server.pk], client)

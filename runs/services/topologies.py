@@ -2,50 +2,84 @@
 
 import hashlib
 import ipaddress
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from runs.execution.plan import GeneratorPlan
-from runs.models import Server, Topology, TopologyNode
+from runs.models import Installation, Server, Topology, TopologyNode
 from runs.services.problems import Problem
 from runs.services.servers import single_topology
-from runs.services.tools import with_pgbench
+from runs.services.tools import having_pgbench, installed
 
 MOST_GENERATORS = 16
+LONGEST_NAME = 200
 
 
 @transaction.atomic
-def topology_of(*, server: Server, generators: Sequence[Server] = ()) -> Topology:
-    """The topology of these servers; the same one for the same servers in the same order."""
-    if not generators:
+def topology_of(
+    *, server: Server, generators: Sequence[Server] = (), more_servers: Sequence[Server] = ()
+) -> Topology:
+    """The topology of these servers; the same one for the same servers in the same order.
+
+    With `more_servers` it has a database node for each server, of which every run uses one: the
+    kind is that of its runs. Without generators each puts the load on itself.
+    """
+    databases = (server, *more_servers)
+    if not generators and not more_servers:
         return single_topology(server=server)
-    slugs = "-".join(each.slug for each in (server, *generators))
-    digest = hashlib.sha256(slugs.encode()).hexdigest()[:8]
+    kind = Topology.Kind.CLIENT if generators else Topology.Kind.SINGLE
+    slugs = "-".join(each.slug for each in (*databases, *generators))
+    made_of = [[each.slug for each in databases], [each.slug for each in generators]]
+    text = json.dumps(made_of) if more_servers else slugs
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     topology, created = Topology.objects.get_or_create(
-        slug=f"client-{slugs[:80]}-{digest}",
-        defaults={
-            "name": _("%(generators)s against %(server)s")
-            % {"generators": ", ".join(each.name for each in generators), "server": server.name},
-            "kind": Topology.Kind.CLIENT,
-        },
+        slug=f"{kind}-{slugs[:80]}-{digest}",
+        defaults={"name": _name(databases, generators), "kind": kind},
     )
     if created:
         role = TopologyNode.Role
-        TopologyNode.objects.create(topology=topology, server=server, role=role.DATABASE)
-        for ordinal, each in enumerate(generators, start=1):
-            TopologyNode.objects.create(
-                topology=topology, server=each, role=role.LOAD_GENERATOR, ordinal=ordinal
-            )
+        _add_nodes(topology, role.DATABASE, databases)
+        _add_nodes(topology, role.LOAD_GENERATOR, generators or databases)
     return topology
 
 
-def generator_plans(server: Server, generators: Sequence[Server]) -> tuple[GeneratorPlan, ...]:
-    """What a run's plan holds of its generators: each uses its newest pgbench."""
+def _name(databases: Sequence[Server], generators: Sequence[Server]) -> str:
+    name = ", ".join(each.name for each in databases)
+    if generators:
+        name = _("%(generators)s against %(server)s") % {
+            "generators": ", ".join(each.name for each in generators),
+            "server": name,
+        }
+    return name[:LONGEST_NAME]
+
+
+def _add_nodes(topology: Topology, role: str, servers: Sequence[Server]) -> None:
+    TopologyNode.objects.bulk_create(
+        TopologyNode(topology=topology, server=each, role=role, ordinal=ordinal)
+        for ordinal, each in enumerate(servers, start=1)
+    )
+
+
+def generator_plans(
+    servers: Sequence[Server], generators: Sequence[Server]
+) -> dict[int, tuple[GeneratorPlan, ...]]:
+    """What the plan of a run on each of the servers (by their keys) holds of its generators.
+
+    Each generator uses its newest pgbench. One query.
+    """
+    present = installed(generators)
+    return {each.pk: _plans_against(each, generators, present) for each in servers}
+
+
+def _plans_against(
+    server: Server, generators: Sequence[Server], present: Mapping[int, Sequence[Installation]]
+) -> tuple[GeneratorPlan, ...]:
     plans = []
     for number, each in enumerate(generators, start=1):
-        client = with_pgbench(each)[0]
+        client = having_pgbench(present[each.pk])[0]
         plans.append(
             GeneratorPlan(
                 name=f"load{number}",
@@ -62,35 +96,48 @@ def generator_plans(server: Server, generators: Sequence[Server]) -> tuple[Gener
     return tuple(plans)
 
 
-def generator_problems(server: Server, generators: Sequence[Server]) -> Iterator[Problem]:
-    """Everything for which these servers cannot put the load on."""
+def generator_problems(
+    servers: Sequence[Server], generators: Sequence[Server]
+) -> Iterator[Problem]:
+    """Everything for which generators cannot put the load on each of these servers.
+
+    Several servers may share their generators: a run holds the leases of all its machines, so
+    that they take turns.
+    """
     if len(generators) > MOST_GENERATORS:
         message = _("%(number)d load generators are too many.") % {"number": len(generators)}
         yield Problem("out_of_range", message, _("Choose fewer."), "generators")
-    if server in generators:
-        message = _("%(server)s is the database, and cannot be a load generator beside.") % {
-            "server": server.name
-        }
-        remedy = _("Leave it out; without others the load comes from it anyway.")
-        yield Problem("generator_is_database", message, remedy, "generators")
-    for each in generators:
-        yield from _problems_of(each)
-        if _is_loopback(server.address) and not _is_loopback(each.address):
-            message = _("%(generator)s cannot reach the database at %(address)s.") % {
-                "generator": each.name,
-                "address": server.address,
+    for server in servers:
+        if server in generators:
+            message = _("%(server)s is the database, and cannot be a load generator beside.") % {
+                "server": server.name
             }
-            remedy = _("Register the server by the address that other machines reach it at.")
-            yield Problem("address_is_local", message, remedy, "server")
+            remedy = _("Leave it out; without others the load comes from it anyway.")
+            yield Problem("generator_is_database", message, remedy, "generators")
+    present = installed(generators) if generators else {}
+    for each in generators:
+        yield from _problems_of(each, present[each.pk])
+        for server in servers:
+            yield from _reach_problems(server, each)
 
 
-def _problems_of(generator: Server) -> Iterator[Problem]:
+def _reach_problems(server: Server, generator: Server) -> Iterator[Problem]:
+    if _is_loopback(server.address) and not _is_loopback(generator.address):
+        message = _("%(generator)s cannot reach the database at %(address)s.") % {
+            "generator": generator.name,
+            "address": server.address,
+        }
+        remedy = _("Register the server by the address that other machines reach it at.")
+        yield Problem("address_is_local", message, remedy, "server")
+
+
+def _problems_of(generator: Server, present: Sequence[Installation]) -> Iterator[Problem]:
     name = {"server": generator.name}
     if generator.state != Server.State.READY or generator.is_only_a_hop:
         message = generator.problem or _("Server %(server)s is not ready.") % name
         remedy = generator.problem_remedy or _("Inspect it on its page, or choose another.")
         yield Problem("server_not_ready", message, remedy, "generators")
-    elif not with_pgbench(generator):
+    elif not having_pgbench(present):
         message = _("No installation on %(server)s has pgbench.") % name
         remedy = _("Install PostgreSQL's client programs there and inspect the server again.")
         yield Problem("missing_program", message, remedy, "generators")

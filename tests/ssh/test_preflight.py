@@ -13,6 +13,7 @@ from runs.services import (
     campaigns,
     instances,
     preflight,
+    questions,
     scenarios,
     server_edits,
     servers,
@@ -171,7 +172,7 @@ def test_a_changed_host_key_is_told_and_nothing_is_executed(server, openssh):
 
 
 def test_a_host_that_accepts_and_says_nothing_costs_seconds(server, monkeypatch):
-    monkeypatch.setattr(preflight, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(questions, "PATIENCE_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         server.port = silent.getsockname()[1]
         server.save()
