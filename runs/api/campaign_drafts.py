@@ -1,6 +1,7 @@
 """A campaign to queue, as the API takes it: a draft, or every fault of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -23,6 +24,7 @@ from runs.services.errors import Fault, Refused
 from runs.services.problems import Problem
 
 MOST_LEVELS = 100
+MOST_SERVERS = 50
 
 
 @extend_schema_field({"oneOf": [{"type": "integer"}, {"type": "string"}]})
@@ -47,12 +49,23 @@ class CampaignDraftSerializer(serializers.Serializer[Any]):
 
     title = serializers.CharField(max_length=200)
     scenario = serializers.ChoiceField([scenario.slug for scenario in registry.every()])
-    server = serializers.SlugRelatedField(slug_field="slug", queryset=Server.objects.all())
+    server = serializers.SlugRelatedField(
+        slug_field="slug", queryset=Server.objects.select_related("hardware"), required=False
+    )
+    servers = serializers.ListField(
+        child=serializers.CharField(max_length=80),
+        required=False,
+        min_length=1,
+        max_length=MOST_SERVERS,
+        help_text="Several servers in place of `server`: the first is the baseline, and the server "
+        "becomes a factor. Each measures its own installations, at the same time.",
+    )
     versions = serializers.ListField(
         child=serializers.CharField(max_length=40),
         required=False,
         max_length=MOST_LEVELS,
-        help_text="Of the installations on the server: 16.14, or 16 for all of them; default all.",
+        help_text="Of the installations on the server: 16.14, or 16 for all of them; default all, "
+        "and of several servers the releases that all of them have.",
     )
     bindirs = serializers.ListField(
         child=serializers.CharField(max_length=500),
@@ -94,20 +107,55 @@ class CampaignDraftSerializer(serializers.Serializer[Any]):
             raise ValidationError({str(name): fault for name in sorted(map(str, unknown))})
         return super().to_internal_value(data)
 
+    def validate_servers(self, value: list[str]) -> list[Server]:
+        """The servers in their order, each once. One query."""
+        known = {
+            each.slug: each
+            for each in Server.objects.filter(slug__in=value).select_related("hardware")
+        }
+        faults = {
+            index: [
+                ErrorDetail(_("There is no server %(slug)s.") % {"slug": slug}, "does_not_exist")
+            ]
+            for index, slug in enumerate(value)
+            if slug not in known
+        }
+        if faults:
+            raise ValidationError(faults)  # type: ignore[arg-type]
+        return [known[slug] for slug in dict.fromkeys(value)]
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Either one server or several."""
+        if "server" in attrs and "servers" in attrs:
+            message = _("Give server or servers, not both.")
+            raise ValidationError({"servers": [ErrorDetail(message, "contradicts")]})
+        if "server" not in attrs and "servers" not in attrs:
+            message = str(self.fields["server"].error_messages["required"])
+            raise ValidationError({"server": [ErrorDetail(message, "required")]})
+        return attrs
+
     def draft(self) -> Draft:
         """The draft, of a valid body. Raises Refused with every problem that it has."""
         made = self.unchecked_draft()
         scenario = registry.get(made.scenario)
         known = {each.name for each in scenario.parameters}
         faults = [_unknown_parameter(name) for name in sorted(set(made.parameters) - known)]
-        faults += [_fault(problem, scenario) for problem in estimates.estimate(made).problems]
+        faults += [
+            self._placed(_fault(problem, scenario)) for problem in estimates.estimate(made).problems
+        ]
         if faults:
             raise Refused("contradicts", faults)
         return made
 
+    def _placed(self, fault: Fault) -> Fault:
+        """What is at fault with the server is so at the field that was given."""
+        is_of_several = fault.pointer == "/server" and "servers" in self.validated_data
+        return replace(fault, pointer="/servers") if is_of_several else fault
+
     def unchecked_draft(self) -> Draft:
         """The draft with whatever problems it has. Raises Refused for missing installations."""
         given = self.validated_data
+        server, *more_servers = given["servers"] if "servers" in given else [given["server"]]
         scenario = registry.get(given["scenario"])
         parameters = {each.name: each.default for each in scenario.parameters}
         levels: dict[str, list[Level]] = {
@@ -116,8 +164,9 @@ class CampaignDraftSerializer(serializers.Serializer[Any]):
         return Draft(
             title=given["title"],
             scenario=scenario.slug,
-            server=given["server"],
-            installations=_installations(given),
+            server=server,
+            more_servers=more_servers,
+            installations=_installations(given, [server, *more_servers]),
             levels=levels | dict(given.get("levels", {})),
             parameters=parameters | dict(given.get("parameters", {})),
             repeats=given["repeats"],
@@ -131,29 +180,41 @@ class CampaignDraftSerializer(serializers.Serializer[Any]):
         )
 
 
-def _installations(given: Mapping[str, Any]) -> list[Installation]:
-    """Those that were asked for. Raises Refused for one that is not on the server."""
-    present = list(given["server"].installations.filter(removed_at=None))
+def _installations(given: Mapping[str, Any], servers: Sequence[Server]) -> list[Installation]:
+    """Those that were asked for. Raises Refused for one that is on none of the servers."""
+    present = list(Installation.objects.filter(server__in=servers, removed_at=None))
     if "bindirs" in given:
         found = [each for each in present if each.bindir in given["bindirs"]]
-        return _all_there(given, "bindirs", found, {each.bindir for each in present})
+        return _all_there(given, servers, "bindirs", found, {each.bindir for each in present})
     if "versions" not in given:
-        return present
+        return _on_all(present, servers)
     wanted = set(given["versions"])
     found = [each for each in present if {each.version, versions.major(each.version)} & wanted]
     known = {name for each in present for name in (each.version, versions.major(each.version))}
-    return _all_there(given, "versions", found, known)
+    return _all_there(given, servers, "versions", found, known)
+
+
+def _on_all(present: Sequence[Installation], servers: Sequence[Server]) -> list[Installation]:
+    """Those of the releases that all servers have."""
+    holders: dict[str, set[int]] = {}
+    for each in present:
+        holders.setdefault(each.version, set()).add(each.server_id)
+    return [each for each in present if len(holders[each.version]) == len(servers)]
 
 
 def _all_there(
-    given: Mapping[str, Any], name: str, found: list[Installation], known: set[str]
+    given: Mapping[str, Any],
+    servers: Sequence[Server],
+    name: str,
+    found: list[Installation],
+    known: set[str],
 ) -> list[Installation]:
     missing = [
         Fault(
             f"/{name}/{index}",
             "installation_missing",
             _("There is no PostgreSQL %(wanted)s on %(server)s.")
-            % {"wanted": wanted, "server": given["server"].name},
+            % {"wanted": wanted, "server": ", ".join(each.name for each in servers)},
         )
         for index, wanted in enumerate(given[name])
         if wanted not in known

@@ -1,5 +1,6 @@
 """Campaigns: lists with the states of their runs, and what a campaign's page shows."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,9 +10,9 @@ from django.utils import timezone
 
 from runs.analysis.summary import Summary
 from runs.charts.scaling import Line, Point
-from runs.models import Campaign, Cell, CellSummary, Run
+from runs.models import Campaign, Cell, CellSummary, Run, Topology
 from runs.models.campaigns import Origin
-from runs.selectors import grids, metrics, series_cells, versions
+from runs.selectors import designs, grids, metrics, series_cells, versions
 from runs.selectors.grids import Grid, GridCell, GridRow, GridRun, grid
 from runs.selectors.projects import NOBODY, Reader, visible
 from runs.selectors.ratios import RatioRow, ratios
@@ -111,7 +112,8 @@ def can_retry(campaign: Campaign) -> bool:
 def lines(campaign: Campaign, metric_name: str) -> list[Line]:
     """The summaries of a metric against the factor across, a line per row of the grid.
 
-    Levels that are not numbers have no place on the axis and are left out. Two queries.
+    Levels that are not numbers have no place on the axis and are left out. Two queries;
+    one more where the server is a factor.
     """
     cells = list(series_cells.current(campaign))
     factor = grids.across(cells)
@@ -123,28 +125,46 @@ def lines(campaign: Campaign, metric_name: str) -> list[Line]:
             points=_points(row, factor, summaries),
             version=row.version,
         )
-        for row in grids.rows(cells)
+        for row in grids.rows(cells, designs.server_names(campaign))
     ]
 
 
 def progress(campaign: Campaign) -> Progress:
     """How many runs have ended, and how long the others will take at the pace so far. Two queries.
 
-    The formula is in docs/statistics.md.
+    Servers work at the same time: the last of them to end counts. Those that share load
+    generators take turns. The formula is in docs/statistics.md.
     """
-    found = campaign.runs.aggregate(
-        total=Count("pk"),
-        done=Count("pk", filter=Q(state__in=Run.ENDED)),
-        mean=Avg(F("finished_at") - F("started_at"), filter=Q(state=Run.State.FINISHED)),
+    apart = "server" if series_cells.SERVER in campaign.factors else "campaign"
+    grouped = campaign.runs.order_by(apart).values(apart)
+    found = list(
+        grouped.annotate(
+            total=Count("pk"),
+            done=Count("pk", filter=Q(state__in=Run.ENDED)),
+            mean=Avg(F("finished_at") - F("started_at"), filter=Q(state=Run.State.FINISHED)),
+        )
     )
-    done, total, mean = found["done"], found["total"], found["mean"]
+    done, total = sum(each["done"] for each in found), sum(each["total"] for each in found)
     if done == total:
         return Progress(done, total, 0.0)
-    if mean is None:
+    going_on = [each for each in found if each["done"] < each["total"]]
+    known = [each["mean"] for each in found if each["mean"] is not None]
+    if not known:
         return Progress(done, total, None)
     active = campaign.runs.filter(state__in=Run.ACTIVE, started_at__isnull=False)
-    started = [at for at in active.values_list("started_at", flat=True) if at]
-    return Progress(done, total, _seconds_left(total - done, mean, started))
+    started: dict[int | None, list[datetime]] = defaultdict(list)
+    for server_id, at in active.values_list(apart, "started_at"):
+        if at is not None:
+            started[server_id].append(at)
+    # A server of which no run has finished yet is taken for as slow as the slowest.
+    left = [
+        _seconds_left(
+            each["total"] - each["done"], each["mean"] or max(known), started[each[apart]]
+        )
+        for each in going_on
+    ]
+    is_shared = bool(campaign.topology and campaign.topology.kind == Topology.Kind.CLIENT)
+    return Progress(done, total, sum(left) if is_shared else max(left))
 
 
 def _seconds_left(remaining: int, mean: timedelta, started: Iterable[datetime]) -> float:

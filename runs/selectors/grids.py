@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from runs.analysis.summary import Summary
 from runs.models import Campaign, Cell, Metric, Run
-from runs.selectors import metrics, series_cells, versions
+from runs.selectors import designs, metrics, series_cells, versions
 
 # The levels that say which PostgreSQL was measured; all others say under what.
 SUBJECT = ("version", "bindir")
@@ -61,17 +61,27 @@ class Grid:
 
 @dataclass(frozen=True)
 class Row:
-    """Cells that differ in the factor across only, in its order."""
+    """Cells that differ in the factor across only, in its order.
+
+    `servers` are the names of the levels of the factor `server`.
+    """
 
     levels: Mapping[str, Any]
     version: str
     cells: tuple[Cell, ...]
+    servers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
         """The version, and whatever else tells this row from another."""
-        others = [f"{name} {level}" for name, level in self.levels.items() if name != "version"]
+        others = [
+            self._told(name, level) for name, level in self.levels.items() if name != "version"
+        ]
         return " · ".join([self.version, *others])
+
+    def _told(self, name: str, level: Any) -> str:
+        known = self.servers.get(level) if name == series_cells.SERVER else None
+        return known or f"{name} {level}"
 
     @property
     def others(self) -> dict[str, Any]:
@@ -80,7 +90,8 @@ class Row:
 
 
 def grid(campaign: Campaign, metric: Metric | None = None) -> Grid:
-    """The cells of a campaign with the states of their runs. Four queries, whatever the size.
+    """The cells of a campaign with the states of their runs. Four queries, whatever the size;
+    one more where the server is a factor.
 
     Shows `metric`, by default the campaign's primary one.
     """
@@ -95,7 +106,7 @@ def grid(campaign: Campaign, metric: Metric | None = None) -> Grid:
         return GridCell(cell, cell.levels, tuple(runs[cell.pk]), summaries.get(cell.pk))
 
     made = []
-    for row in rows(cells):
+    for row in rows(cells, designs.server_names(campaign)):
         by_level = {_level(cell, factor): shown(cell) for cell in row.cells}
         places = tuple(by_level.get(level) for level in columns)
         made.append(
@@ -104,14 +115,17 @@ def grid(campaign: Campaign, metric: Metric | None = None) -> Grid:
     return Grid(factor, tuple(columns), tuple(made), metric)
 
 
-def rows(cells: Sequence[Cell]) -> list[Row]:
-    """The cells in rows: by the other factors as they come, within them from the oldest version."""
+def rows(cells: Sequence[Cell], servers: Mapping[str, str] | None = None) -> list[Row]:
+    """The cells in rows: by the other factors as they come, within them from the oldest version.
+
+    `servers` names the levels of the factor `server`.
+    """
     factor = across(cells)
     grouped: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
         grouped[repr(sorted(_without(cell.levels, factor).items()))].append(cell)
     made = [
-        Row(_without(group[0].levels, factor), version_of(group[0]), tuple(group))
+        Row(_without(group[0].levels, factor), version_of(group[0]), tuple(group), servers or {})
         for group in grouped.values()
     ]
     places = {repr(row.others): place for place, row in reversed(list(enumerate(made)))}
@@ -125,7 +139,7 @@ def across(cells: Iterable[Cell]) -> str | None:
         for name, level in cell.levels.items():
             if name not in SUBJECT:
                 levels[name].add(str(level))
-    return max(levels, key=lambda name: (name == "clients", len(levels[name]), name), default=None)
+    return max(levels, key=lambda name: series_cells.fitness(name, len(levels[name])), default=None)
 
 
 def version_of(cell: Cell) -> str:

@@ -2,8 +2,10 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+
+from django.db.models import Q
 
 from runs.analysis.noise import NoiseFloor, minimum_detectable_effect, noise_floor
 from runs.analysis.summary import Summary
@@ -40,12 +42,20 @@ class ServerNoise:
 
 
 def of_server(server: Server, metric: str) -> ServerNoise | None:
-    """How the repeats of a metric scatter on a server's present hardware; None where none tell.
+    """How the repeats of a metric scatter on a server's present hardware; None where none tell."""
+    return of_servers([server], metric)
+
+
+def of_servers(servers: Sequence[Server], metric: str) -> ServerNoise | None:
+    """The same of several servers, pooled.
 
     The two sides of an A/A campaign count as repeats of one cell, so that what changes between
     them is noise, too. One query.
     """
-    here = Run.objects.filter(server=server, hardware=server.hardware, state=Run.State.FINISHED)
+    present = Q(pk__in=[])
+    for server in servers:
+        present |= Q(server=server, hardware=server.hardware_id)
+    here = Run.objects.filter(present, state=Run.State.FINISHED)
     rows = (
         CellSummary.objects.filter(
             metric__name=metric, cell__in=here.values("cell"), log_variance__isnull=False

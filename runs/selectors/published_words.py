@@ -16,6 +16,7 @@ Combination = frozenset[tuple[str, str]]
 # Factors that stand in the heads of several columns have no column of their own to name them.
 USUAL = {
     "version": gettext_lazy("Version"),
+    "server": gettext_lazy("Server"),
     "clients": gettext_lazy("Clients"),
     "workers": gettext_lazy("Workers"),
     "nodes": gettext_lazy("Nodes"),

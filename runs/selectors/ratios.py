@@ -1,7 +1,8 @@
 """The ratio table of a campaign: each version against the baseline under the same levels.
 
 Where the campaign varies something by name (page checksums off and on), that is its question:
-then each of these levels stands against the first, within each version.
+then each of these levels stands against the first, within each version. Where it has several
+servers, these stand against the first of them as well, under the same levels.
 """
 
 from collections import defaultdict
@@ -13,6 +14,7 @@ from runs.analysis.comparison import Comparison, Direction, adjust, compare
 from runs.analysis.summary import Summary
 from runs.models import Campaign, Cell, Metric
 from runs.selectors import grids, metrics, series_cells, versions
+from runs.selectors.series_cells import SERVER, VERSION
 
 
 @dataclass(frozen=True)
@@ -41,46 +43,63 @@ def ratios(
     metric = Metric.objects.get(name=metric_name)
     summaries = metrics.summaries(campaign, metric_name)
     cells = list(series_cells.current(campaign))
-    subject = _named_factor(cells)
-    found = _pairs_of_levels(cells, subject) if subject else _pairs(cells, baseline_version)
     pairs = [
-        (levels, base, head)
-        for levels, base, head in found
-        if base.pk in summaries and head.pk in summaries
+        pair
+        for pair in _all_pairs(cells, baseline_version)
+        if pair.base.pk in summaries and pair.head.pk in summaries
     ]
     direction: Direction = metric.direction  # type: ignore[assignment]
     compared = adjust(
         [
-            compare(summaries[base.pk], summaries[head.pk], direction=direction)
-            for _levels, base, head in pairs
+            compare(summaries[pair.base.pk], summaries[pair.head.pk], direction=direction)
+            for pair in pairs
         ]
     )
     return [
         RatioRow(
-            subject or "version",
-            levels,
-            _label(base, subject),
-            _label(head, subject),
+            pair.subject,
+            pair.levels,
+            _label(pair.base, pair.subject),
+            _label(pair.head, pair.subject),
             comparison,
-            summaries[base.pk],
-            summaries[head.pk],
+            summaries[pair.base.pk],
+            summaries[pair.head.pk],
         )
-        for (levels, base, head), comparison in zip(pairs, compared, strict=True)
+        for pair, comparison in zip(pairs, compared, strict=True)
     ]
 
 
-def _named_factor(cells: list[Cell]) -> str | None:
-    """The factor whose levels are words, if the campaign varies one beside the version."""
+@dataclass(frozen=True)
+class _Pair:
+    subject: str
+    levels: Mapping[str, Any]
+    base: Cell
+    head: Cell
+
+
+def _all_pairs(cells: list[Cell], baseline_version: str | None) -> list[_Pair]:
+    """The servers against the first, then the levels with names, else the versions."""
+    named = _named_factors(cells)
+    found = []
+    if SERVER in named:
+        named.remove(SERVER)
+        found = [_Pair(SERVER, *pair) for pair in _pairs_of_levels(cells, SERVER)]
+    if named:
+        return [*found, *(_Pair(named[0], *pair) for pair in _pairs_of_levels(cells, named[0]))]
+    return [*found, *(_Pair(VERSION, *pair) for pair in _pairs(cells, baseline_version))]
+
+
+def _named_factors(cells: list[Cell]) -> list[str]:
+    """The factors whose levels are words, if the campaign varies any beside the version."""
     levels: dict[str, set[Any]] = defaultdict(set)
     for cell in cells:
         for name, level in _conditions(cell).items():
             levels[name].add(level)
-    named = (
+    return [
         name
         for name, found in levels.items()
         if len(found) > 1 and all(isinstance(level, str) for level in found)
-    )
-    return next(named, None)
+    ]
 
 
 def _pairs_of_levels(cells: list[Cell], subject: str) -> list[tuple[dict[str, Any], Cell, Cell]]:
@@ -121,8 +140,8 @@ def _conditions(cell: Cell) -> dict[str, Any]:
     return {name: level for name, level in cell.levels.items() if name not in grids.SUBJECT}
 
 
-def _label(cell: Cell, subject: str | None) -> str:
-    if subject:
+def _label(cell: Cell, subject: str) -> str:
+    if subject != VERSION:
         return str(cell.levels.get(subject, ""))
     bindir = cell.levels.get("bindir")
     return f"{grids.version_of(cell)} · {bindir}" if bindir else grids.version_of(cell)

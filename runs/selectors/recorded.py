@@ -20,9 +20,14 @@ def of_run(run: Run) -> list[RecordedRun]:
     return _recorded([run])
 
 
-def of_campaign(campaign: Campaign) -> list[RecordedRun]:
-    """The finished runs of a campaign in the order of their execution. Three queries."""
+def of_campaign(campaign: Campaign, *, server: str = "") -> list[RecordedRun]:
+    """The finished runs of a campaign in the order of their execution. Three queries.
+
+    Those on one `server` (its slug) where that is given.
+    """
     finished = campaign.runs.filter(state=Run.State.FINISHED, plan__isnull=False)
+    if server:
+        finished = finished.filter(server__slug=server)
     return _recorded(
         list(finished.select_related("cell", "cluster").order_by("started_at", "position"))
     )

@@ -64,9 +64,13 @@ def settings_table(name: str, found: Mapping[str, Any]) -> Table:
 
 def kept(campaign: Campaign) -> Facts:
     """Factors with their levels, parameters, repeats and the order of the runs."""
-    titles = {"version": _("Version"), **designs.factor_titles(campaign)}
+    words = designs.words(campaign)
+    titles = {"version": _("Version"), **words.titles}
     rows = [
-        (titles.get(name, name.replace("_", " ")), ", ".join(str(level) for level in levels))
+        (
+            titles.get(name, name.replace("_", " ")),
+            ", ".join(str(words.level(name, level)) for level in levels),
+        )
         for name, levels in campaign.factors.items()
     ]
     rows += [

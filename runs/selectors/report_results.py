@@ -1,6 +1,6 @@
 """What a campaign that was executed or uploaded gave, for its report: tables, figures, verdicts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -44,11 +44,11 @@ def verdicts(campaign: Campaign) -> list[Block]:
     rows = campaigns.ratios(campaign, metric.name) if metric else []
     if not metric or not rows:
         return []
-    titles = designs.factor_titles(campaign)
-    blocks: list[Block] = [_ratio_table(metric, rows, titles)]
+    words = designs.words(campaign)
+    blocks: list[Block] = [_ratio_table(metric, rows, words)]
     branches = [
         Branch(
-            f"{_named(row)} · {_levels(row.levels, titles)}".rstrip(" ·"),
+            f"{_named(row, words)} · {words.listed(row.levels)}".rstrip(" ·"),
             row.comparison.verdict,
             row.comparison.ratio,
             row.comparison.low,
@@ -59,12 +59,12 @@ def verdicts(campaign: Campaign) -> list[Block]:
     ]
     if 0 < len(branches) <= MOST_BRANCHES:
         caption = _("Ratios of %(metric)s, 95 %% interval") % {"metric": metric_label(metric)}
-        words = ForestWords(
+        forest_words = ForestWords(
             ratio=_("ratio"),
             interval=_("interval (95 %)"),
             verdicts={branch.verdict: verdict(branch.verdict) for branch in branches},
         )
-        figure = forest(branches, minimum_effect=MINIMUM_EFFECT, words=words)
+        figure = forest(branches, minimum_effect=MINIMUM_EFFECT, words=forest_words)
         blocks.append(Picture("ratios", caption, figure))
     return blocks
 
@@ -124,7 +124,7 @@ def _bars(cells: Sequence[GridCell | None], columns: Sequence[Any]) -> list[Bar]
     ]
 
 
-def _ratio_table(metric: Metric, rows: Sequence[RatioRow], titles: Mapping[str, str]) -> Table:
+def _ratio_table(metric: Metric, rows: Sequence[RatioRow], words: designs.Words) -> Table:
     heads = (
         _("Compared"),
         _("Levels"),
@@ -135,8 +135,12 @@ def _ratio_table(metric: Metric, rows: Sequence[RatioRow], titles: Mapping[str, 
     )
     told = tuple(
         (
-            _("%(head)s against %(base)s") % {"head": row.head_label, "base": row.base_label},
-            _levels(row.levels, titles),
+            _("%(head)s against %(base)s")
+            % {
+                "head": words.level(row.subject, row.head_label),
+                "base": words.level(row.subject, row.base_label),
+            },
+            words.listed(row.levels),
             factor(row.comparison.ratio),
             change(row.comparison.ratio),
             f"{factor(row.comparison.low)} – {factor(row.comparison.high)}"
@@ -162,9 +166,6 @@ def _with_unit(metric: Metric) -> str:
     return f"{title} ({metric.unit})" if metric.unit and metric.unit != title else title
 
 
-def _named(row: RatioRow) -> str:
-    return f"PostgreSQL {row.head_label}" if row.subject == "version" else row.head_label
-
-
-def _levels(levels: Mapping[str, Any], titles: Mapping[str, str]) -> str:
-    return ", ".join(f"{titles.get(name, name)} {level}" for name, level in levels.items())
+def _named(row: RatioRow, words: designs.Words) -> str:
+    level = words.level(row.subject, row.head_label)
+    return f"PostgreSQL {level}" if row.subject == "version" else str(level)

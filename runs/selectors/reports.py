@@ -8,7 +8,7 @@ from django.utils.translation import override
 
 from runs.models import Annotation, Campaign
 from runs.reports.report import Block, Facts, Listing, Paragraph, Remark, Report, Section
-from runs.reports.shell_script import shell_script
+from runs.reports.shell_script import RecordedRun, shell_script
 from runs.selectors import (
     annotations,
     designs,
@@ -27,7 +27,8 @@ MOST_SCRIPT_CHARACTERS = 200_000
 def of_campaign(campaign: Campaign, *, language: str, address: str, today: date) -> Report:
     """The report of any campaign: executed here, uploaded, or published.
 
-    `address` is that of the campaign's page. Expensive: some forty queries, whatever the size.
+    `address` is that of the campaign's page. Expensive: some forty queries, whatever the size,
+    and three for each of several servers.
     """
     with override(language):
         published = hasattr(campaign, "published")
@@ -94,13 +95,13 @@ def _remarks(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
     """What people wrote: discussion, conclusions, notes."""
     found = annotations.of_campaign(campaign)
     kinds = Annotation.Kind
-    titles = designs.factor_titles(campaign)
+    words = designs.words(campaign)
 
     def of(kind: Annotation.Kind) -> Iterable[Annotation]:
         return (each for each in found if each.kind == kind)
 
     notes = [
-        Remark(each.text, " · ".join(filter(None, (_point(each, titles), _signed(each)))))
+        Remark(each.text, " · ".join(filter(None, (_point(each, words), _signed(each)))))
         for each in of(kinds.NOTE)
     ]
     return [
@@ -114,24 +115,30 @@ def _signed(annotation: Annotation) -> str:
     return annotations.signature(annotation)
 
 
-def _point(annotation: Annotation, titles: dict[str, str]) -> str:
+def _point(annotation: Annotation, words: designs.Words) -> str:
     """The cell that a note is about: Clients 8, Version 16.14."""
     if annotation.cell is None:
         return ""
-    levels = annotation.cell.levels.items()
-    return ", ".join(f"{titles.get(name, name)} {level}" for name, level in levels)
+    return words.listed(annotation.cell.levels)
 
 
 def _appendix(campaign: Campaign, address: str) -> list[Block]:
-    runs = recorded.of_campaign(campaign)
-    if not runs:
-        return []
+    listings: list[Block] = []
+    for server, name in (designs.server_names(campaign) or {"": ""}).items():
+        runs = recorded.of_campaign(campaign, server=server)
+        if runs:
+            listings.append(_script(campaign, runs, address, name))
+    return listings
+
+
+def _script(campaign: Campaign, runs: Sequence[RecordedRun], address: str, server: str) -> Listing:
+    """What a server did, to be done by hand on a machine like it."""
     script = shell_script(campaign.slug, campaign.title, runs, address=address)
     caption = _("All runs in their order, as a shell script")
     if len(script) > MOST_SCRIPT_CHARACTERS:
         script = shell_script(campaign.slug, campaign.title, runs[:1], address=address)
         caption = _("The first run as a shell script; that of all runs is on the campaign's page")
-    return [Listing(caption, script)]
+    return Listing(f"{server}: {caption}" if server else caption, script)
 
 
 def _citation(campaign: Campaign, address: str, today: date) -> str:

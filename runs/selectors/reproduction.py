@@ -1,5 +1,6 @@
 """A published design on one's own server: scaled to its memory and cores, with what changed."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,8 +39,11 @@ class Reproduction:
     changes: Sequence[Change]
 
 
-def reproduction(campaign: Campaign, server: Server) -> Reproduction | None:
-    """The published design scaled to the server; None where its scenario does not run yet."""
+def reproduction(campaign: Campaign, servers: Sequence[Server]) -> Reproduction | None:
+    """The published design scaled to the servers; None where its scenario does not run yet.
+
+    Several servers get what fits the smallest of them.
+    """
     wanted = campaign.published.reproduce
     slug = wanted.get("scenario", "")
     if slug not in {scenario.slug for scenario in registry.every()}:
@@ -47,22 +51,23 @@ def reproduction(campaign: Campaign, server: Server) -> Reproduction | None:
     changes: list[Change] = []
     initial: dict[str, Any] = {
         "title": _("%(title)s, reproduced on %(server)s")
-        % {"title": campaign.title, "server": server.name},
+        % {"title": campaign.title, "server": ", ".join(each.name for each in servers)},
         "repeats": campaign.repeats,
-        **_parameters(wanted.get("parameters", {}), server, changes),
-        **_levels(wanted.get("levels", {}), campaign, server, changes),
+        **_parameters(wanted.get("parameters", {}), servers, changes),
+        **_levels(wanted.get("levels", {}), campaign, servers, changes),
     }
-    installations = _installations(wanted.get("versions", []), server, changes)
+    installations = _installations(wanted.get("versions", []), servers, changes)
     if installations:
         initial["installations"] = installations
     return Reproduction(campaign, slug, initial, changes)
 
 
 def _parameters(
-    printed: Mapping[str, Any], server: Server, changes: list[Change]
+    printed: Mapping[str, Any], servers: Sequence[Server], changes: list[Change]
 ) -> dict[str, Any]:
     chosen = dict(printed)
-    most = _largest_scale(server)
+    known = [most for server in servers if (most := _largest_scale(server))]
+    most = min(known, default=0)
     if most and printed.get("scale", 0) > most:
         chosen["scale"] = most
         reason = _("so that the data fit into a quarter of the server's memory and free space")
@@ -84,11 +89,12 @@ def _largest_scale(server: Server) -> int:
 def _levels(
     printed: Mapping[str, Sequence[Any]],
     campaign: Campaign,
-    server: Server,
+    servers: Sequence[Server],
     changes: list[Change],
 ) -> dict[str, str]:
     chosen = {name: list(levels) for name, levels in printed.items()}
-    theirs, ours = _printed_cores(campaign), _cores(server)
+    theirs = _printed_cores(campaign)
+    ours = min((cores for server in servers if (cores := _cores(server))), default=None)
     if "clients" in chosen and theirs and ours and theirs != ours:
         scaled = sorted({max(1, round(level * ours / theirs)) for level in chosen["clients"]})
         if scaled != chosen["clients"]:
@@ -105,20 +111,32 @@ def _levels(
     return {name: _listed(levels) for name, levels in chosen.items()}
 
 
-def _installations(printed: Sequence[str], server: Server, changes: list[Change]) -> list[int]:
-    present = list(server.installations.filter(removed_at=None).order_by("version_num"))
+def _installations(
+    printed: Sequence[str], servers: Sequence[Server], changes: list[Change]
+) -> list[int] | list[str]:
+    """The installations of one server; of several, the releases that all of them have."""
+    present = list(
+        Installation.objects.filter(server__in=servers, removed_at=None).order_by("version_num")
+    )
+    holders: dict[str, set[int]] = defaultdict(set)
+    for each in present:
+        holders[each.version].add(each.server_id)
+    present = [each for each in present if len(holders[each.version]) == len(servers)]
     majors = {versions.major(version) for version in printed}
     chosen = _one_a_major([each for each in present if each.major in majors])
     if majors - {each.major for each in chosen}:
         chosen = chosen or _one_a_major(present)
+        reason = _("what is installed on the server")
         changes.append(
             Change(
                 _("Versions"),
                 _listed(printed),
                 _listed([each.version for each in chosen]),
-                _("what is installed on the server"),
+                reason if len(servers) == 1 else _("what is installed on every server"),
             )
         )
+    if len(servers) > 1:
+        return [each.version for each in chosen]
     return [each.pk for each in chosen]
 
 

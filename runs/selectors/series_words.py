@@ -7,15 +7,21 @@ from django.utils.translation import gettext as _
 
 from runs.models import PublishedTable
 from runs.scenarios import registry
+from runs.selectors import designs
 from runs.selectors.published_words import Factors, factors
+from runs.selectors.series_cells import SERVER
 
 
 def wording(slugs: Collection[str]) -> Factors:
-    """What publications and scenarios call the factors of these campaigns. One query."""
+    """What publications and scenarios call the factors of these campaigns. Two queries.
+
+    The levels of the factor `server` are called by the servers' names.
+    """
     tables = PublishedTable.objects.filter(campaign__slug__in=slugs).order_by("pk")
     columns = [column for each in tables.values_list("columns", flat=True) for column in each]
     found = factors(columns)
     ours = {
         factor.name: _(factor.title) for scenario in registry.every() for factor in scenario.factors
     }
-    return replace(found, titles={**ours, **found.titles})
+    servers = {(SERVER, slug): name for slug, name in designs.names_of_servers(slugs).items()}
+    return replace(found, titles={**ours, **found.titles}, levels={**servers, **found.levels})

@@ -11,7 +11,7 @@ from runs.analysis.summary import Summary
 from runs.analysis.trend import Trend, trend
 from runs.models import Campaign, CellSummary
 from runs.models.campaigns import Origin
-from runs.selectors import metrics, versions
+from runs.selectors import metrics, series_cells, versions
 from runs.selectors.projects import NOBODY, Reader, visible
 
 READ, UPDATE = "fixed-point-read", "fixed-point-update"
@@ -44,6 +44,8 @@ class Measured:
     version: str
     clients: int
     summary: Summary
+    # Of a campaign on several servers, the one that it was measured on.
+    server: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ def measured(theme: str, *, to: Reader = NOBODY) -> dict[Campaign, list[Measured
     for row in rows:
         clients = row.cell.levels.get("clients")
         if isinstance(clients, int) and row.median > 0:
-            each = Measured(row.cell.version, clients, metrics.summary_of(row))
+            server = str(row.cell.levels.get(series_cells.SERVER, ""))
+            each = Measured(row.cell.version, clients, metrics.summary_of(row), server)
             found[row.cell.campaign].append(each)
     return found
 
@@ -93,12 +96,16 @@ def measured(theme: str, *, to: Reader = NOBODY) -> dict[Campaign, list[Measured
 def pairs(
     found: Mapping[Campaign, Sequence[Measured]], *, clients: int | None = None
 ) -> list[Pair]:
-    """The neighbouring versions of each campaign, at `clients` or each version at its own peak."""
+    """The neighbouring versions of each campaign, at `clients` or each version at its own peak.
+
+    Of a campaign on several servers these are pairs of each server by itself.
+    """
     made = []
     for campaign, cells in found.items():
-        best = _chosen(cells, clients)
-        majors = sorted(best, key=versions.order)
-        made += [_pair(campaign, best[base], best[head]) for base, head in pairwise(majors)]
+        for server in dict.fromkeys(each.server for each in cells):
+            best = _chosen([each for each in cells if each.server == server], clients)
+            majors = sorted(best, key=versions.order)
+            made += [_pair(campaign, best[base], best[head]) for base, head in pairwise(majors)]
     return made
 
 

@@ -2,29 +2,26 @@
 
 import contextlib
 import logging
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.models import (
     Campaign,
     Configuration,
-    Installation,
     Project,
     Schedule,
     ScheduleEvent,
     Server,
 )
 from runs.selectors.series_cells import SERVER
-from runs.services import campaigns, schedule_failures, schedule_times
+from runs.services import campaigns, schedule_failures, schedule_servers, schedule_times
 from runs.services.drafts import SIDE, Draft
 from runs.services.errors import ServiceError
 from runs.services.schedule_times import EVERY_DAY, next_time
@@ -81,7 +78,7 @@ def create(
         time_zone=time_zone,
         created_by=by,
     )
-    schedule.seen_installations = _present(schedule)
+    schedule.seen_installations = schedule_servers.present(schedule)
     schedule_times.begin(schedule)
     schedule.save()
     return schedule
@@ -98,7 +95,7 @@ def edit(*, schedule: Schedule, **changes: Any) -> Schedule:
     schedule_times.check(schedule.weekdays, schedule.hour, schedule.minute, schedule.time_zone)
     schedule.weekdays = sorted(set(schedule.weekdays))
     if "kind" in changes:
-        schedule.seen_installations = _present(schedule)
+        schedule.seen_installations = schedule_servers.present(schedule)
     schedule_times.begin(schedule)
     schedule.save()
     return schedule
@@ -109,7 +106,7 @@ def enable(*, schedule: Schedule, enabled: bool) -> Schedule:
     """Switch a schedule on or off. What it missed while it was off is not made up for."""
     schedule.enabled = enabled
     if enabled:
-        schedule.seen_installations = _present(schedule)
+        schedule.seen_installations = schedule_servers.present(schedule)
         schedule_times.begin(schedule)
         schedule_failures.note_resumed(schedule)
     schedule.save()
@@ -136,8 +133,8 @@ def fire_due() -> None:
 def design_of(campaign: Campaign) -> dict[str, Any]:
     """What a schedule keeps of a campaign."""
     factors = campaign.factors
-    installed = _installed(campaign)
-    first, *more = _servers_in_order(campaign, installed)
+    measured = schedule_servers.measured(campaign)
+    first, *more = schedule_servers.in_order(campaign, measured)
     planned = campaign.runs.filter(plan__isnull=False).order_by("pk")
     on_first = planned.filter(server=first) if more else planned
     plan = on_first.values_list("plan", flat=True).first() or {}
@@ -146,8 +143,8 @@ def design_of(campaign: Campaign) -> dict[str, Any]:
         "title": campaign.title,
         "project": campaign.project_id,
         "scenario": campaign.scenario.slug,
-        "bindirs": installed.get(first, []),
-        "more_servers": [[server_id, installed[server_id]] for server_id in more],
+        "bindirs": measured.get(first, []),
+        "more_servers": [[server_id, measured[server_id]] for server_id in more],
         "levels": {name: found for name, found in factors.items() if name not in NOT_LEVELS},
         "parameters": campaign.parameters,
         "repeats": campaign.repeats,
@@ -161,25 +158,6 @@ def design_of(campaign: Campaign) -> dict[str, Any]:
         "client": plan.get("client_bindir") if len(tools) < 2 else None,
         "generators": [each["server_id"] for each in plan.get("generators", ())],
     }
-
-
-def _installed(campaign: Campaign) -> dict[int | None, list[str]]:
-    """The folders that a campaign measured, by server."""
-    found: dict[int | None, set[str]] = defaultdict(set)
-    cells = campaign.cells.exclude(installation=None)
-    for server_id, bindir in cells.values_list("installation__server_id", "installation__bindir"):
-        found[server_id].add(bindir)
-    return {server_id: sorted(bindirs) for server_id, bindirs in found.items()}
-
-
-def _servers_in_order(
-    campaign: Campaign, installed: Mapping[int | None, object]
-) -> list[int | None]:
-    """The servers of a campaign, the baseline first; [None] where no installation is known."""
-    places = {slug: place for place, slug in enumerate(campaign.factors.get(SERVER, ()))}
-    slugs = dict(Server.objects.filter(pk__in=filter(None, installed)).values_list("pk", "slug"))
-    ordered = sorted(installed, key=lambda pk: places.get(slugs.get(pk or 0, ""), 0))
-    return ordered or [None]
 
 
 @transaction.atomic
@@ -207,7 +185,7 @@ def _give_up_this_time(schedule_id: int, error: Exception) -> None:
     schedule = Schedule.objects.select_for_update().get(pk=schedule_id)
     schedule_times.begin(schedule)
     if schedule.kind == Schedule.Kind.INSTALLATION:
-        schedule.seen_installations = _present(schedule)
+        schedule.seen_installations = schedule_servers.present(schedule)
     schedule.save()
     schedule_failures.unexpected(schedule, error)
 
@@ -215,7 +193,7 @@ def _give_up_this_time(schedule_id: int, error: Exception) -> None:
 def _fire_for_new(schedule: Schedule) -> None:
     """Measure what was found since; while the campaign before runs, what is new waits."""
     seen = {tuple(each) for each in schedule.seen_installations}
-    present = _present(schedule)
+    present = schedule_servers.present(schedule)
     new = [each for each in present if tuple(each) not in seen]
     if not new:
         return
@@ -246,64 +224,20 @@ def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
     today = timezone.now().astimezone(ZoneInfo(schedule.time_zone)).strftime("%Y-%m-%d")
     copied = ("scenario", "levels", "parameters", "repeats", "priority", "most_attempts",
               "wanted_half_width", "most_repeats", "is_a_a")  # fmt: skip
-    more = _servers([server_id for server_id, _bindirs in kept.get("more_servers", ())])
     return Draft(
         title=f"{kept['title']} {today}",
         server=schedule.server,
-        installations=_installations(schedule, new),
-        more_servers=more,
+        installations=schedule_servers.installations(schedule, new),
+        more_servers=schedule_servers.further(schedule),
         configuration=Configuration.objects.filter(slug=kept["configuration"]).first(),
         # The same tool, so that it is the servers which are compared; one that is gone cannot be.
         client=schedule.server.installations.filter(
             removed_at=None, pgbench_version_num__isnull=False, bindir=kept.get("client")
         ).first(),
-        generators=_generators(kept.get("generators", ())),
+        generators=schedule_servers.generators(kept.get("generators", ())),
         **{name: kept[name] for name in copied},
     )
 
 
-def _installations(schedule: Schedule, new: Sequence[Sequence[str]]) -> list[Installation]:
-    """What was measured of each server, and what is new there, so far as it is there now."""
-    wanted = Q(server=schedule.server_id, bindir__in=schedule.draft["bindirs"])
-    for server_id, bindirs in schedule.draft.get("more_servers", ()):
-        wanted |= Q(server=server_id, bindir__in=bindirs)
-    for bindir, _version, *on in new:
-        wanted |= Q(server=on[0] if on else schedule.server_id, bindir=bindir)
-    return list(Installation.objects.filter(wanted, removed_at=None))
-
-
-def _servers(server_ids: Sequence[int]) -> list[Server]:
-    """The further servers. Raises ServiceError where one is gone."""
-    found = Server.objects.select_related("hardware").in_bulk(server_ids)
-    if len(found) < len(server_ids):
-        raise ServiceError(
-            "server_missing",
-            _("A server of this campaign is not registered any more."),
-            remedy=_("Queue the campaign by hand, and make a new schedule of that."),
-        )
-    return [found[server_id] for server_id in server_ids]
-
-
-def _generators(server_ids: Sequence[int]) -> list[Server]:
-    """The machines from which the load came. Raises ServiceError where one is gone."""
-    found = Server.objects.in_bulk(server_ids)
-    if len(found) < len(server_ids):
-        raise ServiceError(
-            "generator_missing",
-            _("A load generator of this campaign is not registered any more."),
-            remedy=_("Queue the campaign by hand, and make a new schedule of that."),
-        )
-    return [found[server_id] for server_id in server_ids]
-
-
 def _is_busy(schedule: Schedule) -> bool:
     return schedule.events.filter(campaign__state__in=Campaign.LIVE).exists()
-
-
-def _present(schedule: Schedule) -> list[list[Any]]:
-    """Folder and version of what is on its servers now, with the key of a further server."""
-    more = [server_id for server_id, _bindirs in schedule.draft.get("more_servers", ())]
-    found = Installation.objects.filter(removed_at=None).order_by("server_id", "bindir")
-    on_first = found.filter(server=schedule.server_id).values_list("bindir", "version")
-    on_more = found.filter(server__in=more).values_list("bindir", "version", "server_id")
-    return [list(each) for each in [*on_first, *on_more]]

@@ -35,17 +35,17 @@ class Shown:
 
 
 def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
-    """What the part of the page needs. Two queries."""
-    titles = designs.factor_titles(campaign)
+    """What the part of the page needs. Two queries; one more where the server is a factor."""
+    words = designs.words(campaign)
     user = cast(User, request.user)
     found = annotation_selectors.of_campaign(campaign)
     return {
         "annotations": [
-            Shown(each, _point(each.cell, titles), annotations.may_change(each, user))
+            Shown(each, _point(each.cell, words), annotations.may_change(each, user))
             for each in found
         ],
         "annotation_kinds": Annotation.Kind.choices,
-        "annotation_cells": [(cell.pk, _point(cell, titles)) for cell in _cells(campaign)]
+        "annotation_cells": [(cell.pk, _point(cell, words)) for cell in _cells(campaign)]
         if user.is_authenticated
         else [],
         "most_characters": annotations.MOST_CHARACTERS,
@@ -178,10 +178,9 @@ def _cells(campaign: Campaign) -> list[Cell]:
     return list(campaign.cells.order_by("ordinal")[:MOST_CELLS])
 
 
-def _point(cell: Cell | None, titles: dict[str, str]) -> str:
+def _point(cell: Cell | None, words: designs.Words) -> str:
     """Version 16.14, Clients 8; empty for what is of the whole campaign."""
     if cell is None:
         return ""
     levels = sorted(cell.levels.items(), key=lambda each: each[0] != "version")
-    named = {"version": "PostgreSQL", **titles}
-    return ", ".join(f"{named.get(name, name)} {level}" for name, level in levels)
+    return words.listed(dict(levels))

@@ -1,7 +1,6 @@
 """The form of a new campaign; its fields follow from the scenario and the server."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -14,60 +13,25 @@ from runs.scenarios import registry
 from runs.scenarios.definition import AnyFactor, ChoiceFactor, Parameter, Scenario
 from runs.services.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
 from runs.services.repeats import NARROWEST, WIDEST
-from runs.tools.pgbench import version_text
+from runs.web.campaign_fields import (
+    ChoicesField,
+    ClientField,
+    InstallationsField,
+    LevelsField,
+    ServersField,
+    VersionsField,
+    as_offered,
+)
 
 REPEATS = 3
 
 
-class LevelsField(forms.CharField):
-    """Whole numbers in a line: "1, 2, 4"."""
-
-    def clean(self, value: Any) -> list[int]:
-        """The numbers in the order given; a ValidationError names the first that is none."""
-        words = [word for word in re.split(r"[\s,、;]+", super().clean(value) or "") if word]
-        for word in words:
-            if not re.fullmatch(r"\d{1,9}", word, re.ASCII):
-                message = gettext_lazy("%(word)s is not a whole number.")
-                raise forms.ValidationError(message, params={"word": word[:40]})
-        return [int(word) for word in words]
-
-
-class ChoicesField(forms.MultipleChoiceField):
-    """Levels that have names, as boxes to tick."""
-
-    widget = forms.CheckboxSelectMultiple
-
-    def prepare_value(self, value: Any) -> Any:
-        """The ticked ones; also of the text "off, on" that an address or a print gives."""
-        return re.split(r"[\s,、;]+", value) if isinstance(value, str) else value
-
-
-class ClientField(forms.ModelChoiceField):  # type: ignore[type-arg]
-    """Whose pgbench puts the load on."""
-
-    def label_from_instance(self, obj: Any) -> str:
-        """The version of the tool, which need not be that of a server, and its folder."""
-        return f"pgbench {version_text(obj.pgbench_version_num)} · {obj.bindir}"
-
-
-class InstallationsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
-    """The installations of a server, with their folders."""
-
-    widget = forms.CheckboxSelectMultiple
-
-    def label_from_instance(self, obj: Any) -> str:
-        """Version and folder: two builds of one version differ by it."""
-        return f"{obj} · {obj.bindir}"
-
-
-class GeneratorsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
-    """Servers from which the load comes."""
-
-    widget = forms.CheckboxSelectMultiple
-
-
 class CampaignForm(forms.Form):
-    """A campaign with `scenario` on `server`. `draft()` is what it asks for, once it is valid."""
+    """A campaign with `scenario` on `servers`. `draft()` is what it asks for, once it is valid.
+
+    Of one server its installations are offered; of several, which begin with the baseline, the
+    versions that any of them has.
+    """
 
     title = forms.CharField(label=gettext_lazy("Title"), max_length=200)
     scenario = forms.ChoiceField(label=gettext_lazy("Scenario"))
@@ -77,7 +41,16 @@ class CampaignForm(forms.Form):
         to_field_name="slug",
         empty_label=None,
     )
-    installations = InstallationsField(
+    more_servers = ServersField(
+        Server.objects.none(),
+        label=gettext_lazy("Also on these servers"),
+        to_field_name="slug",
+        required=False,
+        help_text=gettext_lazy(
+            "The same is measured on each, at the same time, and the server becomes a factor."
+        ),
+    )
+    installations: forms.Field = InstallationsField(
         Installation.objects.none(), label=gettext_lazy("PostgreSQL installations")
     )
     repeats = forms.IntegerField(
@@ -132,7 +105,7 @@ class CampaignForm(forms.Form):
         empty_label=gettext_lazy("The newest pgbench on the server"),
         help_text=gettext_lazy("One pgbench for all versions, so that only the servers differ."),
     )
-    generators = GeneratorsField(
+    generators = ServersField(
         Server.objects.none(),
         label=gettext_lazy("Load from other servers"),
         to_field_name="slug",
@@ -152,25 +125,31 @@ class CampaignForm(forms.Form):
 
     def __init__(
         self,
-        data: Mapping[str, Any] | None = None,
+        data: QueryDict | None = None,
         *,
         scenario: Scenario,
-        server: Server,
+        servers: Sequence[Server],
         initial: Mapping[str, Any] | None = None,
     ) -> None:
         self.definition = scenario
-        self.chosen_server = server
-        super().__init__(data, initial=_initial(scenario, server) | dict(initial or {}))
+        self.servers = servers
+        server = servers[0]
+        super().__init__(
+            None if data is None else as_offered(data, servers),
+            initial=_initial(scenario, servers) | dict(initial or {}),
+        )
         self.choice("scenario").choices = [(each.slug, _(each.title)) for each in registry.every()]
         targets = Server.objects.exclude(base_dir="")  # the others are only hops
-        self.choice("server").queryset = targets.order_by("name", "pk")
-        self.choice("installations").queryset = server.installations.filter(removed_at=None)
+        targets = targets.order_by("name", "pk").select_related("hardware", "environment")
+        self.choice("server").queryset = targets
+        self.choice("more_servers").queryset = targets.exclude(pk=server.pk)
+        self._offer_installations(dict(initial or {}))
         self.choice("client").queryset = server.installations.filter(
             removed_at=None, pgbench_version_num__isnull=False
         ).order_by("-pgbench_version_num", "bindir")
         self.choice("generators").queryset = (
             Server.objects.filter(state=Server.State.READY)
-            .exclude(pk=server.pk)
+            .exclude(pk__in=[each.pk for each in servers])
             .exclude(base_dir="")
             .order_by("name", "pk")
         )
@@ -178,6 +157,23 @@ class CampaignForm(forms.Form):
             self.fields[factor.name] = _levels(factor)
         for parameter in scenario.parameters:
             self.fields[parameter.name] = _number(parameter)
+
+    def _offer_installations(self, initial: Mapping[str, Any]) -> None:
+        if len(self.servers) == 1:
+            present = self.servers[0].installations.filter(removed_at=None)
+            self.choice("installations").queryset = present
+            return
+        field = VersionsField(
+            label=_("PostgreSQL versions"),
+            help_text=_("Each server measures its own installations of these releases."),
+        )
+        common = field.offer(self.servers)
+        self.fields["installations"] = field
+        self.initial["installations"] = initial.get("installations") or common
+        self.choice("client").empty_label = _("The newest pgbench on each server")
+        self.choice("client").help_text = _(
+            "Each server uses its own pgbench of that version, so that only the servers differ."
+        )
 
     def clean(self) -> dict[str, Any]:
         """Adaptive repeats need both their numbers."""
@@ -207,7 +203,7 @@ class CampaignForm(forms.Form):
         for name, given in self.initial.items():
             value = self.fields[name].prepare_value(given) if name in self.fields else given
             data.setlist(name, value if isinstance(value, list) else [str(value)])
-        return CampaignForm(data, scenario=self.definition, server=self.chosen_server)
+        return CampaignForm(data, scenario=self.definition, servers=self.servers)
 
     def draft(self) -> Draft:
         """The campaign asked for. Only of a valid form."""
@@ -216,7 +212,8 @@ class CampaignForm(forms.Form):
             title=given["title"],
             scenario=given["scenario"],
             server=given["server"],
-            installations=list(given["installations"]),
+            more_servers=list(given["more_servers"]),
+            installations=self._installations(given),
             levels={each.name: given[each.name] for each in self.definition.factors},
             parameters={each.name: given[each.name] for each in self.definition.parameters},
             repeats=given["repeats"],
@@ -231,16 +228,24 @@ class CampaignForm(forms.Form):
             generators=list(given["generators"]),
         )
 
+    def _installations(self, given: Mapping[str, Any]) -> list[Installation]:
+        if len(self.servers) == 1:
+            return list(given["installations"])
+        found = Installation.objects.filter(server__in=self.servers, removed_at=None)
+        return list(found.filter(version__in=given["installations"]))
 
-def _initial(scenario: Scenario, server: Server) -> dict[str, Any]:
+
+def _initial(scenario: Scenario, servers: Sequence[Server]) -> dict[str, Any]:
+    server, *others = servers
+    names = ", ".join(each.name for each in servers)
     found = {
-        "title": _("%(scenario)s on %(server)s")
-        % {"scenario": _(scenario.title), "server": server.name},
+        "title": _("%(scenario)s on %(server)s") % {"scenario": _(scenario.title), "server": names},
         "scenario": scenario.slug,
         "server": server.slug,
-        "installations": list(
-            server.installations.filter(removed_at=None).values_list("pk", flat=True)
-        ),
+        "more_servers": [each.slug for each in others],
+        "installations": []
+        if others
+        else list(server.installations.filter(removed_at=None).values_list("pk", flat=True)),
         "repeats": REPEATS,
     }
     for factor in scenario.factors:

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,11 @@ from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, Metric, Run
 from runs.models.campaigns import Origin
 from runs.selectors import campaigns as campaign_selectors
-from runs.selectors import metrics, servers
+from runs.selectors import designs, metrics, servers
 from runs.selectors.campaigns import RatioRow
-from runs.selectors.designs import factor_title, factor_titles, parameters
+from runs.selectors.designs import Words as Named
+from runs.selectors.designs import factor_title, parameters
+from runs.selectors.series_cells import SERVER
 from runs.web import annotations
 
 LIVE = Campaign.LIVE
@@ -60,6 +62,8 @@ def live(campaign: Campaign) -> dict[str, Any]:
     metric = metrics.primary(campaign)
     grid = campaign_selectors.grid(campaign, metric)
     rows = campaign_selectors.ratios(campaign, metric.name) if metric else []
+    words = designs.words(campaign)
+    ratios = ratio_lines(rows, words)
     is_live = campaign.state in LIVE
     return {
         "campaign": campaign,
@@ -70,13 +74,15 @@ def live(campaign: Campaign) -> dict[str, Any]:
         "metric": metric,
         "factor_title": factor_title(campaign, grid.factor),
         "figure": _figure(campaign, metric, grid.factor) if metric else None,
-        "ratios": ratio_lines(rows, factor_titles(campaign)),
-        "findings": findings(rows, factor_titles(campaign)),
+        "ratios": ratios,
+        "baselines": ", ".join(dict.fromkeys(line.base for line in ratios)),
+        "findings": findings(rows, words),
+        "compares_servers": any(row.subject == SERVER for row in rows),
         "progress": campaign_selectors.progress(campaign),
         "counts": campaign_selectors.run_counts([campaign.pk])[campaign.pk],
         "troubled": list(
             campaign.runs.filter(state__in=TROUBLED)
-            .select_related("cell")
+            .select_related("cell", "server")
             .defer("plan")
             .order_by("position")
         ),
@@ -88,17 +94,9 @@ def live(campaign: Campaign) -> dict[str, Any]:
 
 
 def conditions(campaign: Campaign) -> dict[str, Any]:
-    """What was kept the same, and on what: server, hardware, environment, configuration."""
-    first = (
-        campaign.runs.select_related("server", "hardware", "environment")
-        .defer("plan")
-        .order_by("position")
-        .first()
-    )
+    """What was kept the same, and on what: machines, configuration."""
     return {
-        "server": first.server if first else None,
-        "hardware": first.hardware if first else None,
-        "environment": first.environment if first else None,
+        "machines": _machines(campaign),
         "configuration": campaign.configuration,
         # What it contained then; it may say something else by now.
         "contained": campaign.configuration_revision or campaign.configuration,
@@ -106,7 +104,24 @@ def conditions(campaign: Campaign) -> dict[str, Any]:
     }
 
 
-def ratio_lines(rows: Sequence[RatioRow], titles: Mapping[str, str]) -> list[RatioLine]:
+def _machines(campaign: Campaign) -> list[Run]:
+    """A run of each server with its hardware and environment, in the order of the factor.
+
+    Of a campaign whose results tell no server, the first run.
+    """
+    first = (
+        campaign.runs.select_related("server", "hardware", "environment")
+        .defer("plan")
+        .order_by("server_id", "position")
+        .distinct("server_id")
+    )
+    places = {slug: place for place, slug in enumerate(campaign.factors.get(SERVER, ()))}
+    return sorted(
+        first, key=lambda run: (places.get(run.server.slug if run.server else "", 0), run.position)
+    )
+
+
+def ratio_lines(rows: Sequence[RatioRow], words: Named) -> list[RatioLine]:
     """The rows, drawn to one common scale."""
     reach = NARROWEST
     for row in rows:
@@ -116,25 +131,25 @@ def ratio_lines(rows: Sequence[RatioRow], titles: Mapping[str, str]) -> list[Rat
     return [
         RatioLine(
             row,
-            _subject(row, row.head_label, titles),
-            _subject(row, row.base_label, titles),
-            _levels(row.levels, titles),
+            _subject(row, row.head_label, words),
+            _subject(row, row.base_label, words),
+            words.listed(row.levels),
             _mark(row, reach),
         )
         for row in rows
     ]
 
 
-def findings(rows: Sequence[RatioRow], titles: Mapping[str, str]) -> list[Finding]:
+def findings(rows: Sequence[RatioRow], words: Named) -> list[Finding]:
     """The verdicts of each pair that was compared, with the levels that they hold for."""
     pairs: dict[tuple[str, str], dict[str, list[RatioRow]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        head = _subject(row, row.head_label, titles)
-        base = _subject(row, row.base_label, titles)
+        head = _subject(row, row.head_label, words)
+        base = _subject(row, row.base_label, words)
         pairs[head, base][row.comparison.verdict].append(row)
     return [
         Finding(
-            head, base, [(verdict, _places(found, titles)) for verdict, found in verdicts.items()]
+            head, base, [(verdict, _places(found, words)) for verdict, found in verdicts.items()]
         )
         for (head, base), verdicts in pairs.items()
     ]
@@ -146,20 +161,18 @@ def _has_history(campaign: Campaign) -> bool:
     return is_uploaded and campaign.cells.filter(revision__isnull=False).exists()
 
 
-def _subject(row: RatioRow, label: str, titles: Mapping[str, str]) -> str:
+def _subject(row: RatioRow, label: str, words: Named) -> str:
     """What was compared: "PostgreSQL 18.4", "Page checksums on"."""
-    if row.subject == "version":
-        return f"PostgreSQL {label}"
-    return f"{titles.get(row.subject, row.subject)} {label}"
+    return words.named(row.subject, label)
 
 
-def _places(rows: Sequence[RatioRow], titles: Mapping[str, str]) -> str:
+def _places(rows: Sequence[RatioRow], words: Named) -> str:
     """Where a verdict holds: "Clients 1, 2", or each combination where there are more factors."""
     if all(len(row.levels) == 1 for row in rows):
         (name,) = rows[0].levels
-        values = ", ".join(str(level) for row in rows for level in row.levels.values())
-        return f"{titles.get(name, name)} {values}"
-    return " · ".join(_levels(row.levels, titles) for row in rows)
+        values = [str(words.level(name, level)) for row in rows for level in row.levels.values()]
+        return words.named(name, ", ".join(values))
+    return " · ".join(words.listed(row.levels) for row in rows)
 
 
 def _figure(campaign: Campaign, metric: Metric, factor: str | None) -> dict[str, Any] | None:
@@ -173,13 +186,6 @@ def _figure(campaign: Campaign, metric: Metric, factor: str | None) -> dict[str,
         words=Words(median=_("median"), range=_("min–max"), runs=_("runs")),
     )
     return annotations.on_lines(figure, campaign, metric.name, factor)
-
-
-def _levels(levels: Mapping[str, Any], titles: Mapping[str, str]) -> str:
-    return ", ".join(
-        f"PostgreSQL {level}" if name == "version" else f"{titles.get(name, name)} {level}"
-        for name, level in levels.items()
-    )
 
 
 def _mark(row: RatioRow, reach: float) -> IntervalMark | None:

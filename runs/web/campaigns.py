@@ -1,6 +1,6 @@
 """Campaigns: the list, the form with its estimate, the live page, and cancelling."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from django.contrib import messages
@@ -24,6 +24,7 @@ from runs.selectors.reproduction import Reproduction, reproduction
 from runs.services import campaigns
 from runs.services.errors import ServiceError
 from runs.web import annotations, campaign_page, configuration_page, notices, published_page
+from runs.web.campaign_fields import as_offered
 from runs.web.campaign_forms import CampaignForm
 
 PAGE_SIZE = 25
@@ -54,21 +55,21 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
 def campaign_new(request: HttpRequest) -> HttpResponse:
     """The form; a choice of scenario or server brings the fields that follow from it."""
     given = request.POST if request.method == "POST" else request.GET
-    server = _server(given)
-    if server is None:
+    servers = chosen_servers(given)
+    if not servers:
         return render(request, "campaigns/form.html", {"section": "campaigns"})
     scenario = _scenario(given)
     if request.method != "POST":
-        reproduced = _reproduced(given, server)
+        reproduced = _reproduced(given, servers)
         if reproduced:
             scenario = registry.get(reproduced.scenario)
         # A published design is scaled anew to another server; other fields stay as typed.
-        initial = {**_kept(given, scenario), **(reproduced.initial if reproduced else {})}
-        form = CampaignForm(scenario=scenario, server=server, initial=initial)
+        initial = {**_kept(given, scenario, servers), **(reproduced.initial if reproduced else {})}
+        form = CampaignForm(scenario=scenario, servers=servers, initial=initial)
         page = _form_page(request, form, reproduced=reproduced)
         # Where htmx asked for other choices, it then asks for the estimate of these.
         return trigger_client_event(page, "choices", after="settle")
-    form = CampaignForm(request.POST, scenario=scenario, server=server)
+    form = CampaignForm(request.POST, scenario=scenario, servers=servers)
     if form.is_valid():
         try:
             campaign = campaigns.create(draft=form.draft(), by=cast(User, request.user))
@@ -83,10 +84,10 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
 @require_safe
 def campaign_estimate(request: HttpRequest) -> HttpResponse:
     """What the campaign would take, and what stands against it, while the form is filled."""
-    server = _server(request.GET)
-    if server is None:
+    servers = chosen_servers(request.GET)
+    if not servers:
         return HttpResponse(status=204)
-    form = CampaignForm(request.GET, scenario=_scenario(request.GET), server=server)
+    form = CampaignForm(request.GET, scenario=_scenario(request.GET), servers=servers)
     return render(request, "campaigns/_estimate.html", _estimated(form))
 
 
@@ -139,7 +140,7 @@ def _estimated(form: CampaignForm) -> dict[str, Any]:
     draft = form.draft()
     estimate = campaigns.estimate(draft)
     told = configuration_page.of_installations(estimate.fits, estimate.remarks)
-    floor = noise.of_server(draft.server, registry.get(draft.scenario).primary_metric)
+    floor = noise.of_servers(draft.servers, registry.get(draft.scenario).primary_metric)
     can_show = floor.can_show(draft.repeats) if floor else None
     return {"estimate": estimate, "complaints": [], "draft": draft, "can_show": can_show, **told}
 
@@ -152,11 +153,22 @@ def _complaints(form: CampaignForm) -> list[str]:
     ]
 
 
-def _server(given: Mapping[str, Any]) -> Server | None:
-    """The chosen server; without a choice the first that is ready, else the first."""
+def chosen_servers(given: QueryDict) -> list[Server]:
+    """The chosen server, and the further ones; without a choice the first ready, else the first.
+
+    None where there is no server.
+    """
     targets = Server.objects.exclude(base_dir="")  # the others are only hops
-    found = targets.filter(slug=str(given.get("server", ""))).first()
-    return found or targets.filter(state=Server.State.READY).first() or targets.first()
+    targets = targets.select_related("hardware", "environment")
+    first = (
+        targets.filter(slug=given.get("server", "")).first()
+        or targets.filter(state=Server.State.READY).first()
+        or targets.first()
+    )
+    if first is None:
+        return []
+    more = targets.filter(slug__in=given.getlist("more_servers")).exclude(pk=first.pk)
+    return [first, *more.order_by("name", "pk")]
 
 
 def _scenario(given: Mapping[str, Any]) -> Scenario:
@@ -167,15 +179,15 @@ def _scenario(given: Mapping[str, Any]) -> Scenario:
         return registry.every()[0]
 
 
-def _reproduced(given: QueryDict, server: Server) -> Reproduction | None:
-    """The published design that the address names, scaled to the server."""
+def _reproduced(given: QueryDict, servers: Sequence[Server]) -> Reproduction | None:
+    """The published design that the address names, scaled to the servers."""
     campaign = Campaign.objects.filter(slug=given.get("from", ""), published__isnull=False).first()
-    found = reproduction(campaign, server) if campaign else None
+    found = reproduction(campaign, servers) if campaign else None
     wants_other = found and given.get("scenario", found.scenario) != found.scenario
     return None if wants_other else found
 
 
-def _kept(given: QueryDict, scenario: Scenario) -> dict[str, Any]:
+def _kept(given: QueryDict, scenario: Scenario, servers: Sequence[Server]) -> dict[str, Any]:
     """What was typed already and still has its place."""
     factors = [factor.name for factor in scenario.factors]
     parameters = [parameter.name for parameter in scenario.parameters]
@@ -183,4 +195,6 @@ def _kept(given: QueryDict, scenario: Scenario) -> dict[str, Any]:
     kept: dict[str, Any] = {name: given[name] for name in names if given.get(name)}
     # Of several boxes the first alone would be half an answer.
     chosen = [each.name for each in scenario.factors if isinstance(each, ChoiceFactor)]
+    ticked = as_offered(given, servers).getlist("installations")
+    kept |= {"installations": ticked} if ticked else {}
     return kept | {name: given.getlist(name) for name in chosen if name in kept}

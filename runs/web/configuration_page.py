@@ -111,7 +111,8 @@ def of_installations(fits: Sequence[InstallationFit], remarks: Sequence[Finding]
         found = changes(fit.fitted)
         if found:
             group = alike.setdefault(repr(found), {"versions": [], "changes": found})
-            group["versions"].append(fit.installation.version)
+            if fit.installation.version not in group["versions"]:  # once for several servers
+                group["versions"].append(fit.installation.version)
     told = [fitted_configurations.words(finding) for finding in remarks]
     return {"translations": list(alike.values()), "remarks": told}
 

@@ -7,9 +7,8 @@ from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Campaign, Installation, Run
 from runs.models.campaigns import Origin
-from runs.selectors import campaigns, metrics, projects, servers
+from runs.selectors import campaigns, designs, metrics, projects, servers
 from runs.selectors import runs as run_selectors
-from runs.selectors.designs import factor_titles
 from runs.web import campaign_page, versions
 
 NEWEST = 6
@@ -56,6 +55,6 @@ def _newest_findings(
         metric = metrics.primary(campaign)
         rows = campaigns.ratios(campaign, metric.name) if metric else []
         if rows:
-            titles = factor_titles(campaign)
-            found.append((campaign, campaign_page.findings(rows, titles)))
+            words = designs.words(campaign)
+            found.append((campaign, campaign_page.findings(rows, words)))
     return found

@@ -9,6 +9,7 @@ from runs.models import Server
 from runs.scenarios import registry
 from runs.services import preflight
 from runs.web.campaign_forms import CampaignForm
+from runs.web.campaigns import chosen_servers
 
 
 @login_required
@@ -24,12 +25,12 @@ def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_safe
 def campaign_preflight(request: HttpRequest) -> HttpResponse:
-    """Look whether the server can take the campaign in the form."""
-    server = get_object_or_404(Server, slug=request.GET.get("server", ""))
+    """Look whether the servers can take the campaign in the form."""
+    get_object_or_404(Server, slug=request.GET.get("server", ""))
     try:
         scenario = registry.get(request.GET.get("scenario", ""))
     except KeyError as error:
         raise Http404 from error
-    form = CampaignForm(request.GET, scenario=scenario, server=server)
+    form = CampaignForm(request.GET, scenario=scenario, servers=chosen_servers(request.GET))
     found = preflight.of_draft(form.draft()) if form.is_valid() else None
     return render(request, "servers/_preflight.html", {"preflight": found})

@@ -22,7 +22,7 @@ from django.views.decorators.http import require_safe
 from runs.models import Campaign, Run
 from runs.reports import formats
 from runs.reports.shell_script import RecordedRun, shell_script
-from runs.selectors import campaigns, cells_export, projects, recorded, reports
+from runs.selectors import campaigns, cells_export, designs, projects, recorded, reports
 
 R = TypeVar("R", bound=HttpResponseBase)
 
@@ -53,12 +53,19 @@ def campaign_report(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def campaign_script(request: HttpRequest, slug: str) -> HttpResponse:
-    """All finished runs in the order of their execution."""
+    """All finished runs in the order of their execution; `server` leaves those of one server.
+
+    Of a campaign on several servers each has a script of its own: without a choice the first's.
+    """
     campaign = _campaign(request, slug)
+    servers = designs.server_names(campaign)
+    chosen = request.GET.get("server") or next(iter(servers), "")
+    if chosen and chosen not in servers:
+        raise Http404(chosen)
     return _script(
-        campaign.slug,
+        f"{campaign.slug}-{chosen}" if chosen else campaign.slug,
         campaign.title,
-        recorded.of_campaign(campaign),
+        recorded.of_campaign(campaign, server=chosen),
         request.build_absolute_uri(f"/campaigns/{slug}/"),
     )
 

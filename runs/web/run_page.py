@@ -15,6 +15,7 @@ from runs.models import Measurement, Run, RunEvent, Series
 from runs.scenarios import registry
 from runs.selectors import versions
 from runs.selectors.designs import factor_titles
+from runs.selectors.series_cells import SERVER
 from runs.web import run_machines
 from runs.web.configuration_page import recorded_changes
 
@@ -144,6 +145,8 @@ def _took(
 def _levels(run: Run) -> list[tuple[str, Any]]:
     titles = {"version": "PostgreSQL", "bindir": _("folder"), **factor_titles(run.campaign)}
     levels = sorted(run.cell.levels.items(), key=lambda item: item[0] != "version")
+    if run.server is not None:
+        levels = [(name, run.server.name if name == SERVER else level) for name, level in levels]
     return [(titles.get(name, name), level) for name, level in levels]
 
 

@@ -1,0 +1,221 @@
+"""A campaign on several servers: the form without JavaScript, and the campaign's pages."""
+
+import json
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from runs.models import Campaign
+from runs.services import campaigns
+from tests import factories
+from tests.web.test_campaigns import draft as sent
+
+pytestmark = pytest.mark.django_db
+
+
+def machine(slug, number, versions=("16.14", "18.4")):
+    made = factories.server(
+        slug,
+        name=f"Rack {number}",
+        address=f"192.0.2.{number}",
+        hardware=factories.hardware(f"board {number}"),
+        environment=factories.environment(f"Linux {number}"),
+    )
+    for version in versions:
+        factories.installation(
+            made, version, has_psql=True, pgbench_version_num=factories.version_num(version)
+        )
+    return made
+
+
+@pytest.fixture
+def rack(known, ready_server):
+    return machine("rack-2", 2)
+
+
+@pytest.fixture
+def queued(ready_server, rack):
+    return queue([ready_server, rack])
+
+
+def queue(servers, **changed):
+    first, *more = servers
+    given = {
+        "title": "Two machines",
+        "scenario": "fixed-point-read",
+        "server": first,
+        "more_servers": more,
+        "installations": [each for server in servers for each in server.installations.all()],
+        "levels": {"clients": [1, 2]},
+        "parameters": {"scale": 1, "duration": 1},
+        "repeats": 3,
+    }
+    return campaigns.create(draft=campaigns.Draft(**(given | changed)))
+
+
+def finish(campaign):
+    for run in campaign.runs.select_related("cell", "server").order_by("pk"):
+        gain = 1.5 if run.server.slug == "rack-2" else 1.0
+        gain *= 1.1 if run.cell.version == "18.4" else 1.0
+        noise = 1 + 0.002 * (run.repeat - 2)
+        factories.finish(run, tps=1000 * run.cell.levels["clients"] * gain * noise)
+    Campaign.objects.update(state="finished")
+    return campaign
+
+
+def boxes(page, name):
+    """The values of the boxes of a field, with whether they are ticked."""
+    tags = re.findall(rf'<input[^>]*name="{name}"[^>]*>', page)
+    return {re.search(r'value="([^"]*)"', tag)[1]: "checked" in tag for tag in tags}
+
+
+def test_other_servers_can_be_ticked_and_nothing_else_changes(member, ready_server, rack):
+    page = member.get("/campaigns/new/?server=db1").content.decode()
+    assert boxes(page, "more_servers") == {"rack-2": False}
+    assert list(boxes(page, "installations")) == [
+        str(each.pk) for each in ready_server.installations.all()
+    ]
+
+
+def test_without_another_server_nobody_is_asked(member, ready_server):
+    assert "more_servers" not in member.get("/campaigns/new/").content.decode()
+
+
+def test_with_several_servers_versions_are_chosen(member, ready_server, rack):
+    factories.installation(rack, "17.2", pgbench_version_num=170002)
+    page = member.get("/campaigns/new/?server=db1&more_servers=rack-2").content.decode()
+    assert boxes(page, "more_servers") == {"rack-2": True}
+    assert boxes(page, "installations") == {"16.14": True, "17.2": False, "18.4": True}
+    assert "PostgreSQL 16.14 · on every server" in page
+    assert "PostgreSQL 17.2 · only on Rack 2" in page
+    assert re.search(r"Runs</span>\s*<span class=\"stat__value\">36", page)
+    assert "Nothing stands against it." in page
+
+
+def test_a_change_of_servers_keeps_the_ticked_versions(member, ready_server, rack):
+    only = ready_server.installations.get(version="18.4")
+    both = f"/campaigns/new/?server=db1&more_servers=rack-2&installations={only.pk}"
+    page = member.get(both).content.decode()
+    assert boxes(page, "installations") == {"16.14": False, "18.4": True}
+    page = member.get("/campaigns/new/?server=rack-2&installations=16.14").content.decode()
+    ticked = {pk for pk, is_ticked in boxes(page, "installations").items() if is_ticked}
+    assert ticked == {str(rack.installations.get(version="16.14").pk)}
+
+
+def test_a_campaign_on_both_is_queued(member, ready_server, rack):
+    given = sent(ready_server, more_servers=["rack-2"], installations=["16.14", "18.4"])
+    response = member.post("/campaigns/new/", given)
+    campaign = Campaign.objects.get()
+    assert response.url == f"/campaigns/{campaign.slug}/"
+    assert campaign.factors["server"] == ["db1", "rack-2"]
+    assert campaign.runs.count() == 36
+
+
+def test_the_form_of_one_server_may_be_sent_for_two(member, ready_server, rack):
+    """As without JavaScript, where a box changes nothing else before the form is sent."""
+    member.post("/campaigns/new/", sent(ready_server, more_servers=["rack-2"]))
+    assert Campaign.objects.get().cells.count() == 12
+
+
+def test_the_chosen_server_is_not_counted_twice(member, ready_server, rack):
+    member.post("/campaigns/new/", sent(ready_server, more_servers=["db1"]))
+    assert "server" not in Campaign.objects.get().factors
+
+
+def test_a_version_that_a_server_lacks_stands_at_its_field(member, ready_server, rack):
+    factories.installation(ready_server, "17.2")
+    given = sent(ready_server, more_servers=["rack-2"], installations=["17.2"])
+    response = member.post("/campaigns/new/", given)
+    (error,) = response.context["form"].errors["installations"]
+    assert "Rack 2 has no PostgreSQL 17.2." in error
+    assert not Campaign.objects.exists()
+
+
+def test_an_unknown_server_is_refused(member, ready_server, rack):
+    response = member.post("/campaigns/new/", sent(ready_server, more_servers=["nowhere"]))
+    assert "more_servers" in response.context["form"].errors
+
+
+def test_the_form_asks_as_often_for_six_servers_as_for_two(member, ready_server, rack):
+    def count(*slugs):
+        more = "".join(f"&more_servers={slug}" for slug in slugs)
+        with CaptureQueriesContext(connection) as found:
+            page = member.get(f"/campaigns/new/?server=db1{more}").content.decode()
+        assert all(boxes(page, "more_servers")[slug] for slug in slugs)
+        return len(found)
+
+    machine("spare", 9)  # a load generator is offered in both cases
+    slugs = [machine(f"rack-{number}", number).slug for number in range(3, 7)]
+    assert count("rack-2") == count("rack-2", *slugs)
+
+
+def test_the_page_names_the_servers_and_what_each_is(client, queued):
+    finish(queued)
+    page = client.get("/campaigns/two-machines/").content.decode()
+    conditions = page[page.index('id="conditions"') :]
+    for words in ("db1", "Rack 2", "two-core", "board 2", "Linux 2"):
+        assert words in conditions
+    assert "PostgreSQL 16.14 · Rack 2" in page
+    assert "Server Rack 2 against Server db1:" in page
+    assert "PostgreSQL 18.4 against PostgreSQL 16.14:" in page
+    assert "Between servers a ratio is of whole machines" in page
+    assert "baseline: Server db1, PostgreSQL 16.14" in page
+    assert "rack-2 against" not in page
+
+
+def test_the_chart_has_a_line_for_each_server_and_version(client, queued):
+    finish(queued)
+    page = client.get("/campaigns/two-machines/").content.decode()
+    (figure,) = re.findall(r'<script type="application/json">(.*?)</script>', page)
+    assert [trace["name"] for trace in json.loads(figure)["data"]] == [
+        "16.14 · db1", "18.4 · db1", "16.14 · Rack 2", "18.4 · Rack 2",
+    ]  # fmt: skip
+
+
+def test_the_pages_queries_do_not_grow_with_servers(client, ready_server, rack):
+    two = queue([ready_server, rack], title="two")
+    five = queue([ready_server, rack, *(machine(f"rack-{n}", n) for n in (3, 4, 5))], title="five")
+
+    def count(campaign):
+        with CaptureQueriesContext(connection) as found:
+            assert client.get(f"/campaigns/{campaign.slug}/").status_code == 200
+        return len(found)
+
+    assert count(two) == count(five)
+
+
+def test_a_run_shows_its_server_by_name(client, queued):
+    run = queued.runs.filter(server__slug="rack-2").first()
+    page = client.get(f"/runs/{run.pk}/").content.decode()
+    assert re.search(r"Server\s*<b>Rack 2</b>|Server[^<]*</\w+>\s*<\w+[^>]*>\s*Rack 2", page)
+
+
+def test_comparing_by_server_is_refused_for_the_hardware_and_can_be_overridden(client, queued):
+    finish(queued)
+    keys = [f"two-machines~version=18.4~server={slug}" for slug in ("db1", "rack-2")]
+    address = "/compare/?" + "&".join(f"s={key.replace('=', '%3D')}" for key in keys)
+    page = client.get(address).content.decode()
+    assert "not comparable" in page
+    assert "Rack 2" in page
+    assert "hardware" in page
+    page = client.get(f"{address}&ignore=hardware&ignore=environment").content.decode()
+    assert "+50.0 %" in page
+
+
+def test_a_campaign_compared_as_a_whole_has_a_series_for_each_server(client, queued):
+    finish(queued)
+    found = client.get("/compare/?s=two-machines").context["page"]
+    assert found.labels == (
+        "PostgreSQL 16.14 · Server db1", "PostgreSQL 18.4 · Server db1",
+        "PostgreSQL 16.14 · Rack 2", "PostgreSQL 18.4 · Rack 2",
+    )  # fmt: skip
+    assert found.loaded.x == "clients"
+
+
+def test_the_report_has_each_machine_and_names(client, queued):
+    finish(queued)
+    report = client.get("/campaigns/two-machines/report/?format=html&lang=en").content.decode()
+    for words in ("board 2", "Linux 2", "db1, Rack 2", "Rack 2 against db1", "16.14 · Rack 2"):
+        assert words in report
