@@ -133,7 +133,8 @@ class CampaignExtras(GenericViewSet[Campaign]):
     def _cell(self, campaign: Campaign, levels: dict[str, Any] | None) -> Any:
         if not levels:
             return None
-        cell = campaign.cells.filter(levels=levels).first()
+        # Of a campaign of uploads, that of the newest revision.
+        cell = campaign.cells.filter(levels=levels).order_by("-pk").first()
         if cell is None:
             raise ValidationError({"levels": [_("The campaign has no cell of these levels.")]})
         return cell

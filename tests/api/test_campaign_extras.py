@@ -55,6 +55,13 @@ def test_an_annotation_is_created_and_listed(post, get, campaign):
     assert (listed["kind"], listed["text"], listed["levels"]) == ("note", "A dip.", levels)
 
 
+def test_of_several_revisions_the_newest_is_annotated(post, campaign):
+    first = campaign.cells.first()
+    newest = factories.cell(campaign, first.levels, key="another revision")
+    assert post({"text": "A dip.", "levels": first.levels}).status_code == 201
+    assert Annotation.objects.get().cell == newest
+
+
 def test_a_conclusion_is_of_the_whole_campaign(post, campaign):
     assert post({"text": "18 wins.", "kind": "conclusion"}).json()["levels"] is None
     refused = post({"text": "x", "kind": "conclusion", "levels": campaign.cells.first().levels})
