@@ -69,7 +69,7 @@ def live(campaign: Campaign) -> dict[str, Any]:
         "campaign": campaign,
         "is_live": is_live,
         "can_retry": campaign_selectors.can_retry(campaign),
-        "maintained": servers.that_hold_up(campaign) if is_live else [],
+        "hindrances": waiting.of_campaign(campaign) if is_live else [],
         "grid": grid,
         "metric": metric,
         "factor_title": factor_title(campaign, grid.factor),

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Run
-from runs.selectors import projects
+from runs.selectors import projects, waiting
 from runs.selectors import runs as run_selectors
 from runs.services import runs
 from runs.services.errors import ServiceError
@@ -24,7 +24,8 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
         run = run_selectors.detail(run_id, to=request.user)
     except Run.DoesNotExist as error:
         raise Http404 from error
-    context = {"section": "campaigns", **run_page.live(run)}
+    hindrances = waiting.of_run(run)
+    context = {"section": "campaigns", "hindrances": hindrances, **run_page.live(run)}
     is_fragment = getattr(request, "htmx", False)
     return render(request, "runs/_live.html" if is_fragment else "runs/detail.html", context)
 

@@ -1,9 +1,14 @@
 """Steering the queue from the pages."""
 
+from datetime import UTC, datetime
+
 import pytest
 
-from runs.models import Campaign, Run, Server
+from runs.models import Campaign, Lease, Run, Server
+from runs.services import topologies
 from tests import factories
+
+NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
 pytestmark = pytest.mark.django_db
 
@@ -115,3 +120,53 @@ def test_the_form_tells_the_least_and_the_most_runs(member, ready_server):
     assert "Say when to stop, too" in member.get(path, given).content.decode()
     page = member.get(path, given | {"most_repeats": "10"}).content.decode()
     assert "up to 20" in page
+
+
+@pytest.fixture
+def generator(campaign, ready_server):
+    """Another server, from which the load of the campaign is to come."""
+    made = factories.server("load1", name="load1")
+    campaign.topology = topologies.topology_of(server=ready_server, generators=[made])
+    campaign.save()
+    campaign.runs.update(plan={"generators": [{"server_id": made.pk}]})
+    return made
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        (
+            {"maintenance_since": NOON, "maintenance_reason": "fan"},
+            "load1 is being maintained: fan",
+        ),
+        ({"state": "unreachable", "problem": "No route."}, "load1 is not ready: No route."),
+        ({"state": "unconfirmed"}, "load1 is not ready: host key not confirmed"),
+    ],
+)
+def test_a_generator_that_cannot_be_had_is_told_where_runs_wait_for_it(
+    client, campaign, generator, fields, told
+):
+    Server.objects.filter(pk=generator.pk).update(**fields)
+    run = campaign.runs.first()
+    assert told in shown(client, "/campaigns/first/")
+    assert told in shown(client, f"/runs/{run.pk}/")
+    Run.objects.update(state="finished")
+    assert told not in shown(client, f"/runs/{run.pk}/")
+
+
+def test_a_generator_that_another_run_has_is_told_on_the_page_of_a_run_that_waits(
+    client, campaign, generator
+):
+    path = f"/runs/{campaign.runs.first().pk}/"
+    assert "busy with another run" not in shown(client, path)
+    Lease.objects.create(server=generator, run=factories.campaign("other").runs.first())
+    assert "load1 is busy with another run" in shown(client, path)
+
+
+def test_a_run_that_lost_its_worker_does_not_wait_for_the_end_of_a_maintenance(
+    client, campaign, generator
+):
+    Server.objects.filter(pk=generator.pk).update(maintenance_since=NOON)
+    run = campaign.runs.first()
+    Run.objects.filter(pk=run.pk).update(state="lost")
+    assert "being maintained" not in shown(client, f"/runs/{run.pk}/")
