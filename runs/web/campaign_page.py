@@ -12,7 +12,7 @@ from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, Metric, Run
 from runs.models.campaigns import Origin
 from runs.selectors import campaigns as campaign_selectors
-from runs.selectors import designs, metrics, servers
+from runs.selectors import designs, metrics, waiting
 from runs.selectors.campaigns import RatioRow
 from runs.selectors.designs import Words as Named
 from runs.selectors.designs import factor_title, parameters
