@@ -57,7 +57,8 @@ def test_an_annotation_is_created_and_listed(post, get, campaign):
 
 def test_of_several_revisions_the_newest_is_annotated(post, campaign):
     first = campaign.cells.first()
-    newest = factories.cell(campaign, first.levels, key="another revision")
+    newest = factories.cell(campaign, {"clients": 99})
+    type(newest).objects.filter(pk=newest.pk).update(levels=first.levels)
     assert post({"text": "A dip.", "levels": first.levels}).status_code == 201
     assert Annotation.objects.get().cell == newest
 
