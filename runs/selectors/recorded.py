@@ -3,8 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from typing import Any
 
 from runs.models import Campaign, Command, Run
+from runs.reports.load_machines import RecordedGenerator
 from runs.reports.shell_script import RecordedCommand, RecordedRun
 
 MARK_PREPARED = "mark-prepared"
@@ -92,6 +94,18 @@ def _run(run: Run, title: str, commands: Sequence[Command]) -> RecordedRun:
         base_dir=str(plan.get("base_dir", "")),
         programs=_programs(plan),
         commands=tuple(_command(each) for each in commands) if plan else (),
+        generators=tuple(_generator(each) for each in plan.get("generators", ())),
+    )
+
+
+def _generator(planned: dict[str, Any]) -> RecordedGenerator:
+    return RecordedGenerator(
+        name=planned["name"],
+        login=f"{planned['username']}@{planned['host']}",
+        port=planned["port"],
+        base_dir=planned["base_dir"],
+        bindir=planned["client_bindir"],
+        address_of_database=planned["address_of_database"],
     )
 
 

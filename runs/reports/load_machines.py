@@ -1,0 +1,197 @@
+"""The part of a run's shell script that works on the machines from which the load came.
+
+The script runs on the database's machine, and sends what belongs elsewhere through ssh to `sh -s`
+there. A password is made for the run; it goes through pipes only, into a PGPASSFILE.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from runs.execution import set_back
+from runs.reports.shell_words import Folders
+
+ADMIT = "admit-generators"
+_LOAD = "pgbench-"
+_ADMITTED = re.compile(r"^host \S+ \S+ (\S+) (\S+)$", re.MULTILINE)
+_NOTHING = Folders({})
+
+FUNCTIONS = """\
+# Run the script on standard input on a machine. No word of it, nor the password, is an argument.
+on() {
+    machine=$1
+    eval "destination=\\$$machine options=\\$${machine}_SSH"
+    eval "base=\\$${machine}_BASE pg=\\$${machine}_PG"
+    {
+        echo "set -eu; umask 077; export LC_ALL=C"
+        echo "BASE='$base' PG='$pg' DB_HOST='$DB_HOST' PASSWORD='${PASSWORD:-}'"
+        echo 'case $BASE in /*) ;; *) BASE=$HOME/$BASE ;; esac'
+        cat
+    } | $BENCHLAB_SSH $options "$destination" 'sh -s'
+}
+"""
+_FOR_THE_ROLE = """\
+step password
+PASSWORD=$(head -c 24 /dev/urandom | od -An -v -tx1 | tr -d ' \\n')
+{{
+    echo "SET log_statement = 'none'; SET log_min_duration_statement = -1;"
+    echo "SET log_min_error_statement = 'panic'; SET password_encryption = '{encryption}';"
+    printf "ALTER ROLE benchlab PASSWORD '%s';\\n" "$PASSWORD"
+}} | {psql}
+"""
+
+
+@dataclass(frozen=True)
+class RecordedGenerator:
+    """A machine from which load came: its name in the run, and how it was reached by SSH.
+
+    `bindir` is where its pgbench lies; `address_of_database` is the database's as seen from there.
+    """
+
+    name: str
+    login: str
+    port: int
+    base_dir: str
+    bindir: str
+    address_of_database: str
+
+    @property
+    def variable(self) -> str:
+        """The variable of the script that says where it is."""
+        return self.name.upper()
+
+    @property
+    def folders(self) -> Folders:
+        """The variables that its steps have there."""
+        return Folders(
+            {self.base_dir: "BASE", self.bindir: "PG", self.address_of_database: "DB_HOST"}
+        )
+
+    def performs(self, step: str) -> bool:
+        """Whether a step of that name ran there."""
+        return step.endswith(f"-{self.name}")
+
+    def on(self, script: str, *, after: str = "") -> str:
+        """The script as one that runs there; `after` follows on the line of the call."""
+        redirection, _newline, document = _NOTHING.here_document(script).partition("\n")
+        return f"on {self.variable} {redirection}{after}\n{document}"
+
+
+def admitted(hba: str) -> list[str]:
+    """The addresses that pg_hba.conf lets in."""
+    return [address for address, _method in _ADMITTED.findall(hba)]
+
+
+def about(generators: Sequence[RecordedGenerator]) -> list[str]:
+    """What the head of the script says of the variables."""
+    if not generators:
+        return []
+    return [
+        "#   DB_HOST         this machine's address, as the load's machines reach it",
+        "#   LOAD1, ...      the machines from which load comes, as ssh names them: user@host;",
+        "#                   LOAD1_SSH: options of ssh, LOAD1_BASE: a folder there that does not",
+        "#                   exist, LOAD1_PG: the folder of its pgbench",
+        "#   ADMIT_1, ...    their addresses as PostgreSQL sees them, for pg_hba.conf",
+    ]
+
+
+def variables(
+    name: str, generators: Sequence[RecordedGenerator], addresses: Sequence[str]
+) -> list[str]:
+    """Where the machines are; each can be set from outside."""
+    if not generators:
+        return []
+    lines = [
+        "BENCHLAB_SSH=${BENCHLAB_SSH:-ssh}",
+        _variable("DB_HOST", generators[0].address_of_database),
+    ]
+    for each in generators:
+        lines += [
+            _variable(each.variable, each.login),
+            _variable(f"{each.variable}_SSH", f"-p {each.port}"),
+            _variable(f"{each.variable}_BASE", f"benchlab-{name}-{each.name}"),
+            _variable(f"{each.variable}_PG", each.bindir),
+        ]
+    lines += [_variable(f"ADMIT_{place}", each) for place, each in enumerate(addresses, start=1)]
+    return lines
+
+
+def begin(generators: Sequence[RecordedGenerator]) -> str:
+    """Make a folder on each machine, which is then removed at the end."""
+    if not generators:
+        return ""
+    names = " ".join(each.variable for each in generators)
+    return f"""\
+for machine in {names}; do
+    on "$machine" <<'END_OF_INPUT' || stop "Look at $machine, ${{machine}}_BASE, ${{machine}}_PG."
+[ -d "$PG" ] || {{ echo "There is no $PG." >&2; exit 1; }}
+mkdir "$BASE"
+END_OF_INPUT
+    MACHINES="${{MACHINES:-}} $machine"
+done
+"""
+
+
+def clean_up(generators: Sequence[RecordedGenerator], *, sets_back: bool) -> str:
+    """Remove the folders; where something was set on a machine, only once it is set back."""
+    if not generators:
+        return ""
+    words = _NOTHING.words(set_back.argv("")[:-1])
+    back = f'for run in "$BASE"/runs/*; do {words} "$run" || exit 1; done\n' if sets_back else ""
+    return f"""\
+    for machine in ${{MACHINES:-}}; do
+        [ -z "${{BENCHLAB_KEEP:-}}" ] || break
+        on "$machine" <<'END_OF_INPUT' || echo "Left on $machine." >&2
+{back}rm -rf "$BASE"
+END_OF_INPUT
+    done
+"""
+
+
+def password(
+    generators: Iterable[RecordedGenerator],
+    passfiles: dict[str, str],
+    *,
+    psql: str,
+    encryption: str,
+) -> str:
+    """Give the role a password, and leave it on each machine in its `passfiles` (by name)."""
+    parts = [_FOR_THE_ROLE.format(psql=psql, encryption=encryption)]
+    for each in generators:
+        if path := passfiles.get(each.name):
+            word = each.folders.word(path)
+            keep = f"mkdir -p {each.folders.word(path.rpartition('/')[0])}\n"
+            parts.append(each.on(keep + f"printf '*:*:*:*:%s\\n' \"$PASSWORD\" >{word}\n"))
+    return "".join(parts)
+
+
+def is_load(step: str) -> bool:
+    """Whether a step puts load on, which all machines do at the same time."""
+    return step.startswith(_LOAD)
+
+
+def wait_for(loads: Sequence[tuple[RecordedGenerator, str, int]]) -> str:
+    """Wait for the loads (machine, step, exit status), and show what each printed."""
+    lines = []
+    for generator, step, status in loads:
+        out = f'"$BASE"/{_NOTHING.word(step)}.out'
+        lines += [f'wait "${generator.name}" || recorded $? {status}', f"cat {out}"]
+    return "\n".join([*lines, ""])
+
+
+def begin_load(generator: RecordedGenerator, step: str, script: str) -> str:
+    """Put the load on without waiting for its end."""
+    out = f' >"$BASE"/{_NOTHING.word(step)}.out 2>&1 &'
+    return f"{generator.on(script, after=out)}{generator.name}=$!\n"
+
+
+def encryption(hba: str, version: str) -> str:
+    """What password_encryption has to be for the method that pg_hba.conf asks for."""
+    methods = {method for _address, method in _ADMITTED.findall(hba)}
+    if "scram-sha-256" in methods:
+        return "scram-sha-256"
+    return "md5" if int(version.partition(".")[0]) >= 10 else "on"
+
+
+def _variable(name: str, value: str) -> str:
+    return f"{name}=${{{name}:-{_NOTHING.word(value)}}}"
