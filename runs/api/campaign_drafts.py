@@ -9,6 +9,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ValidationError
 
+from runs.api.treatments import FIELDS as TREATMENT
+from runs.api.treatments import TreatmentSerializer, treatment_of
 from runs.models import Configuration, Installation, Server
 from runs.scenarios import registry
 from runs.scenarios.definition import Level, Scenario
@@ -97,6 +99,7 @@ class CampaignDraftSerializer(serializers.Serializer[Any]):
     a_a = serializers.BooleanField(
         default=False, help_text="Measure everything twice, to see what no difference looks like."
     )
+    treatment = TreatmentSerializer(required=False)
 
     def to_internal_value(self, data: Any) -> Any:
         """The values; a field that is not known is refused."""
@@ -177,6 +180,7 @@ class CampaignDraftSerializer(serializers.Serializer[Any]):
             wanted_half_width=given.get("wanted_half_width"),
             most_repeats=given.get("most_repeats"),
             is_a_a=given["a_a"],
+            treatment=treatment_of(given.get("treatment")),
         )
 
 
@@ -236,6 +240,8 @@ def _fault(problem: Problem, scenario: Scenario) -> Fault:
         place = f"/levels{place}"
     elif problem.field in {parameter.name for parameter in scenario.parameters}:
         place = f"/parameters{place}"
+    elif problem.field in TREATMENT:
+        place = f"/treatment{place}"
     elif problem.field == "installations":
         place = "/versions"
     return Fault(place, problem.code, f"{problem.message} {problem.remedy}".strip())

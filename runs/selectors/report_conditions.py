@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from runs.models import Campaign, Environment, HardwareProfile, Run
 from runs.reports.report import Block, Facts, Table
-from runs.selectors import designs
+from runs.selectors import designs, treatments
 from runs.templatetags.formats import bytesize, quantity, spoken
 
 
@@ -77,6 +77,7 @@ def kept(campaign: Campaign) -> Facts:
         (title, f"{quantity(value) if isinstance(value, int | float) else value} {unit}".strip())
         for title, value, unit in designs.parameters(campaign)
     ]
+    rows += treatments.told(campaign)
     rows.append((_("Repeats"), str(campaign.repeats)))
     if campaign.topology:
         rows.append((_("Topology"), str(campaign.topology.get_kind_display())))

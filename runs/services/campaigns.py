@@ -145,6 +145,7 @@ def _campaign(draft: Draft, by: User | None) -> Campaign:
         else None,
         factors=drafts.factors(draft),
         parameters=dict(draft.parameters),
+        treatment=draft.treatment.chosen(),
         repeats=draft.repeats,
         wanted_half_width=draft.wanted_half_width,
         most_repeats=draft.most_repeats if draft.wanted_half_width is not None else None,

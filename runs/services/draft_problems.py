@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from django.utils.translation import gettext as _
 
 from runs.scenarios.definition import AnyFactor, Factor, Level, Parameter, Scenario
-from runs.services import repeats, server_problems, topologies
+from runs.services import repeats, server_problems, topologies, treatments
 from runs.services.drafts import MOST_REPEATS, Draft
 from runs.services.fitted_configurations import InstallationFit
 from runs.services.problems import Problem
@@ -20,6 +20,9 @@ def problems(
     if not draft.title.strip():
         yield Problem("no_title", _("The campaign has no title."), _("Give one."), "title")
     yield from topologies.generator_problems(draft.servers, draft.generators)
+    yield from treatments.problems(
+        draft.treatment, servers=draft.servers, generators=draft.generators
+    )
     for name in set(draft.levels) - {factor.name for factor in scenario.factors}:
         message = _("This scenario has no factor %(name)s.") % {"name": name}
         yield Problem("unknown_factor", message, _("Leave it out."), "levels")

@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 from runs.execution.preparing import BYTES_TO_SPARE
+from runs.execution.treatment import UNTREATED, Treatment
 from runs.models import Configuration, Installation, Server
 from runs.scenarios import registry
 from runs.scenarios.definition import Level, Scenario
@@ -34,7 +35,8 @@ class Draft:
 
     With `more_servers` the same is measured on each of them, at the same time, and the server is
     a factor. `installations` are then those of all servers; each server measures its own. Of
-    `client` each takes its own pgbench of the same version.
+    `client` each takes its own pgbench of the same version. `treatment` is what is done to the
+    machines of every run.
     """
 
     title: str
@@ -54,6 +56,7 @@ class Draft:
     most_repeats: int | None = None
     is_a_a: bool = False
     more_servers: Sequence[Server] = ()
+    treatment: Treatment = UNTREATED
 
     @property
     def servers(self) -> tuple[Server, ...]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from runs.execution.plan import RunPlan
+from runs.execution.treatment import Treatment
 from runs.models import Campaign, Cell, Installation, Run, Server
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios.definition import Scenario
@@ -52,6 +53,7 @@ def freeze(
         initdb_options=tuple(options),
         levels=cell.levels,
         parameters=campaign.parameters,
+        treatment=Treatment.of(campaign.treatment),
         cluster_key="" if scenario.writes else key,
         template_key=key if scenario.writes else "",
         translated=_translated(fitted),

@@ -6,7 +6,7 @@ PATIENCE_SECONDS of runs.services.questions.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,7 +17,14 @@ from runs.execution.errors import TargetProblem
 from runs.execution.preflight import Target
 from runs.models import Installation, Server
 from runs.postgresql_settings.effective import Effective
-from runs.services import drafts, estimates, fitted_configurations, questions
+from runs.services import (
+    drafts,
+    estimates,
+    fitted_configurations,
+    questions,
+    treatment_checks,
+    treatments,
+)
 from runs.services.drafts import Draft
 from runs.services.questions import Question
 
@@ -116,8 +123,11 @@ def _fly(asked: Sequence[_Asked], draft: Draft | None) -> Preflight:
 
 
 def _of_answer(asked: _Asked, target: Target) -> Iterator[Finding]:
-    yield from _of_target(asked.server, target, asked.installations)
-    yield from _of_needs(asked.server, target, asked.draft)
+    server, draft = asked.server, asked.draft
+    needed = treatments.needed_privileges(draft.treatment, server) if draft else ()
+    yield from _of_target(server, target, asked.installations, needed)
+    yield from _of_needs(server, target, draft)
+    yield from _of_treatment(server, target, draft)
 
 
 def _question(asked: _Asked) -> Question:
@@ -141,11 +151,14 @@ def _of_problem(server: Server, problem: TargetProblem) -> Finding:
 
 
 def _of_target(
-    server: Server, target: Target, installations: Sequence[Installation]
+    server: Server,
+    target: Target,
+    installations: Sequence[Installation],
+    needed: Collection[str],
 ) -> Iterator[Finding]:
     yield from _base_dir(server, target)
     yield from _programs(server, target, installations)
-    yield from _sudo(server, target)
+    yield from _sudo(server, target, needed)
     yield from _conditions(server, target)
 
 
@@ -197,18 +210,20 @@ def _programs(
             yield _error(server, "installation_changed", message % words, inspect)
 
 
-def _sudo(server: Server, target: Target) -> Iterator[Finding]:
-    """What was ticked and is not possible; no campaign stops for it, so it is a warning."""
-    for program in sorted(target.no_such_programs):
-        message = _("%(program)s is not on the server; a privileged action needs it.")
-        remedy = _("Install it, or take the action away on the server's page.")
-        yield _warning(server, "missing_program", message % {"program": program}, remedy)
+def _sudo(server: Server, target: Target, needed: Collection[str]) -> Iterator[Finding]:
+    """What was ticked and is not possible: a warning, but for what the campaign needs."""
     for name in server.privileges:
-        commands = {" ".join(words) for words in privileged.action(name).commands}
-        if refused := sorted(commands & set(target.sudo_refused)):
+        tell = _error if name in needed else _warning
+        commands = [" ".join(words) for words in privileged.action(name).commands]
+        programs = {command.partition(" ")[0] for command in commands}
+        for program in sorted(programs & target.no_such_programs):
+            message = _("%(program)s is not on the server; a privileged action needs it.")
+            remedy = _("Install it, or take the action away on the server's page.")
+            yield tell(server, "missing_program", message % {"program": program}, remedy)
+        if refused := sorted(set(commands) & set(target.sudo_refused)):
             message = _("sudo does not allow: %(commands)s") % {"commands": "; ".join(refused)}
             remedy = _("Install the sudoers fragment that the server's page shows.")
-            yield _warning(server, "privilege_missing", message, remedy)
+            yield tell(server, "privilege_missing", message, remedy)
 
 
 def _conditions(server: Server, target: Target) -> Iterator[Finding]:
@@ -239,6 +254,14 @@ def _of_needs(server: Server, target: Target, draft: Draft | None) -> Iterator[F
         }
         remedy = _("Choose a smaller scale, free space, or use another base directory.")
         yield _error(server, "disk_too_small", message % words, remedy)
+
+
+def _of_treatment(server: Server, target: Target, draft: Draft | None) -> Iterator[Finding]:
+    """What the machine has not that the campaign asks for; without it no run would begin."""
+    if draft is None:
+        return
+    for problem in treatment_checks.problems(draft.treatment, server, target):
+        yield _error(server, problem.code, problem.message, problem.remedy)
 
 
 def _memory(server: Server, target: Target, draft: Draft) -> Iterator[Finding]:

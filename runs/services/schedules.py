@@ -12,6 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from runs.execution.treatment import Treatment
 from runs.models import (
     Campaign,
     Configuration,
@@ -147,6 +148,7 @@ def design_of(campaign: Campaign) -> dict[str, Any]:
         "more_servers": [[server_id, measured[server_id]] for server_id in more],
         "levels": {name: found for name, found in factors.items() if name not in NOT_LEVELS},
         "parameters": campaign.parameters,
+        "treatment": campaign.treatment,
         "repeats": campaign.repeats,
         "configuration": campaign.configuration.slug if campaign.configuration else None,
         "priority": campaign.priority,
@@ -230,6 +232,7 @@ def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
         installations=schedule_servers.installations(schedule, new),
         more_servers=schedule_servers.further(schedule),
         configuration=Configuration.objects.filter(slug=kept["configuration"]).first(),
+        treatment=Treatment.of(kept.get("treatment")),
         # The same tool, so that it is the servers which are compared; one that is gone cannot be.
         client=schedule.server.installations.filter(
             removed_at=None, pgbench_version_num__isnull=False, bindir=kept.get("client")

@@ -22,11 +22,12 @@ from runs.web.campaign_fields import (
     VersionsField,
     as_offered,
 )
+from runs.web.treatment_fields import TreatmentFields
 
 REPEATS = 3
 
 
-class CampaignForm(forms.Form):
+class CampaignForm(TreatmentFields):
     """A campaign with `scenario` on `servers`. `draft()` is what it asks for, once it is valid.
 
     Of one server its installations are offered; of several, which begin with the baseline, the
@@ -226,6 +227,7 @@ class CampaignForm(forms.Form):
             configuration=given["configuration"],
             client=given["client"],
             generators=list(given["generators"]),
+            treatment=self.treatment(),
         )
 
     def _installations(self, given: Mapping[str, Any]) -> list[Installation]:

@@ -12,7 +12,7 @@ from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, Metric, Run
 from runs.models.campaigns import Origin
 from runs.selectors import campaigns as campaign_selectors
-from runs.selectors import designs, metrics, waiting
+from runs.selectors import designs, metrics, treatments, waiting
 from runs.selectors.campaigns import RatioRow
 from runs.selectors.designs import Words as Named
 from runs.selectors.designs import factor_title, parameters
@@ -101,6 +101,7 @@ def conditions(campaign: Campaign) -> dict[str, Any]:
         # What it contained then; it may say something else by now.
         "contained": campaign.configuration_revision or campaign.configuration,
         "parameters": parameters(campaign),
+        "treatment": treatments.told(campaign),
     }
 
 

@@ -23,13 +23,23 @@ from runs.selectors import noise, projects
 from runs.selectors.reproduction import Reproduction, reproduction
 from runs.services import campaigns
 from runs.services.errors import ServiceError
-from runs.web import annotations, campaign_page, configuration_page, notices, published_page
+from runs.web import (
+    annotations,
+    campaign_page,
+    configuration_page,
+    notices,
+    published_page,
+    treatment_fields,
+)
 from runs.web.campaign_fields import as_offered
 from runs.web.campaign_forms import CampaignForm
 
 PAGE_SIZE = 25
 # What stays as typed when another scenario or server is chosen.
-KEPT = ("wanted_percent", "most_repeats", "is_a_a", "priority", "most_attempts")
+KEPT = (
+    *("wanted_percent", "most_repeats", "is_a_a", "priority", "most_attempts"),
+    *treatment_fields.NAMES,
+)
 
 
 @require_safe

@@ -13,9 +13,10 @@ from runs.charts.timeline import Track, timeline
 from runs.execution.monitored import is_monitored
 from runs.models import Measurement, Run, RunEvent, Series
 from runs.scenarios import registry
-from runs.selectors import versions
+from runs.selectors import treatments, versions
 from runs.selectors.designs import factor_titles
 from runs.selectors.series_cells import SERVER
+from runs.services.flame_graphs import NAME as FLAME_GRAPH
 from runs.web import run_machines
 from runs.web.configuration_page import recorded_changes
 
@@ -69,10 +70,12 @@ def live(run: Run) -> dict[str, Any]:
     series = [each for each in every if not is_monitored(each.name)]
     machines = [each for each in every if is_monitored(each.name)]
     major = versions.major(run.server_version or run.cell.version)
+    artifacts = list(run.artifacts.all())
     return {
         "run": run,
         "campaign": run.campaign,
         "levels": _levels(run),
+        "treatment": treatments.told(run.campaign),
         "is_live": not run.has_ended,
         "can_retry": run.state in Run.UNSUCCESSFUL and run.plan is not None,
         "phases": phases(run, events, now=timezone.now()),
@@ -86,7 +89,8 @@ def live(run: Run) -> dict[str, Any]:
         "commands": list(run.commands.all()),
         "settings": settings_of(run.settings.settings) if run.settings else [],
         "translated": recorded_changes((run.plan or {}).get("translated", [])),
-        "artifacts": list(run.artifacts.all()),
+        "artifacts": artifacts,
+        "flame_graph": next((each for each in artifacts if each.name == FLAME_GRAPH), None),
     }
 
 

@@ -183,3 +183,15 @@ def test_a_state_without_series_is_an_empty_page():
     page = compare("")
 
     assert (page.rows, page.heat, page.labels) == ((), None, ())
+
+
+def test_what_was_done_to_the_machines_of_one_side_only_is_a_difference():
+    for slug, treatment in (("plain", {}), ("cold", {"cold_cache": True, "server_cpus": "0-3"})):
+        campaign = finished(slug)
+        campaign.treatment = treatment
+        campaign.save()
+
+    found = compare("s=plain&s=cold").differences
+
+    told = {each.name: set(each.values) for each in found if each.kind == "treatment"}
+    assert told == {"cold_cache": {"no", "yes"}, "server_cpus": {"no", "0-3"}}
