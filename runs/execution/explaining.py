@@ -2,7 +2,7 @@
 
 from runs.execution import boot
 from runs.execution.bench import LAST_LINES, Bench
-from runs.execution.errors import TargetProblem, TargetRestarted
+from runs.execution.errors import CommandTimeout, TargetProblem, TargetRestarted
 from runs.execution.postgres import Cluster
 from runs.execution.steps import disk_full
 from runs.wording import gettext_noop as _
@@ -30,6 +30,13 @@ async def explained(problem: TargetProblem, bench: Bench, *, taken_over: bool) -
     """
     if problem.code != "step_failed" and not problem.code.startswith("pgbench_"):
         return problem
+    try:
+        return await _deeper(problem, bench, taken_over=taken_over)
+    except CommandTimeout:
+        return problem
+
+
+async def _deeper(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> TargetProblem:
     if addresses := await boot.restarted(bench):
         return TargetRestarted(f"{', '.join(addresses)} has restarted meanwhile: {problem}")
     log = await bench.server_log(LINES_TO_SEARCH)

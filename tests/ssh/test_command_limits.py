@@ -7,8 +7,8 @@ import signal
 import pytest
 
 from runs.execution import base_dir as base_dirs
-from runs.execution import ssh, steps
-from runs.execution.errors import CommandTimeout, ConnectionLost
+from runs.execution import explaining, ssh, steps
+from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
 from tests.ssh.directing import execute, left_running, names, processes_below
 from tests.ssh.openssh import _children
 
@@ -87,3 +87,18 @@ def test_a_log_that_cannot_be_read_costs_only_the_log(short, direct, plan):
             await bench.close()
 
     assert asyncio.run(act()) == ""
+
+
+def test_a_fault_is_told_as_it_is_where_nothing_deeper_can_be_asked(monkeypatch, direct, plan):
+    monkeypatch.setitem(ssh.Host.run.__kwdefaults__, "timeout_s", 0.001)
+    monkeypatch.setattr(ssh, "SECONDS_TO_NOTICE", 0)
+    bench = direct(plan).bench
+    problem = TargetProblem("Step load ended with exit status 1.", code="step_failed")
+
+    async def act():
+        try:
+            return await explaining.explained(problem, bench, taken_over=False)
+        finally:
+            await bench.close()
+
+    assert asyncio.run(act()) is problem
