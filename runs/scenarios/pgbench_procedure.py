@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from runs.execution import listening
 from runs.execution.bench import Bench
+from runs.execution.cpus import pinned
 from runs.execution.ending import together
 from runs.execution.errors import LoadsApart, TargetProblem
 from runs.execution.guard import GRACE_SECONDS
@@ -179,7 +180,8 @@ class Load:
             scale=self.bench.parameters["scale"],
         )
         secret = (f"PGPASSFILE={listening.passfile(self.node)}",) if place else ()
-        return ("env", "LC_ALL=C", *secret, *command)
+        cpus = pinned(self.bench.plan.treatment.pgbench_cpus)
+        return ("env", "LC_ALL=C", *secret, *cpus, *command)
 
 
 async def _unseen(_output: str) -> None:
