@@ -5,6 +5,7 @@ import dataclasses
 import os
 import shutil
 from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from runs.execution.line import Line
 from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan
 from runs.execution.ssh import Address, Host
+from runs.execution.treatment import Treatment
 from runs.scenarios import registry
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 from tests.ssh.recording import RecordingReporter
@@ -102,6 +104,16 @@ def allow(account: Account) -> Iterator[Callable[..., None]]:
 
     yield install
     path.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def treated(plan: RunPlan) -> Callable[..., RunPlan]:
+    """The plan with a treatment."""
+    return lambda seconds=3, **treatment: replace(
+        plan,
+        treatment=Treatment(**treatment),
+        parameters={"scale": 1, "duration": seconds},
+    )
 
 
 @pytest.fixture

@@ -9,8 +9,6 @@ import pytest
 
 from runs.charts import flame_graph
 from runs.execution.errors import Cancelled, Detached, TargetProblem
-from runs.execution.plan import RunPlan
-from runs.execution.treatment import Treatment
 from tests.ssh.directing import execute, left_running, names, watched, when_measuring
 from tests.ssh.sudo import needs_writable, sysctl
 
@@ -25,26 +23,8 @@ FOLDED = re.compile(r"[^\n]+ \d+")
 
 
 @pytest.fixture
-def plan(address, base_dir, binaries) -> RunPlan:
-    return RunPlan(
-        run_id=7,
-        campaign="test",
-        scenario="fixed-point-read",
-        host=address.host,
-        port=address.port,
-        username=address.username,
-        base_dir=str(base_dir),
-        bindir=str(binaries.postgresql16),
-        version_num=160014,
-        client_bindir=str(binaries.postgresql18),
-        client_version_num=180004,
-        settings={"shared_buffers": "64MB", "fsync": "off"},
-        initdb_options=(),
-        levels={"version": "16.14", "clients": 2},
-        parameters={"scale": 1, "duration": 4},
-        cluster_key="shared",
-        treatment=Treatment(profile=True),
-    )
+def plan(treated):
+    return treated(4, profile=True)
 
 
 @pytest.fixture

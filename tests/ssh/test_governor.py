@@ -1,0 +1,171 @@
+"""The CPU governor of a run, and that it is set back whatever becomes of the run.
+
+`governed` takes the governor's place where no machine has one; sudo and all else is real.
+"""
+
+import os
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runs.execution import sweep, treating
+from runs.execution.errors import Cancelled, Detached, TargetProblem
+from runs.reports.shell_script import RecordedCommand, RecordedRun, shell_script
+from tests.by_hand import run_by_hand
+from tests.ssh.directing import execute, left_running, names, watched, when_measuring
+from tests.ssh.openssh import short_folder
+
+pytestmark = pytest.mark.openssh
+
+GOVERNOR = ("governor",)
+BEFORE, DURING = ["powersave"] * 2, ["performance"] * 2
+
+
+def test_the_governor_is_set_during_the_run_and_set_back(direct, treated, allow, governed):
+    allow(*GOVERNOR)
+    director = direct(treated(governor="performance"), privileges=GOVERNOR)
+    seen = []
+
+    def orders():
+        for order in when_measuring(director, "go_on"):
+            if director.bench.running_step == "pgbench":
+                seen.append(governed())
+            yield order
+
+    found = watched(director, orders())
+    assert DURING in seen
+    assert governed() == BEFORE
+    assert ("governor_set", "info") in {(note.code, note.level) for note in found.notes}
+    steps = director.reporter.steps
+    assert steps.index("set-governor") < steps.index("pgbench") < steps.index("set-back")
+
+
+def test_a_cancel_sets_the_governor_back(direct, treated, allow, governed, base_dir):
+    allow(*GOVERNOR)
+    director = direct(treated(600, governor="performance"), privileges=GOVERNOR)
+    with pytest.raises(Cancelled):
+        watched(director, when_measuring(director, "cancel"))
+    assert governed() == BEFORE
+    assert names(base_dir / "runs") == []
+
+
+def test_a_failure_sets_the_governor_back(direct, treated, allow, governed):
+    allow(*GOVERNOR)
+    broken = replace(treated(governor="performance"), client_bindir="/nowhere")
+    execute(direct(treated()))  # so that the cluster is there
+    with pytest.raises(TargetProblem):
+        execute(direct(replace(broken, run_id=8), privileges=GOVERNOR))
+    assert governed() == BEFORE
+
+
+def test_another_worker_knows_what_the_governor_was(direct, treated, allow, governed):
+    allow(*GOVERNOR)
+    plan = treated(6, governor="performance")
+    first = direct(plan, privileges=GOVERNOR)
+    with pytest.raises(Detached):
+        watched(first, when_measuring(first, "detach"))
+    assert governed() == DURING
+    execute(direct(plan, taken_over=True, privileges=GOVERNOR))
+    assert governed() == BEFORE
+
+
+def test_the_sweep_sets_the_governor_back(direct, treated, allow, governed, base, on_host):
+    allow(*GOVERNOR)
+    director = direct(treated(600, governor="performance"), privileges=GOVERNOR)
+    with pytest.raises(Detached):
+        watched(director, when_measuring(director, "detach"))
+
+    async def swept(host):
+        for path in await sweep.leftovers(host, base, set()):
+            await sweep.remove(host, base, path)
+
+    on_host(swept)
+    assert governed() == BEFORE
+    assert left_running(Path(base.path)) == []
+
+
+def test_what_cannot_be_set_back_now_is_kept_for_the_sweep(
+    direct, treated, allow, governed, base, base_dir, on_host
+):
+    allow(*GOVERNOR)
+    director = direct(treated(600, governor="performance"), privileges=GOVERNOR)
+
+    def orders():
+        for order in when_measuring(director, "cancel"):
+            if order == "cancel":
+                allow()  # somebody takes the fragment away
+            yield order
+
+    with pytest.raises(Cancelled):
+        watched(director, orders())
+    assert "cleanup_incomplete" in {code for code, _message in director.reporter.events}
+    assert (governed(), names(base_dir / "runs")) == (DURING, ["7-1"])
+
+    async def swept(host):
+        for path in await sweep.leftovers(host, base, set()):
+            await sweep.remove(host, base, path)
+
+    with pytest.raises(TargetProblem) as told:
+        on_host(swept)
+    assert told.value.code == "not_set_back"
+    allow(*GOVERNOR)
+    on_host(swept)
+    assert (governed(), names(base_dir / "runs")) == (BEFORE, [])
+
+
+@pytest.mark.parametrize("is_interrupted", [False, True])
+def test_the_script_of_a_run_sets_the_governor_back_as_well(
+    direct, treated, allow, governed, account, is_interrupted
+):
+    allow(*GOVERNOR)
+    first = min(os.sched_getaffinity(0))
+    plan = treated(2, governor="performance", server_cpus=str(first))
+    director = direct(plan, privileges=GOVERNOR)
+    execute(director)
+    left_out = {"stop", "set-back"} if is_interrupted else set()
+    recorded = RecordedRun(
+        "Run 7",
+        plan.base_dir,
+        (("16.14", plan.bindir), ("18.4", plan.client_bindir)),
+        tuple(
+            RecordedCommand(each.name, "x", each.argv, each.stdin)
+            for each in director.reporter.commands
+            if each.name not in left_out
+        ),
+    )
+    folder = short_folder()
+    watch = f"step pgbench\ncat {treating.GOVERNOR_FILES}\n"
+    script = shell_script("7", "x", [recorded]).replace("step pgbench\n", watch)
+    if is_interrupted:  # without the end of the run, at which its folder goes
+        script = re.sub(r'^rm -rf "\$BASE"/runs.*$', "exit 7", script, flags=re.MULTILINE)
+    done = run_by_hand(script, folder, account)
+    assert done.status == (7 if is_interrupted else 0), done.stderr
+    assert done.stdout.count("performance") >= 2
+    assert "taskset -c" in script
+    assert governed() == BEFORE
+    assert not (folder / "base").exists()
+    assert left_running(folder) == []
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("found", [("powersave", "ondemand"), ("userspace", "userspace")])
+def test_what_could_not_be_set_back_exactly_is_not_changed(direct, treated, allow, governed, found):
+    allow(*GOVERNOR)
+    governed(*found)
+    with pytest.raises(TargetProblem) as told:
+        execute(direct(treated(governor="performance"), privileges=GOVERNOR))
+    assert told.value.code == "cannot_be_set_back"
+    assert governed() == list(found)
+
+
+@pytest.mark.skipif(
+    Path("/sys/devices/system/cpu/cpu0/cpufreq").exists(), reason="this machine has governors"
+)
+def test_a_machine_without_governors_says_so(direct, treated, allow):
+    allow(*GOVERNOR)
+    with pytest.raises(TargetProblem) as told:
+        execute(direct(treated(governor="performance"), privileges=GOVERNOR))
+    assert told.value.code == "no_cpufreq"
