@@ -15,6 +15,7 @@ from runs.execution.plan import GeneratorPlan
 from runs.execution.postgres import DATABASE, SUPERUSER
 from runs.execution.reporter import ArtifactData, SeriesData
 from runs.execution.steps import StepResult
+from runs.scenarios import stalls
 from runs.scenarios.metrics import (
     CONNECTION_TIME,
     GENERATOR_CPU,
@@ -201,7 +202,9 @@ def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> N
     findings = bench.findings
     findings.tool_name = "pgbench"
     findings.tool_version = results[0].tool_version or _version(loads[0].version_num)
-    findings.series += _series(generators.progress([each.progress for each in results]))
+    progress = generators.progress([each.progress for each in results])
+    findings.series += _series(progress)
+    stalls.note(bench, progress)
     for result in results:
         if result.status != "complete":
             raise _not_complete(result)
