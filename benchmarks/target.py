@@ -13,7 +13,7 @@ from benchmarks.canary import Canary
 from benchmarks.cut_line import CutLine
 from tests.ssh.openssh import OpenSSH, login_name
 
-DISK_MEGABYTES = 1500
+DISK_MEGABYTES = 2500
 FAKETIME = (
     "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
     "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
