@@ -18,7 +18,7 @@ class Statistic(models.TextChoices):
 class Measurement(models.Model):
     """One number of a metric. `n` is how many repeats the value stands for (1 when executed)."""
 
-    run = models.ForeignKey("Run", models.CASCADE, related_name="measurements")
+    run = models.ForeignKey("Run", models.CASCADE, related_name="measurements", db_index=False)
     metric = models.ForeignKey("Metric", models.PROTECT)
     value = models.FloatField()
     n = models.PositiveIntegerField(default=1)
@@ -48,7 +48,7 @@ class Series(models.Model):
     `start` and `interval` are in seconds, `start` counted from the beginning of measuring.
     """
 
-    run = models.ForeignKey("Run", models.CASCADE, related_name="series")
+    run = models.ForeignKey("Run", models.CASCADE, related_name="series", db_index=False)
     name = models.SlugField(max_length=80)
     unit = models.CharField(max_length=40, blank=True)
     start = models.FloatField(default=0)

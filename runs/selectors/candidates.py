@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from runs.models import Campaign, Cell, Environment, HardwareProfile, Run
+from runs.models import Campaign, Cell, CellSummary, Environment, HardwareProfile, Run
 from runs.selectors import projects, series_cells, versions
 from runs.selectors.projects import Reader
 from runs.selectors.series_keys import SeriesKey, level_text
@@ -60,7 +60,7 @@ def candidates(
     for word in words.split()[:MOST_WORDS]:
         found = found.filter(_says(word))
     found = _filtered(found, filters or CandidateFilters())
-    measured = found.filter(cells__summaries__isnull=False).distinct()
+    measured = found.filter(Exists(CellSummary.objects.filter(cell__campaign=OuterRef("pk"))))
     listed = list(
         measured.select_related("scenario", "topology", "published").order_by("-pk")[
             :MOST_CAMPAIGNS
@@ -71,65 +71,71 @@ def candidates(
 
 
 def _says(word: str) -> Q:
-    """Whether a campaign has a word. Small tables are looked through first, then runs by keys."""
+    """Whether a campaign has a word. Small tables are looked through first, then runs by keys.
+
+    Cells and runs are found by indexes, each by its own condition: an OR would read them all.
+    """
     texts = Q()
     for name in ("title", "title_ja", "slug", "scenario__title", "scenario__slug"):
         texts |= Q(**{f"{name}__icontains": word})
     texts |= Q(topology__name__icontains=word) | Q(topology__kind__icontains=word)
     texts |= Q(configuration__name__icontains=word) | Q(configuration__slug__icontains=word)
     texts |= Q(published__search_text__icontains=word)
-    cells = Cell.objects.filter(
-        versions.matching(word, field="version") | Q(revision__sha__startswith=word)
-    )
+    of_revision = Cell.objects.filter(revision__sha__startswith=word).order_by()
     return (
         texts
-        | Q(pk__in=cells.order_by().values("campaign"))
-        | Q(pk__in=_on_hardware(word))
-        | Q(pk__in=_in_environment(word))
+        | _of_version(word)
+        | Q(pk__in=of_revision.values("campaign"))
+        | _on_hardware(word)
+        | _in_environment(word)
     )
 
 
 def _filtered(found: QuerySet[Campaign], filters: CandidateFilters) -> QuerySet[Campaign]:
     if filters.version:
-        cells = Cell.objects.filter(versions.matching(filters.version, field="version"))
-        found = found.filter(pk__in=cells.order_by().values("campaign"))
+        found = found.filter(_of_version(filters.version))
     if filters.os:
-        found = found.filter(pk__in=_in_environment(filters.os))
+        found = found.filter(_in_environment(filters.os))
     if filters.hardware:
-        found = found.filter(pk__in=_on_hardware(filters.hardware))
+        found = found.filter(_on_hardware(filters.hardware))
     if filters.topology:
         found = found.filter(topology__kind=filters.topology)
     return found.filter(origin=filters.origin) if filters.origin else found
 
 
-def _on_hardware(word: str) -> QuerySet[Run, Any]:
-    named = HardwareProfile.objects.filter(
-        Q(name__icontains=word) | Q(cpu_model__icontains=word)
-    ).order_by()
-    return Run.objects.filter(hardware__in=named).order_by().values("campaign")
+def _of_version(word: str) -> Q:
+    cells = Cell.objects.filter(versions.matching(word, field="version")).order_by()
+    return Q(pk__in=cells.values("campaign"))
 
 
-def _in_environment(word: str) -> QuerySet[Run, Any]:
-    named = Environment.objects.filter(os_name__icontains=word).order_by()
-    return Run.objects.filter(environment__in=named).order_by().values("campaign")
+def _on_hardware(word: str) -> Q:
+    named = HardwareProfile.objects.filter(Q(name__icontains=word) | Q(cpu_model__icontains=word))
+    return _with_runs(hardware__in=named.order_by())
+
+
+def _in_environment(word: str) -> Q:
+    return _with_runs(
+        environment__in=Environment.objects.filter(os_name__icontains=word).order_by()
+    )
+
+
+def _with_runs(**under: QuerySet[Any]) -> Q:
+    """Campaigns with a run under these conditions: a look into an index for each campaign."""
+    return Q(Exists(Run.objects.filter(campaign=OuterRef("pk"), **under)))
 
 
 def _levels(campaigns: Sequence[Campaign]) -> dict[int, list[dict[str, Any]]]:
     """The levels of each campaign's cells; of histories each series once, not each revision."""
-    cells = (
-        Cell.objects.filter(campaign__in=campaigns, summaries__isnull=False)
-        .order_by("campaign_id", "ordinal")
-        .values_list("campaign_id", "version", "levels", "ordinal")
-        .distinct()
+    measured = Cell.objects.filter(
+        Exists(CellSummary.objects.filter(cell=OuterRef("pk"))), campaign__in=campaigns
     )
+    series = ("campaign_id", "series_key")
+    once = measured.exclude(series_key="").order_by(*series, "ordinal").distinct(*series)
+    cells = measured.filter(Q(series_key="") | Q(pk__in=once.values("pk"))).order_by("ordinal")
+    listed = cells.values_list("campaign_id", "version", "levels")
     found: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    seen: set[tuple[int, str]] = set()
-    for campaign, version, levels, _ordinal in cells:
-        each = ({series_cells.VERSION: version} if version else {}) | levels
-        text = level_text(each)
-        if (campaign, text) not in seen:
-            seen.add((campaign, text))
-            found[campaign].append(each)
+    for campaign, version, levels in listed:
+        found[campaign].append(({series_cells.VERSION: version} if version else {}) | levels)
     return found
 
 
@@ -137,19 +143,21 @@ def _candidate(campaign: Campaign, cells: Sequence[dict[str, Any]]) -> Candidate
     factors = series_cells.open_factors(cells)
     axis = series_cells.best_axis(factors)
     parting = [name for name in factors if name != axis]
-    offered: dict[SeriesKey, dict[str, Any]] = {}
-    key = SeriesKey(campaign.slug)
+    offered: dict[tuple[str, ...], dict[str, Any]] = {}
     for levels in cells:
-        fixed = [(name, level_text(levels.get(name, ""))) for name in parting]
-        offered.setdefault(
-            key.fixed(fixed), {name: levels[name] for name in parting if name in levels}
-        )
+        texts = tuple(level_text(levels.get(name, "")) for name in parting)
+        if texts not in offered:
+            offered[texts] = {name: levels[name] for name in parting if name in levels}
     ordered = sorted(offered.items(), key=lambda item: versions.order(_version(item[1])))
+    key = SeriesKey(campaign.slug)
     return Candidate(
         campaign=campaign,
         key=key,
         axis=axis,
-        series=tuple(Offered(each, levels) for each, levels in ordered[:MOST_SERIES]),
+        series=tuple(
+            Offered(key.fixed(list(zip(parting, texts, strict=True))), levels)
+            for texts, levels in ordered[:MOST_SERIES]
+        ),
         more=max(0, len(ordered) - MOST_SERIES),
     )
 

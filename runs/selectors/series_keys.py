@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -89,6 +90,7 @@ def level_forms(text: str) -> list[Any]:
     return [text, typed] if is_number or typed is None else [text]
 
 
+@lru_cache(maxsize=4096)
 def _encoded(text: str) -> str:
     # quote() takes the tilde for harmless; here it parts the levels.
     return quote(text, safe="").replace("~", "%7E")
