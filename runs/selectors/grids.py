@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.core.paginator import Page, Paginator
+
 from runs.analysis.summary import Summary
 from runs.models import Campaign, Cell, Metric, Run
 from runs.selectors import designs, metrics, series_cells, versions
@@ -13,6 +15,8 @@ from runs.selectors import designs, metrics, series_cells, versions
 SUBJECT = ("version", "bindir")
 # More signs than these in one cell tell nobody anything; its summary counts all of its runs.
 MOST_MARKED = 100
+# Runs on a page of the grid; a row is never parted.
+MOST_ON_PAGE = 300
 
 
 @dataclass(frozen=True)
@@ -50,13 +54,14 @@ class GridRow:
 class Grid:
     """Rows by version and the other factors; `columns` are the levels of `factor` (None: no such).
 
-    `metric` is what the summaries are of.
+    `metric` is what the summaries are of. `page` says which of all rows these are; None: all.
     """
 
     factor: str | None
     columns: tuple[Any, ...]
     rows: tuple[GridRow, ...]
     metric: Metric | None
+    page: "Page[Row] | None" = None
 
 
 @dataclass(frozen=True)
@@ -89,30 +94,36 @@ class Row:
         return {name: level for name, level in self.levels.items() if name not in SUBJECT}
 
 
-def grid(campaign: Campaign, metric: Metric | None = None) -> Grid:
+def grid(
+    campaign: Campaign, metric: Metric | None = None, *, page: str | int | None = None
+) -> Grid:
     """The cells of a campaign with the states of their runs. Four queries, whatever the size;
     one more where the server is a factor.
 
-    Shows `metric`, by default the campaign's primary one.
+    Shows `metric`, by default the campaign's primary one. With `page` only the rows of that page,
+    which has at most about MOST_ON_PAGE runs; one query more.
     """
     metric = metric or metrics.primary(campaign)
     cells = list(series_cells.current(campaign))
     factor = across(cells)
     columns = _levels(cells, factor)
-    runs = _runs(cells)
     summaries = metrics.summaries(campaign, metric.name) if metric else {}
 
     def shown(cell: Cell) -> GridCell:
         return GridCell(cell, cell.levels, tuple(runs[cell.pk]), summaries.get(cell.pk))
 
+    found = rows(cells, designs.server_names(campaign))
+    shown_rows = None if page is None else _page(found, cells, columns, page)
+    listed = found if shown_rows is None else list(shown_rows)
+    runs = _runs([cell for row in listed for cell in row.cells])
     made = []
-    for row in rows(cells, designs.server_names(campaign)):
+    for row in listed:
         by_level = {_level(cell, factor): shown(cell) for cell in row.cells}
         places = tuple(by_level.get(level) for level in columns)
         made.append(
             GridRow(row.label, row.version, versions.major(row.version), row.levels, places)
         )
-    return Grid(factor, tuple(columns), tuple(made), metric)
+    return Grid(factor, tuple(columns), tuple(made), metric, shown_rows)
 
 
 def rows(cells: Sequence[Cell], servers: Mapping[str, str] | None = None) -> list[Row]:
@@ -145,6 +156,15 @@ def across(cells: Iterable[Cell]) -> str | None:
 def version_of(cell: Cell) -> str:
     """The version that a cell measures, as text; empty where it is not known."""
     return cell.version or str(cell.levels.get("version", ""))
+
+
+def _page(
+    found: Sequence[Row], cells: Sequence[Cell], columns: Sequence[Any], page: str | int
+) -> "Page[Row]":
+    runs = Run.objects.filter(cell__in=cells).count()
+    in_a_cell = min(runs / len(cells), MOST_MARKED) if cells else 0
+    rows_of_page = MOST_ON_PAGE / max(1, len(columns) * in_a_cell)
+    return Paginator(found, max(1, int(rows_of_page))).get_page(page)
 
 
 def _levels(cells: Iterable[Cell], factor: str | None) -> list[Any]:

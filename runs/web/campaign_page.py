@@ -6,25 +6,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.http import QueryDict
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, Metric, Run
 from runs.models.campaigns import Origin
 from runs.selectors import campaigns as campaign_selectors
 from runs.selectors import designs, metrics, treatments, waiting
-from runs.selectors.campaigns import RatioRow
+from runs.selectors.campaigns import Grid, RatioRow
 from runs.selectors.designs import Words as Named
 from runs.selectors.designs import factor_title, parameters
 from runs.selectors.series_cells import SERVER
 from runs.web import annotations
+from runs.web import campaign_parts as parts
 
 LIVE = Campaign.LIVE
 TROUBLED = (Run.State.FAILED, Run.State.ERRORED, Run.State.LOST)
 # Below this the interval marks of a table share a scale of at least 10 % to each side.
 NARROWEST = math.log(1.1)
-# The order of more runs than these is in the exports.
-MOST_ORDERED = 1000
+# More lines than these cannot be told apart: then the chart has those of the rows on the page.
+MOST_LINES = 24
+# Of more places a verdict tells how many more there are: the table has them all.
+MOST_PLACES = 40
 
 
 @dataclass(frozen=True)
@@ -57,10 +62,10 @@ class Finding:
     verdicts: list[tuple[str, str]]
 
 
-def live(campaign: Campaign) -> dict[str, Any]:
-    """The part that changes while the campaign runs."""
+def live(campaign: Campaign, given: QueryDict) -> dict[str, Any]:
+    """The part that changes while the campaign runs; `given` says which pages of its tables."""
     metric = metrics.primary(campaign)
-    grid = campaign_selectors.grid(campaign, metric)
+    grid = campaign_selectors.grid(campaign, metric, page=given.get(parts.CELLS, 1))
     rows = campaign_selectors.ratios(campaign, metric.name) if metric else []
     words = designs.words(campaign)
     ratios = ratio_lines(rows, words)
@@ -73,22 +78,28 @@ def live(campaign: Campaign) -> dict[str, Any]:
         "grid": grid,
         "metric": metric,
         "factor_title": factor_title(campaign, grid.factor),
-        "figure": _figure(campaign, metric, grid.factor) if metric else None,
-        "ratios": ratios,
+        "figure": _figure(campaign, metric, grid) if metric else None,
+        "rows": parts.part(grid.page, parts.CELLS, given) if grid.page else None,
+        "query": parts.query(given),
+        "ratios": parts.listed(ratios, parts.RATIOS, given),
         "baselines": ", ".join(dict.fromkeys(line.base for line in ratios)),
         "findings": findings(rows, words),
         "compares_servers": any(row.subject == SERVER for row in rows),
         "progress": campaign_selectors.progress(campaign),
         "counts": campaign_selectors.run_counts([campaign.pk])[campaign.pk],
-        "troubled": list(
+        "troubled": parts.listed(
             campaign.runs.filter(state__in=TROUBLED)
             .select_related("cell", "server")
             .defer("plan")
-            .order_by("position")
+            .order_by("position"),
+            parts.TROUBLED,
+            given,
         ),
         "has_history": _has_history(campaign),
-        "order": list(
-            campaign.runs.order_by("position").only("campaign", "position", "state")[:MOST_ORDERED]
+        "order": parts.listed(
+            campaign.runs.order_by("position").only("campaign", "position", "state"),
+            parts.ORDER,
+            given,
         ),
     }
 
@@ -169,15 +180,28 @@ def _subject(row: RatioRow, label: str, words: Named) -> str:
 
 def _places(rows: Sequence[RatioRow], words: Named) -> str:
     """Where a verdict holds: "Clients 1, 2", or each combination where there are more factors."""
+    shown = rows[:MOST_PLACES]
     if all(len(row.levels) == 1 for row in rows):
         (name,) = rows[0].levels
-        values = [str(words.level(name, level)) for row in rows for level in row.levels.values()]
-        return words.named(name, ", ".join(values))
-    return " · ".join(words.listed(row.levels) for row in rows)
+        values = [str(words.level(name, level)) for row in shown for level in row.levels.values()]
+        places = words.named(name, ", ".join(values))
+    else:
+        places = " · ".join(words.listed(row.levels) for row in shown)
+    return f"{places} {_more(len(rows) - len(shown))}".rstrip()
 
 
-def _figure(campaign: Campaign, metric: Metric, factor: str | None) -> dict[str, Any] | None:
+def _more(number: int) -> str:
+    if not number:
+        return ""
+    text = ngettext("and %(number)d more", "and %(number)d more", number)
+    return text % {"number": number}
+
+
+def _figure(campaign: Campaign, metric: Metric, grid: Grid) -> dict[str, Any] | None:
+    factor = grid.factor
     lines = campaign_selectors.lines(campaign, metric.name)
+    if grid.page and len(lines) > MOST_LINES:
+        lines = lines[grid.page.start_index() - 1 : grid.page.end_index()]
     if factor is None or not any(line.points for line in lines):
         return None
     figure = scaling(

@@ -111,7 +111,7 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
         context = {"section": "archive", **published_page.context(request, campaign)}
         context |= annotations.context(request, campaign)
         return render(request, "campaigns/published.html", context)
-    live = campaign_page.live(campaign)
+    live = campaign_page.live(campaign, request.GET)
     if getattr(request, "htmx", False):
         return render(request, "campaigns/_live.html", live)
     conditions = campaign_page.conditions(campaign)
