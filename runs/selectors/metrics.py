@@ -4,6 +4,9 @@ from runs.analysis.summary import Summary
 from runs.models import Campaign, CellSummary, Metric
 from runs.scenarios import registry
 
+# The fields of a Summary as they are stored, in its order.
+FIELDS = ("n", "median", "minimum", "maximum", "mean", "log_mean", "log_variance")
+
 
 def primary(campaign: Campaign) -> Metric | None:
     """The metric that the campaign's charts and tables show first; None before there is any.
@@ -21,7 +24,7 @@ def primary(campaign: Campaign) -> Metric | None:
 def summaries(campaign: Campaign, metric_name: str) -> dict[int, Summary]:
     """The summaries of a metric by the key of their cell. One query."""
     found = CellSummary.objects.filter(cell__campaign=campaign, metric__name=metric_name)
-    return {row.cell_id: summary_of(row) for row in found}
+    return {cell: Summary(*fields) for cell, *fields in found.values_list("cell_id", *FIELDS)}
 
 
 def summary_of(row: CellSummary) -> Summary:

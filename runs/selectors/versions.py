@@ -1,6 +1,7 @@
 """Versions of PostgreSQL as text ("9.6.24", "16.14", "19beta1"): their major, order and filter."""
 
 import re
+from functools import lru_cache
 
 from django.db.models import Q
 
@@ -8,6 +9,7 @@ TEXT = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:(devel|alpha|beta|rc)(\d*))?
 STAGES = {"devel": 0, "alpha": 1, "beta": 2, "rc": 3, None: 4}
 
 
+@lru_cache(maxsize=1024)
 def major(version: str) -> str:
     """ "9.6" of 9.6.24, "16" of 16.14, "19" of 19beta1; empty for what is no version."""
     match = TEXT.match(version)
@@ -17,6 +19,7 @@ def major(version: str) -> str:
     return f"{first}.{second}" if int(first) < 10 and second else first
 
 
+@lru_cache(maxsize=1024)
 def order(version: str) -> tuple[int, ...]:
     """A sort key: 9.6.24 before 10, 19beta1 before 19.0; what is no version comes first."""
     match = TEXT.match(version)

@@ -1,11 +1,12 @@
 """The first page: what runs now, the newest findings, the line through versions."""
 
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from runs.models import Campaign, Installation, Run
+from runs.models import Campaign, Cell, Installation, Run
 from runs.models.campaigns import Origin
 from runs.selectors import campaigns, designs, metrics, projects, servers
 from runs.selectors import runs as run_selectors
@@ -13,6 +14,9 @@ from runs.web import campaign_page, versions
 
 NEWEST = 6
 NEWEST_FINDINGS = 3
+MOST_CELLS = 200
+# Of each step from a version to the next; the page of versions has the others.
+NEWEST_PAIRS = 3
 
 
 @require_safe
@@ -39,7 +43,7 @@ def home(request: HttpRequest) -> HttpResponse:
     context |= {
         "newest_findings": _newest_findings(request.user),
         "line": line["figure"],
-        "measured_steps": [step for step in line["steps"] if step.pairs],
+        "measured": [pair for step in line["steps"] for pair in step.pairs[-NEWEST_PAIRS:]],
     }
     return render(request, "home/index.html", context)
 
@@ -47,10 +51,14 @@ def home(request: HttpRequest) -> HttpResponse:
 def _newest_findings(
     to: projects.Reader,
 ) -> list[tuple[Campaign, list[campaign_page.Finding]]]:
-    """What the campaigns say that finished last, of those that compare anything."""
+    """What the campaigns say that finished last, of those that compare anything.
+
+    One of hundreds of cells has its own page for what it says.
+    """
     found = []
     executed = projects.visible(campaigns.of_origin(Origin.EXECUTED), to=to)
-    finished = executed.filter(state=Campaign.State.FINISHED)
+    wide = Cell.objects.filter(campaign=OuterRef("pk"), ordinal__gt=MOST_CELLS)
+    finished = executed.filter(~Exists(wide), state=Campaign.State.FINISHED)
     for campaign in finished[:NEWEST_FINDINGS]:
         metric = metrics.primary(campaign)
         rows = campaigns.ratios(campaign, metric.name) if metric else []

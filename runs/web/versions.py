@@ -36,7 +36,11 @@ class Step:
 @require_safe
 def version_page(request: HttpRequest) -> HttpResponse:
     """The line, and a row for each step with the campaigns behind it."""
-    return render(request, "versions/index.html", {"section": "versions", **context(request)})
+    shown = context(request)
+    left_out = lines.left_out(shown["theme"], to=request.user)
+    return render(
+        request, "versions/index.html", {"section": "versions", "left_out": left_out, **shown}
+    )
 
 
 def context(request: HttpRequest) -> dict[str, Any]:
@@ -59,6 +63,7 @@ def context(request: HttpRequest) -> dict[str, Any]:
         "figure": _figure(trends, pairs),
         "steps": _steps(pairs, lines.undocumented(theme)),
         "pairs": pairs,
+        "most_executed": lines.MOST_EXECUTED,
     }
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from runs.models import Campaign, Project
 from runs.published import reading
+from runs.selectors import version_line
 from runs.services import published, scenarios
 from tests import factories
 
@@ -242,3 +243,20 @@ def test_a_private_projects_versions_are_not_in_a_strangers_line(client, finishe
     finished_campaign.save()
 
     assert "16 → 18" not in text_of(client.get("/versions/"))
+
+
+def test_the_line_takes_the_newest_campaigns_and_says_how_many_it_leaves_out(
+    client, ready_server, monkeypatch
+):
+    monkeypatch.setattr(version_line, "MOST_EXECUTED", 2)
+    for number, gain in enumerate((1.5, 1.1, 1.2)):
+        campaign = factories.campaign(f"lab-{number}", on=ready_server)
+        factories.finish_all(campaign, gain={"18.4": gain})
+    factories.campaign("unfinished", on=ready_server)
+
+    page = text_of(client.get("/versions/"))
+
+    assert "lab-1" in page
+    assert "lab-2" in page
+    assert "lab-0" not in page
+    assert "1 older one</a> is not in the line" in page
