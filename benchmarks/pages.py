@@ -70,7 +70,9 @@ PAGES = (
     Page("compare, filters", "/compare/?q=&in_version=16&in_os=Debian", COMPARISON),
     Page("compare, 12 x 15 cells", TWELVE, COMPARISON, PAGE_BYTES),
     Page("compare, 2 x 15 cells", f"{TWELVE}~version=16.11&s=versus~version=18.1", COMPARISON),
-    Page("API: compare", "/api/v1/compare/?base=lab-0000&head=lab-0002", COMPARISON),
+    Page(
+        "API: compare", "/api/v1/compare/?base=campaign:lab-0000&head=campaign:lab-0002", COMPARISON
+    ),
     Page("archive", "/archive/", LIST),
     Page("servers", "/servers/", LIST),
     Page("configurations", "/configurations/", LIST),

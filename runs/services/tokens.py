@@ -3,18 +3,23 @@
 import hashlib
 import hmac
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
+from itertools import islice
+from typing import Any, TypeVar
 
 from django.contrib.auth.models import User
-from django.db import transaction
-from django.db.models import Q
+from django.db import connection, transaction
+from django.db.models import Model, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.models import Project, Token
 from runs.services.errors import ServiceError
+
+M = TypeVar("M", bound=Model)
 
 MARK = "blab"
 PREFIX_BYTES = 6
@@ -123,7 +128,7 @@ def _known(text: str) -> Token:
     prefix, _second, secret = rest.partition("_")
     token = None
     if mark == MARK and secret and len(text) < 200:
-        token = Token.objects.select_related("project", "created_by").filter(prefix=prefix).first()
+        token = _with_prefix(prefix)
     # Always one comparison, in constant time.
     expected = token.secret_hash if token else _hash("")
     if not hmac.compare_digest(expected, _hash(secret)) or token is None:
@@ -139,6 +144,48 @@ def _has_lost_its_project(token: Token) -> bool:
     if owner is None or owner.is_superuser or project.is_public:
         return False
     return not project.members.filter(pk=owner.pk).exists()
+
+
+def _with_prefix(prefix: str) -> Token | None:
+    """The token with its project and its owner, read by SQL that was put together once."""
+    with connection.cursor() as cursor:
+        cursor.execute(_question(), [prefix])
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    values = iter(row)
+    token, project, owner = _read(Token, values), _read(Project, values), _read(User, values)
+    token.project, token.created_by = project, owner if owner.pk is not None else None
+    return token
+
+
+@cache
+def _question() -> str:
+    # Every request of a program begins with it, and the ORM takes longer to say this than
+    # PostgreSQL to answer it.
+    quote = connection.ops.quote_name
+    columns = ", ".join(
+        f"{quote(model._meta.db_table)}.{quote(field.column)}"
+        for model in (Token, Project, User)
+        for field in model._meta.concrete_fields
+        if field.column
+    )
+    token, project, owner = (quote(each._meta.db_table) for each in (Token, Project, User))
+    return (
+        f"SELECT {columns} FROM {token}"  # noqa: S608 -- our names
+        f" JOIN {project} ON {project}.id = {token}.project_id"
+        f" LEFT JOIN {owner} ON {owner}.id = {token}.created_by_id"
+        f" WHERE {token}.prefix = %s"
+    )
+
+
+def _read(model: type[M], values: Iterator[Any]) -> M:
+    fields = model._meta.concrete_fields
+    row = list(islice(values, len(fields)))
+    for place, field in enumerate(fields):
+        if hasattr(field, "from_db_value"):
+            row[place] = field.from_db_value(row[place], None, connection)
+    return model.from_db(connection.alias, [field.attname for field in fields], row)
 
 
 def _note_use(token: Token, now: datetime) -> None:
