@@ -1,5 +1,6 @@
 """Leftovers: folders with this BenchLab's mark on a target that belong to no run any more."""
 
+import re
 from collections.abc import Set
 from pathlib import Path
 
@@ -26,17 +27,24 @@ _STOP_CLUSTER = (Path(__file__).parent / "stop_cluster.sh").read_text()
 
 
 async def leftovers(host: Host, base: BaseDir, live: Set[str]) -> list[str]:
-    """Marked folders below `runs` and `clusters` that are not among `live`; runs come first.
+    """Marked folders below `runs` and `clusters` that are not among `live`; runs first, the newest.
 
     `live` holds paths relative to the base directory, such as `runs/7-1`. A folder without this
-    BenchLab's mark for that very place is not listed.
+    BenchLab's mark for that very place is not listed. Of runs that could not set their machine
+    back the oldest knows how it was, so that it has the last word.
     """
     answer = await host.run(["sh", "-c", _LIST, "list", base.path, base.mark(base.path)])
     lines = answer.stdout.decode(errors="replace").splitlines()
     marks = dict(zip(lines[::2], lines[1::2], strict=False))
     known = {base.below(path) for path in live}
     found = [path for path, mark in marks.items() if mark == base.mark(path)]
-    return sorted(set(found) - known, reverse=True)
+    runs = base.below("runs")
+
+    def age(path: str) -> tuple[bool, list[int]]:
+        folder, _slash, name = path.rpartition("/")
+        return folder == runs, [int(number) for number in re.findall(r"\d+", name)]
+
+    return sorted(set(found) - known, key=age, reverse=True)
 
 
 async def remove(host: Host, base: BaseDir, path: str) -> None:
