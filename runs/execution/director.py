@@ -129,8 +129,8 @@ class Director:
         machine was set before. Raises HostUnreachable (and its like) when the target is out of
         reach: then it is not clean.
         """
-        for node in self.bench.nodes:
-            await node.check()
+        if not await self._attempt(self._check_fences):
+            return
         await self._attempt(self._stop_steps)
         is_set_back = await self._attempt(self._set_back)
         if await self._attempt(self._stop_clusters):
@@ -203,7 +203,7 @@ class Director:
         await self.preparing.check(self.bench.cluster)
         # What was measured is not lost for a disk that is almost full: stopping needs little.
         await self.bench.step("stop", self.bench.cluster.stop(), limit_s=MINUTES, floor_bytes=0)
-        await treating.set_back_now(self.bench)
+        await self._attempt(partial(treating.set_back_now, self.bench))
         await self._keep_log()
         await self.reporter.found(self.bench.findings)
 
@@ -212,6 +212,10 @@ class Director:
         log = await self.bench.server_log(KEPT_LOG_LINES)
         if log:
             self.bench.findings.artifacts.append(ArtifactData("server.log", log.encode()))
+
+    async def _check_fences(self) -> None:
+        for node in self.bench.nodes:
+            await node.check()
 
     async def _stop_steps(self) -> None:
         for node in self.bench.nodes:

@@ -11,6 +11,8 @@ from runs.execution.errors import TargetProblem
 from runs.execution.ssh import Host
 from runs.wording import gettext_noop as _
 
+# sudo asks a directory of users, which may not answer.
+LIMIT_SECONDS = 120.0
 # Exit statuses of KEEP.
 NOT_THERE, NOT_KNOWN = 4, 3
 # usage: sh -c "$this" keep FOLDER NAME ALLOWED FILES...     (ALLOWED: values between blanks)
@@ -58,7 +60,7 @@ def argv(folder: str) -> tuple[str, ...]:
 
 async def set_back(host: Host, folder: str) -> None:
     """Set a machine back to what it was before a run. Raises TargetProblem `not_set_back`."""
-    answer = await host.run(argv(folder), timeout_s=120)
+    answer = await host.run(argv(folder), timeout_s=LIMIT_SECONDS)
     if answer.exit_status != 0:
         raise not_set_back(host.address.host, answer.stderr.decode(errors="replace"))
 

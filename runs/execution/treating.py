@@ -64,13 +64,17 @@ async def change(bench: Bench, node: Node, name: str, files: str, value: str) ->
 
 
 async def set_back_now(bench: Bench) -> None:
-    """Set every machine back, as steps that the run's commands show."""
+    """Set every machine back, as steps that the run's commands show.
+
+    Raises TargetProblem where a step does not end; the result is not to be lost for it.
+    """
     for node in reversed(bench.nodes):
         if not _may_be_changed(bench, node) or not set(privileged.SETTINGS) & set(node.privileges):
             continue
         step = _named(bench, node, "set-back")
         argv = set_back.argv(node.directory)
-        done = await bench.step(step, argv, check=False, floor_bytes=0, on=node)
+        limit = set_back.LIMIT_SECONDS
+        done = await bench.step(step, argv, check=False, limit_s=limit, floor_bytes=0, on=node)
         if done.exit_status != 0:
             problem = set_back.not_set_back(node.address, done.stderr)
             await bench.reporter.event("cleanup_incomplete", problem.message)

@@ -96,7 +96,8 @@ def allow(account: Account) -> Iterator[Callable[..., None]]:
     """Let sudo on this machine allow some actions, for the time of the test."""
     if os.getuid() != 0 or shutil.which("sudo") is None:
         pytest.skip("needs root and sudo")
-    path = Path("/etc/sudoers.d/benchlab-test")
+    # By process: tests of several at once must not take each other's permissions away.
+    path = Path(f"/etc/sudoers.d/benchlab-test-{os.getpid()}")
 
     def install(*names: str) -> None:
         path.write_text(privileged.sudoers(account.name, names))

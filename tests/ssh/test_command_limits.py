@@ -3,12 +3,14 @@
 import asyncio
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 
 from runs.execution import base_dir as base_dirs
-from runs.execution import explaining, ssh, steps
+from runs.execution import explaining, fence, ssh, steps
 from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
+from runs.execution.fence import Fence
 from tests.ssh.directing import execute, left_running, names, processes_below
 from tests.ssh.openssh import _children
 
@@ -73,6 +75,28 @@ def test_a_removal_that_hangs_keeps_the_result_and_is_told(monkeypatch, direct, 
     assert "did not end within 1 s" in message
     assert names(base_dir / "runs") == ["7-1"]
     assert not [line for line in processes_below(base_dir) if "sleep 300" in line]
+
+
+def test_a_fence_that_cannot_be_looked_at_in_the_end_keeps_the_result(
+    monkeypatch, direct, plan, base_dir
+):
+    monkeypatch.setitem(ssh.Host.run.__kwdefaults__, "timeout_s", 8)
+    monkeypatch.setattr(ssh, "SECONDS_TO_NOTICE", 5)
+    director = direct(plan)
+    director.bench.nodes = tuple(
+        replace(node, fence=Fence(node.base.below("leases", "1"), 1))
+        for node in director.bench.nodes
+    )
+    found, hung = director.reporter.found, "sleep 300;" + fence.CHECK
+
+    async def found_and_hung(findings):
+        await found(findings)
+        monkeypatch.setattr(fence, "CHECK", hung)
+
+    monkeypatch.setattr(director.reporter, "found", found_and_hung)
+    assert execute(director).measurements
+    assert [code for code, _text in director.reporter.events] == ["cleanup_incomplete"]
+    assert names(base_dir / "runs") == ["7-1"]
 
 
 def test_a_log_that_cannot_be_read_costs_only_the_log(short, direct, plan):

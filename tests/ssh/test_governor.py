@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.execution import sweep, treating
+from runs.execution import privileged, set_back, ssh, sweep, treating
 from runs.execution.errors import Cancelled, Detached, TargetProblem
 from runs.reports.shell_script import RecordedCommand, RecordedRun, shell_script
 from tests.by_hand import run_by_hand
@@ -50,6 +50,37 @@ def test_a_cancel_sets_the_governor_back(direct, treated, allow, governed, base_
         watched(director, when_measuring(director, "cancel"))
     assert governed() == BEFORE
     assert names(base_dir / "runs") == []
+
+
+def test_a_sudo_that_hangs_at_the_end_does_not_cost_the_result(
+    direct, treated, allow, governed, monkeypatch, base, base_dir, on_host
+):
+    allow(*GOVERNOR)
+    program = Path(privileged.SETTINGS["governor"]["powersave"][0])
+    works = program.read_text()
+    monkeypatch.setattr(set_back, "LIMIT_SECONDS", 1)
+    monkeypatch.setattr(ssh, "SECONDS_TO_NOTICE", 0.5)
+    director = direct(treated(governor="performance"), privileges=GOVERNOR)
+
+    def orders():
+        for order in when_measuring(director, "go_on"):
+            if director.bench.running_step == "pgbench":
+                program.write_text("#!/bin/sh\nsleep 12\nexit 1\n")
+            yield order
+
+    found = watched(director, orders())
+    assert found.measurements["tps"] > 0
+    told = [text for code, text in director.reporter.events if code == "cleanup_incomplete"]
+    assert len(told) == 2  # by the step, and by the clean-up
+    assert (governed(), names(base_dir / "runs")) == (DURING, ["7-1"])
+    program.write_text(works)
+
+    async def swept(host):
+        for path in await sweep.leftovers(host, base, set()):
+            await sweep.remove(host, base, path)
+
+    on_host(swept)
+    assert (governed(), names(base_dir / "runs")) == (BEFORE, [])
 
 
 def test_a_failure_sets_the_governor_back(direct, treated, allow, governed):
@@ -169,3 +200,22 @@ def test_a_machine_without_governors_says_so(direct, treated, allow):
     with pytest.raises(TargetProblem) as told:
         execute(direct(treated(governor="performance"), privileges=GOVERNOR))
     assert told.value.code == "no_cpufreq"
+
+
+def test_of_several_runs_that_are_not_set_back_the_first_knows_how_it_was(
+    allow, governed, base, on_host
+):
+    allow(*GOVERNOR)
+    governed(*DURING)
+
+    async def swept(host):
+        await base.claim(host)
+        for run, was in (("9-1", "powersave"), ("10-1", "performance"), ("10-2", "performance")):
+            folder = base.below("runs", run)
+            await base.make_folder(host, folder)
+            await host.run(["sh", "-c", 'echo "$2" >"$1/was-governor"', "was", folder, was])
+        for path in await sweep.leftovers(host, base, set()):
+            await sweep.remove(host, base, path)
+
+    on_host(swept)
+    assert governed() == BEFORE
