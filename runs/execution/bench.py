@@ -46,6 +46,8 @@ class Bench:
         self.reporter = reporter
         self.findings = Findings()
         self.running_step: str | None = None
+        # Whether PostgreSQL was started and is to run: only then it can be what has ended.
+        self.is_serving = False
         # When the load began and ended, on each machine's own clock.
         self.load_spans: dict[str, tuple[float, float]] = {}
         # How far each machine's clock is ahead of this worker's.

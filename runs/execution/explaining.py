@@ -42,6 +42,8 @@ async def _deeper(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> 
     log = await bench.server_log(LINES_TO_SEARCH)
     if found := await _no_space(problem, bench, log):
         return disk_full(bench.database.base.path, found)
+    if not bench.is_serving:
+        return problem
     if await is_running(bench, bench.cluster):
         return _out_of_reach(problem, bench) if _is_cut_off(problem, bench, log) else problem
     if taken_over:

@@ -84,6 +84,7 @@ class Preparing:
         if result.exit_status != 0:
             self.is_broken = True
             raise await self._did_not_start(result)
+        self.bench.is_serving = True
 
     async def _find_cluster(self) -> bool:
         directory = self.cluster.directory
@@ -137,6 +138,7 @@ class Preparing:
         await bench.sql("create-database", f"CREATE DATABASE {DATABASE};", database="postgres")
         await self.procedure.load(bench)
         await bench.step("stop-after-load", cluster.stop(), limit_s=MINUTES)
+        bench.is_serving = False
         bench.cluster = self.cluster
         if is_shared:
             mark = ["sh", "-c", _MARK_PREPARED, "mark", cluster.directory]

@@ -258,6 +258,14 @@ def test_a_missing_binary_is_named(direct, plan):
     assert "/opt/postgresql-9.2/bin/initdb" in problem.message
 
 
+@pytest.mark.parametrize("taken_over", [False, True])
+def test_what_fails_before_postgres_runs_is_told_as_it_is(direct, plan, taken_over):
+    broken = replace(plan, initdb_options=("--wal-segsize=3",))
+    problem = failing(direct(broken, taken_over=taken_over))
+    assert problem.code == "step_failed"
+    assert "Step initdb" in problem.message
+
+
 def test_a_scale_too_big_for_the_disk_is_refused_before_loading(direct, plan):
     director = direct(replace(plan, parameters={"scale": 100_000, "duration": 1}))
     problem = failing(director)
