@@ -3,7 +3,7 @@
 Times are those of the database's clock: the workers' own may differ.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -17,7 +17,7 @@ from runs.models import Lease, Run, Server
 from runs.services import reservations, runs
 from runs.services.reservations import Reservation
 
-# Behind so many runs that wait for other machines, nobody looks for one that does not.
+# Behind so many campaigns that wait for other machines, nobody looks for one that does not.
 MOST_PASSED_OVER = 100
 
 
@@ -151,7 +151,7 @@ def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
     in_order = waiting.order_by(lost_first, "-campaign__priority", "pk")
     reserved = reservations.standing(loaded=loaded)
     passed: dict[tuple[int, ...], Run] = {}
-    for run in in_order.select_related("campaign")[:MOST_PASSED_OVER]:
+    for run in _first_of_each_campaign(in_order.select_related("campaign")):
         others = runs.generators_of(run)
         is_lost = run.state == Run.State.LOST
         if not is_lost and _must_wait(run, loaded, reserved):
@@ -166,6 +166,20 @@ def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
         passed.setdefault(tuple(others), run)
     _note(passed)
     return None
+
+
+def _first_of_each_campaign(in_order: QuerySet[Run]) -> Iterator[Run]:
+    """What cannot begin stands for the rest of its campaign, which needs the same machines, later.
+
+    However many they are, they hide no run of another campaign that can begin.
+    """
+    seen: list[int] = []
+    while len(seen) < MOST_PASSED_OVER:
+        run = in_order.exclude(campaign__in=seen).first()
+        if run is None:
+            return
+        seen.append(run.campaign_id)
+        yield run
 
 
 def _note(passed: Mapping[tuple[int, ...], Run]) -> None:

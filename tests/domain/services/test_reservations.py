@@ -194,3 +194,10 @@ def test_machines_that_are_never_idle_are_had_in_the_end(database, generator):
         long_ago()
     assert began == waiting
     assert turn > 1
+
+
+def test_many_runs_that_wait_for_a_generator_hide_none_that_waits_for_nobody(database, generator):
+    maintenance.begin(server=generator, reason="disk")
+    queued(database, generator, repeats=leases.MOST_PASSED_OVER + 1)
+    alone = queued(database).runs.get()
+    assert begun_on(database) == alone
