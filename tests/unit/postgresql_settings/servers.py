@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +22,19 @@ from benchlab.embedded.account import service_account
 from benchlab.embedded.binaries import postgresql_binaries
 from benchlab.embedded.places import REPOSITORY
 from benchlab.lab.folders import bindirs
-from runs.postgresql_settings.conf_file import write
+from runs.postgresql_settings.conf_file import quoted, write
 
 DEBIAN = Path("/usr/lib/postgresql")
 ACCOUNT = service_account()
+
+# One shell for many files: to fork a small process is many times cheaper than to fork pytest.
+READ_EACH = """
+postgres=$1; shift
+for folder; do
+    "$postgres" -C max_connections -D "$PWD/$folder" >/dev/null 2>"$folder.said"
+    echo $? >"$folder.status"
+done
+"""
 
 
 @dataclass(frozen=True)
@@ -44,15 +53,48 @@ class Server:
         parts = self.version.split(".")
         return ".".join(parts[:2]) if parts[0] == "9" else parts[0]
 
-    def reads(self, text: str, *, folder: Path) -> tuple[bool, str]:
+    def reads(self, text: str) -> tuple[bool, str]:
         """Whether the server takes a postgresql.conf, and what it says; it does not start."""
-        (folder / "postgresql.conf").write_text(text)
-        said = self._run("postgres", "-C", "max_connections", "-D", folder, folder=folder)
-        return said.returncode == 0, said.stderr.decode(errors="replace")
+        return self.reads_each([text])[0]
+
+    def reads_each(self, texts: Sequence[str]) -> list[tuple[bool, str]]:
+        """Whether it takes each postgresql.conf by itself, in one go."""
+        with _open_folder() as folder:
+            names = [str(number) for number in range(len(texts))]
+            for name, text in zip(names, texts, strict=True):
+                (folder / name).mkdir()
+                (folder / name / "postgresql.conf").write_text(text)
+            argv = ["/bin/sh", "-c", READ_EACH, "sh", self.bindir / "postgres", *names]
+            with ACCOUNT.spawn(argv, env=ACCOUNT.environment(folder), cwd=folder) as shell:
+                assert shell.wait(timeout=240) == 0
+            return [
+                (
+                    (folder / f"{name}.status").read_text() == "0\n",
+                    (folder / f"{name}.said").read_text(errors="replace"),
+                )
+                for name in names
+            ]
+
+    def takes_each(
+        self, settings: Sequence[tuple[str, str]], *, expected: Sequence[bool]
+    ) -> list[tuple[bool, str]]:
+        """Whether it takes each setting by itself, and what it says.
+
+        One that it refuses spoils its file; so those that are expected to be taken share files in
+        which no name comes twice, and only where such a file is refused are they asked one by one.
+        """
+        found: dict[int, tuple[bool, str]] = {}
+        files = _without_repetition(settings, [i for i, good in enumerate(expected) if good])
+        answers = self.reads_each(["".join(_line(*settings[i]) for i in file) for file in files])
+        for file, (taken, said) in zip(files, answers, strict=True):
+            found |= {i: (taken, said) for i in file if taken}
+        rest = [i for i in range(len(settings)) if i not in found]
+        found |= zip(rest, self.reads_each([_line(*settings[i]) for i in rest]), strict=True)
+        return [found[i] for i in range(len(settings))]
 
     def starts(self, settings: Mapping[str, str]) -> tuple[bool, str]:
         """Whether a cluster starts with the settings, and what its log says."""
-        folder = _cluster(self)
+        folder = _cluster(self.major)
         data, log = folder / "data", folder / "log"
         conf = "listen_addresses = ''\n" + write(settings, self.major)
         (data / "postgresql.conf").write_text(conf)
@@ -70,22 +112,18 @@ class Server:
 
     def initialise(self, folder: Path) -> None:
         """Make a cluster in the folder."""
-        made = self._run("initdb", "-D", folder / "data", "-A", "trust", "-U", "x", folder=folder)
-        assert made.returncode == 0, made.stderr
-
-    def _run(
-        self, program: str, *arguments: str | Path, folder: Path
-    ) -> "subprocess.CompletedProcess[bytes]":
-        argv = [self.bindir / program, *arguments]
-        # A started server keeps standard output open, so that goes nowhere.
-        with (folder / "stderr").open("wb+") as stderr:
-            environment = ACCOUNT.environment(folder)
-            with ACCOUNT.spawn(argv, env=environment, cwd=folder, stderr=stderr) as process:
-                status = process.wait(timeout=120)
+        argv = [self.bindir / "initdb", "-N", "-D", folder / "data", "-A", "trust", "-U", "x"]
+        environment = ACCOUNT.environment(folder)
+        with (
+            (folder / "stderr").open("wb+") as stderr,
+            ACCOUNT.spawn(argv, env=environment, cwd=folder, stderr=stderr) as process,
+        ):
+            status = process.wait(timeout=120)
             stderr.seek(0)
-            return subprocess.CompletedProcess(argv, status, b"", stderr.read())
+            assert status == 0, stderr.read()
 
 
+@functools.cache
 def installed() -> list[Server]:
     """All servers that the servers' account can run, oldest first."""
     embedded = postgresql_binaries(Path(os.environ["BENCHLAB_TEST_FOLDER"]), ACCOUNT)
@@ -93,6 +131,26 @@ def installed() -> list[Server]:
     found += bindirs(Path(os.environ.get("BENCHLAB_LAB") or REPOSITORY / "var" / "lab"))
     servers = [Server(bindir, _version(bindir)) for bindir in found if _runs(bindir)]
     return sorted(servers, key=lambda server: [int(part) for part in server.version.split(".")])
+
+
+def _line(name: str, value: str) -> str:
+    return f"{name} = {quoted(value)}\n"
+
+
+def _without_repetition(
+    settings: Sequence[tuple[str, str]], chosen: Sequence[int]
+) -> list[list[int]]:
+    """The chosen settings in as few files as need be for no name to come twice in one."""
+    files: list[list[int]] = []
+    seen: dict[str, int] = {}
+    for i in chosen:
+        name = settings[i][0].lower()
+        turn = seen.get(name, 0)
+        seen[name] = turn + 1
+        if turn == len(files):
+            files.append([])
+        files[turn].append(i)
+    return files
 
 
 def _is_ready(process: "subprocess.Popen[bytes]", log: Path) -> bool:
@@ -107,11 +165,11 @@ def _is_ready(process: "subprocess.Popen[bytes]", log: Path) -> bool:
 
 
 @functools.cache
-def _cluster(server: Server) -> Path:
-    """A cluster of that version, made once and removed at the end."""
+def _cluster(major: str) -> Path:
+    """A cluster for all servers of that major version, made once and removed at the end."""
     folder = _new_folder()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    server.initialise(folder)
+    next(server for server in installed() if server.major == major).initialise(folder)
     return folder
 
 
@@ -123,8 +181,8 @@ def _new_folder() -> Path:
 
 
 @contextmanager
-def open_folder() -> Iterator[Path]:
-    """A folder of the servers' account, for one test."""
+def _open_folder() -> Iterator[Path]:
+    """A folder of the servers' account, removed at the end."""
     folder = _new_folder()
     try:
         yield folder

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from runs.postgresql_settings import catalogue, conf_file
-from runs.postgresql_settings.fitting import fit
+from runs.postgresql_settings.fitting import Fitted, fit
 from runs.postgresql_settings.validation import check, errors
 from runs.services.configuration_contents import FIXED_POINT
-from tests.unit.postgresql_settings.servers import Server, installed, open_folder
+from tests.unit.postgresql_settings.servers import Server, installed
 
 PUBLISHED = Path(__file__).parents[3] / "runs" / "published"
 
@@ -69,18 +69,23 @@ BUILT_IN = [
 ]
 
 
-@pytest.mark.parametrize("server", installed(), ids=str)
-@pytest.mark.parametrize("configuration", [*BUILT_IN, *FOUND])
-def test_every_real_server_takes_it_translated(configuration, server: Server):
+def translated(configuration: Any, server: Server) -> Fitted:
+    """What a configuration becomes for a server."""
     version = configuration.get("version")
     # No build for Linux takes that word, nor does one tell it.
     settings = {k: v for k, v in configuration["settings"].items() if v != "windows"}
-    fitted = fit(settings, server.major, written_for=major(version) if version else "")
-    assert fitted.errors == ()
-    with open_folder() as folder:
-        text = conf_file.write(fitted.settings, server.major)
-        taken, said = server.reads(text, folder=folder)
-    assert taken, said
+    return fit(settings, server.major, written_for=major(version) if version else "")
+
+
+@pytest.mark.parametrize("server", installed(), ids=str)
+def test_every_real_server_takes_each_translated(server: Server):
+    every = [*BUILT_IN, *FOUND]
+    fitted = [translated(each.values[0], server) for each in every]
+    wrong = {e.id: f.errors for e, f in zip(every, fitted, strict=True) if f.errors}
+    assert wrong == {}
+    answers = server.reads_each([conf_file.write(f.settings, server.major) for f in fitted])
+    refused = {e.id: said for e, (taken, said) in zip(every, answers, strict=True) if not taken}
+    assert refused == {}
 
 
 @pytest.mark.parametrize("server", installed(), ids=str)

@@ -7,7 +7,7 @@ from runs.postgresql_settings.catalogue import MAJORS, catalogue
 from runs.postgresql_settings.conf_file import quoted, read
 from runs.postgresql_settings.translation import translate
 from runs.postgresql_settings.validation import check, errors
-from tests.unit.postgresql_settings.servers import Server, installed, open_folder
+from tests.unit.postgresql_settings.servers import Server, installed
 
 SERVERS = installed()
 EACH_SERVER = pytest.mark.parametrize("server", SERVERS, ids=str)
@@ -17,10 +17,13 @@ def refused(settings, server):
     return errors(check(settings, [server.major], for_run=False))
 
 
-@pytest.fixture
-def folder():
-    with open_folder() as folder:
-        yield folder
+def disagreements(cases, expected, answers):
+    """Each case about which the server (True: taken) says something else, with its words."""
+    return [
+        f"{case!r}: server {taken}, expected {good}: {said}"
+        for case, good, (taken, said) in zip(cases, expected, answers, strict=True)
+        if taken != good
+    ]
 
 
 def test_both_embedded_versions_are_asked():
@@ -66,10 +69,19 @@ LINES = [
 
 
 @EACH_SERVER
-@pytest.mark.parametrize(("name", "value"), LINES)
-def test_the_check_agrees_with_the_server(server: Server, name, value, folder):
-    taken, said = server.reads(f"{name} = {quoted(value)}\n", folder=folder)
-    assert taken == (not refused({name: value}, server)), said
+def test_the_check_agrees_with_the_server_about_each_line(server: Server):
+    expected = [not refused({name: value}, server) for name, value in LINES]
+    answers = server.takes_each(LINES, expected=expected)
+    assert disagreements(LINES, expected, answers) == []
+
+
+def test_a_wrong_expectation_is_found_among_right_ones():
+    server = SERVERS[-1]
+    lines = [("work_mem", "1MB"), ("work_mem", "maybe"), ("fsync", "on"), ("fsync", "of")]
+    for expected in ([True] * 4, [False] * 4):
+        assert [taken for taken, _said in server.takes_each(lines, expected=expected)] == [
+            True, False, True, True,
+        ]  # fmt: skip
 
 
 FORMS = [
@@ -81,19 +93,22 @@ FORMS = [
 ]  # fmt: skip
 
 
-@EACH_SERVER
-@pytest.mark.parametrize("line", FORMS)
-def test_a_file_is_read_as_the_server_reads_it(server: Server, line, folder):
-    if "autovacuum_work_mem" in line and server.major == "9.3":
+def form_for(line, server):
+    if server.major == "9.3":
         line = line.replace("autovacuum_work_mem", "log_temp_files")
-    if "log_timezone" in line:
-        line = line.replace("log_timezone", "cluster.name")  # a build may have no time zones
-    taken, said = server.reads(line + "\n", folder=folder)
-    assert taken == (not read(line).faults), said
+    return line.replace("log_timezone", "cluster.name")  # a build may have no time zones
 
 
 @EACH_SERVER
-def test_every_default_of_the_catalogue_is_taken_as_we_spell_it(server: Server, folder):
+def test_a_file_is_read_as_the_server_reads_it(server: Server):
+    lines = [form_for(line, server) for line in FORMS]
+    expected = [not read(line).faults for line in lines]
+    answers = server.reads_each([line + "\n" for line in lines])
+    assert disagreements(lines, expected, answers) == []
+
+
+@EACH_SERVER
+def test_every_default_of_the_catalogue_is_taken_as_we_spell_it(server: Server):
     backported = {"data_sync_retry", "file_extend_method", "output_plugin_libraries"}
     backported |= {"allow_in_place_tablespaces", "restrict_nonsystem_relation_kind"}
     lines = [
@@ -101,7 +116,7 @@ def test_every_default_of_the_catalogue_is_taken_as_we_spell_it(server: Server, 
         for found in catalogue(server.major).values()
         if found.is_number and not found.is_preset and found.name not in backported
     ]
-    taken, said = server.reads("\n".join([*lines, ""]), folder=folder)
+    taken, said = server.reads("\n".join([*lines, ""]))
     assert taken, said
 
 
@@ -124,7 +139,7 @@ def test_a_server_starts_with_settings_translated_from_9_2(server: Server):
 
 
 @EACH_SERVER
-def test_a_server_takes_what_comes_from_the_newest_version(server: Server, folder):
+def test_a_server_takes_what_comes_from_the_newest_version(server: Server):
     newest = {
         found.name: values.default(found)
         for found in catalogue(MAJORS[-1]).values()
@@ -133,7 +148,7 @@ def test_a_server_takes_what_comes_from_the_newest_version(server: Server, folde
     done = translate(newest, MAJORS[-1], server.major)
     unsure = {"data_sync_retry", "file_extend_method"}
     lines = [f"{k} = {quoted(v)}" for k, v in done.settings.items() if k not in unsure]
-    taken, said = server.reads("\n".join([*lines, ""]), folder=folder)
+    taken, said = server.reads("\n".join([*lines, ""]))
     assert taken, said
 
 
@@ -152,8 +167,8 @@ TOGETHER = [
 
 
 @EACH_SERVER
-@pytest.mark.parametrize("given", TOGETHER, ids=lambda given: " ".join(given.values()))
-def test_the_check_foresees_whether_the_server_starts(server: Server, given):
-    given = {**given, "shared_buffers": "1MB"}
-    started, log = server.starts(given)
-    assert started == (not refused(given, server)), log
+def test_the_check_foresees_whether_the_server_starts(server: Server):
+    cases = [{**given, "shared_buffers": "1MB"} for given in TOGETHER]
+    expected = [not refused(given, server) for given in cases]
+    answers = [server.starts(given) for given in cases]
+    assert disagreements(cases, expected, answers) == []
