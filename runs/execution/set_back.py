@@ -11,6 +11,7 @@ from runs.execution.errors import TargetProblem
 from runs.execution.ssh import Host
 from runs.wording import gettext_noop as _
 
+NOT_SET_BACK = "not_set_back"
 # sudo asks a directory of users, which may not answer.
 LIMIT_SECONDS = 120.0
 # Exit statuses of KEEP.
@@ -29,6 +30,11 @@ if [ ! -f "$was" ]; then
     printf '%s\\n' "$found" >"$new" && mv "$new" "$was" || exit 1
 fi
 cat "$was"
+"""
+# What could not be set is as it was: nothing is to be set back.
+# usage: sh -c "$this" forget FOLDER NAME PATTERN
+FORGET = """
+[ "$(cat $3 2>/dev/null | sort -u)" != "$(cat "$1/was-$2" 2>/dev/null)" ] || rm -f "$1/was-$2"
 """
 _SCRIPT = """
 failed=0
@@ -69,6 +75,9 @@ def not_set_back(where: str, said: str) -> TargetProblem:
     """Something of a machine is still as a run has set it."""
     return TargetProblem(
         f"{where} is not set back to what it was before the run: {said.strip()[-500:]}",
-        code="not_set_back",
-        remedy=_("Install the sudoers fragment that the server's page shows; then sweep it."),
+        code=NOT_SET_BACK,
+        remedy=_(
+            "Nothing is measured there meanwhile. Install the sudoers fragment that the server's "
+            "page shows, and inspect the server again: then it is set back."
+        ),
     )

@@ -59,7 +59,13 @@ async def change(bench: Bench, node: Node, name: str, files: str, value: str) ->
     if kept.exit_status != 0:
         raise privileged.missing(name, (kept.stderr + kept.stdout).strip()[-500:])
     command = privileged.SETTINGS[name][value]
-    await _as_root(bench, node, name, command, step=_named(bench, node, f"set-{name}"))
+    try:
+        await _as_root(bench, node, name, command, step=_named(bench, node, f"set-{name}"))
+    except TargetProblem as problem:
+        if problem.code == "privilege_missing":
+            argv = ["sh", "-c", set_back.FORGET, "forget", node.directory, name, files]
+            await bench.run(*argv, on=node)
+        raise
     return kept.stdout.strip()
 
 

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from runs.execution import sweep as leftover
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
+from runs.execution.set_back import NOT_SET_BACK
 from runs.models import PreparedCluster, Run, Server
 from runs.services import clusters, instances, leases, servers, ways
 from runs.services.errors import ServiceError
@@ -23,7 +24,8 @@ def sweep(*, server: Server) -> list[str]:
     """Remove every folder of this BenchLab on a server that belongs to no open run; their paths.
 
     The lease's row stays locked meanwhile: nothing is measured beside it, and nothing begins.
-    Raises ServiceError `server_busy`, and TargetProblem when the server cannot be reached.
+    Raises ServiceError `server_busy`, and TargetProblem when the server cannot be reached, or when
+    a run has left it set otherwise (`not_set_back`): what is measured on it would say nothing.
     """
     if leases.free_lease(server.pk) is None:
         raise ServiceError(
@@ -71,6 +73,7 @@ def live_folders(server_id: int) -> set[str]:
 async def _sweep(server: Server, way: ways.Way, base: BaseDir, live: set[str]) -> list[str]:
     host = await ways.connect_along(way)
     removed = []
+    not_set_back: TargetProblem | None = None
     async with host:
         for path in await leftover.leftovers(host, base, live):
             try:
@@ -79,6 +82,10 @@ async def _sweep(server: Server, way: ways.Way, base: BaseDir, live: set[str]) -
                 raise
             except TargetProblem as problem:
                 logger.warning("%s on %s is left alone: %s", path, server, problem)
+                if problem.code == NOT_SET_BACK:
+                    not_set_back = problem
             else:
                 removed.append(path)
+    if not_set_back is not None:
+        raise not_set_back
     return removed

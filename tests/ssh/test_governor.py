@@ -182,6 +182,19 @@ def test_the_script_of_a_run_sets_the_governor_back_as_well(
     shutil.rmtree(folder)
 
 
+@pytest.mark.parametrize("privileges", [GOVERNOR, ()])
+def test_what_was_not_changed_need_not_be_set_back(
+    direct, treated, allow, governed, base_dir, privileges
+):
+    allow()
+    director = direct(treated(governor="performance"), privileges=privileges)
+    with pytest.raises(TargetProblem) as told:
+        execute(director)
+    assert told.value.code == "privilege_missing"
+    assert director.reporter.events == []
+    assert (governed(), names(base_dir / "runs")) == (BEFORE, [])
+
+
 @pytest.mark.parametrize("found", [("powersave", "ondemand"), ("userspace", "userspace")])
 def test_what_could_not_be_set_back_exactly_is_not_changed(direct, treated, allow, governed, found):
     allow(*GOVERNOR)

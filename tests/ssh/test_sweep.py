@@ -210,6 +210,36 @@ def test_a_removal_that_hangs_is_tried_again_when_the_server_answers(
     assert (server.state, server.needs_sweep) == ("ready", False)
 
 
+def test_a_server_that_cannot_be_set_back_measures_nothing_until_it_is(
+    server, folders, base_dir, allow, governed
+):
+    folders("runs/999999-1", "runs/999998-1")
+    (base_dir / "runs/999999-1/was-governor").write_text("powersave\n")
+    governed("performance", "performance")
+    Server.objects.filter(pk=server.pk).update(needs_sweep=True)
+    factories.campaign(on=server, factors={"version": ["16.14"]}, repeats=1)
+    allow()
+
+    execute_next(server.pk)
+
+    server.refresh_from_db()
+    assert (server.state, server.problem_code) == ("refused", "not_set_back")
+    assert (server.needs_sweep, Run.objects.get().state) == (True, "queued")
+    assert names(base_dir / "runs") == ["999999-1"]
+    assert server.pk not in supervision._with_work() - set(
+        leases.waiting_runs().values_list("server_id", flat=True)
+    )
+
+    allow("governor")
+    servers.inspect(server=server)
+    sweeping.sweep_where_needed(server_id=server.pk)
+
+    server.refresh_from_db()
+    assert (server.state, server.needs_sweep) == ("ready", False)
+    assert governed() == ["powersave"] * 2
+    assert names(base_dir / "runs") == []
+
+
 def test_a_run_given_up_while_its_server_was_away_is_swept_when_it_is_back(
     server, folders, openssh, base_dir
 ):
