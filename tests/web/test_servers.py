@@ -1,5 +1,7 @@
 """Servers: list, registration, host key and inspection."""
 
+import re
+
 import pytest
 
 from runs.models import Server
@@ -146,3 +148,18 @@ def test_a_machines_setup_and_its_changes_are_shown(client):
     assert "xfs vda" in page
     assert "rw,noatime" in page
     assert "kernel_settings.vm.swappiness: 60 → 1" in page
+
+
+def test_a_disk_is_told_in_words(client):
+    server = factories.server("rack")
+    disks = [
+        {"name": "sda", "model": "WD Gold", "size_bytes": 2**40, "rotational": True},
+        {"name": "vda", "model": "", "size_bytes": None, "rotational": False},
+        {"name": "vdb", "model": "", "size_bytes": None, "rotational": None},
+    ]
+    server.hardware.facts = {**server.hardware.facts, "disks": disks}
+    server.hardware.save()
+    page = " ".join(client.get("/servers/rack/").content.decode().split())
+    for told in ("sda WD Gold", "rotating", "vda", "solid state"):
+        assert told in page
+    assert not re.search(r"\b(True|False|None)\b", page)
