@@ -15,7 +15,7 @@ WIDTH, ROW, MARGIN, HEAD = 1200, 17, 10, 44
 LETTER = 6.6
 # What is narrower (in pixels) is left out, and what stands on it.
 NARROWEST = 0.6
-MOST_ROWS = 100
+MOST_ROWS = 48
 KERNEL = "_[k]"
 # What XML 1.0 cannot hold.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

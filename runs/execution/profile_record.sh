@@ -27,5 +27,9 @@ event=cpu-clock
 perf stat -x , -e "cycles$user" true 2>&1 | grep -q '^[0-9]' && event=cycles
 perf record -h 2>&1 | grep -q -e --max-size && limit="--max-size ${largest}"
 # -N: without a copy of the programs in the user's home.
-exec perf record -q -N -F 99 -e "$event$user" -g -o "$folder/perf.data" ${limit:-} $scope \
+trap : INT
+perf record -q -N -F 99 -e "$event$user" -g -o "$folder/perf.data" ${limit:-} $scope \
     -- sleep "$seconds" >/dev/null
+status=$?
+# To be interrupted is how a recording ends well.
+[ $status -eq 130 ] || exit $status

@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +15,8 @@ from django.db.models import Exists, OuterRef, Q
 
 from runs.execution.reporter import ArtifactData
 from runs.models import Artifact, Run
+
+CHUNK_BYTES = 64 * 1024
 
 
 def store(*, run: Run, data: ArtifactData) -> Artifact:
@@ -34,6 +36,16 @@ def store(*, run: Run, data: ArtifactData) -> Artifact:
 def open_artifact(artifact: Artifact) -> BinaryIO:
     """The uncompressed content as a stream. Raises FileNotFoundError when it was retired."""
     return cast(BinaryIO, gzip.open(path_of(artifact.sha256), "rb"))
+
+
+def chunks(content: BinaryIO) -> Iterator[bytes]:
+    """A stream in pieces, closed after the last one.
+
+    For a response: a web server that sees a file sends what lies on the disk, which is packed.
+    """
+    with content:
+        while piece := content.read(CHUNK_BYTES):
+            yield piece
 
 
 def path_of(digest: str) -> Path:

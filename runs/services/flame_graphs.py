@@ -14,7 +14,8 @@ def drawn(run: Run, artifacts: Iterable[ArtifactData]) -> Iterator[ArtifactData]
     """The picture of the run's folded stacks, if it has any."""
     for data in artifacts:
         if data.name == FOLDED:
-            title = f"Run {run.pk}: {run.cell.key}"
+            levels = ", ".join(f"{name} {level}" for name, level in run.cell.levels.items())
+            title = f"Run {run.pk}: {levels}"
             folded = data.content.decode(errors="replace")
             try:
                 picture = flame_graph.render(folded, title=title)

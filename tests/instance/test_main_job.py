@@ -53,6 +53,16 @@ def test_the_run_page_shows_every_command_and_the_seconds(page: Page, instance, 
     expect(page.get_by_text("pgbench.out").first).to_be_visible()
 
 
+def test_what_pgbench_printed_is_downloaded_as_it_was(page: Page, instance, first_campaign):
+    run = instance.get(f"runs/?campaign={first_campaign['slug']}")["results"][0]
+    page.goto(f"{instance.url}/runs/{run['id']}/")
+    with page.expect_download() as started:
+        page.get_by_role("link", name="pgbench.out").click()
+    text = Path(started.value.path()).read_text()
+    (tps,) = instance.get(f"measurements/?run={run['id']}&metric=tps")["results"]
+    assert f"tps = {tps['value']:.6f}" in text
+
+
 def queue(admin: Page, instance: Instance, title: str, **fields: Any) -> str:
     """Fill the form of a new campaign on this machine's PostgreSQL 18; its slug."""
     admin.goto(f"{instance.url}/campaigns/new/")
