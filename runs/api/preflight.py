@@ -12,9 +12,10 @@ from runs.api.campaign_drafts import CampaignDraftSerializer
 from runs.api.doors import Schema
 from runs.models import Token
 from runs.services import preflight
+from runs.services.machine_findings import Finding
 
 
-class FindingSerializer(serializers.Serializer[preflight.Finding]):
+class FindingSerializer(serializers.Serializer[Finding]):
     """An error forbids the campaign; a warning makes its numbers doubtful."""
 
     server = serializers.CharField()

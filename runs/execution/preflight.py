@@ -23,7 +23,8 @@ class Target:
 
     `skew_s` is how far its clock is ahead of this one, `skew_error_s` how far that may be wrong.
     `tools` are those of taskset and perf that are there; `paranoia` is perf_event_paranoid, and
-    `governors` are those of its processors, none where it has no cpufreq.
+    `governors` are those of its processors, none where it has no cpufreq. `clients` are the folders
+    whose pgbench starts; `unresolved` and `no_routes` the addresses to which it knows no way.
     """
 
     skew_s: float | None
@@ -46,6 +47,9 @@ class Target:
     tools: frozenset[str] = frozenset()
     paranoia: str = ""
     governors: tuple[str, ...] = ()
+    clients: frozenset[str] = frozenset()
+    unresolved: tuple[str, ...] = ()
+    no_routes: tuple[str, ...] = ()
 
     def lacks(self, bindir: str) -> list[str]:
         """The server programs that are not in a folder."""
@@ -53,13 +57,17 @@ class Target:
 
 
 async def look(
-    host: Host, base: BaseDir, bindirs: Sequence[str], privileges: Sequence[str]
+    host: Host,
+    base: BaseDir,
+    bindirs: Sequence[str],
+    privileges: Sequence[str],
+    addresses: Sequence[str] = (),
 ) -> Target:
     """Ask a target everything, in one round trip. Raises ConnectionLost, TargetProblem."""
     sudo = [" ".join(words) for name in privileges for words in privileged.action(name).commands]
     argv = ["sh", "-c", _SCRIPT, "preflight", base.path, base.mark(base.path), *bindirs]
     before = time.time()
-    answer = await host.run([*argv, "--", *sudo], timeout_s=TIMEOUT_SECONDS)
+    answer = await host.run([*argv, "--", *sudo, "--", *addresses], timeout_s=TIMEOUT_SECONDS)
     after = time.time()
     report = answer.stdout.decode(errors="replace")
     if "end\tyes" not in report:
@@ -104,6 +112,9 @@ def read(report: str, *, before: float, after: float) -> Target:
         tools=frozenset(said.get("tool", ())),
         paranoia=first("paranoia"),
         governors=tuple(first("governors").split()),
+        clients=frozenset(said.get("client", ())),
+        unresolved=tuple(said.get("unresolved", ())),
+        no_routes=tuple(said.get("no_route", ())),
     )
 
 

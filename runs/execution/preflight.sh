@@ -1,5 +1,5 @@
 # Look whether a target can take a run; changes nothing. Prints "name<TAB>value..." lines.
-# usage: sh -c "$this" preflight BASE_DIR MARK BINDIRS... -- SUDO_COMMANDS...
+# usage: sh -c "$this" preflight BASE_DIR MARK BINDIRS... -- SUDO_COMMANDS... -- ADDRESSES...
 # A sudo command is one argument, its words between blanks: they come from a fixed list.
 export LC_ALL=C
 base=$1 mark=$2
@@ -42,16 +42,37 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
     for program in postgres initdb pg_ctl pgbench psql; do
         [ -x "$1/$program" ] && say "program" "$1/$program"
     done
-    # By running it: a library that is missing shows only then.
+    # By running them: a library that is missing shows only then.
+    "$1/pgbench" --version >/dev/null 2>&1 && say client "$1"
     say version "$1 $("$1/postgres" --version 2>&1 | head -n 1)"
     shift
 done
 [ $# -gt 0 ] && shift
-for command; do
-    if [ ! -x "${command%% *}" ]; then
-        say no_such_program "${command%% *}"
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+    if [ ! -x "${1%% *}" ]; then
+        say no_such_program "${1%% *}"
     else
-        sudo -n -l $command >/dev/null 2>&1 || say sudo_refused "$command"
+        sudo -n -l $1 >/dev/null 2>&1 || say sudo_refused "$1"
     fi
+    shift
 done
+[ $# -gt 0 ] && shift
+
+# All at once and not for long: a resolver that does not answer must not cost the whole report.
+PATH=$PATH:/usr/sbin:/sbin
+patience=
+command -v timeout >/dev/null && patience="timeout 2"
+way_to() {
+    number=$1
+    if command -v getent >/dev/null; then
+        number=$($patience getent ahosts "$1" | awk 'NR == 1 { print $1 }')
+    fi
+    if [ -z "$number" ]; then
+        say unresolved "$1"
+    elif command -v ip >/dev/null && ! ip -o route get "$number" >/dev/null 2>&1; then
+        say no_route "$1"
+    fi
+}
+for address; do way_to "$address" 2>/dev/null & done
+wait
 say end yes

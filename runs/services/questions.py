@@ -23,10 +23,15 @@ Answer = Target | Refusal
 
 @dataclass(frozen=True)
 class Question:
-    """A server, and the folders of PostgreSQL that are to be looked at there."""
+    """A server, and the folders of PostgreSQL that are to be looked at there.
+
+    `privileges` are asked of its sudo; `addresses` are those that it should find a way to.
+    """
 
     server: Server
     bindirs: tuple[str, ...]
+    privileges: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
 
 
 def ask_all(questions: Sequence[Question]) -> list[Answer]:
@@ -77,5 +82,5 @@ async def _answer(way: ways.Way | Refusal, question: Question, base: BaseDir) ->
 
 async def _asked(way: ways.Way, question: Question, base: BaseDir) -> Target:
     async with await ways.connect_along(way) as host:
-        bindirs, privileges = list(question.bindirs), list(question.server.privileges)
-        return await engine.look(host, base, bindirs, privileges)
+        bindirs, privileges = question.bindirs, question.privileges
+        return await engine.look(host, base, bindirs, privileges, question.addresses)

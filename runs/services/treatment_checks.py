@@ -29,6 +29,14 @@ def problems(treatment: Treatment, server: Server, target: Target) -> Iterator[P
         yield from treatments.cpufreq_problems(server, list(target.governors))
 
 
+def generator_problems(treatment: Treatment, server: Server, target: Target) -> Iterator[Problem]:
+    """The same for a machine that only puts the load on."""
+    if treatment.pgbench_cpus and "taskset" not in target.tools:
+        yield _missing("taskset", _("Install util-linux on the server."), "pgbench_cpus")
+    if treatment.governor and treatments.offered(server)["governor"]:
+        yield from treatments.cpufreq_problems(server, list(target.governors))
+
+
 def _missing(program: str, remedy: str, field: str) -> Problem:
     message = _("The program %(program)s is missing on the server.") % {"program": program}
     return Problem("missing_program", message, remedy, field)
