@@ -50,7 +50,7 @@ def of_servers(servers: Sequence[Server], metric: str) -> ServerNoise | None:
     """The same of several servers, pooled.
 
     The two sides of an A/A campaign count as repeats of one cell, so that what changes between
-    them is noise, too. One query.
+    them is noise, too. Campaigns with a treatment are left out. One query.
     """
     present = Q(pk__in=[])
     for server in servers:
@@ -60,7 +60,7 @@ def of_servers(servers: Sequence[Server], metric: str) -> ServerNoise | None:
         CellSummary.objects.filter(
             metric__name=metric, cell__in=here.values("cell"), log_variance__isnull=False
         )
-        .filter(cell__campaign__origin=Origin.EXECUTED)
+        .filter(cell__campaign__origin=Origin.EXECUTED, cell__campaign__treatment={})
         .select_related("cell")
         .order_by("-cell_id")[:NEWEST_CELLS]
     )

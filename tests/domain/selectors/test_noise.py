@@ -67,6 +67,21 @@ def test_only_what_was_measured_there_counts(server, other):
     assert noise.of_server(server, "latency" if other == "metric" else "tps") is None
 
 
+@pytest.mark.parametrize(
+    "treatment",
+    [{"cold_cache": True}, {"profile": True}, {"server_cpus": "0-3"}, {"pgbench_cpus": "0"},
+     {"governor": "performance"}],
+)  # fmt: skip
+def test_a_campaign_with_a_treatment_tells_nothing_of_the_server_as_it_is(server, treatment):
+    treated = factories.campaign(factors={"version": []}, treatment=treatment)
+    measured(server, [1000.0, 2000.0], of=treated)
+    assert noise.of_server(server, "tps") is None
+    measured(server, [1000.0, 1001.0])
+    found = noise.of_server(server, "tps")
+    assert found.floor.cells == 1
+    assert found.scatter < 0.01
+
+
 def test_it_takes_one_query(server, django_assert_num_queries):
     for _cell in range(5):
         measured(server, [1000.0, 1010.0])
