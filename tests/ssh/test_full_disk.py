@@ -1,7 +1,7 @@
 """A target whose disk fills up: before the load, and under it."""
 
+import contextlib
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -30,11 +30,10 @@ def small_disk(request, base_dir, openssh) -> Iterator[Path]:
 
 
 def fill(disk: Path) -> None:
-    """Let somebody else take all that is free."""
-    room = shutil.disk_usage(disk).free
-    with (disk / "filler").open("ab") as filler:
-        if room:
-            os.posix_fallocate(filler.fileno(), filler.tell(), room)
+    """Let somebody else take all that is free, whatever is written there meanwhile."""
+    with (disk / "filler").open("ab", buffering=0) as filler, contextlib.suppress(OSError):
+        while True:
+            filler.write(bytes(2**20))
 
 
 def assert_is_clean(base_dir: Path) -> None:
