@@ -1,4 +1,7 @@
-"""Mails to the members of a project about changes in its histories; off without `EMAIL_URL`."""
+"""Mails to the members of a project: changes in its histories, and uploads that stay away.
+
+Off without `EMAIL_URL`.
+"""
 
 import logging
 from collections import defaultdict
@@ -9,13 +12,14 @@ from smtplib import SMTPException
 from django.conf import settings
 from django.core.mail import send_mail
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, Max, Q, QuerySet
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from runs import dispatch
-from runs.models import Change, Project
+from runs.models import Campaign, Change, Project
 from runs.services import events
 
 logger = logging.getLogger(__name__)
@@ -28,16 +32,17 @@ RELATED = ("cell__campaign__project", "cell__revision", "metric", "run")
 
 def wake() -> None:
     """Wake a worker if something waits to be mailed."""
-    if settings.SENDS_MAIL and _waiting().exists():
+    if settings.SENDS_MAIL and (_waiting().exists() or _absences().exists()):
         dispatch.send_mails()
 
 
 @transaction.atomic
 def send() -> int:
-    """Send what waits, one mail a project, and give how many were sent.
+    """Send what waits and give how many mails that were.
 
-    Changes stay locked while they are sent, so that no two workers send them; a mail that the
-    server refuses is tried again with the next look.
+    Changes are one mail a project, an absence of uploads is one mail a campaign. Both stay locked
+    while they are sent, so that no two workers send them; a mail that the server refuses is tried
+    again with the next look.
     """
     if not settings.SENDS_MAIL:
         return 0
@@ -45,7 +50,9 @@ def send() -> int:
     waiting = _waiting().select_for_update(skip_locked=True, of=("self",))
     for change in waiting.select_related(*RELATED)[:MOST_CHANGES]:
         by_project[change.cell.campaign.project].append(change)
-    return sum(_send(project, changes) for project, changes in by_project.items())
+    absences = _absences().select_for_update(skip_locked=True, of=("self",))
+    sent = sum(_send(project, changes) for project, changes in by_project.items())
+    return sent + sum(_send_absence(campaign) for campaign in absences)
 
 
 def _waiting() -> QuerySet[Change]:
@@ -53,17 +60,42 @@ def _waiting() -> QuerySet[Change]:
     return Change.objects.filter(mailed_at=None, found_at__gte=since).order_by("pk")
 
 
+def _absences() -> QuerySet[Campaign]:
+    """Campaigns of which was told lately, and not mailed yet, that uploads stay away."""
+    unmailed = Q(missing_mailed_at=None) | Q(missing_mailed_at__lt=F("missing_told_at"))
+    since = timezone.now() - NEWS_FOR
+    told = Campaign.objects.filter(unmailed, missing_told_at__gte=since)
+    return told.filter(expected_every__isnull=False).select_related("project").order_by("pk")
+
+
 def _send(project: Project | None, changes: Sequence[Change]) -> int:
     receivers = _receivers(project)
-    if receivers:
-        try:
-            send_mail(_subject(changes), _text(changes), None, receivers)
-        except (SMTPException, OSError):
-            logger.exception("a mail about changes could not be sent")
-            return 0
+    if not _mailed(_subject(changes), _text(changes), receivers):
+        return 0
     now = timezone.now()
     Change.objects.filter(pk__in=[change.pk for change in changes]).update(mailed_at=now)
     return 1 if receivers else 0
+
+
+def _send_absence(campaign: Campaign) -> int:
+    receivers = _receivers(campaign.project)
+    subject = _("BenchLab: uploads to %(campaign)s stay away") % {"campaign": campaign.slug}
+    if not _mailed(subject, _text_of_absence(campaign), receivers):
+        return 0
+    Campaign.objects.filter(pk=campaign.pk).update(missing_mailed_at=timezone.now())
+    return 1 if receivers else 0
+
+
+def _mailed(subject: str, text: str, receivers: list[str]) -> bool:
+    """Whether nothing remains to be sent: the mail server took it, or nobody is to get it."""
+    if not receivers:
+        return True
+    try:
+        send_mail(subject, text, None, receivers)
+    except (SMTPException, OSError):
+        logger.exception("a mail could not be sent")
+        return False
+    return True
 
 
 def _receivers(project: Project | None) -> list[str]:
@@ -71,6 +103,21 @@ def _receivers(project: Project | None) -> list[str]:
         return []
     members = project.members.filter(is_active=True).exclude(email="").order_by("email")
     return list(members.values_list("email", flat=True))
+
+
+def _text_of_absence(campaign: Campaign) -> str:
+    last = campaign.runs.aggregate(last=Max("queued_at"))["last"]
+    words = {
+        "campaign": campaign.slug,
+        "every": campaign.expected_every,
+        "last": f"{last:%Y-%m-%d %H:%M} UTC" if last else _("never"),
+    }
+    told = _(
+        "%(campaign)s expects an upload every %(every)s (days, hours:minutes:seconds)."
+        " The last one came: %(last)s. Look at the job that uploads."
+    )
+    url = events.address(reverse("campaign-detail", args=[campaign.slug]))
+    return f"{told % words}\n{url}\n"
 
 
 def _subject(changes: Sequence[Change]) -> str:

@@ -431,6 +431,62 @@ def test_an_absence_is_told_once(expected, hook):
     assert '"expected_every": 86400.0' in delivery.payload
 
 
+def test_members_get_one_mail_about_an_absence(mailing, expected):
+    watchdog.look()
+
+    assert mails.send() == 1
+    assert mails.send() == 0
+
+    (sent,) = mail.outbox
+    assert sent.to == ["ichiro@example.org", "jiro@example.org"]
+    assert sent.subject == "BenchLab: uploads to nightly stay away"
+    last = timezone.now() - timedelta(days=2)
+    assert f"1 day, 0:00:00 (days, hours:minutes:seconds). The last one came: {last:%Y-%m-}" in (
+        sent.body
+    )
+    assert "https://lab.example/campaigns/nightly/" in sent.body
+
+
+def test_an_absence_is_not_mailed_unless_mail_is_switched_on(expected, woken):
+    watchdog.look()
+    mails.wake()
+
+    assert mails.send() == 0
+    assert (mail.outbox, woken) == ([], [])
+
+
+def test_an_absence_wakes_a_worker_to_mail_it(
+    mailing, expected, woken, django_capture_on_commit_callbacks
+):
+    with django_capture_on_commit_callbacks(execute=True):
+        mails.wake()
+    assert woken == []
+    watchdog.look()
+    with django_capture_on_commit_callbacks(execute=True):
+        mails.wake()
+    assert (dispatch.SEND_MAILS,) in woken
+
+
+def test_a_mail_about_an_absence_that_is_refused_is_sent_later(mailing, expected, settings):
+    watchdog.look()
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
+    assert mails.send() == 0
+
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    assert mails.send() == 1
+
+
+def test_the_next_absence_is_mailed_again(mailing, expected):
+    watchdog.look()
+    mails.send()
+    watchdog.expect(campaign=expected, every=timedelta(hours=1))
+    assert mails.send() == 0
+    watchdog.look()
+
+    assert mails.send() == 1
+
+
 def test_another_absence_is_told_again(expected):
     watchdog.look()
     store(repeats(commit(2), tps=[1000.0]))
