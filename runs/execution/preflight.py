@@ -71,8 +71,9 @@ async def look(
     after = time.time()
     report = answer.stdout.decode(errors="replace")
     if "end\tyes" not in report:
+        said = report + answer.stderr.decode(errors="replace")
         raise TargetProblem(
-            f"{host.address} gave no report: {(report + answer.stderr.decode())[:300]!r}",
+            f"{host.address} gave no report: {said[:300]!r}",
             code="no_report",
             remedy=_("Log in as that user by hand: does its shell start programs as usual?"),
         )
