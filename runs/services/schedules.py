@@ -193,13 +193,13 @@ def _give_up_this_time(schedule_id: int, error: Exception) -> None:
 
 
 def _fire_for_new(schedule: Schedule) -> None:
-    """Measure what was found since; while the campaign before runs, what is new waits."""
+    """Measure what was found since; it waits for the campaign before, and for servers away."""
     seen = {tuple(each) for each in schedule.seen_installations}
     present = schedule_servers.present(schedule)
     new = [each for each in present if tuple(each) not in seen]
     if not new:
         return
-    if _is_busy(schedule):
+    if _is_busy(schedule) or not _is_at_hand(schedule):
         return
     schedule.seen_installations = present
     schedule.save(update_fields=["seen_installations"])
@@ -240,6 +240,19 @@ def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
         generators=schedule_servers.generators(kept.get("generators", ())),
         **{name: kept[name] for name in copied},
     )
+
+
+def _is_at_hand(schedule: Schedule) -> bool:
+    """Whether every server that it measures on, or loads from, is ready.
+
+    So is what waiting does not mend: the firing then tells of it.
+    """
+    try:
+        generators = schedule_servers.generators(schedule.draft.get("generators", ()))
+        servers = [schedule.server, *schedule_servers.further(schedule), *generators]
+    except ServiceError:
+        return True
+    return all(server.state == Server.State.READY for server in servers)
 
 
 def _is_busy(schedule: Schedule) -> bool:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from runs.models import Campaign, Lease, Project, Schedule, ScheduleEvent
+from runs.models import Campaign, Lease, Project, Schedule, ScheduleEvent, Server
 from runs.services import campaigns, scenarios, schedules, supervision
 from runs.services.errors import ServiceError
 from tests import factories
@@ -197,6 +197,16 @@ def test_an_installation_that_is_found_while_the_campaign_runs_waits_for_its_end
     schedules.fire_due()
     assert codes() == ["queued", "queued"]
     assert "20.1" in ScheduleEvent.objects.latest("pk").campaign.factors["version"]
+
+
+def test_an_installation_that_is_found_while_its_server_is_away_waits_for_it(awaiting, server):
+    factories.installation(server, "19.1")
+    Server.objects.update(state=Server.State.UNREACHABLE)
+    schedules.fire_due()
+    assert codes() == []
+    Server.objects.update(state=Server.State.READY)
+    schedules.fire_due()
+    assert codes() == ["queued"]
 
 
 @pytest.mark.parametrize(
