@@ -103,6 +103,20 @@ def as_offered(data: QueryDict, servers: Sequence[Server]) -> QueryDict:
     return given
 
 
+def still_ticked(data: QueryDict, servers: Sequence[Server]) -> list[str]:
+    """What was ticked and these servers have as well; of another server's boxes the versions.
+
+    Empty where nothing of it is there; the form then ticks what it does by itself.
+    """
+    ticked = as_offered(data, servers).getlist("installations")
+    if len(servers) > 1 or not ticked:
+        return ticked
+    present = installed(servers)[servers[0].pk]
+    elsewhere = Installation.objects.filter(pk__in=ticked[:MOST_CHOSEN]).exclude(server=servers[0])
+    versions = set(elsewhere.values_list("version", flat=True))
+    return [str(each.pk) for each in present if str(each.pk) in ticked or each.version in versions]
+
+
 def _translated(chosen: Sequence[str], servers: Sequence[Server]) -> list[str]:
     keys = [text for text in chosen if text.isdecimal()]
     if len(servers) > 1:

@@ -31,7 +31,7 @@ from runs.web import (
     published_page,
     treatment_fields,
 )
-from runs.web.campaign_fields import as_offered
+from runs.web.campaign_fields import still_ticked
 from runs.web.campaign_forms import CampaignForm
 
 PAGE_SIZE = 25
@@ -205,6 +205,6 @@ def _kept(given: QueryDict, scenario: Scenario, servers: Sequence[Server]) -> di
     kept: dict[str, Any] = {name: given[name] for name in names if given.get(name)}
     # Of several boxes the first alone would be half an answer.
     chosen = [each.name for each in scenario.factors if isinstance(each, ChoiceFactor)]
-    ticked = as_offered(given, servers).getlist("installations")
+    ticked = still_ticked(given, servers)
     kept |= {"installations": ticked} if ticked else {}
     return kept | {name: given.getlist(name) for name in chosen if name in kept}
