@@ -6,7 +6,7 @@
 # possible even when the disk is full.
 #   in out err   the step's standard streams
 #   process      "PID STARTTIME" of the session leader
-#   started finished   seconds since the epoch
+#   started finished   "SECONDS,UPTIME": since the epoch, and since the boot where the kernel tells it
 #   exit         exit status
 #   times        what `times` tells of the shell, and of the step with all its children
 set -u
@@ -37,15 +37,17 @@ alive() {
 
 leader='
     start_time() { sed "s/.*) //" "/proc/$1/stat" 2>/dev/null | cut -d " " -f 20; }
+    # A clock may be set meanwhile; the time since the boot only goes on.
+    now() { up=; { read -r up rest </proc/uptime; } 2>/dev/null; echo "$(date +%s.%N),$up"; }
     dir=$1
     shift
-    ln -s "$(date +%s.%N)" "$dir/started"
+    ln -s "$(now)" "$dir/started"
     ln -s "$$ $(start_time $$)" "$dir/process"
     "$@" <"$dir/in" >"$dir/out" 2>"$dir/err"
     status=$?
     # With `command`, a disk that is full ends neither the shell nor the record.
     command times >"$dir/times" 2>/dev/null
-    ln -s "$(date +%s.%N)" "$dir/finished"
+    ln -s "$(now)" "$dir/finished"
     ln -s "$status" "$dir/exit"
 '
 

@@ -21,6 +21,8 @@ STDIN_CUT_OFF = 94
 DISK_FULL = 95
 MARKER = b"benchlab-step "
 SECONDS_BETWEEN_SIGNALS = 3
+# More than a clock and what the kernel counts can differ by themselves.
+CLOCK_WAS_SET_SECONDS = 0.5
 
 LOOK_TIMEOUT_SECONDS = 30
 _LOOK = """
@@ -37,8 +39,9 @@ _STOP = (Path(__file__).parent / "stop_steps.sh").read_text()
 
 @dataclass(frozen=True)
 class StepResult:
-    """A finished step. Times are seconds since the epoch on the target's clock.
+    """A finished step. Times are seconds since the epoch on the target's clock as it began.
 
+    A clock that was set meanwhile does not change how long the step took.
     `cpu_seconds` is the processor time of the command and of the children that it waited for;
     None where the target did not tell.
     """
@@ -55,7 +58,7 @@ class StepResult:
 
     @property
     def seconds(self) -> float:
-        """How long it took, on the target's own clock."""
+        """How long it took."""
         return self.finished - self.started
 
 
@@ -150,7 +153,7 @@ def _read(name: str, argv: tuple[str, ...], stdin: str, report: bytes) -> StepRe
         stdin=stdin,
         exit_status=int(exit_status),
         started=_seconds(started),
-        finished=_seconds(finished),
+        finished=_end(started, finished),
         stdout=out.decode(errors="replace"),
         stderr=err.decode(errors="replace"),
         cpu_seconds=_cpu_seconds(words[-1]),
@@ -167,7 +170,17 @@ def _cpu_seconds(text: str) -> float | None:
 
 def _seconds(text: str) -> float:
     """Seconds since the epoch; a `date` without nanoseconds leaves its `%N` behind."""
-    return float(text.partition("%")[0].rstrip(".") or 0)
+    return float(text.partition(",")[0].partition("%")[0].rstrip(".") or 0)
+
+
+def _end(started: str, finished: str) -> float:
+    """The end on the clock as it was at the begin; what the kernel counted tells if it was set."""
+    begun, ended = _seconds(started), _seconds(finished)
+    uptimes = [text.partition(",")[2] for text in (started, finished)]
+    if not all(uptimes):
+        return ended
+    counted = float(uptimes[1]) - float(uptimes[0])
+    return begun + counted if abs(ended - begun - counted) > CLOCK_WAS_SET_SECONDS else ended
 
 
 def _cannot_write(folder: str, answer: Answer) -> TargetProblem:

@@ -187,3 +187,20 @@ def test_a_shell_that_greets_and_a_clock_without_nanoseconds_do_not_disturb():
     report = b"Welcome\nbenchlab-step 0 1.5 2.%N 2 0\nok"
     result = steps._read("greeted", ("true",), "", report)
     assert (result.stdout, result.started, result.finished) == ("ok", 1.5, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("started", "finished", "seconds"),
+    [
+        ("1000.25,50.00", "1002.50,52.25", 2.25),
+        ("1000.25,50.00", "4602.50,52.25", 2.25),
+        ("1000.25,50.00", "-2598.50,52.25", 2.25),
+        ("1000.25,", "1002.50,52.25", 2.25),
+        ("1000.25", "1002.50", 2.25),
+        ("1000.25,50.00", "1002.50,52.40", 2.25),
+    ],
+)
+def test_a_clock_that_was_set_does_not_change_how_long_a_step_took(started, finished, seconds):
+    report = f"benchlab-step 0 {started} {finished} 0 0\n".encode()
+    result = steps._read("timed", ("true",), "", report)
+    assert (result.started, result.seconds) == (1000.25, seconds)
