@@ -25,7 +25,7 @@ from typing import Any
 
 from benchlab.embedded.account import service_account
 from benchlab.embedded.binaries import postgresql_binaries
-from benchmarks.injections import FAULTS, Broken, Campaign, Fault
+from benchmarks.injections import FAULTS, SSHD_STOPS_SECONDS, Broken, Campaign, Fault
 from benchmarks.target import Target
 from benchmarks.whole_instance import WholeInstance
 
@@ -34,6 +34,7 @@ SECONDS_BETWEEN_LOOKS = 0.3
 # Where several faults hit one campaign.
 SECONDS_BETWEEN_FAULTS = 4.0
 SECONDS_UNTIL_FELT = 3.0
+SSHD_STOPS_SECONDS_TOGETHER = 8.0
 
 
 @dataclass
@@ -193,7 +194,8 @@ def _broken(options: argparse.Namespace) -> Iterator[Broken]:
             base_dir=str(target.base),
             bindirs=[str(bindir)],
         )
-        yield Broken(instance, target, line, server_id)
+        frozen_s = SSHD_STOPS_SECONDS_TOGETHER if options.together else SSHD_STOPS_SECONDS
+        yield Broken(instance, target, line, server_id, frozen_s)
     finally:
         instance.stop()
         if target is not None:

@@ -32,6 +32,7 @@ class Broken:
     target: Target
     line: CutLine
     server_id: int
+    frozen_s: float = SSHD_STOPS_SECONDS
 
 
 Inject = Callable[[Broken, random.Random], None]
@@ -113,8 +114,8 @@ def restart_database(broken: Broken, chance: random.Random) -> None:
 
 
 def freeze_sshd(broken: Broken, _chance: random.Random) -> None:
-    """Neither connections nor new ones answer for 30 s; what runs on the target goes on."""
-    broken.target.stop_sshd_for(SSHD_STOPS_SECONDS)
+    """Neither connections nor new ones answer for a while; what runs on the target goes on."""
+    broken.target.stop_sshd_for(broken.frozen_s)
 
 
 def fill_disk(broken: Broken, chance: random.Random) -> None:
