@@ -192,15 +192,6 @@ FAULTS = (
     Fault("restart-database", restart_database),
     Fault("freeze-sshd", freeze_sshd),
     Fault(
-        "fill-disk",
-        fill_disk,
-        codes=frozenset(("disk_full", "disk_almost_full", "disk_too_small")),
-        waits_itself=True,
-        campaign=Campaign("fixed-point-update", scale=2, duration=7),
-        mend=empty_disk,
-        missing=_needs_disk,
-    ),
-    Fault(
         "kill-pgbench",
         kill_pgbench,
         codes=frozenset(("pgbench_interrupted",)),
@@ -211,6 +202,15 @@ FAULTS = (
         kill_postgres,
         codes=frozenset(("postgres_stopped", "postgres_does_not_start")),
         waits_itself=True,
+    ),
+    Fault(
+        "fill-disk",
+        fill_disk,
+        codes=frozenset(("disk_full", "disk_almost_full", "disk_too_small")),
+        waits_itself=True,
+        campaign=Campaign("fixed-point-update", scale=2, duration=7),
+        mend=empty_disk,
+        missing=_needs_disk,
     ),
     Fault("skew-clock", skew_clock, mend=set_clock_right, missing=_needs_faketime),
 )

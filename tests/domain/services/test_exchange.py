@@ -60,7 +60,7 @@ CONTENTS = {
     Revision: (exports.REVISION, {"project"}),
     Campaign: (
         (*exports.CAMPAIGN, *exports.LINKS["campaign"]),
-        {"project", "created_by", "paused_at", "missing_told_at"},
+        {"project", "created_by", "paused_at", "missing_told_at", "missing_mailed_at"},
     ),
     Cell: ((*exports.CELL, *exports.LINKS["cell"]), {"campaign", "installation"}),
     Run: (
