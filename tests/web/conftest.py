@@ -71,6 +71,16 @@ def context(chromium, log_in, request):
     opened.close()
 
 
+# What htmx says of a request that the browser gives up because it leaves the page; a request that
+# fails has its own words beside.
+GIVEN_UP = ("htmx:afterRequest", "htmx:sendAbort")
+
+
+def is_complaint(said):
+    """Whether a line of the browser's console tells of a fault."""
+    return said.type == "error" and not said.text.startswith(GIVEN_UP)
+
+
 @pytest.fixture
 def page(context):
     """A page that keeps what the browser complains about."""
@@ -79,6 +89,6 @@ def page(context):
     opened.on("pageerror", lambda error: opened.complaints.append(str(error)))
     opened.on(
         "console",
-        lambda said: opened.complaints.append(said.text) if said.type == "error" else None,
+        lambda said: opened.complaints.append(said.text) if is_complaint(said) else None,
     )
     return opened
