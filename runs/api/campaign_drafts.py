@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ValidationError
 
+from runs.api.known_fields import StrictSerializer
 from runs.api.treatments import FIELDS as TREATMENT
 from runs.api.treatments import TreatmentSerializer, treatment_of
 from runs.models import Configuration, Installation, Server
@@ -46,7 +47,7 @@ class LevelField(serializers.Field[Any, Any, Any, Any]):
         return value
 
 
-class CampaignDraftSerializer(serializers.Serializer[Any]):
+class CampaignDraftSerializer(StrictSerializer):
     """What to run, where, and how often. Factors and parameters left out get their defaults."""
 
     title = serializers.CharField(max_length=200)
@@ -100,15 +101,6 @@ class CampaignDraftSerializer(serializers.Serializer[Any]):
         default=False, help_text="Measure everything twice, to see what no difference looks like."
     )
     treatment = TreatmentSerializer(required=False)
-
-    def to_internal_value(self, data: Any) -> Any:
-        """The values; a field that is not known is refused."""
-        if isinstance(data, Mapping) and (unknown := set(data) - set(self.fields)):
-            known = ", ".join(self.fields)
-            message = _("Unknown field; known are: %(known)s.") % {"known": known}
-            fault = [ErrorDetail(message, "unknown_field")]
-            raise ValidationError({str(name): fault for name in sorted(map(str, unknown))})
-        return super().to_internal_value(data)
 
     def validate_servers(self, value: list[str]) -> list[Server]:
         """The servers in their order, each once. One query."""

@@ -7,9 +7,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 from rest_framework import serializers
-from rest_framework.exceptions import ErrorDetail, PermissionDenied, ValidationError
+from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.request import Request
 
+from runs.api.known_fields import refuse_others
 from runs.models import Campaign, Token
 from runs.services import watchdog
 
@@ -35,10 +36,7 @@ class ExpectedSerializer(serializers.Serializer[Any]):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Refuse unknown fields, and a change of nothing."""
-        unknown = set(self.initial_data) - set(self.fields)
-        if unknown:
-            message = ErrorDetail(_("There is no such field."), "unknown_field")
-            raise ValidationError({name: [message] for name in sorted(unknown)})
+        refuse_others(self.initial_data, self.fields)
         if not attrs:
             raise ValidationError(_("Say what to change."), "required")
         return attrs

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
+from runs.api.known_fields import refuse_others
 from runs.models import Campaign, Schedule, ScheduleEvent, Token
 from runs.selectors import projects
 from runs.selectors import schedules as schedule_selectors
@@ -85,10 +86,7 @@ class ChangedScheduleSerializer(Shape):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Refuse unknown fields, and part the time of day."""
-        unknown = set(self.initial_data) - set(self.fields)
-        if unknown:
-            message = ErrorDetail(_("There is no such field."), "unknown_field")
-            raise ValidationError({name: [message] for name in sorted(unknown)})
+        refuse_others(self.initial_data, self.fields)
         if "at" in attrs:
             hour, _colon, minute = attrs.pop("at").partition(":")
             attrs |= {"hour": int(hour), "minute": int(minute)}

@@ -3,15 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext as _
 from rest_framework import serializers
-from rest_framework.exceptions import ErrorDetail, ValidationError
 
+from runs.api.known_fields import StrictSerializer
 from runs.execution import privileged
 from runs.execution.treatment import Treatment
 
 
-class TreatmentSerializer(serializers.Serializer[Any]):
+class TreatmentSerializer(StrictSerializer):
     """What is done to the machines of every run; what is left out is not done."""
 
     cold_cache = serializers.BooleanField(
@@ -32,15 +31,6 @@ class TreatmentSerializer(serializers.Serializer[Any]):
     profile = serializers.BooleanField(
         default=False, help_text="Profile each run by perf; it costs some throughput."
     )
-
-    def to_internal_value(self, data: Any) -> Any:
-        """The values; a field that is not known is refused."""
-        if isinstance(data, Mapping) and (unknown := set(data) - set(self.fields)):
-            known = ", ".join(self.fields)
-            message = _("Unknown field; known are: %(known)s.") % {"known": known}
-            fault = [ErrorDetail(message, "unknown_field")]
-            raise ValidationError({str(name): fault for name in sorted(map(str, unknown))})
-        return super().to_internal_value(data)
 
 
 def treatment_of(given: Mapping[str, Any] | None) -> Treatment:

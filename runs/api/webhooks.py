@@ -7,12 +7,12 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.decorators import action
-from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
+from runs.api.known_fields import refuse_others
 from runs.models import Project, Token, Webhook, WebhookDelivery
 from runs.selectors import webhooks as webhook_selectors
 from runs.services import projects, tokens, webhooks
@@ -43,10 +43,7 @@ class GivenWebhookSerializer(Shape):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Refuse unknown fields."""
-        unknown = set(self.initial_data) - set(self.fields)
-        if unknown:
-            message = ErrorDetail(_("There is no such field."), "unknown_field")
-            raise ValidationError({name: [message] for name in sorted(unknown)})
+        refuse_others(self.initial_data, self.fields)
         return attrs
 
 

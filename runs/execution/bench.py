@@ -19,7 +19,7 @@ from runs.execution.plan import RunPlan
 from runs.execution.postgres import DATABASE, Cluster
 from runs.execution.reporter import Findings, Note, Reporter
 from runs.execution.ssh import Answer, Host
-from runs.execution.steps import StepResult, disk_full, peek, perform
+from runs.execution.steps import NO_SPACE, StepResult, disk_full, peek, perform
 from runs.wording import gettext_noop as _
 
 LAST_LINES = 20
@@ -251,7 +251,7 @@ class Bench:
 def failed(result: StepResult, base_dir: str) -> TargetProblem:
     """What a step's failure means, with the last lines that it printed."""
     said = result.stderr + result.stdout
-    if "No space left on device" in said:
+    if NO_SPACE in said:
         return disk_full(base_dir, said)
     if result.exit_status in {126, 127}:
         return TargetProblem(

@@ -4,10 +4,9 @@ from runs.execution import boot
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import CommandTimeout, TargetProblem, TargetRestarted
 from runs.execution.postgres import Cluster
-from runs.execution.steps import disk_full
+from runs.execution.steps import NO_SPACE, disk_full
 from runs.wording import gettext_noop as _
 
-NO_SPACE = "No space left on device"
 # A crashed server says why before hundreds of its backends say that they end.
 LINES_TO_SEARCH = 2000
 # With less than that neither a log nor a tool's output can be written.

@@ -9,7 +9,7 @@ from runs.execution.errors import TargetProblem
 from runs.execution.guard import MINUTES
 from runs.execution.postgres import DATABASE, Cluster
 from runs.execution.procedure import Procedure
-from runs.execution.steps import StepResult
+from runs.execution.steps import NO_SPACE, StepResult
 from runs.wording import gettext_noop as _
 
 BYTES_TO_SPARE = 256 * 1024 * 1024
@@ -157,7 +157,7 @@ class Preparing:
 
     async def _did_not_start(self, result: StepResult) -> TargetProblem:
         log = await self.bench.server_log(LAST_LINES)
-        if "No space left on device" in log + result.stderr:
+        if NO_SPACE in log + result.stderr:
             return TargetProblem(
                 f"PostgreSQL does not start: the disk is full.\n{log}",
                 code="disk_full",

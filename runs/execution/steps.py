@@ -19,6 +19,8 @@ from runs.wording import gettext_noop as _
 OUTPUT_CAP_BYTES = 64 * 1024 * 1024
 STDIN_CUT_OFF = 94
 DISK_FULL = 95
+# How every program of a target says it (LC_ALL=C).
+NO_SPACE = "No space left on device"
 MARKER = b"benchlab-step "
 SECONDS_BETWEEN_SIGNALS = 3
 # More than a clock and what the kernel counts can differ by themselves.

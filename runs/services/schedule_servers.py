@@ -42,25 +42,21 @@ def installations(schedule: Schedule, new: Sequence[Sequence[str]]) -> list[Inst
 def further(schedule: Schedule) -> list[Server]:
     """The servers beside the first. Raises ServiceError where one is gone."""
     server_ids = [server_id for server_id, _bindirs in schedule.draft.get("more_servers", ())]
-    found = Server.objects.select_related("hardware").in_bulk(server_ids)
-    if len(found) < len(server_ids):
-        raise ServiceError(
-            "server_missing",
-            _("A server of this campaign is not registered any more."),
-            remedy=_("Queue the campaign by hand, and make a new schedule of that."),
-        )
-    return [found[server_id] for server_id in server_ids]
+    message = _("A server of this campaign is not registered any more.")
+    return _all(server_ids, "server_missing", message)
 
 
 def generators(server_ids: Sequence[int]) -> list[Server]:
     """The machines from which the load came. Raises ServiceError where one is gone."""
-    found = Server.objects.in_bulk(server_ids)
+    message = _("A load generator of this campaign is not registered any more.")
+    return _all(server_ids, "generator_missing", message)
+
+
+def _all(server_ids: Sequence[int], code: str, message: str) -> list[Server]:
+    found = Server.objects.select_related("hardware").in_bulk(server_ids)
     if len(found) < len(server_ids):
-        raise ServiceError(
-            "generator_missing",
-            _("A load generator of this campaign is not registered any more."),
-            remedy=_("Queue the campaign by hand, and make a new schedule of that."),
-        )
+        remedy = _("Queue the campaign by hand, and make a new schedule of that.")
+        raise ServiceError(code, message, remedy=remedy)
     return [found[server_id] for server_id in server_ids]
 
 
