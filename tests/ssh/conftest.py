@@ -21,7 +21,9 @@ from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan
 from runs.execution.ssh import Address, Host
 from runs.execution.treatment import Treatment
+from runs.models import Server
 from runs.scenarios import registry
+from runs.services import host_keys, servers
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 from tests.ssh.recording import RecordingReporter
 
@@ -199,3 +201,37 @@ def plan(address, base_dir, binaries) -> RunPlan:
         parameters={"scale": 1, "duration": 2},
         cluster_key="shared",
     )
+
+
+@pytest.fixture
+def racks(sshd_binary, account) -> Iterator[Callable[[int, list[Path]], list[Server]]]:
+    """Register and inspect some servers, each with an address, sshd and base folder of its own."""
+    folders = []
+
+    def register(number: int, bindirs: list[Path]) -> list[Server]:
+        made = []
+        for each in range(2, number + 2):
+            sshd = OpenSSH(sshd_binary, short_folder(), account, address=f"127.0.0.{each}")
+            sshd.prepare(servers.public_key())
+            sshd.start()
+            base = short_folder()
+            account.own(base)
+            folders.append((sshd, base))
+            server = servers.register(
+                name=f"Rack {each}",
+                address=sshd.address,
+                port=sshd.port,
+                username=login_name(account),
+                base_dir=f"{base}/lab",
+                bindirs=[str(bindir) for bindir in bindirs],
+            )
+            fingerprint = servers.fingerprint(server.offered_host_key)
+            confirmed = host_keys.confirm(server=server, fingerprint=fingerprint)
+            made.append(servers.inspect(server=confirmed))
+        return made
+
+    yield register
+    for sshd, base in folders:
+        sshd.stop()
+        shutil.rmtree(sshd.folder)
+        shutil.rmtree(base)

@@ -158,15 +158,22 @@ def test_a_cluster_whose_data_were_moved_behind_a_link_is_not_ours_to_stop(
     assert told(lambda host: claimed.check(host, path)) == "leads_out"
 
 
-def test_a_run_stops_no_cluster_to_which_a_link_leads(
-    direct, address, base_dir, binaries, canary, account
-):
+@pytest.fixture
+def plan(plan) -> RunPlan:
+    return replace(
+        plan,
+        levels={"version": "16.14", "clients": 1},
+        parameters={"scale": 1, "duration": 1},
+    )
+
+
+def test_a_run_stops_no_cluster_to_which_a_link_leads(direct, plan, base_dir, canary, account):
     postmaster = (canary / "pgdata" / "postmaster.pid").read_text()
-    execute(direct(_plan(address, base_dir, binaries)))
+    execute(direct(plan))
     data = base_dir / "clusters" / "shared" / "data"
     as_account(account, "mv", data, f"{data}.old")
     as_account(account, "ln", "-s", canary / "pgdata", data)
-    director = direct(replace(_plan(address, base_dir, binaries), run_id=8))
+    director = direct(replace(plan, run_id=8))
     with pytest.raises(TargetProblem) as problem:
         execute(director)
     assert problem.value.code == "leads_out"
@@ -260,35 +267,14 @@ def canary(account, binaries, outside) -> Iterator[Path]:
 
 
 def test_a_run_leaves_a_neighbour_and_its_cluster_byte_for_byte(
-    direct, address, base_dir, binaries, canary, on_host, base
+    direct, plan, base_dir, canary, on_host, base
 ):
     before, postmaster = tree(canary), (canary / "pgdata" / "postmaster.pid").read_text()
-    execute(direct(_plan(address, base_dir, binaries)))
+    execute(direct(plan))
     on_host(lambda host: base.remove(host, f"{base_dir}/clusters/shared"))
     assert names(base_dir / "clusters") == names(base_dir / "runs") == []
     assert (canary / "pgdata" / "postmaster.pid").read_text() == postmaster
     assert tree(canary) == before
-
-
-def _plan(address, base_dir, binaries) -> RunPlan:
-    return RunPlan(
-        run_id=7,
-        campaign="test",
-        scenario=READ.slug,
-        host=address.host,
-        port=address.port,
-        username=address.username,
-        base_dir=str(base_dir),
-        bindir=str(binaries.postgresql16),
-        version_num=160014,
-        client_bindir=str(binaries.postgresql18),
-        client_version_num=180004,
-        settings={"shared_buffers": "64MB", "fsync": "off"},
-        initdb_options=(),
-        levels={"version": "16.14", "clients": 1},
-        parameters={"scale": 1, "duration": 1},
-        cluster_key="shared",
-    )
 
 
 def tree(folder: Path) -> dict[str, str]:

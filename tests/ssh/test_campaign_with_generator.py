@@ -1,47 +1,18 @@
 """A campaign whose load comes from another server, from the draft to the stored result."""
 
-import os
-import shutil
-
 import pytest
 
 from runs.models import Lease, Run, Server
-from runs.services import campaigns, execution, host_keys, leases, scenarios, servers, supervision
+from runs.services import campaigns, execution, leases, scenarios, supervision
 from runs.services.drafts import Draft
-from tests.ssh.openssh import OpenSSH, login_name, short_folder
 
 pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def pair(sshd_binary, account, binaries):
-    """Two registered servers at addresses of their own."""
-    made, folders = [], []
-    for number in (2, 3):
-        sshd = OpenSSH(sshd_binary, short_folder(), account, address=f"127.0.0.{number}")
-        sshd.prepare(servers.public_key())
-        sshd.start()
-        base = short_folder()
-        if account.switch:
-            os.chown(base, account.uid, account.gid)
-        folders.append((sshd, base))
-        server = servers.register(
-            name=f"Rack {number}",
-            address=sshd.address,
-            port=sshd.port,
-            username=login_name(account),
-            base_dir=f"{base}/lab",
-            bindirs=[str(binaries.postgresql16)],
-        )
-        confirmed = host_keys.confirm(
-            server=server, fingerprint=servers.fingerprint(server.offered_host_key)
-        )
-        made.append(servers.inspect(server=confirmed))
-    yield made
-    for sshd, base in folders:
-        sshd.stop()
-        shutil.rmtree(sshd.folder)
-        shutil.rmtree(base)
+def pair(racks, binaries):
+    """Two registered servers."""
+    return racks(2, [binaries.postgresql16])
 
 
 def queued(database, generator):

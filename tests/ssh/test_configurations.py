@@ -16,24 +16,15 @@ OLD = {"checkpoint_segments": "8", "work_mem": "24MB", "wal_level": "hot_standby
 
 
 @pytest.fixture(params=["16", "18"])
-def plan(request, address, base_dir, binaries) -> RunPlan:
+def plan(request, plan, binaries) -> RunPlan:
     """A run with a configuration of 9.3, as each embedded version gets it."""
     bindir = {"16": binaries.postgresql16, "18": binaries.postgresql18}[request.param]
     fitted = fit(OLD, request.param, written_for="9.3")
-    return RunPlan(
-        run_id=7,
-        campaign="test",
-        scenario="fixed-point-read",
-        host=address.host,
-        port=address.port,
-        username=address.username,
-        base_dir=str(base_dir),
+    return replace(
+        plan,
         bindir=str(bindir),
         version_num={"16": 160014, "18": 180004}[request.param],
-        client_bindir=str(binaries.postgresql18),
-        client_version_num=180004,
         settings={**fitted.settings, "shared_buffers": "32MB"},
-        initdb_options=(),
         levels={"version": request.param, "clients": 1},
         parameters={"scale": 1, "duration": 1},
         cluster_key="",

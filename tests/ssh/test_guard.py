@@ -114,24 +114,14 @@ def test_limits_grow_with_the_data_and_the_duration(disk_bytes, parameters, seco
 
 
 @pytest.fixture
-def plan(address, base_dir, binaries) -> RunPlan:
-    return RunPlan(
-        run_id=7,
-        campaign="test",
-        scenario="fixed-point-read",
-        host=address.host,
-        port=address.port,
-        username=address.username,
-        base_dir=str(base_dir),
+def plan(plan, binaries) -> RunPlan:
+    """A load that lasts for longer than any test."""
+    return replace(
+        plan,
         bindir=str(binaries.postgresql18),
         version_num=180004,
-        client_bindir=str(binaries.postgresql18),
-        client_version_num=180004,
-        settings={"shared_buffers": "64MB", "fsync": "off"},
-        initdb_options=(),
         levels={"version": "18.4", "clients": 2},
         parameters={"scale": 1, "duration": 600},
-        cluster_key="shared",
     )
 
 

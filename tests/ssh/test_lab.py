@@ -31,23 +31,14 @@ def bindir(request, account) -> Path:
 
 
 @pytest.fixture
-def plan(address, base_dir, binaries, bindir) -> RunPlan:
+def plan(plan, bindir) -> RunPlan:
     """A reading run with the built-in configuration and the pgbench of 18."""
     version = bindir.parent.name
-    return RunPlan(
-        run_id=7,
-        campaign="test",
-        scenario="fixed-point-read",
-        host=address.host,
-        port=address.port,
-        username=address.username,
-        base_dir=str(base_dir),
+    return replace(
+        plan,
         bindir=str(bindir),
         version_num=version_num(f"postgres (PostgreSQL) {version}"),
-        client_bindir=str(binaries.postgresql18),
-        client_version_num=180004,
         settings=FIXED_POINT | {"shared_buffers": "64MB", "fsync": "off"},
-        initdb_options=(),
         levels={"version": version, "clients": 2},
         parameters={"scale": 1, "duration": 1},
         cluster_key="read",

@@ -10,7 +10,6 @@ import pytest
 from runs.execution import monitors
 from runs.execution.errors import Cancelled, Detached
 from runs.execution.plan import RunPlan
-from runs.scenarios import registry
 from tests.ssh.directing import (
     execute,
     left_running,
@@ -24,25 +23,8 @@ pytestmark = pytest.mark.openssh
 
 
 @pytest.fixture
-def plan(address, base_dir, binaries) -> RunPlan:
-    return RunPlan(
-        run_id=7,
-        campaign="test",
-        scenario=registry.get("fixed-point-read").slug,
-        host=address.host,
-        port=address.port,
-        username=address.username,
-        base_dir=str(base_dir),
-        bindir=str(binaries.postgresql16),
-        version_num=160014,
-        client_bindir=str(binaries.postgresql18),
-        client_version_num=180004,
-        settings={"shared_buffers": "64MB", "fsync": "off"},
-        initdb_options=(),
-        levels={"version": "16.14", "clients": 2},
-        parameters={"scale": 1, "duration": 3},
-        cluster_key="shared",
-    )
+def plan(plan) -> RunPlan:
+    return replace(plan, parameters={"scale": 1, "duration": 3})
 
 
 def without_sysstat(monkeypatch):

@@ -15,23 +15,12 @@ pytestmark = pytest.mark.openssh
 
 
 @pytest.fixture
-def plan(address, base_dir, binaries) -> RunPlan:
+def plan(plan) -> RunPlan:
     """An updating run on PostgreSQL 16 with the pgbench of 18."""
-    return RunPlan(
-        run_id=7,
-        campaign="test",
+    return replace(
+        plan,
         scenario="fixed-point-update",
-        host=address.host,
-        port=address.port,
-        username=address.username,
-        base_dir=str(base_dir),
-        bindir=str(binaries.postgresql16),
-        version_num=160014,
-        client_bindir=str(binaries.postgresql18),
-        client_version_num=180004,
-        settings={"shared_buffers": "64MB", "fsync": "off", "max_wal_size": "16GB"},
-        initdb_options=(),
-        levels={"version": "16.14", "clients": 2},
+        settings=plan.settings | {"max_wal_size": "16GB"},
         parameters={"scale": 1, "duration": 1},
         cluster_key="",
         template_key="template",
