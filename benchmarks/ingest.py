@@ -26,10 +26,7 @@ from pathlib import Path
 import psycopg
 from cryptography.fernet import Fernet
 
-from benchlab.embedded.account import service_account
-from benchlab.embedded.binaries import postgresql_binaries, redis_server
-from benchlab.embedded.postgresql import EmbeddedPostgreSQL
-from benchlab.embedded.redis import EmbeddedRedis
+from benchmarks.own_services import own_services
 
 ROOT = Path(__file__).parents[1]
 BATCH = 1000
@@ -46,25 +43,17 @@ def main() -> None:
     """Measure and print."""
     options = _options()
     folder = Path(tempfile.mkdtemp(prefix="bl-"))
-    folder.chmod(0o711)
-    account = service_account()
-    binaries = postgresql_binaries(folder, account)
-    postgresql = EmbeddedPostgreSQL(binaries.postgresql18, folder / "pg", account=account)
-    redis = EmbeddedRedis(redis_server(folder, account), folder / "redis", account=account)
     try:
-        postgresql.start()
-        redis.start()
-        environment = _environment(postgresql.url, redis.url, folder)
-        token = _prepare(environment)
-        with _gunicorn(environment, folder) as (port, pid):
-            client = Client(port, token)
-            pids = [pid, postgresql.pid or 0]
-            _singles(client, options, pids)
-            _batches(client, options, pids)
-        _copy(postgresql.url, options)
+        with own_services(folder) as (postgresql, redis):
+            environment = _environment(postgresql.url, redis.url, folder)
+            token = _prepare(environment)
+            with _gunicorn(environment, folder) as (port, pid):
+                client = Client(port, token)
+                pids = [pid, postgresql.pid or 0]
+                _singles(client, options, pids)
+                _batches(client, options, pids)
+            _copy(postgresql.url, options)
     finally:
-        redis.stop()
-        postgresql.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 

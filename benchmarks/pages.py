@@ -24,11 +24,9 @@ from pathlib import Path
 import django
 from cryptography.fernet import Fernet
 
-from benchlab.embedded.account import service_account
-from benchlab.embedded.binaries import postgresql_binaries, redis_server
 from benchlab.embedded.places import REPOSITORY
-from benchlab.embedded.postgresql import SUPERUSER, EmbeddedPostgreSQL
-from benchlab.embedded.redis import EmbeddedRedis
+from benchlab.embedded.postgresql import SUPERUSER
+from benchmarks.own_services import own_services
 
 LIST, HISTORY, COMPARISON = 40.0, 25.0, 50.0  # ms of CPU
 HISTORY_BYTES, PAGE_BYTES = 150_000, 500_000
@@ -191,35 +189,26 @@ def _fill(runs: int) -> None:
 def _instance(kept: Path | None) -> Iterator[None]:
     """PostgreSQL and Redis, and Django in this process that uses them."""
     folder = kept or Path(tempfile.mkdtemp(prefix="bl-"))
-    folder.mkdir(exist_ok=True)
-    folder.chmod(0o711)
-    account = service_account()
-    binaries = postgresql_binaries(folder, account)
-    postgresql = EmbeddedPostgreSQL(binaries.postgresql18, folder / "pg", account=account)
-    redis = EmbeddedRedis(redis_server(folder, account), folder / "redis", account=account)
     try:
-        postgresql.start()
-        redis.start()
-        password = (folder / "pg" / f"password-{SUPERUSER}").read_text().strip()
-        # All that a query takes is then its backend's, and none of it a parallel worker's.
-        option = "options=-c%20max_parallel_workers_per_gather%3D0"
-        address = f"127.0.0.1:{postgresql.port}/benchlab?{option}"
-        os.environ |= {
-            "DATABASE_URL": f"postgresql://{SUPERUSER}:{password}@{address}",
-            "REDIS_URL": redis.url,
-            "SECRET_KEY": "only for the benchmark",
-            "BENCHLAB_ENCRYPTION_KEY": Fernet.generate_key().decode(),
-            "BENCHLAB_VAR": str(folder / "var"),
-            "BENCHLAB_RATE_ANONYMOUS": "1000000",
-            "ALLOWED_HOSTS": "testserver",
-            "LOG_LEVEL": "ERROR",
-            "DJANGO_SETTINGS_MODULE": "benchlab.settings",
-        }
-        _set_up()
-        yield
+        with own_services(folder) as (postgresql, redis):
+            password = (folder / "pg" / f"password-{SUPERUSER}").read_text().strip()
+            # All that a query takes is then its backend's, and none of it a parallel worker's.
+            option = "options=-c%20max_parallel_workers_per_gather%3D0"
+            address = f"127.0.0.1:{postgresql.port}/benchlab?{option}"
+            os.environ |= {
+                "DATABASE_URL": f"postgresql://{SUPERUSER}:{password}@{address}",
+                "REDIS_URL": redis.url,
+                "SECRET_KEY": "only for the benchmark",
+                "BENCHLAB_ENCRYPTION_KEY": Fernet.generate_key().decode(),
+                "BENCHLAB_VAR": str(folder / "var"),
+                "BENCHLAB_RATE_ANONYMOUS": "1000000",
+                "ALLOWED_HOSTS": "testserver",
+                "LOG_LEVEL": "ERROR",
+                "DJANGO_SETTINGS_MODULE": "benchlab.settings",
+            }
+            _set_up()
+            yield
     finally:
-        redis.stop()
-        postgresql.stop()
         if kept is None:
             shutil.rmtree(folder, ignore_errors=True)
 
