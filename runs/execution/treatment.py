@@ -1,7 +1,7 @@
 """The treatment of a run: what is done to its machines and processes, beside its scenario."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
 from runs.execution import cpus
@@ -33,6 +33,10 @@ class Treatment:
             if name in found:
                 found[name] = cpus.spelled(cpus.parse(found[name]))
         return found
+
+    def on_generator(self) -> Self:
+        """What of it is done to a machine that only puts the load on."""
+        return replace(self, cold_cache=False, server_cpus="", profile=False)
 
     @classmethod
     def of(cls, stored: Mapping[str, Any] | None) -> Self:

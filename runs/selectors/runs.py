@@ -63,3 +63,14 @@ def _whole(series: QuerySet[Series]) -> QuerySet[Run]:
         )
         .order_by("-pk")
     )
+
+
+def generators_of(run: Run) -> list[int]:
+    """The servers, beside its own, from which a run's load comes. Reads its plan."""
+    generators = (run.plan or {}).get("generators", ())
+    return sorted({each["server_id"] for each in generators} - {run.server_id})
+
+
+def machines_of(run: Run) -> list[int]:
+    """All servers of a run, its own first. Reads its plan."""
+    return [*([run.server_id] if run.server_id else []), *generators_of(run)]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django.db.models import Q
 
 from runs.models import Campaign, Lease, Run, Server
+from runs.selectors.runs import machines_of
 
 WAITING = (Run.State.QUEUED, Run.State.LOST)
 
@@ -33,8 +34,7 @@ def of_run(run: Run) -> list[Hindrance]:
     """
     if run.state not in WAITING:
         return []
-    plans = (run.plan or {}).get("generators", ())
-    machines = {run.server_id, *(each["server_id"] for each in plans)}
+    machines = machines_of(run)
     found = _unusable(Server.objects.filter(pk__in=machines))
     if run.state == Run.State.LOST:
         found = [each for each in found if each.kind != "maintained"]

@@ -30,7 +30,7 @@ def of_generator(
         message = _("No pgbench starts in %(bindir)s.") % {"bindir": client.bindir}
         remedy = _("Inspect the server again; what is gone is then no longer offered.")
         yield error(server, "missing_program", message, remedy)
-    for problem in treatment_checks.generator_problems(treatment, server, target):
+    for problem in treatment_checks.problems(treatment.on_generator(), server, target):
         yield error(server, problem.code, problem.message, problem.remedy)
     yield from _ways(server, target)
 

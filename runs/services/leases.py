@@ -14,6 +14,7 @@ from django.db.models.functions import Now
 
 from runs.execution.watch import Order
 from runs.models import Lease, Run, Server
+from runs.selectors.runs import generators_of, machines_of
 from runs.services import reservations, runs
 from runs.services.reservations import Reservation
 
@@ -152,7 +153,7 @@ def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
     reserved = reservations.standing(loaded=loaded)
     passed: dict[tuple[int, ...], Run] = {}
     for run in _first_of_each_campaign(in_order.select_related("campaign")):
-        others = runs.generators_of(run)
+        others = generators_of(run)
         is_lost = run.state == Run.State.LOST
         if not is_lost and _must_wait(run, loaded, reserved):
             continue
@@ -189,7 +190,7 @@ def _note(passed: Mapping[tuple[int, ...], Run]) -> None:
 
 def _must_wait(run: Run, loaded: set[int], reserved: Sequence[Reservation]) -> bool:
     """Whether one of its machines is not to be had for this run, free or not."""
-    machines, place = runs.machines_of(run), reservations.place_of(run)
+    machines, place = machines_of(run), reservations.place_of(run)
     is_held_up = any(each.holds_up(place, machines) for each in reserved)
     return is_held_up or not loaded.isdisjoint(machines)
 
@@ -197,4 +198,4 @@ def _must_wait(run: Run, loaded: set[int], reserved: Sequence[Reservation]) -> b
 def _maybe_loaded() -> set[int]:
     """Servers on which something may still run for a run that has lost its worker."""
     lost = Run.objects.filter(state=Run.State.LOST)
-    return {server_id for run in lost for server_id in runs.machines_of(run)}
+    return {server_id for run in lost for server_id in machines_of(run)}

@@ -21,6 +21,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from runs.models import Run, RunEvent, Server
+from runs.selectors.runs import generators_of, machines_of
 from runs.services import runs
 
 PATIENCE = timedelta(minutes=10)
@@ -50,7 +51,7 @@ def note(run: Run) -> None:
     noted = {"run": run, "attempt": run.attempt, "code": PASSED_OVER}
     if RunEvent.objects.filter(**noted).exists():
         return
-    names = Server.objects.filter(pk__in=runs.generators_of(run)).values_list("name", flat=True)
+    names = Server.objects.filter(pk__in=generators_of(run)).values_list("name", flat=True)
     message = _("Its turn had come; it waits until it can have %(servers)s as well.")
     text = message % {"servers": ", ".join(names)}
     runs.record_event(run_id=run.pk, code=PASSED_OVER, message=text, attempt=run.attempt)
@@ -59,7 +60,7 @@ def note(run: Run) -> None:
 def standing(*, loaded: set[int]) -> list[Reservation]:
     """All reservations now. `loaded` are servers on which a run that lost its worker may be."""
     found = [
-        Reservation(run.pk, place_of(run), frozenset(runs.machines_of(run)))
+        Reservation(run.pk, place_of(run), frozenset(machines_of(run)))
         for run in _passed_over_for_long()
     ]
     usable = _usable({machine for each in found for machine in each.machines}) - loaded

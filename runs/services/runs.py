@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from runs import dispatch
 from runs.models import Campaign, Lease, Measurement, Run, RunEvent, Server
+from runs.selectors.runs import machines_of
 from runs.services import events, repeats, summaries
 from runs.services.errors import ServiceError
 
@@ -141,17 +142,6 @@ def _can_be_cancelled_here(run: Run) -> bool:
         return False
     away = Server.objects.filter(pk__in=machines_of(run)).exclude(state=Server.State.READY)
     return away.exists()
-
-
-def generators_of(run: Run) -> list[int]:
-    """The servers, beside its own, from which a run's load comes."""
-    generators = (run.plan or {}).get("generators", ())
-    return sorted({each["server_id"] for each in generators} - {run.server_id})
-
-
-def machines_of(run: Run) -> list[int]:
-    """All servers of a run, its own first."""
-    return [*([run.server_id] if run.server_id else []), *generators_of(run)]
 
 
 def sweep_later(run: Run) -> None:

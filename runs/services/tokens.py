@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.models import Project, Token
+from runs.selectors import projects
 from runs.services.errors import ServiceError
 
 M = TypeVar("M", bound=Model)
@@ -141,9 +142,9 @@ def _known(text: str) -> Token:
 def _has_lost_its_project(token: Token) -> bool:
     """Whether the owner could not make this token any more: the project is a private one."""
     owner, project = token.created_by, token.project
-    if owner is None or owner.is_superuser or project.is_public:
+    if owner is None or project.is_public:
         return False
-    return not project.members.filter(pk=owner.pk).exists()
+    return not projects.joined(owner).filter(pk=project.pk).exists()
 
 
 def _with_prefix(prefix: str) -> Token | None:

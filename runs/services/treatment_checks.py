@@ -12,9 +12,13 @@ from runs.services.problems import Problem
 
 
 def problems(treatment: Treatment, server: Server, target: Target) -> Iterator[Problem]:
-    """Why this machine cannot be treated so, though nothing that is stored says it."""
-    if (treatment.server_cpus or treatment.pgbench_cpus) and "taskset" not in target.tools:
-        yield _missing("taskset", _("Install util-linux on the server."), "server_cpus")
+    """Why this machine cannot be treated so, though nothing that is stored says it.
+
+    Ask for what is done to this very machine: of a load generator `Treatment.on_generator`.
+    """
+    pinned = [name for name in ("server_cpus", "pgbench_cpus") if getattr(treatment, name)]
+    if pinned and "taskset" not in target.tools:
+        yield _missing("taskset", _("Install util-linux on the server."), pinned[0])
     if treatment.profile:
         if "perf" not in target.tools:
             remedy = _("Install it (linux-perf, linux-tools or perf), or leave the profile out.")
@@ -25,14 +29,6 @@ def problems(treatment: Treatment, server: Server, target: Target) -> Iterator[P
             and int(target.paranoia) > treatments.STRICTEST_FOR_OWN
         ):
             yield treatments.perf_not_permitted(server, target.paranoia)
-    if treatment.governor and treatments.offered(server)["governor"]:
-        yield from treatments.cpufreq_problems(server, list(target.governors))
-
-
-def generator_problems(treatment: Treatment, server: Server, target: Target) -> Iterator[Problem]:
-    """The same for a machine that only puts the load on."""
-    if treatment.pgbench_cpus and "taskset" not in target.tools:
-        yield _missing("taskset", _("Install util-linux on the server."), "pgbench_cpus")
     if treatment.governor and treatments.offered(server)["governor"]:
         yield from treatments.cpufreq_problems(server, list(target.governors))
 
