@@ -1,8 +1,9 @@
 # Fold what perf recorded into one line a stack, the most frequent first: "COMMAND;OUTER;...;INNER N".
-# usage: sh -c "$this" fold FOLDER LINES      (LINES at most)
+# usage: sh -c "$this" fold FOLDER LINES NAMELESS
+# At most LINES of them; a process that perf knows by its number only is called NAMELESS.
 export LC_ALL=C PERF_CONFIG=/dev/null
 perf script --no-inline -F comm,ip,sym,dso -i "$1/perf.data" 2>/dev/null |
-    awk '
+    awk -v nameless="$3" '
     function flush(    at, stack) {
         if (!seen) return
         stack = command
@@ -11,7 +12,9 @@ perf script --no-inline -F comm,ip,sym,dso -i "$1/perf.data" 2>/dev/null |
         seen = depth = 0
     }
     NF == 0 { flush(); next }
-    /^[^ \t]/ { flush(); sub(/[ \t]+$/, ""); gsub(/;/, ":"); command = $0; seen = 1; next }
+    /^[^ \t]/ { flush(); sub(/[ \t]+$/, ""); gsub(/;/, ":"); command = $0; seen = 1 }
+    /^:-?[0-9]+$/ { command = nameless }
+    /^[^ \t]/ { next }
     {
         file = ""
         if (match($0, / \([^()]*\)$/)) {

@@ -48,6 +48,8 @@ class Profile:
         self._recording: Beside | None = None
         self._recorded: StepResult | None = None
         self._what = ""
+        # What a process is called whose name perf missed, as both began in the same moment.
+        self._nameless = ""
 
     async def begin(self) -> None:
         """Start sampling, if the plan asks for it. Raises TargetProblem `privilege_missing`."""
@@ -64,6 +66,7 @@ class Profile:
         argv += [] if sees_all else [self._bench.cluster.data]
         self._recording = Beside(node, STEP, argv)
         self._what = "the whole machine" if sees_all else "PostgreSQL's processes"
+        self._nameless = "[unknown]" if sees_all else "postgres"
         await self._bench.run("sh", "-c", _WAIT, "wait", node.directory, STEP)
 
     async def stop(self) -> None:
@@ -91,9 +94,8 @@ class Profile:
         report = await self._text(
             "profile-report", ["sh", "-c", _REPORT, "report", folder, str(MOST_REPORT_BYTES)]
         )
-        folded = await self._text(
-            "profile-stacks", ["sh", "-c", _FOLD, "fold", folder, str(MOST_STACKS)]
-        )
+        argv = ["sh", "-c", _FOLD, "fold", folder, str(MOST_STACKS), self._nameless]
+        folded = await self._text("profile-stacks", argv)
         if not folded:
             self._note_missing("\n".join(self._recorded.stderr.splitlines()[-LAST_LINES:]))
             return
