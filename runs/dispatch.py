@@ -23,7 +23,13 @@ FIND_CHANGES = "runs.find_changes"
 DELIVER = "runs.deliver"
 SEND_MAILS = "runs.send_mails"
 
+# A Redis that keeps a sender waiting this long is left alone for a while: a request that wakes
+# several workers waits for it once.
+SLOW_SECONDS = 1.0
+SILENCE_SECONDS = 5.0
+
 _analysed: dict[int, float] = {}
+_silent = {"until": 0.0}
 
 
 def wake(server_id: int) -> None:
@@ -54,8 +60,14 @@ def _send_seldom(campaign_id: int) -> None:
 
 
 def _send(task: str, *arguments: int) -> None:
+    began = time.monotonic()
+    if began < _silent["until"]:
+        return
     try:
         app.send_task(task, args=arguments, retry=False, expires=EXPIRES_SECONDS)
     except OperationalError:
-        # Redis is away. The queue is safe in PostgreSQL; the supervisor wakes workers later.
-        return
+        # Redis is away, or does not answer. The queue is safe in PostgreSQL; the supervisor wakes
+        # workers later.
+        now = time.monotonic()
+        if now - began >= SLOW_SECONDS:
+            _silent["until"] = now + SILENCE_SECONDS
