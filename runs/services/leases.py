@@ -3,7 +3,7 @@
 Times are those of the database's clock: the workers' own may differ.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -99,28 +99,41 @@ def pulse(*, run_id: int, token: int) -> Order:
     """Show a sign of life and take the order that waits for this run's worker."""
     # The lease of the run's own server speaks for all that it holds.
     own = Lease.objects.filter(run_id=run_id, token=token, run__server=F("server"))
-    alive = own.update(heartbeat_at=Now())
-    if not alive:
-        return "detach"
+    with transaction.atomic():
+        # Locked first: the time is that after waiting for whoever stores the run's findings.
+        if own.select_for_update().first() is None:
+            return "detach"
+        own.update(heartbeat_at=Now())
     asked = Run.objects.filter(pk=run_id).exclude(cancel_requested_at=None).exists()
     return "cancel" if asked else "go_on"
 
 
 def give_up_the_silent() -> list[int]:
     """Declare runs lost whose worker shows no sign of life; return their ids."""
+    found = list(_silent().values_list("run_id", "token", "holder"))
+    return [run_id for run_id, token, holder in found if _give_up(run_id, token, holder)]
+
+
+def _silent() -> QuerySet[Lease]:
     limit = Now() - timedelta(seconds=settings.HEARTBEAT_TIMEOUT_SECONDS)
-    silent = Lease.objects.filter(run__server=F("server"), heartbeat_at__lt=limit)
-    return [
-        run_id
-        for run_id, token, holder in silent.values_list("run_id", "token", "holder")
-        if runs.transition(
-            run_id=run_id,
-            to=Run.State.LOST,
-            code="no_heartbeat",
-            message=f"No sign of life from {holder}.",
-            token=token,
-        )
-    ]
+    return Lease.objects.filter(run__server=F("server"), heartbeat_at__lt=limit)
+
+
+@transaction.atomic
+def _give_up(run_id: int, token: int, holder: str) -> bool:
+    """Declare a run lost if its worker is silent still; say whether it was."""
+    held = Lease.objects.filter(run_id=run_id, token=token)
+    locked = held.select_for_update(skip_locked=True).order_by("pk")
+    # A worker that stores has them locked, and its sign of life waits for itself.
+    if len(locked) < held.count() or not _silent().filter(run_id=run_id, token=token).exists():
+        return False
+    return runs.transition(
+        run_id=run_id,
+        to=Run.State.LOST,
+        code="no_heartbeat",
+        message=f"No sign of life from {holder}.",
+        token=token,
+    )
 
 
 def waiting_runs() -> QuerySet[Run]:
@@ -145,14 +158,10 @@ def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
     when that has lasted long, it reserves them (`reservations`). Not so a lost one, whose cluster
     and load may still be running: until it goes on, nothing new begins on any of its machines.
     """
-    lost_first = Case(
-        When(state=Run.State.LOST, then=Value(0)), default=Value(1), output_field=IntegerField()
-    )
-    waiting, loaded = waiting_runs().filter(server_id=lease.server_id), _maybe_loaded()
-    in_order = waiting.order_by(lost_first, "-campaign__priority", "pk")
+    waiting, loaded = waiting_runs().filter(server_id=lease.server_id), maybe_loaded()
     reserved = reservations.standing(loaded=loaded)
     passed: dict[tuple[int, ...], Run] = {}
-    for run in _first_of_each_campaign(in_order.select_related("campaign")):
+    for run in _first_of_each_campaign(waiting):
         others = generators_of(run)
         is_lost = run.state == Run.State.LOST
         if not is_lost and _must_wait(run, loaded, reserved):
@@ -169,18 +178,17 @@ def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
     return None
 
 
-def _first_of_each_campaign(in_order: QuerySet[Run]) -> Iterator[Run]:
+def _first_of_each_campaign(waiting: QuerySet[Run]) -> QuerySet[Run]:
     """What cannot begin stands for the rest of its campaign, which needs the same machines, later.
 
     However many they are, they hide no run of another campaign that can begin.
     """
-    seen: list[int] = []
-    while len(seen) < MOST_PASSED_OVER:
-        run = in_order.exclude(campaign__in=seen).first()
-        if run is None:
-            return
-        seen.append(run.campaign_id)
-        yield run
+    lost_first = Case(
+        When(state=Run.State.LOST, then=Value(0)), default=Value(1), output_field=IntegerField()
+    )
+    first = waiting.order_by("campaign_id", lost_first, "pk").distinct("campaign_id")
+    in_order = Run.objects.filter(pk__in=first.values("pk")).select_related("campaign")
+    return in_order.order_by(lost_first, "-campaign__priority", "pk")[:MOST_PASSED_OVER]
 
 
 def _note(passed: Mapping[tuple[int, ...], Run]) -> None:
@@ -195,7 +203,7 @@ def _must_wait(run: Run, loaded: set[int], reserved: Sequence[Reservation]) -> b
     return is_held_up or not loaded.isdisjoint(machines)
 
 
-def _maybe_loaded() -> set[int]:
+def maybe_loaded() -> set[int]:
     """Servers on which something may still run for a run that has lost its worker."""
     lost = Run.objects.filter(state=Run.State.LOST)
     return {server_id for run in lost for server_id in machines_of(run)}

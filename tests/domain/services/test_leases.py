@@ -1,10 +1,11 @@
 """Leases: one run a server, lost runs first, and silence noticed."""
 
 import threading
+import time
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from runs.models import Lease, Run, Server
@@ -103,3 +104,36 @@ def test_the_supervisor_wakes_only_servers_with_something_to_do(monkeypatch):
     woken.clear()
     supervision.supervise()
     assert woken == [waiting.pk]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_stores_for_long_is_not_given_up(settings):
+    """It has its lease locked meanwhile, so that its own sign of life waits as well."""
+    settings.HEARTBEAT_TIMEOUT_SECONDS = 0.5
+    server = make_server()
+    make_campaign(server)
+    claim = leases.claim(server_id=server.pk, holder="a")
+    is_stored, has_begun = threading.Event(), threading.Event()
+
+    def store():
+        with transaction.atomic():
+            assert runs.holds(claim.run_id, claim.token)
+            has_begun.set()
+            is_stored.wait(timeout=30)
+        connection.close()
+
+    def live():
+        has_begun.wait(timeout=30)
+        leases.pulse(run_id=claim.run_id, token=claim.token)
+        connection.close()
+
+    threads = [threading.Thread(target=work) for work in (store, live)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.7)
+    threading.Timer(0.3, is_stored.set).start()
+    assert leases.give_up_the_silent() == []
+    for thread in threads:
+        thread.join(timeout=30)
+    assert leases.give_up_the_silent() == []
+    assert Run.objects.get(pk=claim.run_id).state == Run.State.CLAIMED

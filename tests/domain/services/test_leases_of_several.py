@@ -191,3 +191,17 @@ def test_a_generator_that_is_away_is_looked_at_again_while_a_run_waits_for_it():
     make_run(database, generator)
     Server.objects.exclude(pk=database.pk).update(state=Server.State.UNREACHABLE)
     assert supervision._with_work() == {database.pk, generator.pk}
+
+
+@pytest.mark.django_db
+def test_however_many_campaigns_wait_for_a_generator_they_are_found_by_one_query(
+    django_assert_max_num_queries,
+):
+    database = make_server()
+    generators = [make_server(state=Server.State.UNREACHABLE) for _number in range(3)]
+    for generator in generators * 4:
+        make_run(database, generator)
+    leases.claim(server_id=database.pk, holder="a")  # notes who was passed over
+    # One a campaign for the leases of its machines, one a machine for the note, and some more.
+    with django_assert_max_num_queries(12 + 3 + 7):
+        assert leases.claim(server_id=database.pk, holder="a") is None
