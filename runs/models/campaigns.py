@@ -62,7 +62,7 @@ class Campaign(models.Model):
     expected_every = models.DurationField(_("expected every"), null=True)
     # When it was told that they stay away; once for each absence.
     missing_told_at = models.DateTimeField(null=True)
-    # When that was mailed, or nobody was there to mail it to.
+    # The absence (its missing_told_at) that was mailed, or that nobody was there to be mailed.
     missing_mailed_at = models.DateTimeField(null=True)
     # The history has the revisions of this branch only; empty, it has all of them.
     tracked_ref = models.CharField(_("branch of the history"), max_length=200, blank=True)

@@ -11,7 +11,7 @@ from smtplib import SMTPException
 
 from django.conf import settings
 from django.core.mail import send_mail
-from django.db import transaction
+from django.db import connection
 from django.db.models import F, Max, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 # Older changes are no news: mails may have been switched on today.
 NEWS_FOR = timedelta(days=1)
 MOST_CHANGES = 200
+# Who holds it sends mails; see LOCK in changes.py for the other one.
+LOCK = (0x6D61696C, 0)
 RELATED = ("cell__campaign__project", "cell__revision", "metric", "run")
 
 
@@ -36,21 +38,38 @@ def wake() -> None:
         dispatch.send_mails()
 
 
-@transaction.atomic
 def send() -> int:
     """Send what waits and give how many mails that were.
 
-    Changes are one mail a project, an absence of uploads is one mail a campaign. Both stay locked
-    while they are sent, so that no two workers send them; a mail that the server refuses is tried
-    again with the next look.
+    Changes are one mail a project, an absence of uploads is one mail a campaign. One worker at a
+    time sends, and meanwhile locks no row: uploads do not wait for a mail server. What is not sent
+    is tried again with the next look: refused mails, and those of a worker that was killed.
     """
-    if not settings.SENDS_MAIL:
+    if not settings.SENDS_MAIL or not _begun():
         return 0
+    try:
+        return _send_waiting()
+    finally:
+        _ended()
+
+
+def _begun() -> bool:
+    """Whether nobody else is sending. The lock is the connection's: it ends with a worker."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", LOCK)
+        return bool(cursor.fetchone()[0])
+
+
+def _ended() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_unlock(%s, %s)", LOCK)
+
+
+def _send_waiting() -> int:
     by_project: dict[Project | None, list[Change]] = defaultdict(list)
-    waiting = _waiting().select_for_update(skip_locked=True, of=("self",))
-    for change in waiting.select_related(*RELATED)[:MOST_CHANGES]:
+    for change in _waiting().select_related(*RELATED)[:MOST_CHANGES]:
         by_project[change.cell.campaign.project].append(change)
-    absences = _absences().select_for_update(skip_locked=True, of=("self",))
+    absences = list(_absences())
     sent = sum(_send(project, changes) for project, changes in by_project.items())
     return sent + sum(_send_absence(campaign) for campaign in absences)
 
@@ -82,7 +101,8 @@ def _send_absence(campaign: Campaign) -> int:
     subject = _("BenchLab: uploads to %(campaign)s stay away") % {"campaign": campaign.slug}
     if not _mailed(subject, _text_of_absence(campaign), receivers):
         return 0
-    Campaign.objects.filter(pk=campaign.pk).update(missing_mailed_at=timezone.now())
+    # Of this absence, and not of one that was told while this mail was on its way.
+    Campaign.objects.filter(pk=campaign.pk).update(missing_mailed_at=campaign.missing_told_at)
     return 1 if receivers else 0
 
 
