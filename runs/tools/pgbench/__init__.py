@@ -1,6 +1,6 @@
 """pgbench: its command lines, and its output."""
 
-from runs.tools.pgbench.command import Connection, Script, benchmark, initialise, threads_for
+from runs.tools.pgbench.command import Connection, Log, Script, benchmark, initialise, threads_for
 from runs.tools.pgbench.dialect import for_tool
 from runs.tools.pgbench.parser import parse
 from runs.tools.pgbench.result import (
@@ -17,6 +17,7 @@ from runs.tools.pgbench.versions import UnsupportedByToolError, version_text
 __all__ = [
     "Connection",
     "Expected",
+    "Log",
     "PgbenchOutputError",
     "PgbenchResult",
     "Problem",

@@ -11,6 +11,9 @@ from runs.tools.pgbench.versions import UnsupportedByToolError, require
 # A silent connection is asked so many times, evenly, whether it is still there.
 _PROBES = 4
 _NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
+# The tool's own name for its logs: that of the process follows, and from the second thread its
+# number.
+_LOG_NAME = "pgbench_log"
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,22 @@ class Script:
     weight: int = 1
 
 
+@dataclass(frozen=True)
+class Log:
+    """Logs of transactions (`-l`), one a thread, in a folder on the machine of the tool.
+
+    Each transaction is logged with the chance `share`; 1 are all of them.
+    """
+
+    directory: str
+    share: float = 1.0
+
+    @property
+    def prefix(self) -> str:
+        """How the paths of the logs begin."""
+        return f"{self.directory}/{_LOG_NAME}"
+
+
 def initialise(
     bindir: str,
     connection: Connection,
@@ -96,6 +115,7 @@ def benchmark(
     latency_limit_ms: float | None = None,
     maximum_tries: int | None = None,
     reconnect: bool = False,
+    log: Log | None = None,
 ) -> tuple[str, ...]:
     """Return the command of one run.
 
@@ -110,12 +130,17 @@ def benchmark(
         command += ["-P", str(progress_s)]
     command += ["-r"] * per_statement + ["-C"] * reconnect
     command += _limits(client_version, rate_tps, latency_limit_ms, maximum_tries)
+    command += _logging(client_version, log)
     if query_mode != "simple":
         command += ["-M", query_mode]  # to 9.5 it has to come before -f
     for name, value in variables.items():
         command += ["-D", f"{name}={value}"]
     command += _scripts(client_version, scripts)
-    return (*command, *connection.arguments(), connection.target(client_version))
+    command += [*connection.arguments(), connection.target(client_version)]
+    if log and client_version < versions.LOG_PREFIX:
+        # It can only log into the folder in which it is started.
+        return ("sh", "-c", 'cd "$1" && shift && exec "$@"', "in", log.directory, *command)
+    return tuple(command)
 
 
 def threads_for(
@@ -148,6 +173,18 @@ def _limits(
             require(client_version, since, what)
             text = f"{value:.15g}"
             arguments += [f"{option}={text}"] if option.startswith("--") else [option, text]
+    return arguments
+
+
+def _logging(client_version: int, log: Log | None) -> list[str]:
+    if log is None:
+        return []
+    arguments = ["-l"]
+    if log.share < 1:
+        require(client_version, versions.LOG_SAMPLING, "Logging a part of the transactions")
+        arguments.append(f"--sampling-rate={log.share:.9f}".rstrip("0"))
+    if client_version >= versions.LOG_PREFIX:
+        arguments.append(f"--log-prefix={log.prefix}")
     return arguments
 
 

@@ -3,8 +3,8 @@
 PROGRESS = RATE = 90400
 LATENCY_LIMIT = EXPRESSIONS = 90500
 RANDOM_FUNCTIONS = SCRIPT_WEIGHTS = ANY_THREADS = 90600
-QUIET_INITIALISATION = 90300
-CONTINUED_COMMANDS = 100000
+QUIET_INITIALISATION = LOG_SAMPLING = 90300
+CONTINUED_COMMANDS = LOG_PREFIX = 100000
 USER_TIMEOUT = 120000
 MAXIMUM_TRIES = 150000
 
@@ -18,6 +18,12 @@ def version_text(version: int) -> str:
     if version >= 100000:
         return str(version // 10000)
     return f"{version // 10000}.{version // 100 % 100}"
+
+
+def release_text(version: int) -> str:
+    """Return "9.6.24" for 90624 and "16.14" for 160014."""
+    last = version % 100 if version < 100000 else version % 10000
+    return f"{version_text(version)}.{last}"
 
 
 def require(client_version: int, since: int, what: str) -> None:

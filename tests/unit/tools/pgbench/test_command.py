@@ -1,6 +1,6 @@
 import pytest
 
-from runs.tools.pgbench import Connection, Script, benchmark, initialise, threads_for
+from runs.tools.pgbench import Connection, Log, Script, benchmark, initialise, threads_for
 from runs.tools.pgbench.versions import UnsupportedByToolError
 
 SOCKET = Connection(host="/var/run/postgresql", port=5432, user="bench", database="bench")
@@ -189,3 +189,35 @@ def test_a_database_that_falls_silent_is_given_up_as_soon_as_the_version_can(cli
         r"dbname='o\'ur \\ db' connect_timeout=60 keepalives_idle=15 keepalives_interval=15 "
         f"keepalives_count=3{more}"
     )
+
+
+@pytest.mark.parametrize("version", [100000, 180000])
+def test_transactions_are_logged_into_a_folder(version):
+    arguments = command(version, log=Log("/srv/runs/7-1"))
+
+    assert "-l" in arguments
+    assert "--log-prefix=/srv/runs/7-1/pgbench_log" in arguments
+    assert not [each for each in arguments if each.startswith("--sampling-rate")]
+
+
+def test_to_9_6_a_log_is_written_where_the_tool_is_started():
+    arguments = command(90624, log=Log("/srv/runs/7-1"))
+
+    assert arguments[:2] == ("sh", "-c")
+    assert arguments[4:6] == ("/srv/runs/7-1", "/usr/pgsql/bin/pgbench")
+    assert not [each for each in arguments if each.startswith("--log-prefix")]
+
+
+@pytest.mark.parametrize(("share", "written"), [(0.02, "0.02"), (3.3e-5, "0.000033")])
+def test_a_part_of_the_transactions_can_be_logged(share, written):
+    assert f"--sampling-rate={written}" in command(log=Log("/srv", share))
+
+
+def test_9_2_logs_all_transactions_or_none():
+    assert "-l" in command(90224, log=Log("/srv"))
+    with pytest.raises(UnsupportedByToolError):
+        command(90224, log=Log("/srv", 0.5))
+
+
+def test_nothing_is_logged_unless_asked_for():
+    assert "-l" not in command()
