@@ -21,6 +21,11 @@ class Migration(migrations.Migration):
             name="missing_mailed_at",
             field=models.DateTimeField(null=True),
         ),
+        migrations.AddField(
+            model_name="server",
+            name="sweep_after",
+            field=models.DateTimeField(null=True),
+        ),
         migrations.AlterField(
             model_name='cell',
             name='campaign',

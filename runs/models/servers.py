@@ -76,6 +76,8 @@ class Server(models.Model):
     maintenance_reason = models.CharField(max_length=200, blank=True)
     # Something of a run that was given up may lie there.
     needs_sweep = models.BooleanField(default=False)
+    # The moment from which on it is to be swept: later than now where a sweep left something.
+    sweep_after = models.DateTimeField(null=True)
     free_bytes = models.BigIntegerField(_("free space in the base directory"), null=True)
     checked_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -97,6 +99,12 @@ class Server(models.Model):
         """No run begins on it."""
         until = self.maintenance_until
         return self.maintenance_since is not None and (until is None or until > timezone.now())
+
+    @property
+    def was_swept_in_vain(self) -> bool:
+        """A sweep left something that may still run there; the next one comes later."""
+        after = self.sweep_after
+        return self.needs_sweep and after is not None and after > timezone.now()
 
     @property
     def is_only_a_hop(self) -> bool:
