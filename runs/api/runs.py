@@ -18,7 +18,7 @@ from runs.models import Artifact, Command, Measurement, Run, RunEvent, Series, T
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.selectors import runs
-from runs.services import runs as run_service
+from runs.services import attempts
 
 
 class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
@@ -155,7 +155,7 @@ class RunDoor(ReadOnlyDoor[Run]):
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, pk: int) -> Response:
         """Queue a run that failed once more, as its next attempt."""
-        run_service.retry(run=self.get_object(), by=asker(request))
+        attempts.retry(run=self.get_object(), by=asker(request))
         context = self.get_serializer_context()
         return Response(RunDetailSerializer(self.get_object(), context=context).data)
 

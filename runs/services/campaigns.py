@@ -17,7 +17,7 @@ from runs.execution.plan import RunPlan
 from runs.models import Campaign, Cell, Installation, Project, Run, Scenario, Server
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios import registry
-from runs.services import configurations, drafts, plans, topologies
+from runs.services import attempts, configurations, drafts, plans, topologies
 from runs.services import runs as run_service
 from runs.services.drafts import Draft
 from runs.services.errors import ServiceError
@@ -78,7 +78,7 @@ def cancel(*, campaign: Campaign, by: object = None) -> Campaign:
 @transaction.atomic
 def retry(*, campaign: Campaign, by: object = None) -> Campaign:
     """Queue every run anew that ended without success. Raises `nothing_to_retry`."""
-    if not run_service.retry_all(runs=campaign.runs.all(), by=by):
+    if not attempts.retry_all(runs=campaign.runs.all(), by=by):
         raise ServiceError("nothing_to_retry", _("No run of this campaign failed."))
     run_service.refresh_campaign(campaign_id=campaign.pk)
     campaign.refresh_from_db()

@@ -29,7 +29,8 @@ from runs.execution.ssh import Host
 from runs.execution.watch import Order, clean_up_watched, execute_watched
 from runs.models import Run, Server
 from runs.scenarios import registry
-from runs.services import findings, instances, leases, reporting, runs, servers, ways
+from runs.services import attempts, findings, instances, leases, reporting, runs, servers, ways
+from runs.services.errors import ServiceError
 from runs.services.leases import Claim
 
 logger = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ def execute(claim: Claim) -> None:
     run = Run.objects.select_related("server__ssh_key", "campaign").get(pk=claim.run_id)
     try:
         if not _is_lost_for_good(run, claim):
-            _conclude(_director(run, claim), run, claim)
+            _conclude(run, claim)
     except EndNotSeen as unseen:
         runs.transition(
             run_id=run.pk,
@@ -80,7 +81,7 @@ def _is_lost_for_good(run: Run, claim: Claim) -> bool:
     if not claim.taken_over or taken <= MOST_TAKEOVERS:
         return False
     runs.sweep_later(run)
-    runs.start_again(
+    attempts.start_again(
         run_id=run.pk,
         token=claim.token,
         code="lost_for_good",
@@ -90,8 +91,13 @@ def _is_lost_for_good(run: Run, claim: Claim) -> bool:
     return True
 
 
-def _conclude(director: Director, run: Run, claim: Claim) -> None:
+def _conclude(run: Run, claim: Claim) -> None:
     """Execute, and turn the outcome into the run's state."""
+    try:
+        director = _director(run, claim)
+    except TargetProblem as problem:
+        _hand_back(run, claim, problem)
+        return
     # The worker before may have stored the result and not lived to clean up and say so.
     is_stored = claim.taken_over and run.measurements.exists()
     try:
@@ -101,7 +107,7 @@ def _conclude(director: Director, run: Run, claim: Claim) -> None:
     except (HostUnreachable, HostKeyChanged, LoginRefused) as problem:
         _hand_back(run, claim, problem)
     except TargetRestarted as problem:
-        runs.start_again(
+        attempts.start_again(
             run_id=run.pk,
             token=claim.token,
             code=problem.code,
@@ -174,7 +180,10 @@ def _end(
 
 
 def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
-    """A server cannot be used now: the run waits for it, and that server's page says why."""
+    """A server cannot be used now: the run waits for it, and that server's page says why.
+
+    A run that somebody cancelled waits for nobody: nothing could end it there before.
+    """
     away = Server.objects.filter(pk=problem.server_id or claim.server_id).first()
     if away is not None:
         servers.record_problem(server=away, problem=problem)
@@ -185,13 +194,19 @@ def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
             to=state,
             code=problem.code,
             message=problem.message,
-            remedy=_(problem.remedy),
+            remedy=_(problem.remedy) if problem.remedy else "",
             token=claim.token,
         )
 
-    # A run that was on the target before is lost, not queued: something of it may still be there.
-    if claim.taken_over or not leave_as(Run.State.QUEUED):
-        leave_as(Run.State.LOST)
+    @transaction.atomic
+    def leave() -> None:
+        if runs.cancel_where_asked(run_id=run.pk, token=claim.token, is_out_of_reach=True):
+            return
+        # One that was on the target before is lost, not queued: something may still be there.
+        if claim.taken_over or not leave_as(Run.State.QUEUED):
+            leave_as(Run.State.LOST)
+
+    reporting.retrying(leave)
 
 
 def _director(run: Run, claim: Claim) -> Director:
@@ -222,8 +237,16 @@ def _places(server: Server, plan: RunPlan, claim: Claim) -> list[Place]:
 
 
 def _line(server: Server) -> Line:
-    """Where the server is *now*: a machine that moved to another port still has its runs."""
-    way = ways.way_to(server)
+    """Where the server is *now*: a machine that moved to another port still has its runs.
+
+    Raises TargetProblem `private_key_unreadable`.
+    """
+    try:
+        way = servers.readable_way(server)
+    except ServiceError as error:
+        unreadable = TargetProblem(error.message, code=error.code, remedy=error.remedy)
+        unreadable.server_id = server.pk
+        raise unreadable from error
 
     async def connect() -> Host:
         try:

@@ -3,12 +3,13 @@
 from collections import Counter
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
+from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs import dispatch
-from runs.models import Campaign, Lease, Measurement, Run, RunEvent, Server
+from runs.models import Campaign, Lease, Run, RunEvent, Server
 from runs.selectors.runs import machines_of
 from runs.services import events, repeats, summaries
 from runs.services.errors import ServiceError
@@ -117,9 +118,10 @@ def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
     )  # fmt: skip
     now = timezone.now()
     at_once = [run for run in open_runs if _can_be_cancelled_here(run)]
-    asked = [run for run in open_runs if run not in at_once]
+    cancelled = {run.pk for run in at_once}
+    asked = [run for run in open_runs if run.pk not in cancelled]
     Run.objects.filter(pk__in=[run.pk for run in open_runs]).update(cancel_requested_at=now)
-    Run.objects.filter(pk__in=[run.pk for run in at_once]).update(
+    Run.objects.filter(pk__in=cancelled).update(
         state=S.CANCELLED, code="cancelled", message=message, remedy="", finished_at=now
     )
     for run in at_once:
@@ -146,13 +148,13 @@ def _can_be_cancelled_here(run: Run) -> bool:
 
 def sweep_later(run: Run) -> None:
     """Something of a run may be left on any of its machines: each is swept when it is free."""
-    Server.objects.filter(pk__in=machines_of(run)).update(needs_sweep=True)
+    machines = Server.objects.filter(pk__in=machines_of(run))
+    machines.update(needs_sweep=True, sweep_after=Now())
 
 
 def _cancelled_event(run: Run, message: str) -> RunEvent:
     if run.state == S.LOST:
-        left = _("The server is out of reach: processes and files of the run may be left there.")
-        message = f"{message} {left}"
+        message = f"{message} {_left_there()}"
     return RunEvent(
         run=run,
         from_state=run.state,
@@ -163,76 +165,32 @@ def _cancelled_event(run: Run, message: str) -> RunEvent:
     )
 
 
-@transaction.atomic
-def start_again(*, run_id: int, token: int, code: str, message: str, most: int) -> bool:
-    """Fail an attempt for the target's sake, and queue the run anew unless `most` were made."""
-    run = Run.objects.defer("plan").get(pk=run_id)
-    again = run.attempt < most
-    if not transition(
-        run_id=run_id, to=S.FAILED, code=code, message=message, token=token, is_passing=again
-    ):
-        return False
-    if not again or not transition(
-        run_id=run_id, to=S.QUEUED, code="queued_again", message=message
-    ):
-        return False
-    Measurement.objects.filter(run_id=run_id).delete()
-    Run.objects.filter(pk=run_id).update(
-        attempt=run.attempt + 1, code="", message="", remedy="", started_at=None
-    )
-    refresh_campaign(campaign_id=run.campaign_id)
-    return True
+def _left_there() -> str:
+    return _("The server is out of reach: processes and files of the run may be left there.")
 
 
 @transaction.atomic
-def retry(*, run: Run, by: object = None) -> Run:
-    """Queue a run that did not finish anew, as its next attempt. Raises `run_not_failed`."""
-    if not retry_all(runs=Run.objects.filter(pk=run.pk), by=by):
-        raise ServiceError(
-            "run_not_failed",
-            _("Only a run that BenchLab executed and that did not finish can be queued again."),
-            remedy=_("Wait for its end, or queue a new campaign for another kind of run."),
-        )
-    refresh_campaign(campaign_id=run.campaign_id)
-    run.refresh_from_db()
-    return run
+def cancel_where_asked(*, run_id: int, token: int, is_out_of_reach: bool = False) -> bool:
+    """Cancel a run that its worker lets go of, if somebody asked for that; say whether it was.
 
-
-def retry_all(*, runs: QuerySet[Run], by: object = None) -> int:
-    """Queue those of one campaign's runs anew that ended without success; how many.
-
-    In a transaction. Their new attempt begins from nothing: a worker that takes it over must not
-    take what the one before has left for its result.
+    The run stays locked until the caller's transaction ends: nobody asks in between. What may be
+    left of it on its machines is swept when they are free.
     """
-    message = _("Queued again by %(user)s.") % {"user": by or "BenchLab"}
-    ended = list(
-        # What was imported has a plan too, and no server that could follow it.
-        runs.filter(state__in=Run.UNSUCCESSFUL, plan__isnull=False, server__isnull=False)
-        .select_for_update(of=("self",)).order_by("pk").defer("plan")
-    )  # fmt: skip
-    RunEvent.objects.bulk_create(
-        RunEvent(
-            run=run,
-            from_state=run.state,
-            to_state=S.QUEUED,
-            code="queued_again",
-            message=message,
-            attempt=run.attempt,
-        )
-        for run in ended
+    if not holds(run_id, token):
+        return False
+    run = Run.objects.select_for_update(of=("self",)).defer("plan").get(pk=run_id)
+    if run.cancel_requested_at is None:
+        return False
+    asked = run.events.filter(code="cancel_requested").last()
+    said = [asked.message if asked else "", _left_there() if is_out_of_reach else ""]
+    sweep_later(run)
+    return transition(
+        run_id=run_id,
+        to=S.CANCELLED,
+        code="cancelled",
+        message=" ".join(filter(None, said)),
+        token=token,
     )
-    Measurement.objects.filter(run__in=ended).delete()
-    Run.objects.filter(pk__in=[run.pk for run in ended]).update(
-        state=S.QUEUED,
-        attempt=F("attempt") + 1,
-        cancel_requested_at=None,
-        started_at=None,
-        finished_at=None,
-        **dict.fromkeys(("code", "message", "remedy"), ""),
-    )
-    for server_id in {run.server_id for run in ended if run.server_id is not None}:
-        dispatch.wake(server_id)
-    return len(ended)
 
 
 def refresh_campaign(*, campaign_id: int) -> None:

@@ -123,7 +123,7 @@ def inspect(*, server: Server) -> Server:
             _("The host key of this server is not confirmed yet."),
             remedy=_("Compare the fingerprint on the server and confirm it here."),
         )
-    way = _readable_way(server)
+    way = readable_way(server)
     try:
         if server.is_only_a_hop:
             async_to_sync(_greet)(way)
@@ -197,7 +197,7 @@ def _check_paths(base_dir: str, bindirs: list[str]) -> None:
 
 def offered_host_key(server: Server) -> str:
     """What the machine shows now, by the way to it. Raises ServiceError, as `ssh.connect` codes."""
-    hops = _readable_way(server)[:-1]
+    hops = readable_way(server)[:-1]
     try:
         return async_to_sync(ssh.offered_host_key)(ways.address_of(server), hops)
     except TargetProblem as problem:
@@ -207,14 +207,18 @@ def offered_host_key(server: Server) -> str:
         ) from problem
 
 
-def _readable_way(server: Server) -> ways.Way:
+def readable_way(server: Server) -> ways.Way:
+    """The logins on the way to a server. Raises ServiceError `private_key_unreadable`."""
     try:
         return ways.way_to(server)
     except InvalidToken as error:
         raise ServiceError(
             "private_key_unreadable",
             _("The private key for %(server)s cannot be decrypted.") % {"server": server.name},
-            remedy=_("Add the key it was encrypted under to BENCHLAB_ENCRYPTION_KEY."),
+            remedy=_(
+                "Add the key it was encrypted under to BENCHLAB_ENCRYPTION_KEY of web and workers, "
+                "restart them, and inspect the server again."
+            ),
         ) from error
 
 
@@ -263,6 +267,7 @@ def _keep(server: Server, facts: Facts, free: int) -> Server:
     server = Server.objects.select_for_update().get(pk=server.pk)
     machines.keep(server=server, hardware=facts.hardware, system=facts.operating_system)
     server.free_bytes = free
+    server.sweep_after = None
     server.state = Server.State.READY
     server.problem_code = server.problem = server.problem_remedy = ""
     server.offered_host_key = ""

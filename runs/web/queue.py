@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from runs.models import Campaign, Run, Server
 from runs.selectors.projects import visible
-from runs.services import campaigns, maintenance, runs
+from runs.services import attempts, campaigns, maintenance
 from runs.services.errors import ServiceError
 from runs.web import notices
 
@@ -78,7 +78,7 @@ def campaign_priority(request: HttpRequest, slug: str) -> HttpResponse:
 def run_retry(request: HttpRequest, run_id: int) -> HttpResponse:
     """Queue a run anew that ended without success."""
     run = get_object_or_404(visible(Run.objects.all(), to=request.user), pk=run_id)
-    _try(request, lambda: runs.retry(run=run, by=request.user), _("The run is queued again."))
+    _try(request, lambda: attempts.retry(run=run, by=request.user), _("The run is queued again."))
     return redirect("run-detail", run_id=run_id)
 
 

@@ -38,7 +38,7 @@ from runs.models import (
 )
 from runs.models.artifacts import Artifact
 from runs.selectors import exports
-from runs.services import artifacts, exchange, projects, runs, servers
+from runs.services import artifacts, attempts, exchange, projects, servers
 from runs.services.errors import Refused, ServiceError
 from runs.services.exchange.form import FORMAT_VERSION
 from tests import factories
@@ -407,7 +407,7 @@ def test_an_imported_run_that_failed_cannot_be_queued_again(project, empty):
     exchange.load(lines=io.BytesIO(content))
 
     with pytest.raises(ServiceError, match="executed"):
-        runs.retry(run=Run.objects.filter(plan__isnull=False)[0])
+        attempts.retry(run=Run.objects.filter(plan__isnull=False)[0])
 
 
 # The commands

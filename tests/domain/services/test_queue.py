@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Campaign, Lease, Measurement, Run, RunEvent
-from runs.services import campaigns, execution, leases, maintenance, runs, supervision
+from runs.services import attempts, campaigns, execution, leases, maintenance, runs, supervision
 from runs.services.errors import ServiceError
 from tests import factories
 
@@ -167,5 +167,5 @@ def test_a_run_that_is_queued_again_has_no_result_of_the_attempt_before(server):
     run = queued(server).runs.first()
     Run.objects.filter(pk=run.pk).update(state=S.ERRORED, plan={})
     Measurement.objects.create(run=run, metric=factories.metric(), value=1.0)
-    runs.retry(run=run)
+    attempts.retry(run=run)
     assert not run.measurements.exists()

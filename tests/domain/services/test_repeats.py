@@ -6,7 +6,7 @@ import pytest
 
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Lease, Measurement, Run
-from runs.services import campaigns, leases, runs, scenarios, summaries
+from runs.services import attempts, campaigns, leases, runs, scenarios, summaries
 from runs.services.errors import ServiceError
 from tests import factories
 
@@ -169,7 +169,7 @@ def test_a_last_run_that_is_begun_anew_does_not_end_the_campaign(server, draft):
     Run.objects.filter(pk=first.pk).update(state=S.FINISHED)
     summaries.refresh(cell_id=first.cell_id)
     claim = leases.claim(server_id=server.pk, holder="worker")
-    again = runs.start_again(
+    again = attempts.start_again(
         run_id=last.pk, token=claim.token, code="target_restarted", message="x", most=3
     )
     assert again

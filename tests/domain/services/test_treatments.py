@@ -13,11 +13,11 @@ from runs.models import Artifact, Campaign, Lease, Run, ScheduleEvent
 from runs.selectors import treatments as words
 from runs.services import (
     artifacts,
+    attempts,
     campaigns,
     estimates,
     findings,
     repeats,
-    runs,
     scenarios,
     schedules,
     treatment_checks,
@@ -207,7 +207,7 @@ def test_added_repeats_and_retries_are_treated_alike(permitting):
     assert RunPlan.from_json(campaign.runs.latest("pk").plan).treatment == EVERYTHING
     other = campaigns.create(draft=draft_on(permitting, EVERYTHING)).runs.get()
     Run.objects.filter(pk=other.pk).update(state=Run.State.FAILED)
-    runs.retry(run=other)
+    attempts.retry(run=other)
     other.refresh_from_db()
     assert RunPlan.from_json(other.plan).treatment == EVERYTHING
 
