@@ -5,9 +5,11 @@ import hmac
 from datetime import datetime, timedelta
 from http import HTTPStatus
 
+from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from runs import dispatch
 from runs.models import WebhookDelivery
@@ -35,7 +37,10 @@ def wake() -> None:
 
 
 def deliver(*, delivery_id: int) -> WebhookDelivery | None:
-    """Send a report if it is due and nobody else is sending it; None otherwise."""
+    """Send a report if it is due and nobody else is sending it; None otherwise.
+
+    What was tried while its webhook was being switched off is given up.
+    """
     delivery = _claim(delivery_id)
     if delivery is None:
         return None
@@ -43,6 +48,14 @@ def deliver(*, delivery_id: int) -> WebhookDelivery | None:
         answer = _send(delivery)
     except Undeliverable as error:
         _failed(delivery, str(error))
+    except InvalidToken:
+        _failed(
+            delivery,
+            _(
+                "The webhook's secret cannot be read: add the key it was encrypted "
+                "under to BENCHLAB_ENCRYPTION_KEY, or make the webhook anew."
+            ),
+        )
     else:
         _answered(delivery, answer)
     return delivery
@@ -61,10 +74,11 @@ def _claim(delivery_id: int) -> WebhookDelivery | None:
         pk=delivery_id, state=State.WAITING, next_try_at__lte=now
     )
     delivery = due.select_related("webhook").first()
-    if delivery is not None:
-        delivery.tries += 1
-        delivery.next_try_at = now + TRY_TAKES
-        delivery.save(update_fields=["tries", "next_try_at"])
+    if delivery is None or webhooks.give_up(WebhookDelivery.objects.filter(pk=delivery.pk)):
+        return None
+    delivery.tries += 1
+    delivery.next_try_at = now + TRY_TAKES
+    delivery.save(update_fields=["tries", "next_try_at"])
     return delivery
 
 

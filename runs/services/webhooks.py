@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -61,7 +62,10 @@ def change(
     events: Sequence[str] | None = None,
     is_active: bool | None = None,
 ) -> Webhook:
-    """Change what is given. Raises ServiceError as `create`."""
+    """Change what is given. What waits for one that is switched off is given up.
+
+    Raises ServiceError as `create`.
+    """
     if url is not None:
         _check_url(url)
         webhook.url = url
@@ -70,7 +74,21 @@ def change(
     if is_active is not None:
         webhook.is_active = is_active
     webhook.save()
+    give_up(webhook.deliveries.all())
     return webhook
+
+
+def give_up(deliveries: QuerySet[WebhookDelivery]) -> int:
+    """Give up what of them waits for a webhook that is switched off, and say how many.
+
+    Pings are sent all the same: somebody has just asked for them.
+    """
+    unwanted = deliveries.filter(state=WebhookDelivery.State.WAITING, webhook__is_active=False)
+    return unwanted.exclude(event=PING).update(
+        state=WebhookDelivery.State.GIVEN_UP,
+        next_try_at=None,
+        problem=_("The webhook was switched off."),
+    )
 
 
 def remove(*, webhook: Webhook) -> None:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from urllib.parse import urlsplit
 
 import pytest
+from cryptography.fernet import Fernet
 from django.utils import timezone
 
 from runs import dispatch
@@ -245,7 +246,50 @@ def test_an_answer_that_drips_is_broken_off(hook, receiver, monkeypatch):
     assert time.monotonic() - begun < 5
 
 
+def test_a_secret_that_cannot_be_read_is_a_try_that_failed(hook, receiver, settings):
+    settings.ENCRYPTION_KEY, right = Fernet.generate_key().decode(), settings.ENCRYPTION_KEY
+    before = timezone.now()
+
+    delivery = sent(queued(hook))
+
+    assert (delivery.state, receiver.requests) == ("waiting", [])
+    assert "BENCHLAB_ENCRYPTION_KEY" in delivery.problem
+    assert delivery.next_try_at >= before + PAUSES[0]
+    due(delivery)
+    settings.ENCRYPTION_KEY = right
+    assert sent(delivery).state == "delivered"
+
+
 # Where nothing is sent
+
+
+def test_what_waits_for_a_webhook_that_is_switched_off_is_given_up(hook, receiver):
+    delivery = queued(hook)
+
+    webhooks.change(webhook=hook, is_active=False)
+
+    assert deliveries.deliver(delivery_id=delivery.pk) is None
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.next_try_at) == ("given_up", None)
+    assert delivery.problem == "The webhook was switched off."
+    webhooks.change(webhook=hook, is_active=True)
+    assert deliveries.deliver(delivery_id=delivery.pk) is None
+    assert receiver.requests == []
+
+
+def test_what_was_tried_while_its_webhook_was_switched_off_is_not_tried_again(hook, receiver):
+    delivery = queued(hook)
+    Webhook.objects.update(is_active=False)
+
+    assert deliveries.deliver(delivery_id=delivery.pk) is None
+    delivery.refresh_from_db()
+    assert (delivery.state, receiver.requests) == ("given_up", [])
+
+
+def test_a_webhook_that_is_switched_off_can_be_tried(hook, receiver):
+    webhooks.change(webhook=hook, is_active=False)
+
+    assert sent(webhooks.ping(webhook=hook)).state == "delivered"
 
 
 @pytest.mark.parametrize(
