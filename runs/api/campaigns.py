@@ -1,5 +1,6 @@
 """Campaigns: a list with the states of their runs, and one with its cells."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import django_filters
@@ -129,14 +130,9 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         """More of a single campaign."""
         return CampaignDetailSerializer if self.detail else CampaignSerializer
 
-    def paginate_queryset(self, queryset: Any) -> Any:
-        """The page's campaigns with their runs counted."""
-        page = super().paginate_queryset(queryset)
-        return campaigns.rows(page or [])
-
-    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One campaign."""
-        return self._one(self.get_object())
+    def told(self, found: Sequence[Campaign]) -> Sequence[CampaignRow]:
+        """Campaigns with their runs counted."""
+        return campaigns.rows(found)
 
     @extend_schema(request=CampaignDraftSerializer, responses={201: CampaignDetailSerializer})
     def create(self, request: Request) -> Response:

@@ -2,18 +2,24 @@
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from itertools import islice
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import StreamingHttpResponse
+from django.http import HttpRequest, StreamingHttpResponse
 from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
 from rest_framework.serializers import Serializer
+from rest_framework.settings import api_settings
 
 from runs.reports.tables import csv_cell
 
 # Rows that the database sends at a time.
 CHUNK = 2000
+
+Told = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 class CSVRenderer(JSONRenderer):
@@ -30,28 +36,49 @@ class _Line:
         return line
 
 
-def stream(rows: QuerySet[Any], serializer: Serializer[Any], *, name: str) -> StreamingHttpResponse:
-    """The rows as the serializer tells them, a header first; mappings are JSON within a field.
+def for_links(request: Request) -> HttpRequest:
+    """The request without its `format`, which would go on into every address in the rows."""
+    plain = copy(request._request)
+    query = request.query_params.copy()
+    query.pop(str(api_settings.URL_FORMAT_OVERRIDE), None)
+    plain.GET = query  # type: ignore[assignment]  # as mutable as Django's own is not
+    return plain
 
-    No text is a formula for a spreadsheet (`tables.csv_cell`).
+
+def stream(
+    rows: QuerySet[Any], serializer: Serializer[Any], *, name: str, told: Told
+) -> StreamingHttpResponse:
+    """The rows as the serializer tells them, a header first; what is nested is JSON in its field.
+
+    `told` makes of some rows at a time what the serializer takes. No text is a formula for a
+    spreadsheet (`tables.csv_cell`).
 
     Takes as little memory for ten million rows as for ten: none is kept.
     """
     response = StreamingHttpResponse(
-        _lines(rows, serializer), content_type="text/csv; charset=utf-8"
+        _lines(rows, serializer, told), content_type="text/csv; charset=utf-8"
     )
     response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     return response
 
 
-def _lines(rows: QuerySet[Any], serializer: Serializer[Any]) -> Iterator[str]:
+def _lines(rows: QuerySet[Any], serializer: Serializer[Any], told: Told) -> Iterator[str]:
     writer = csv.writer(_Line(), lineterminator="\n")
     yield str(writer.writerow(serializer.fields))
-    for row in rows.iterator(chunk_size=CHUNK):
-        yield str(writer.writerow(map(_cell, serializer.to_representation(row).values())))
+    for chunk in _chunks(rows.iterator(chunk_size=CHUNK)):
+        for row in told(chunk):
+            yield str(writer.writerow(map(_cell, serializer.to_representation(row).values())))
+
+
+def _chunks(rows: Iterable[Any]) -> Iterator[list[Any]]:
+    remaining = iter(rows)
+    while chunk := list(islice(remaining, CHUNK)):
+        yield chunk
 
 
 def _cell(value: Any) -> Any:
     if isinstance(value, str):
         return csv_cell(value)
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
+    if isinstance(value, dict | list | bool):
+        return json.dumps(value, ensure_ascii=False)
+    return value

@@ -1,11 +1,13 @@
 """What every door of the API shares: strict query parameters, and problems in the schema."""
 
+from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django.db.models import Model, QuerySet
 from django.utils.translation import gettext as _
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import get_doc
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import (
@@ -15,6 +17,7 @@ from rest_framework.exceptions import (
     ValidationError,
 )
 from rest_framework.permissions import SAFE_METHODS
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
@@ -22,12 +25,15 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
 from runs.api.authentication import reader
+from runs.api.csv_stream import CSVRenderer, for_links, stream
 from runs.api.errors import MEDIA_TYPE
 from runs.api.pagination import KeysetPagination
 from runs.models import Token
 from runs.selectors import projects
 
 M = TypeVar("M", bound=Model)
+
+AS_CSV = "As CSV (`format=csv`) all that the filters leave, in one answer."
 
 
 class FaultSerializer(serializers.Serializer[Any]):
@@ -55,6 +61,16 @@ class Schema(AutoSchema):
 
     problems: tuple[str, ...] = ("400", "401", "403", "429")
 
+    def get_description(self) -> Any:  # type: ignore[override]  # as drf_spectacular has it
+        """The method's own words; what the door says of itself for what all doors do alike."""
+        action = getattr(self.view, "action", "")
+        method = getattr(type(self.view), action or "", None)
+        if method is ReadOnlyDoor.list:
+            return f"{get_doc(type(self.view))}\n\n{AS_CSV}"
+        if method is ReadOnlyDoor.retrieve:
+            return get_doc(type(self.view))
+        return super().get_description()
+
     def get_operation(self, *args: Any, **kwargs: Any) -> Any:
         """The operation's own answer, and problems."""
         operation = super().get_operation(*args, **kwargs)
@@ -77,6 +93,9 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
     A query parameter that is unknown, empty or given twice is refused: a script with a typo, or
     with a variable that is not set, must not take all results for those that it asked for. What
     belongs to a private project is not there for who is no member.
+
+    A list comes in keyset pages, or as CSV (`format=csv`): all that the filters leave, in one
+    answer.
     """
 
     schema = Schema()
@@ -90,6 +109,24 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
                 faults[name] = [fault]
         if faults:
             raise ValidationError(faults)
+
+    def get_renderers(self) -> list[BaseRenderer]:
+        """CSV for lists, beside JSON."""
+        renderers = super().get_renderers()
+        return [*renderers, CSVRenderer()] if self.action == "list" else renderers
+
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """One object."""
+        (found,) = self.told([self.get_object()])
+        return Response(self.get_serializer(found).data)
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        """The page's objects with all that is told of them."""
+        return self.told(super().paginate_queryset(queryset) or [])
+
+    def told(self, found: Sequence[Any]) -> Sequence[Any]:
+        """What the serializer takes of these objects; a door may count here for all at once."""
+        return found
 
     def filter_queryset(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """What was asked for, of what the reader may see."""
@@ -122,6 +159,19 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
         filters = getattr(self, "filterset_class", None)
         paging = [KeysetPagination.cursor_param, KeysetPagination.size_param]
         return [*(filters.base_filters if filters else ()), *paging, *known]
+
+    # The last one: behind it the name means this method.
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+        """A page in JSON, or everything in CSV."""
+        if not isinstance(request.accepted_renderer, CSVRenderer):
+            return super().list(request, *args, **kwargs)
+        rows = self.filter_queryset(self.get_queryset()).order_by("-pk")
+        name = request.path.rstrip("/").rpartition("/")[2]
+        context = {**self.get_serializer_context(), "request": for_links(request)}
+        serializer = self.get_serializer_class()(context=context)
+        return stream(
+            rows, cast(serializers.Serializer[Any], serializer), name=name, told=self.told
+        )
 
 
 @extend_schema(exclude=True)

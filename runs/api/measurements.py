@@ -8,10 +8,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from rest_framework.renderers import BaseRenderer
-from rest_framework.request import Request
 
-from runs.api.csv_stream import CSVRenderer, stream
 from runs.api.doors import ReadOnlyDoor
 from runs.models import Measurement, PrintedFigure
 from runs.models.campaigns import Origin
@@ -111,26 +108,11 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
 
 
 class MeasurementDoor(ReadOnlyDoor[Measurement]):
-    """Measurements: the numbers of finished runs, each with its levels. The newest first.
-
-    As CSV (`format=csv`) all that the filters leave, in one answer.
-    """
+    """Measurements: the numbers of finished runs, each with its levels. The newest first."""
 
     queryset = measurements.listed()
     serializer_class = MeasurementSerializer
     filterset_class = MeasurementFilters
-
-    def get_renderers(self) -> list[BaseRenderer]:
-        """CSV for lists, beside JSON."""
-        renderers = super().get_renderers()
-        return renderers if self.detail else [*renderers, CSVRenderer()]
-
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Any:
-        """A page in JSON, or everything in CSV."""
-        if not isinstance(request.accepted_renderer, CSVRenderer):
-            return super().list(request, *args, **kwargs)
-        rows = self.filter_queryset(self.get_queryset())
-        return stream(rows, MeasurementSerializer(), name="measurements")
 
 
 def levels_of(run: Run) -> dict[str, Any]:

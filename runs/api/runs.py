@@ -28,6 +28,9 @@ class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
     state = django_filters.ChoiceFilter(choices=Run.State.choices)
     version = VersionFilter("cell__version")
     server = django_filters.CharFilter("server__slug", label="Slug of the server.")
+    hardware = django_filters.CharFilter(
+        "hardware__fingerprint", label="Fingerprint of the hardware profile that it was made on."
+    )
     origin = django_filters.ChoiceFilter(choices=Origin.choices)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import django_filters
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
@@ -10,23 +11,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.api.doors import ReadOnlyDoor
-from runs.models import Environment, HardwareProfile, Installation, Server, Token
+from runs.api.hardware import HardwareSerializer
+from runs.models import Environment, Installation, Server, Token
 from runs.selectors import servers
 from runs.services import maintenance
 from runs.services.servers import fingerprint
-
-
-class HardwareSerializer(serializers.Serializer[HardwareProfile]):
-    """What a machine is made of; null where it is not known."""
-
-    fingerprint = serializers.CharField()
-    name = serializers.CharField()
-    cpu_model = serializers.CharField()
-    sockets = serializers.IntegerField(allow_null=True)
-    cores = serializers.IntegerField(allow_null=True)
-    threads = serializers.IntegerField(allow_null=True)
-    memory_bytes = serializers.IntegerField(allow_null=True)
-    virtualization = serializers.CharField()
 
 
 class EnvironmentSerializer(serializers.Serializer[Environment]):
@@ -108,13 +97,22 @@ class ServerSerializer(serializers.Serializer[Server]):
         return fingerprint(server.host_key) if server.host_key else None
 
 
+class ServerFilters(django_filters.FilterSet):  # type: ignore[misc]
+    """Which servers."""
+
+    state = django_filters.ChoiceFilter(choices=Server.State.choices)
+    hardware = django_filters.CharFilter(
+        "hardware__fingerprint", label="Fingerprint of the hardware profile that it has now."
+    )
+
+
 class ServerDoor(ReadOnlyDoor[Server]):
     """Servers: the registered machines, with their hardware and installations of PostgreSQL."""
 
     queryset = servers.listed()
     lookup_field = "slug"
     serializer_class = ServerSerializer
-    filterset_class = None
+    filterset_class = ServerFilters
     write_scope = Token.Scope.ADMIN
 
     def get_queryset(self) -> QuerySet[Server]:

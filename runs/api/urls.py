@@ -10,10 +10,12 @@ from runs.api.compare import CompareDoor
 from runs.api.configurations import ConfigurationDoor
 from runs.api.doors import Nowhere
 from runs.api.exchange import ExportDoor, ImportDoor
+from runs.api.hardware import HardwareDoor
 from runs.api.history import HistoryDoor
 from runs.api.measurements import MeasurementDoor
 from runs.api.preflight import PreflightDoor
 from runs.api.runs import RunDoor
+from runs.api.scenarios import ScenarioDoor
 from runs.api.schedules import ScheduleDoor
 from runs.api.servers import ServerDoor
 from runs.api.sources import SourceDoor
@@ -28,6 +30,8 @@ router.register("changes", ChangeDoor, basename="change")
 router.register("runs", RunDoor, basename="run")
 router.register("measurements", MeasurementDoor, basename="measurement")
 router.register("configurations", ConfigurationDoor, basename="configuration")
+router.register("hardware", HardwareDoor, basename="hardware")
+router.register("scenarios", ScenarioDoor, basename="scenario")
 router.register("schedules", ScheduleDoor, basename="schedule")
 router.register("servers", ServerDoor, basename="server")
 router.register("sources", SourceDoor, basename="source")

@@ -32,7 +32,7 @@ def answered(exc, method="post"):
         ("runs/", {"metric": "tps"}, "?metric", "unknown_parameter"),
         ("measurements/", {"campain": "x"}, "?campain", "unknown_parameter"),
         ("measurements/", {"run": "x"}, "?run", "invalid"),
-        ("servers/", {"state": "ready"}, "?state", "unknown_parameter"),
+        ("servers/", {"name": "lab"}, "?name", "unknown_parameter"),
         ("servers/lab/", {"verbose": "1"}, "?verbose", "unknown_parameter"),
     ],
 )
