@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
@@ -17,6 +18,7 @@ from runs.execution.reporter import ArtifactData
 from runs.models import Artifact, Run
 
 CHUNK_BYTES = 64 * 1024
+CHUNK_ROWS = 1000
 
 
 def store(*, run: Run, data: ArtifactData) -> Artifact:
@@ -65,21 +67,29 @@ def prune(*, before: datetime, keep: Sequence[str], is_rehearsal: bool = False) 
     """Remove the content of artifacts that were made before; their rows stay, and say so.
 
     `keep` are slugs of campaigns and names of files. Content that an artifact of another run
-    still wants is kept, whatever its age.
+    still wants is kept, whatever its age. Content of that age that no artifact names any more,
+    as of an attempt that was followed by another one, goes as well.
     """
     kept = Q(created_at__gte=before) | Q(name__in=keep) | Q(run__campaign__slug__in=keep)
     wanted = Artifact.objects.filter(kept, sha256=OuterRef("sha256"))
     old = Artifact.objects.filter(~Exists(wanted)).order_by("sha256")
+    digests = old.values_list("sha256", flat=True).distinct().iterator(chunk_size=CHUNK_ROWS)
     files = size = 0
-    for digest in old.values_list("sha256", flat=True).distinct().iterator(chunk_size=1000):
-        path = path_of(digest)
-        if not path.exists():
-            continue
+    for path in chain(filter(Path.exists, map(path_of, digests)), _nameless(before)):
         files += 1
         size += path.stat().st_size
         if not is_rehearsal:
             path.unlink(missing_ok=True)
     return Pruned(files, size)
+
+
+def _nameless(before: datetime) -> Iterator[Path]:
+    """Content, not younger than `before`, of which no artifact is left."""
+    stored = Path(settings.ARTIFACTS_DIR).glob("??/*.gz")
+    aged = (path for path in stored if path.stat().st_mtime < before.timestamp())
+    while paths := {path.stem: path for path in islice(aged, CHUNK_ROWS)}:
+        named = Artifact.objects.filter(sha256__in=paths).values_list("sha256", flat=True)
+        yield from (paths[digest] for digest in paths.keys() - set(named))
 
 
 def keep_packed(*, digest: str, packed: IO[bytes]) -> None:

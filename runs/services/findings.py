@@ -19,11 +19,12 @@ def store(*, run_id: int, token: int, findings: Findings) -> bool:
     """Store everything that a run has found, in one act; say whether the run was still ours.
 
     Whatever an earlier, interrupted attempt may have left is replaced: a run has each measurement
-    exactly once.
+    exactly once, and no series or artifact that its last attempt does not have.
     """
     if not runs.holds(run_id, token):
         return False
     run = Run.objects.select_related("cell").get(pk=run_id)
+    run.series.all().delete()
     _store(run, findings)
     metrics = {each.name: each for each in Metric.objects.filter(name__in=findings.measurements)}
     run.measurements.all().delete()
@@ -36,7 +37,10 @@ def store(*, run_id: int, token: int, findings: Findings) -> bool:
 
 @transaction.atomic
 def keep_partial(*, run_id: int, token: int, findings: Findings) -> bool:
-    """Keep the outputs of a run that failed: no measurement, but all that explains the failure."""
+    """Keep the outputs of a run that failed: no measurement, but all that explains the failure.
+
+    Series that it had shown until then are of this attempt, and stay.
+    """
     if not runs.holds(run_id, token):
         return False
     run = Run.objects.select_related("cell").get(pk=run_id)
@@ -61,6 +65,8 @@ def store_series(*, run_id: int, series: Iterable[SeriesData]) -> None:
 
 
 def _store(run: Run, findings: Findings) -> None:
+    # The files themselves go with the old ones, when somebody prunes those.
+    run.artifacts.all().delete()
     notes = [vars(note) for note in findings.notes]
     pictures = flame_graphs.drawn(run, findings.artifacts)
     for data in (*findings.artifacts, *pictures):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from runs.execution.errors import Detached
 from runs.execution.reporter import Findings, Phase, SeriesData
@@ -26,7 +26,11 @@ WAITS_SECONDS = (0.5, 1, 2, 5, 10, 30, 60, 60, 60)
 
 
 class DatabaseReporter:
-    """Writes reports for the holder of the lease `token`; outlives short losses of the database."""
+    """Writes reports for the holder of the lease `token`; outlives short losses of the database.
+
+    What was reported while the run became somebody else's is dropped: another worker may have
+    finished it by then.
+    """
 
     def __init__(self, *, run: Run, token: int) -> None:
         self.run = run
@@ -42,15 +46,15 @@ class DatabaseReporter:
         """Keep a step; a replayed one is the same row again."""
         self._commands += 1
         ordinal = self._commands
-        await self._write(lambda: self._keep_command(host, ordinal, result))
+        await self._write_as_holder(lambda: self._keep_command(host, ordinal, result))
 
     async def event(self, code: str, message: str) -> None:
         """Leave a line in the run's history."""
-        await self._write(lambda: self._keep_event(code, message))
+        await self._write_as_holder(lambda: self._keep_event(code, message))
 
     async def cluster(self, directory: str, *, prepared_now: bool) -> None:
         """Note which shared cluster the run uses, and who made it."""
-        await self._write(lambda: self._keep_cluster(directory, prepared_now))
+        await self._write_as_holder(lambda: self._keep_cluster(directory, prepared_now))
 
     async def found(self, findings: Findings) -> None:
         """Keep the result, before anything of it goes from the target. Raises Detached."""
@@ -63,7 +67,9 @@ class DatabaseReporter:
 
     async def live_series(self, series: Sequence[SeriesData]) -> None:
         """Show progress."""
-        await self._write(lambda: finding_service.store_series(run_id=self.run.pk, series=series))
+        await self._write_as_holder(
+            lambda: finding_service.store_series(run_id=self.run.pk, series=series)
+        )
 
     def _keep_event(self, code: str, message: str) -> None:
         runs.record_event(run_id=self.run.pk, code=code, message=message, attempt=self.run.attempt)
@@ -105,6 +111,14 @@ class DatabaseReporter:
             },
         )
         Run.objects.filter(pk=self.run.pk).update(cluster=cluster)
+
+    async def _write_as_holder(self, write: Callable[[], None]) -> None:
+        @transaction.atomic
+        def write_if_held() -> None:
+            if runs.holds(self.run.pk, self.token):
+                write()
+
+        await self._write(write_if_held)
 
     async def _write(self, write: Callable[[], T]) -> T:
         return await sync_to_async(lambda: retrying(write))()

@@ -228,6 +228,9 @@ def _times(run: Run, to: str) -> dict[str, object]:
 
 
 def _after(run: Run, to: str, *, is_passing: bool) -> None:
+    if to == S.PREPARING and run.started_at is None:
+        # What the attempt before had shown of its load would pass for that of this one.
+        run.series.all().delete()
     if to in Run.ENDED or to in {S.LOST, S.QUEUED}:
         Lease.objects.filter(run_id=run.pk).update(run=None, holder="", heartbeat_at=None)
     if to in Run.ENDED:

@@ -1,5 +1,6 @@
 """Files of runs: kept once, and removed when they are old."""
 
+import os
 from datetime import timedelta
 
 import pytest
@@ -79,3 +80,17 @@ def test_the_same_content_is_written_again_after_it_went(old):
 def test_a_negative_age_is_refused(db):
     with pytest.raises(CommandError, match="number of days"):
         call_command("prune_artifacts", "--older-than", "-1")
+
+
+def test_content_that_no_artifact_names_any_more_goes_when_it_is_old(old):
+    """As of an attempt that was followed by another one."""
+    digest, path = old.sha256, artifacts.path_of(old.sha256)
+    young = kept(old.run, "stderr", b"young", days=0)
+    Artifact.objects.all().delete()
+    long_ago = (timezone.now() - timedelta(days=100)).timestamp()
+    os.utime(path, (long_ago, long_ago))
+
+    call_command("prune_artifacts", "--older-than", "30")
+
+    assert not artifacts.path_of(digest).exists()
+    assert is_there(young)

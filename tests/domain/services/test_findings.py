@@ -1,10 +1,13 @@
 """Storing what a run found: all of it once, or nothing."""
 
 import pytest
+from asgiref.sync import async_to_sync
 
 from runs.execution.reporter import ArtifactData, Findings, Note, SeriesData
-from runs.models import CellSummary, Lease, Run
-from runs.services import artifacts, findings, leases, runs, scenarios
+from runs.execution.steps import StepResult
+from runs.models import CellSummary, Lease, Run, Server
+from runs.services import artifacts, attempts, findings, leases, runs, scenarios
+from runs.services.reporting import DatabaseReporter
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -101,3 +104,85 @@ def test_a_failed_run_keeps_its_output_and_no_measurement(claim):
     run = Run.objects.get(pk=claim.run_id)
     assert run.artifacts.get().name == "pgbench.out"
     assert run.measurements.count() == 0
+
+
+def in_measuring(server) -> leases.Claim:
+    claim = leases.claim(server_id=server.pk, holder="worker")
+    for state in ("preparing", "measuring"):
+        assert runs.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+    return claim
+
+
+@pytest.fixture
+def again(claim) -> leases.Claim:
+    """The claim of a second attempt, after one that failed with series and files of its own."""
+    partial = Findings(
+        series=[SeriesData("disk_util_vda", "%", (90.0,))],
+        artifacts=[ArtifactData("flame-graph.svg", b"<svg/>"), ArtifactData("pgbench.out", b"?")],
+    )
+    assert findings.keep_partial(run_id=claim.run_id, token=claim.token, findings=partial)
+    failed = {"run_id": claim.run_id, "to": "failed", "code": "x", "token": claim.token}
+    assert runs.transition(**failed)
+    Run.objects.filter(pk=claim.run_id).update(plan={})
+    run = attempts.retry(run=Run.objects.get(pk=claim.run_id))
+    return in_measuring(run.server)
+
+
+def test_what_an_attempt_before_left_does_not_pass_for_the_finished_ones(again):
+    assert findings.store(run_id=again.run_id, token=again.token, findings=found())
+    run = Run.objects.get(pk=again.run_id)
+    assert [each.name for each in run.series.all()] == ["tps"]
+    assert [each.name for each in run.artifacts.all()] == ["pgbench.out"]
+    with artifacts.open_artifact(run.artifacts.get()) as stream:
+        assert stream.read() == b"tps = 1000\n" * 1000
+
+
+def test_an_attempt_that_fails_as_well_keeps_what_it_had_shown_and_nothing_older(again):
+    findings.store_series(run_id=again.run_id, series=[SeriesData("tps", "tps", (1.0,))])
+    log = Findings(artifacts=[ArtifactData("server.log", b"out of memory")])
+    assert findings.keep_partial(run_id=again.run_id, token=again.token, findings=log)
+    run = Run.objects.get(pk=again.run_id)
+    assert [each.name for each in run.series.all()] == ["tps"]
+    assert [each.name for each in run.artifacts.all()] == ["server.log"]
+
+
+def report(reporter: DatabaseReporter, what: str) -> None:
+    step = StepResult("pgbench", ("pgbench",), "", 0, 1.0, 2.0, "late", "")
+    arguments = {
+        "live_series": ([SeriesData("tps", "tps", (1.0,))],),
+        "command": ("db", step),
+        "event": ("cleanup_incomplete", "late"),
+        "cluster": ("/srv/benchlab/clusters/late",),
+    }
+    options = {"prepared_now": True} if what == "cluster" else {}
+    async_to_sync(getattr(reporter, what))(*arguments[what], **options)
+
+
+@pytest.mark.parametrize("what", ["live_series", "command", "event", "cluster"])
+def test_a_late_report_of_a_worker_that_was_given_up_changes_nothing(claim, what):
+    """As that of one for which the results database was away while another worker went on."""
+    run = Run.objects.get(pk=claim.run_id)
+    reporter = DatabaseReporter(run=run, token=claim.token)
+    runs.transition(run_id=run.pk, to="lost", code="no_heartbeat", token=claim.token)
+    finish(collecting(run.server))
+    events = run.events.count()
+    report(reporter, what)
+    assert run.series.get().values == [990.0, None, 1010.0]
+    assert (run.commands.count(), run.events.count()) == (0, events)
+    run.refresh_from_db()
+    assert run.cluster is None
+    assert not Server.objects.get(pk=run.server_id).needs_sweep
+
+
+@pytest.mark.parametrize("what", ["live_series", "command", "event", "cluster"])
+def test_what_the_worker_of_a_run_reports_is_kept(claim, what):
+    run = Run.objects.get(pk=claim.run_id)
+    report(DatabaseReporter(run=run, token=claim.token), what)
+    run.refresh_from_db()
+    kept = {
+        "live_series": run.series.count(),
+        "command": run.commands.count(),
+        "event": run.events.filter(code="cleanup_incomplete").count(),
+        "cluster": int(run.cluster is not None),
+    }
+    assert kept == dict.fromkeys(kept, 0) | {what: 1}
