@@ -6,13 +6,21 @@ The database's machine is the first of `nodes`; where the load comes from others
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Literal, TypeVar
 
 from runs.execution.clock_skew import Skew
 from runs.execution.ending import end
 from runs.execution.errors import CommandTimeout, TargetProblem
-from runs.execution.guard import DISK_FLOOR_BYTES, Guard, generous_seconds, guarded
+from runs.execution.guard import (
+    DISK_FLOOR_BYTES,
+    LOOK_SECONDS,
+    DiskGuard,
+    Guard,
+    generous_seconds,
+    guarded,
+)
+from runs.execution.in_hand import InHand
 from runs.execution.line import Line
 from runs.execution.nodes import Node
 from runs.execution.plan import RunPlan
@@ -46,6 +54,8 @@ class Bench:
         self.reporter = reporter
         self.findings = Findings()
         self.running_step: str | None = None
+        # Steps that were begun and not yet reported, by name.
+        self.in_hand: dict[str, InHand] = {}
         # Whether PostgreSQL was started and is to run: only then it can be what has ended.
         self.is_serving = False
         # When the load began and ended, on each machine's own clock.
@@ -54,6 +64,7 @@ class Bench:
         self.skews: dict[str, Skew] = {}
         # What a step may take of time and must leave of the disk, unless it says more exactly.
         self.floor_bytes = DISK_FLOOR_BYTES
+        self.look_s = LOOK_SECONDS
         self.patience_s = generous_seconds(disk_bytes, plan.parameters)
 
     @property
@@ -142,6 +153,7 @@ class Bench:
         """
         self.running_step = name
         node = on or self.database
+        self.in_hand[name] = InHand(node, name, tuple(argv), stdin)
 
         async def act(host: Host) -> StepResult:
             return await perform(
@@ -151,13 +163,16 @@ class Bench:
         guard = Guard(
             directory=node.steps_directory,
             name=name,
+            address=node.address,
             base_dir=node.base.path,
             limit_s=self.patience_s if limit_s is None else limit_s,
             floor_bytes=self.floor_bytes if floor_bytes is None else floor_bytes,
+            look_s=self.look_s,
         )
-        result = await guarded(node.on_host(act), guard, node.line)
+        result = await guarded(node.on_host(act), guard.watch(node.line))
         self.running_step = None
         await self.reporter.command(node.address, result)
+        del self.in_hand[name]
         if check and result.exit_status != 0:
             raise failed(result, node.base.path)
         return result
@@ -213,6 +228,16 @@ class Bench:
             await end(watching)
         self.load_spans[node.name] = (result.started, result.finished)
         return result
+
+    async def loaded(self, work: Coroutine[Any, Any, None]) -> None:
+        """Put the load on; the database's disk is guarded also where no step of it runs there.
+
+        Raises TargetProblem `disk_almost_full`, and whatever `work` raises.
+        """
+        if not self.nodes[1:]:
+            return await work
+        guard = DiskGuard(self.database, self.floor_bytes, self.look_s)
+        return await guarded(work, guard.watch())
 
     def note(
         self, code: str, message: str, *, level: Literal["info", "warning"] = "warning"

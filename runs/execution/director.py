@@ -8,15 +8,9 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from runs.execution import boot, clocks, explaining, listening, treating
+from runs.execution import boot, clocks, explaining, in_hand, listening, treating
 from runs.execution.bench import Bench
-from runs.execution.errors import (
-    Detached,
-    HostKeyChanged,
-    HostUnreachable,
-    LoginRefused,
-    TargetProblem,
-)
+from runs.execution.errors import OUT_OF_REACH, Detached, TargetProblem
 from runs.execution.guard import MINUTES
 from runs.execution.initdb import makes_checksums
 from runs.execution.monitors import Monitors
@@ -32,8 +26,6 @@ from runs.wording import gettext_noop as _
 
 KEPT_LOG_LINES = 2000
 SECONDS_FOR_A_FAST_STOP = 60
-# The server cannot be used: the run is left as it is, for whoever can reach it next.
-OUT_OF_REACH = (HostUnreachable, HostKeyChanged, LoginRefused)
 
 # One JSON object a line: a value may hold tabs and newlines. Known from 9.2 on.
 READ_SETTINGS = """
@@ -124,6 +116,8 @@ class Director:
     async def clean_up(self) -> None:
         """End every step in progress, set the machines back, stop the cluster, remove what is left.
 
+        What the steps had printed until then is kept before anything is removed.
+
         A prepared cluster stays for the campaign's other runs. What cannot be removed is told as
         an event; nothing is removed below a server that does not stop, nor what tells how a
         machine was set before. Raises HostUnreachable (and its like) when the target is out of
@@ -132,6 +126,7 @@ class Director:
         if not await self._attempt(self._check_fences):
             return
         await self._attempt(self._stop_steps)
+        await self._attempt(self._keep_in_hand)
         is_set_back = await self._attempt(self._set_back)
         if await self._attempt(self._stop_clusters):
             await self._attempt(self._remove_clusters)
@@ -170,7 +165,7 @@ class Director:
         try:
             await profile.begin()
             monitors.begin()
-            await self.procedure.measure(self.bench)
+            await self.bench.loaded(self.procedure.measure(self.bench))
             await profile.stop()
             await monitors.end()
             await profile.read()
@@ -221,6 +216,9 @@ class Director:
         for node in self.bench.nodes:
             await node.on_host(partial(node.base.check, path=node.directory))
             await node.on_host(partial(stop_all, directory=node.steps_directory))
+
+    async def _keep_in_hand(self) -> None:
+        await in_hand.keep(self.bench.in_hand, self.reporter, self.bench.findings)
 
     async def _set_back(self) -> None:
         await treating.set_back_whatever_was(self.bench)

@@ -45,11 +45,25 @@ class HostKeyChanged(TargetProblem):
     )
 
 
+# The server cannot be used: the run is left as it is, for whoever can reach it next.
+OUT_OF_REACH = (HostUnreachable, HostKeyChanged, LoginRefused)
+
+
 class ConnectionLost(TargetProblem):
     """The connection broke; what was started on the target goes on there."""
 
     code = "connection_lost"
     remedy = _("BenchLab connects again and picks up the step where it is.")
+
+
+class TooFewSessions(TargetProblem):
+    """The connection is open, and the server opens no further session on it."""
+
+    code = "too_few_sessions"
+    remedy = _(
+        "Raise MaxSessions to 10 (OpenSSH's default) in the server's sshd_config and reload sshd. "
+        "If it is that already, the account may not start another process: look at ulimit -u."
+    )
 
 
 class CommandTimeout(TargetProblem):

@@ -1,16 +1,18 @@
 """What is behind a step that failed: a full disk, a server that is gone, a cut network."""
 
+from functools import partial
+
 from runs.execution import boot
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import CommandTimeout, TargetProblem, TargetRestarted
 from runs.execution.postgres import Cluster
-from runs.execution.steps import NO_SPACE, disk_full
+from runs.execution.steps import NO_SPACE, disk_full, free_bytes
 from runs.wording import gettext_noop as _
 
 # A crashed server says why before hundreds of its backends say that they end.
 LINES_TO_SEARCH = 2000
 # With less than that neither a log nor a tool's output can be written.
-NOTHING_FREE_KILOBYTES = 64
+NOTHING_FREE_BYTES = 64 * 1024
 # How pgbench tells, in whichever version, that its server did not answer any more.
 _LOST = (
     "the backend died", "timeout expired", "timed out", "No route to host",
@@ -18,8 +20,6 @@ _LOST = (
 )  # fmt: skip
 # ... and what its server says where that was not for the network.
 _ENDED = ("was terminated by signal", "terminating connection")
-
-_FREE = """LC_ALL=C df -Pk "$1" | awk 'NR == 2 { print $4 }'"""
 
 
 async def explained(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> TargetProblem:
@@ -81,8 +81,5 @@ async def _no_space(problem: TargetProblem, bench: Bench, log: str) -> str:
     said = [line for line in f"{problem.message}\n{log}".splitlines() if NO_SPACE in line]
     if said:
         return said[-1]
-    answer = await bench.run("sh", "-c", _FREE, "free", bench.database.base.path)
-    free = answer.stdout.decode().strip()
-    if free.isdigit() and int(free) < NOTHING_FREE_KILOBYTES:
-        return problem.message
-    return ""
+    free = await bench.on_host(partial(free_bytes, where=bench.database.base.path))
+    return problem.message if free is not None and free < NOTHING_FREE_BYTES else ""

@@ -1,16 +1,18 @@
-"""Guarding a step while it runs: its time, the last free space of its disk, and an unseen end."""
+"""Guarding a step while it runs: its time, the last free space of the disks, and an unseen end."""
 
 import asyncio
 import logging
 import time
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from runs.execution.ending import end
 from runs.execution.errors import ConnectionLost, EndNotSeen, TargetProblem
 from runs.execution.line import Line
-from runs.execution.steps import Look, look
+from runs.execution.nodes import Node
+from runs.execution.steps import Look, free_bytes, look
 from runs.wording import gettext_noop as _
 
 # What PostgreSQL's own waits (pg_ctl -t) allow, and then some.
@@ -20,6 +22,7 @@ GRACE_SECONDS = 600.0
 # Steps whose time depends on the data may take as long as the slowest disk that one would use.
 SLOWEST_BYTES_PER_SECOND = 2_000_000
 DISK_FLOOR_BYTES = 128 * 1024 * 1024
+LOOK_SECONDS = 5.0
 SECONDS_FOR_LETTING_GO = 5
 
 logger = logging.getLogger(__name__)
@@ -33,7 +36,7 @@ def generous_seconds(disk_bytes: int, parameters: Mapping[str, int]) -> float:
 
 @dataclass(frozen=True)
 class Guard:
-    """Looks at a running step every `look_s` seconds.
+    """Looks at a running step every `look_s` seconds, on the machine at `address`.
 
     `limit_s` counts from when this worker began to wait: by its own clock, since the target's
     may jump. `floor_bytes` of the disk under `base_dir` stay free; 0 is not looked at. An end
@@ -42,10 +45,11 @@ class Guard:
 
     directory: str
     name: str
+    address: str
     base_dir: str
     limit_s: float
     floor_bytes: int = DISK_FLOOR_BYTES
-    look_s: float = 5.0
+    look_s: float = LOOK_SECONDS
     # An output of the greatest size needs its time over a slow line.
     stuck_s: float = 300.0
 
@@ -77,16 +81,8 @@ class Guard:
             return None  # the step itself hears of it, and connects again
 
     def _check_disk(self, seen: Look) -> None:
-        if seen.free_bytes is not None and seen.free_bytes < self.floor_bytes:
-            raise TargetProblem(
-                f"Step {self.name} was stopped: {seen.free_bytes / 1e6:.0f} MB are free below "
-                f"{self.base_dir}, and {self.floor_bytes / 1e6:.0f} MB must stay free.",
-                code="disk_almost_full",
-                remedy=_(
-                    "Free space on the server, choose a smaller scale or a shorter duration, or "
-                    "use another base directory."
-                ),
-            )
+        where = f"{self.base_dir} on {self.address}"
+        _check_free(f"Step {self.name}", seen.free_bytes, where, self.floor_bytes)
 
     def _check_time(self, seconds: float) -> None:
         if seconds > self.limit_s:
@@ -101,9 +97,49 @@ class Guard:
             )
 
 
-async def guarded(work: Coroutine[Any, Any, T], guard: Guard, line: Line) -> T:
-    """The result of `work`, unless the guard raises first: then the work is let go of."""
-    task, watching = asyncio.create_task(work), asyncio.create_task(guard.watch(line))
+@dataclass(frozen=True)
+class DiskGuard:
+    """Looks every `look_s` seconds at the disk of a machine whose load comes from others.
+
+    No step of the load runs there that would have a guard, and it is the one that fills up.
+    """
+
+    node: Node
+    floor_bytes: int = DISK_FLOOR_BYTES
+    look_s: float = LOOK_SECONDS
+
+    async def watch(self) -> NoReturn:
+        """Never ends well. Raises TargetProblem `disk_almost_full`.
+
+        A connection that is lost is opened again: nobody else may have a use for it meanwhile.
+        """
+        base_dir = self.node.base.path
+        where = f"{base_dir} on {self.node.address}"
+        while True:
+            await asyncio.sleep(self.look_s)
+            try:
+                free = await self.node.on_host(partial(free_bytes, where=base_dir))
+            except TargetProblem:
+                continue  # nothing is concluded while the target does not answer
+            _check_free("The load", free, where, self.floor_bytes)
+
+
+def _check_free(what: str, free: int | None, where: str, floor_bytes: int) -> None:
+    if free is not None and free < floor_bytes:
+        raise TargetProblem(
+            f"{what} was stopped: {free / 1e6:.0f} MB are free below {where}, "
+            f"and {floor_bytes / 1e6:.0f} MB must stay free.",
+            code="disk_almost_full",
+            remedy=_(
+                "Free space on the server, choose a smaller scale or a shorter duration, or "
+                "use another base directory."
+            ),
+        )
+
+
+async def guarded(work: Coroutine[Any, Any, T], watch: Coroutine[Any, Any, NoReturn]) -> T:
+    """The result of `work`, unless the watch raises first: then the work is let go of."""
+    task, watching = asyncio.create_task(work), asyncio.create_task(watch)
     try:
         await asyncio.wait({task, watching}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():

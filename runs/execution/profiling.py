@@ -22,7 +22,10 @@ LARGEST = "256M"
 MOST_REPORT_BYTES = 256 * 1024
 MOST_STACKS = 20_000
 # By exit status of the recording.
-NEVER_BEGAN = {127: "perf is not installed", 77: "the kernel does not let this user sample"}
+NEVER_BEGAN: dict[int | None, str] = {
+    127: "perf is not installed",
+    77: "the kernel does not let this user sample",
+}
 
 _RECORD = (Path(__file__).parent / "profile_record.sh").read_text()
 _FOLD = (Path(__file__).parent / "profile_fold.sh").read_text()
@@ -118,6 +121,6 @@ class Profile:
             return ""
 
     def _note_missing(self, said: str) -> None:
-        status = self._recorded.exit_status if self._recorded else 0
+        status = self._recorded.exit_status if self._recorded else None
         told = NEVER_BEGAN.get(status, said.strip() or "perf recorded nothing")
         self._bench.note("profile_missing", f"No profile: {told}.")

@@ -1,5 +1,6 @@
-# Perform one durable step: start it unless it was started before, wait for its end, report it.
-# usage: sh -c "$this" step DIR CAP SIZE ARGV...     (SIZE bytes of standard input become the step's)
+# Perform one durable step: start it unless it was started before, and wait for its end.
+# usage: sh -c "$this$(cat step_report.sh)" step DIR CAP SIZE ARGV...
+#                                      (SIZE bytes of standard input become the step's)
 #
 # The step runs in its own session and writes into DIR, so it outlives this shell, the connection
 # and the worker. What is small is kept as the target of a symbolic link: made in one act, and
@@ -7,7 +8,7 @@
 #   in out err   the step's standard streams
 #   process      "PID STARTTIME" of the session leader
 #   started finished   "SECONDS,UPTIME": since the epoch, and since the boot where the kernel tells it
-#   exit         exit status
+#   exit         exit status; a step that was ended from outside has `finished` only
 #   times        what `times` tells of the shell, and of the step with all its children
 set -u
 umask 077
@@ -77,15 +78,3 @@ done
 if [ ! -L "$dir/exit" ]; then
     sleep 0.2
 fi
-
-length() { if [ -f "$1" ]; then wc -c <"$1" | tr -d ' '; else echo 0; fi; }
-out=$(length "$dir/out")
-err=$(length "$dir/err")
-[ "$out" -gt "$cap" ] && out=$cap
-[ "$err" -gt "$cap" ] && err=$cap
-link() { readlink "$dir/$1" || echo -; }
-cpu=$(sed -n '2s/ /,/p' "$dir/times" 2>/dev/null)
-echo "benchlab-step $(link exit) $(link started) $(link finished) $out $err ${cpu:--}"
-[ "$out" -gt 0 ] && head -c "$out" "$dir/out"
-[ "$err" -gt 0 ] && head -c "$err" "$dir/err"
-exit 0

@@ -34,8 +34,16 @@ state=running
 echo "benchlab-look $state $(df -Pk "$2" 2>/dev/null | awk 'NR == 2 { print $4 }')"
 """
 _LOOKED = re.compile(rb"benchlab-look (running|ended) (\d*)")
+_FREE = """LC_ALL=C df -Pk "$1" | awk 'NR == 2 { print $4 }'"""
 _MINUTES_AND_SECONDS = re.compile(r"(\d+)m(\d+\.?\d*)s")
-_STEP = (Path(__file__).parent / "step.sh").read_text()
+_REPORT = (Path(__file__).parent / "step_report.sh").read_text()
+_STEP = (Path(__file__).parent / "step.sh").read_text() + _REPORT
+# Of a step that was never begun there is nothing to tell.
+_SO_FAR = f"""
+export LC_ALL=C
+dir=$1 cap=$2
+[ -L "$dir/started" ] || exit 0
+{_REPORT}"""
 _STOP = (Path(__file__).parent / "stop_steps.sh").read_text()
 
 
@@ -43,7 +51,9 @@ _STOP = (Path(__file__).parent / "stop_steps.sh").read_text()
 class StepResult:
     """A finished step. Times are seconds since the epoch on the target's clock as it began.
 
-    A clock that was set meanwhile does not change how long the step took.
+    A clock that was set meanwhile does not change how long the step took. `exit_status` is None
+    for a step that was ended from outside, or that has vanished: then `finished` is when it was
+    ended, or where that is not known either, when it began.
     `cpu_seconds` is the processor time of the command and of the children that it waited for;
     None where the target did not tell.
     """
@@ -51,7 +61,7 @@ class StepResult:
     name: str
     argv: tuple[str, ...]
     stdin: str
-    exit_status: int
+    exit_status: int | None
     started: float
     finished: float
     stdout: str
@@ -91,7 +101,23 @@ async def perform(
         raise ConnectionLost(f"The input of step {name} did not arrive whole.")
     if answer.exit_status != 0:
         raise _cannot_write(folder, answer)
-    return _read(name, tuple(argv), stdin, answer.stdout)
+    result = _read(name, tuple(argv), stdin, answer.stdout)
+    if result.exit_status is None:
+        raise TargetRestarted(f"Step {name} vanished from the target without an exit status.")
+    return result
+
+
+async def so_far(
+    host: Host, directory: str, name: str, argv: Sequence[str], *, stdin: str = ""
+) -> StepResult | None:
+    """What a step has left until now, whether or not it has ended; None where it was never begun.
+
+    Nothing is started or waited for. Raises ConnectionLost, CommandTimeout.
+    """
+    folder = f"{directory}/{name}"
+    answer = await host.run(["sh", "-c", _SO_FAR, "step", folder, str(OUTPUT_CAP_BYTES)])
+    is_there = MARKER in answer.stdout
+    return _read(name, tuple(argv), stdin, answer.stdout) if is_there else None
 
 
 async def stop_all(host: Host, directory: str) -> None:
@@ -128,6 +154,12 @@ async def look(host: Host, directory: str, name: str, where: str) -> Look:
     return Look(has_ended=found.group(1) == b"ended", free_bytes=free)
 
 
+async def free_bytes(host: Host, where: str) -> int | None:
+    """What is free on the disk under `where`; None where df fails. Raises CommandTimeout."""
+    said = (await host.run(["sh", "-c", _FREE, "free", where])).stdout.strip()
+    return int(said) * 1024 if said.isdigit() else None
+
+
 async def peek(host: Host, directory: str, name: str, stream: str, offset: int) -> bytes:
     """What a running step has written to `out` or `err` since `offset` (bytes)."""
     path = f"{directory}/{name}/{stream}"
@@ -146,16 +178,14 @@ def _read(name: str, argv: tuple[str, ...], stdin: str, report: bytes) -> StepRe
             remedy=_("Log in as that user by hand: does its shell start programs as usual?"),
         )
     exit_status, started, finished, out_size, _err_size = words[:5]
-    if exit_status == "-":
-        raise TargetRestarted(f"Step {name} vanished from the target without an exit status.")
     out, err = body[: int(out_size)], body[int(out_size) :]
     return StepResult(
         name=name,
         argv=argv,
         stdin=stdin,
-        exit_status=int(exit_status),
+        exit_status=None if exit_status == "-" else int(exit_status),
         started=_seconds(started),
-        finished=_end(started, finished),
+        finished=_end(started, started if finished == "-" else finished),
         stdout=out.decode(errors="replace"),
         stderr=err.decode(errors="replace"),
         cpu_seconds=_cpu_seconds(words[-1]),
@@ -172,7 +202,7 @@ def _cpu_seconds(text: str) -> float | None:
 
 def _seconds(text: str) -> float:
     """Seconds since the epoch; a `date` without nanoseconds leaves its `%N` behind."""
-    return float(text.partition(",")[0].partition("%")[0].rstrip(".") or 0)
+    return float(text.partition(",")[0].partition("%")[0].rstrip(".-") or 0)
 
 
 def _end(started: str, finished: str) -> float:

@@ -5,6 +5,8 @@ steps=$1
 patience=$2
 left=0
 
+now() { up=; { read -r up rest </proc/uptime; } 2>/dev/null; echo "$(date +%s.%N),$up"; }
+
 group() { kill -s 0 -- "-$leader" 2>/dev/null; }
 
 # The number is still that of the step's process, or of a group whose leader has ended.
@@ -30,6 +32,10 @@ for dir in "$steps"/*; do
     [ -L "$dir/exit" ] && continue
     process=$(readlink "$dir/process") || continue
     leader=${process%% *}
-    end || left=1
+    if end; then
+        ln -s "$(now)" "$dir/finished" 2>/dev/null
+    else
+        left=1
+    fi
 done
 exit $left

@@ -95,6 +95,22 @@ def test_a_cancelled_run_leaves_no_process_and_no_folder(direct, plan, base_dir)
     assert names(base_dir / "runs") == []
 
 
+def test_what_a_cancelled_load_had_printed_is_kept(direct, plan, base_dir):
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 600}))
+
+    def orders() -> Iterator[Order]:
+        while not any(each.stat().st_size for each in base_dir.glob("runs/*/steps/pgbench/err")):
+            yield "go_on"
+        yield from ["cancel"] * 100
+
+    with pytest.raises(Cancelled):
+        watched(director, orders())
+    stopped = director.reporter.commands[-1]
+    assert (stopped.name, stopped.exit_status) == ("pgbench", None)
+    assert "progress: 1.0 s" in stopped.stderr
+    assert "pgbench.err" in {each.name for each in director.bench.findings.artifacts}
+
+
 def test_another_worker_attaches_to_the_load_in_progress(direct, plan, base_dir):
     plan = replace(plan, parameters={"scale": 1, "duration": 5})
     first = direct(plan)
@@ -102,6 +118,7 @@ def test_another_worker_attaches_to_the_load_in_progress(direct, plan, base_dir)
         watched(first, when_measuring(first, "detach"))
     running = [line for line in processes_below(base_dir) if "pgbench -n" in line]
     assert running
+    assert "pgbench" not in first.reporter.steps
     second = direct(plan, taken_over=True)
     began = time.monotonic()
     found = execute(second)

@@ -1,8 +1,5 @@
 """A target whose disk fills up: before the load, and under it."""
 
-import contextlib
-import os
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from runs.execution.errors import TargetProblem
+from tests.ssh import disks
 from tests.ssh.directing import execute, left_running, names, watched, when_measuring
 
 pytestmark = pytest.mark.openssh
@@ -18,22 +16,8 @@ pytestmark = pytest.mark.openssh
 @pytest.fixture(params=[400])
 def small_disk(request, base_dir, openssh) -> Iterator[Path]:
     """The base directory on a disk of so many MB."""
-    if os.getuid() != 0:
-        pytest.skip("mounting a small disk needs root")
-    owner = base_dir.stat()
-    options = f"size={request.param}m,uid={owner.st_uid},gid={owner.st_gid},mode=700"
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", base_dir], check=True)
-    openssh.stop()  # its mount namespace was made before the disk
-    openssh.start()
-    yield base_dir
-    subprocess.run(["umount", "--lazy", base_dir], check=True)
-
-
-def fill(disk: Path) -> None:
-    """Let somebody else take all that is free, whatever is written there meanwhile."""
-    with (disk / "filler").open("ab", buffering=0) as filler, contextlib.suppress(OSError):
-        while True:
-            filler.write(bytes(2**20))
+    with disks.small_disk(base_dir, request.param, openssh) as disk:
+        yield disk
 
 
 def assert_is_clean(base_dir: Path) -> None:
@@ -66,7 +50,7 @@ def test_a_disk_that_fills_up_under_the_load_is_the_reason_of_its_end(direct, pl
     def orders():
         for order in when_measuring(director, "cancel"):
             if order == "cancel":
-                fill(small_disk)
+                disks.fill(small_disk)
             yield "go_on"
 
     with pytest.raises(TargetProblem) as told:

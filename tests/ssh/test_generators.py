@@ -223,6 +223,8 @@ def test_a_cancel_ends_the_load_on_every_machine(direct, plan, machines):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 600}))
     with pytest.raises(Cancelled):
         watched(director, cancel_when_loaded(director))
+    stopped = {each.name for each in director.reporter.commands if each.exit_status is None}
+    assert stopped == {"pgbench-load1", "pgbench-load2"}
     for machine in machines:
         assert left_running(machine.base_dir) == []
         assert names(machine.base_dir / "runs") == []

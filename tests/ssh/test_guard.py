@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from runs.execution import steps
+from runs.execution.director import Director
 from runs.execution.errors import Detached, EndNotSeen, TargetProblem
 from runs.execution.guard import Guard, generous_seconds, guarded
 from runs.execution.line import Line
@@ -37,14 +38,19 @@ def line(on_host):
 @pytest.fixture
 def guard(base_dir):
     return Guard(
-        directory=str(base_dir), name="one", base_dir=str(base_dir), limit_s=60, look_s=0.2
+        directory=str(base_dir),
+        name="one",
+        address="10.0.0.1",
+        base_dir=str(base_dir),
+        limit_s=60,
+        look_s=0.2,
     )
 
 
 def test_a_step_that_runs_too_long_is_told_with_its_limit(line, guard, base_dir):
     async def act(host, opened):
         work = steps.perform(host, str(base_dir), "one", ["sleep", "75"])
-        await guarded(work, replace(guard, limit_s=1), opened)
+        await guarded(work, replace(guard, limit_s=1).watch(opened))
 
     with pytest.raises(TargetProblem, match="within 1 s") as told:
         line(act)
@@ -55,9 +61,9 @@ def test_a_step_that_runs_too_long_is_told_with_its_limit(line, guard, base_dir)
 def test_a_step_that_leaves_too_little_of_the_disk_is_told_with_what_is_free(line, guard, base_dir):
     async def act(host, opened):
         work = steps.perform(host, str(base_dir), "one", ["sleep", "76"])
-        await guarded(work, replace(guard, floor_bytes=1 << 60), opened)
+        await guarded(work, replace(guard, floor_bytes=1 << 60).watch(opened))
 
-    with pytest.raises(TargetProblem, match="MB are free") as told:
+    with pytest.raises(TargetProblem, match=f"MB are free below {base_dir} on 10.0.0.1") as told:
         line(act)
     assert told.value.code == "disk_almost_full"
 
@@ -65,7 +71,7 @@ def test_a_step_that_leaves_too_little_of_the_disk_is_told_with_what_is_free(lin
 def test_a_step_within_its_bounds_gives_its_result(line, guard, base_dir):
     async def act(host, opened):
         work = steps.perform(host, str(base_dir), "one", ["sh", "-c", "sleep 1; echo done"])
-        return await guarded(work, guard, opened)
+        return await guarded(work, guard.watch(opened))
 
     assert line(act).stdout == "done\n"
 
@@ -74,7 +80,7 @@ def test_an_end_that_the_worker_does_not_see_lets_another_worker_go_on(line, gua
     async def act(host, opened):
         await steps.perform(host, str(base_dir), "one", ["true"])
         waiting_for_ever = asyncio.Event().wait()
-        await guarded(waiting_for_ever, replace(guard, stuck_s=0.5), opened)
+        await guarded(waiting_for_ever, replace(guard, stuck_s=0.5).watch(opened))
 
     with pytest.raises(EndNotSeen):
         line(act)
@@ -83,7 +89,8 @@ def test_an_end_that_the_worker_does_not_see_lets_another_worker_go_on(line, gua
 
 def test_the_guards_task_ends_with_the_step(line, guard, base_dir):
     async def act(host, opened):
-        await guarded(steps.perform(host, str(base_dir), "one", ["true"]), guard, opened)
+        work = steps.perform(host, str(base_dir), "one", ["true"])
+        await guarded(work, guard.watch(opened))
         await asyncio.sleep(0)
         return [task for task in asyncio.all_tasks() if "watch" in repr(task.get_coro())]
 
@@ -96,7 +103,7 @@ def test_nothing_is_concluded_while_the_target_is_away(guard):
             raise AssertionError("the guard does not connect")
 
         work = asyncio.sleep(1, "result")
-        return await guarded(work, replace(guard, limit_s=0), Line(no_connection))
+        return await guarded(work, replace(guard, limit_s=0).watch(Line(no_connection)))
 
     assert asyncio.run(act()) == "result"
 
@@ -125,23 +132,65 @@ def plan(plan, binaries) -> RunPlan:
     )
 
 
+def guarded_by(director: Director, *, floor_bytes: int = 0) -> TargetProblem:
+    """What stops the load, by a guard that first looks when pgbench has told of its progress."""
+    phase = director.reporter.phase
+
+    async def entered(name):
+        await phase(name)
+        if name == "measuring":
+            director.bench.look_s = 2.5
+            director.bench.floor_bytes = floor_bytes
+
+    director.reporter.phase = entered
+    with pytest.raises(TargetProblem) as told:
+        execute(director)
+    return told.value
+
+
+def assert_is_told_of(director: Director) -> None:
+    """The load that was stopped is among the commands, and what it had printed is kept."""
+    stopped = director.reporter.commands[-1]
+    assert (stopped.name, stopped.exit_status) == ("pgbench", None)
+    assert any(word.endswith("/bin/pgbench") for word in stopped.argv)
+    assert 2 < stopped.seconds < 30
+    assert "progress: 1.0 s" in stopped.stderr
+    files = {each.name: each.content.decode() for each in director.bench.findings.artifacts}
+    assert files["pgbench.err"] == stopped.stderr
+
+
 def test_a_load_that_hangs_fails_the_run_and_leaves_a_clean_target(
     direct, plan, base_dir, monkeypatch
 ):
     monkeypatch.setattr(pgbench_procedure, "GRACE_SECONDS", -599)
     director = direct(plan)
-    with pytest.raises(TargetProblem) as told:
-        execute(director)
-    assert told.value.code == "step_timeout"
+    assert guarded_by(director).code == "step_timeout"
+    assert_is_told_of(director)
     assert left_running(base_dir) == []
     assert names(base_dir / "runs") == []
 
 
 def test_a_disk_that_fills_up_stops_the_load_and_leaves_a_clean_target(direct, plan, base_dir):
     director = direct(plan)
-    director.bench.floor_bytes = 1 << 60
-    with pytest.raises(TargetProblem) as told:
-        execute(director)
-    assert told.value.code == "disk_almost_full"
+    problem = guarded_by(director, floor_bytes=1 << 60)
+    assert problem.code == "disk_almost_full"
+    assert f"below {base_dir} on {plan.host}" in problem.message
+    assert_is_told_of(director)
+    assert left_running(base_dir) == []
+    assert names(base_dir / "runs") == []
+
+
+def test_an_output_that_cannot_be_kept_does_not_stop_the_clean_up(direct, plan, base_dir):
+    director = direct(plan)
+    command = director.reporter.command
+
+    async def failing(host, result):
+        if result.exit_status is None:
+            raise RuntimeError("the results database does not take it")
+        await command(host, result)
+
+    director.reporter.command = failing
+    assert guarded_by(director, floor_bytes=1 << 60).code == "disk_almost_full"
+    assert "pgbench" not in director.reporter.steps
     assert left_running(base_dir) == []
     assert names(base_dir / "runs") == []

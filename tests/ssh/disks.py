@@ -1,0 +1,33 @@
+"""Small disks in place of a base directory, and somebody else who fills them."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.ssh.openssh import OpenSSH
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, megabytes: int, sshd: OpenSSH) -> Iterator[Path]:
+    """The folder on a disk of so many MB, as the sshd sees it."""
+    if os.getuid() != 0:
+        pytest.skip("mounting a small disk needs root")
+    owner = folder.stat()
+    options = f"size={megabytes}m,uid={owner.st_uid},gid={owner.st_gid},mode=700"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], check=True)
+    sshd.stop()  # its mount namespace was made before the disk
+    sshd.start()
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def fill(disk: Path, *, leave: int = 0) -> None:
+    """Take all that is free but so many bytes, whatever is written there meanwhile."""
+    with (disk / "filler").open("ab", buffering=0) as filler, contextlib.suppress(OSError):
+        while shutil.disk_usage(disk).free > leave or not leave:
+            filler.write(bytes(2**20))
