@@ -2,14 +2,12 @@
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from runs.models import SavedComparison
 from runs.selectors.compare_state import CompareState
+from runs.services import slugs
 from runs.services.errors import ServiceError
-
-LONGEST_SLUG = 100
 
 
 @transaction.atomic
@@ -29,18 +27,5 @@ def save(*, state: CompareState, title: str, note: str, user: User) -> SavedComp
             message=_("Nothing is compared yet."),
             remedy=_("Add at least one series, and save then."),
         )
-    return SavedComparison.objects.create(
-        slug=_slug(title), title=title[:200], note=note, query=state.query, created_by=user
-    )
-
-
-def _slug(title: str) -> str:
-    """A free slug; titles without a Latin letter are numbered."""
-    base = slugify(title)[:LONGEST_SLUG] or "comparison"
-    taken = set(
-        SavedComparison.objects.filter(slug__startswith=base).values_list("slug", flat=True)
-    )
-    slug, number = base, 2
-    while slug in taken:
-        slug, number = f"{base}-{number}", number + 1
-    return slug
+    comparison = SavedComparison(title=title[:200], note=note, query=state.query, created_by=user)
+    return slugs.store(comparison, called=title, otherwise="comparison")

@@ -48,8 +48,8 @@ def problems(
 def add_round(*, campaign: Campaign) -> int:
     """Queue one more run of each cell that needs it; how many. Call it in a transaction.
 
-    Only when all runs have ended; not when somebody cancelled one of them, and not for a cell of
-    which no run finished.
+    Only when all runs have ended; not when somebody cancelled one of them, and not for a cell whose
+    last run did not finish: another one would most likely end the same way.
     """
     wanted = campaign.wanted_half_width
     if wanted is None or campaign.runs.filter(state=Run.State.CANCELLED).exists():
@@ -61,6 +61,7 @@ def add_round(*, campaign: Campaign) -> int:
         for cell_id, summary in metrics.summaries(campaign, metric).items()
         if needs_more(summary, wanted)
         and cell_id in latest
+        and latest[cell_id].state == Run.State.FINISHED
         and latest[cell_id].repeat < (campaign.most_repeats or 0)
     }
     _queue(campaign, scattered, latest)

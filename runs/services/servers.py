@@ -7,7 +7,6 @@ from asgiref.sync import async_to_sync
 from cryptography.fernet import InvalidToken
 from django.db import transaction
 from django.utils import timezone
-from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from runs import dispatch
@@ -29,7 +28,7 @@ from runs.models import (
     Topology,
     TopologyNode,
 )
-from runs.services import host_keys, instances, machines, ssh_keys, ways
+from runs.services import host_keys, instances, machines, slugs, ssh_keys, ways
 from runs.services.errors import ServiceError
 
 # Pages beside those of the servers.
@@ -224,20 +223,10 @@ def readable_way(server: Server) -> ways.Way:
 
 @transaction.atomic
 def _store(server: Server) -> Server:
-    server.slug = _free_slug(server.name)
-    server.save()
+    slugs.store(server, called=server.name, otherwise="server", taken=NOT_SLUGS)
     Lease.objects.create(server=server)
     single_topology(server=server)
     return server
-
-
-def _free_slug(name: str) -> str:
-    wanted = slugify(name) or "server"
-    slug, number = wanted, 1
-    while slug in NOT_SLUGS or Server.objects.filter(slug=slug).exists():
-        number += 1
-        slug = f"{wanted}-{number}"
-    return slug
 
 
 async def _look(server: Server, way: ways.Way, base: BaseDir) -> tuple[Facts, int]:

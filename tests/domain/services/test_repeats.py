@@ -112,6 +112,17 @@ def test_a_cell_of_which_no_run_finished_gets_none(server, draft):
     assert campaign.state == Campaign.State.INCOMPLETE
 
 
+def test_a_cell_whose_last_run_did_not_finish_gets_none_until_that_is_tried_again(server, draft):
+    campaign = campaigns.create(draft=draft)
+    done = work_off(server, lambda run: 1000.0 * run.repeat if run.repeat < 3 else None)
+    assert [run.repeat for run in done] == [1, 1, 2, 2, 3, 3]
+    campaign.refresh_from_db()
+    assert campaign.state == Campaign.State.INCOMPLETE
+    campaigns.retry(campaign=campaign)
+    again = work_off(server, lambda run: 1000.0 * run.repeat)
+    assert sorted(run.repeat for run in again) == [3, 3, 4, 4]
+
+
 def test_a_cancelled_campaign_gets_none(server, draft):
     campaign = campaigns.create(draft=draft)
     claim = leases.claim(server_id=server.pk, holder="worker")
