@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404
 from django.utils.translation import gettext as _
 from rest_framework import exceptions
@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from runs.api.parsing import TooLarge
 from runs.services.errors import Refused, ServiceError
 
 MEDIA_TYPE = "application/problem+json"
@@ -32,6 +33,8 @@ def problem_json(exc: Exception, context: dict[str, Any]) -> Response | None:
         return _of_service(exc)
     if isinstance(exc, Refused):
         return _of_document(exc)
+    if isinstance(exc, RequestDataTooBig):
+        exc = TooLarge()
     response = exception_handler(exc, context)
     if response is None:
         return None

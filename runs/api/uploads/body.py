@@ -4,33 +4,20 @@ import hashlib
 import json
 import zlib
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooManyFilesSent
 from django.http import HttpRequest
 from django.http.multipartparser import MultiPartParserError
 from django.utils.translation import gettext as _
-from rest_framework import status
-from rest_framework.exceptions import APIException, ParseError, UnsupportedMediaType
+from rest_framework.exceptions import ParseError, UnsupportedMediaType
 
+from runs.api.parsing import MOST_BYTES, TooLarge, read_json
 from runs.api.uploads.fields import Object
 from runs.api.uploads.raw import Files
 
-MOST_BYTES = 10 * 2**20
 GZIP = 16 + zlib.MAX_WBITS
 RUN_PART = "run"
-
-
-class TooLarge(APIException):
-    """The body is larger than is taken, as it came or unpacked."""
-
-    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
-    default_code = "too_large"
-
-    def __init__(self) -> None:
-        most = MOST_BYTES // 2**20
-        detail = _("The body is larger than %(most)d MB. Send it in several uploads.")
-        super().__init__(detail % {"most": most})
 
 
 @dataclass(frozen=True)
@@ -93,23 +80,10 @@ def _unpacked(request: HttpRequest, content: bytes) -> bytes:
 
 
 def _object(content: bytes) -> Object:
-    try:
-        found = json.loads(content.decode(), parse_constant=_refuse_constant)
-    except UnicodeDecodeError as error:
-        raise ParseError(_("The body is not UTF-8."), "not_utf_8") from error
-    except RecursionError as error:
-        raise ParseError(_("The body is nested too deeply."), "not_json") from error
-    except ValueError as error:
-        message = _("The body is not JSON: %(error)s") % {"error": error}
-        raise ParseError(message, "not_json") from error
+    found = read_json(content)
     if type(found) is not dict:
         raise ParseError(_("The body is not a JSON object."), "not_an_object")
     return found
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    message = f"{name} is not a number"
-    raise ValueError(message)
 
 
 def _multipart(request: HttpRequest) -> Body:

@@ -32,11 +32,29 @@ def files(given: Object, at: str, faults: Faults) -> Files:
         content = str(sent) if type(sent) is int else sent  # the exit status
         if type(content) is not str:
             faults.add(pointer, "not_a_string", _("Not a string."))
-        elif is_storable(name, pointer, faults, most=100):
+        elif is_storable(name, pointer, faults, most=100) and _is_name(name, pointer, faults):
             found[name] = content
     if not found or len(found) > MOST_FILES:
         faults.add(f"{at}/raw", "required", _("Give the output of the tool, up to 200 files."))
     return found
+
+
+def named(files: Files, at: str, faults: Faults) -> Files:
+    """The parts of a form, each a file with a name that can be one."""
+    return {
+        name: content
+        for name, content in files.items()
+        if _is_name(name, f"{at}/raw/{name}", faults)
+    }
+
+
+def _is_name(name: str, pointer: str, faults: Faults) -> bool:
+    """Whether it can be the end of a file's address: visible, and no way up or nowhere."""
+    if name.isprintable() and not {"", ".", ".."} & set(name.split("/")):
+        return True
+    message = _("Not a file's name: give visible characters, and no part that is empty, . or ..")
+    faults.add(pointer, "not_a_name", message)
+    return False
 
 
 def read(

@@ -71,7 +71,7 @@ def run(given: Object, at: str, faults: Faults, files: Files | None = None) -> G
     refuse_unknown(given, FIELDS, at, faults)
     times = _times(given, at, faults)
     fields = _said(given, at, faults)
-    files = raw.files(given, at, faults) if files is None else files
+    files = raw.files(given, at, faults) if files is None else raw.named(files, at, faults)
     if files:
         fields |= raw.read(given, fields, files, at, faults)
     else:

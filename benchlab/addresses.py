@@ -1,0 +1,30 @@
+"""Addresses that no page has: refused before anybody looks for them."""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
+from django.utils.translation import gettext as _
+
+Answer = Callable[[HttpRequest], HttpResponse]
+
+
+def refuse_nul(get_response: Answer) -> Answer:
+    """Middleware: PostgreSQL stores no NUL, so that whoever asks for one would meet its error."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        if "\0" not in request.path and "%00" not in request.META.get("QUERY_STRING", ""):
+            return get_response(request)
+        message = _("The address has a character that cannot be stored (NUL).")
+        if not request.path.startswith("/api/"):
+            return HttpResponseBadRequest(message, content_type="text/plain; charset=utf-8")
+        problem = {
+            "type": "urn:benchlab:problem:not_storable",
+            "title": "Bad Request",
+            "status": 400,
+            "detail": message,
+            "code": "not_storable",
+            "errors": [],
+        }
+        return JsonResponse(problem, status=400, content_type="application/problem+json")
+
+    return answer

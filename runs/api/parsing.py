@@ -1,0 +1,93 @@
+"""JSON bodies: what cannot be read, stored or written again is refused with its reason."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import IO, Any, NoReturn
+
+from django.core.exceptions import RequestDataTooBig
+from django.utils.translation import gettext as _
+from rest_framework import status
+from rest_framework.exceptions import APIException, ParseError
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import JSONRenderer
+
+MOST_BYTES = 10 * 2**20
+
+
+class TooLarge(APIException):
+    """The body is larger than is taken, as it came or unpacked."""
+
+    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
+    default_code = "too_large"
+
+    def __init__(self) -> None:
+        most = MOST_BYTES // 2**20
+        detail = _("The body is larger than %(most)d MB. Send it in several uploads.")
+        super().__init__(detail % {"most": most})
+
+
+class StrictJSONParser(BaseParser):
+    """Takes at most MOST_BYTES of JSON without NUL, NaN and numbers beyond a double."""
+
+    media_type = "application/json"
+    renderer_class = JSONRenderer
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """The body. Raises ParseError, TooLarge."""
+        try:
+            content = stream.read(MOST_BYTES + 1)
+        except RequestDataTooBig as error:
+            raise TooLarge from error
+        except OSError as error:
+            raise ParseError(_("The body broke off."), "broken_off") from error
+        if len(content) > MOST_BYTES:
+            raise TooLarge
+        found = read_json(content, parse_float=_finite_float)
+        # Only a text with the escape can have one: JSON does not take the character as it is.
+        if b"\\u0000" in content and _has_nul(found):
+            message = _("Has a character that cannot be stored (NUL, or half of a surrogate pair).")
+            raise ParseError(message, "not_storable")
+        return found
+
+
+def read_json(content: bytes, *, parse_float: Callable[[str], float] = float) -> Any:
+    """What the bytes say. Raises ParseError."""
+    try:
+        return json.loads(
+            content.decode(), parse_constant=_refuse_constant, parse_float=parse_float
+        )
+    except UnicodeDecodeError as error:
+        raise ParseError(_("The body is not UTF-8."), "not_utf_8") from error
+    except RecursionError as error:
+        raise ParseError(_("The body is nested too deeply."), "not_json") from error
+    except ValueError as error:
+        message = _("The body is not JSON: %(error)s") % {"error": error}
+        raise ParseError(message, "not_json") from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    message = f"{name} is not a number"
+    raise ValueError(message)
+
+
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        message = f"{text[:40]} is beyond what a number can be"
+        raise ValueError(message)
+    return value
+
+
+def _has_nul(value: Any) -> bool:
+    """Whether a text in it, or a name, has a NUL."""
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, dict):
+        return any(_has_nul(each) for pair in value.items() for each in pair)
+    return isinstance(value, list) and any(_has_nul(each) for each in value)
