@@ -1,9 +1,11 @@
 """Builders of stored objects for tests: each makes what it needs, and names only what matters."""
 
 import json
+from contextlib import contextmanager
 from datetime import timedelta
 from itertools import count, product
 
+from django.db.models.signals import post_save
 from django.utils import timezone
 
 from runs.analysis.summary import summarise
@@ -210,3 +212,19 @@ def story(which):
     )
     which.save()
     return which
+
+
+@contextmanager
+def campaigns_made():
+    """The project of each campaign as it was when its row was written, in order."""
+    projects = []
+
+    def note(instance, created, **_signal):
+        if created:
+            projects.append(instance.project)
+
+    post_save.connect(note, sender=Campaign)
+    try:
+        yield projects
+    finally:
+        post_save.disconnect(note, sender=Campaign)

@@ -140,9 +140,8 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         given = CampaignDraftSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         by = request.user if isinstance(request.user, User) else None
-        campaign = campaign_service.create(draft=given.draft(), by=by)
-        if isinstance(request.auth, Token):
-            campaign_service.assign(campaign=campaign, project=request.auth.project)
+        project = request.auth.project if isinstance(request.auth, Token) else None
+        campaign = campaign_service.create(draft=given.draft(), by=by, project=project)
         made = campaigns.with_cells().get(pk=campaign.pk)
         return self._one(made, status.HTTP_201_CREATED)
 

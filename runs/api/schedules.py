@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_field
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.exceptions import ErrorDetail, PermissionDenied, ValidationError
@@ -20,8 +20,6 @@ from runs.models import Campaign, Schedule, ScheduleEvent, Token
 from runs.selectors import projects
 from runs.selectors import schedules as schedule_selectors
 from runs.services import schedules
-
-EVENTS_SHOWN = 5
 
 Shape = serializers.Serializer[Any]
 
@@ -47,7 +45,8 @@ class ScheduleSerializer(serializers.Serializer[Schedule]):
     time_zone = serializers.CharField()
     is_paused = serializers.SerializerMethodField()
     next_at = serializers.DateTimeField(allow_null=True)
-    events = serializers.SerializerMethodField()
+    # The newest five firings, the newest first.
+    events = ScheduleEventSerializer(source="newest_events", many=True)
 
     def get_at(self, schedule: Schedule) -> str:
         """Hour and minute in its time zone."""
@@ -56,12 +55,6 @@ class ScheduleSerializer(serializers.Serializer[Schedule]):
     def get_is_paused(self, schedule: Schedule) -> bool:
         """Whether it queues nothing."""
         return not schedule.enabled
-
-    @extend_schema_field(ScheduleEventSerializer(many=True))
-    def get_events(self, schedule: Schedule) -> list[dict[str, Any]]:
-        """The newest five firings, the newest first."""
-        newest = list(schedule.events.all())[:EVENTS_SHOWN]
-        return [dict(ScheduleEventSerializer(each).data) for each in newest]
 
 
 class ChangedScheduleSerializer(Shape):

@@ -6,19 +6,21 @@ from django.db.models import Prefetch, QuerySet
 from runs.models import Schedule, ScheduleEvent, Token
 from runs.selectors.projects import DEFAULT, Reader, hidden
 
+EVENTS_SHOWN = 5
+
 
 def listed(*, to: Reader) -> QuerySet[Schedule]:
-    """The schedules that a reader may see, with server and events, the newest first.
+    """The schedules that a reader may see, with server and their newest five events as `newest_events`.
 
     Two queries, beside one for the private projects.
     """
-    events = ScheduleEvent.objects.select_related("campaign").order_by("-pk")
+    events = ScheduleEvent.objects.select_related("campaign").order_by("-pk")[:EVENTS_SHOWN]
     is_superuser = isinstance(to, User) and to.is_superuser
     private = [] if is_superuser else list(hidden(to).values_list("pk", flat=True))
     return (
         Schedule.objects.exclude(draft__project__in=private)
         .select_related("server", "created_by")
-        .prefetch_related(Prefetch("events", events))
+        .prefetch_related(Prefetch("events", events, to_attr="newest_events"))
         .order_by("title", "pk")
     )
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
+from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from runs import dispatch
@@ -16,7 +17,7 @@ from runs.execution.plan import RunPlan
 from runs.models import Campaign, Cell, Installation, Project, Run, Scenario, Server
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios import registry
-from runs.services import attempts, configurations, drafts, plans, slugs, topologies
+from runs.services import attempts, configurations, drafts, plans, topologies
 from runs.services import runs as run_service
 from runs.services.drafts import Draft
 from runs.services.errors import ServiceError
@@ -28,7 +29,6 @@ __all__ = [
     "Draft",
     "Estimate",
     "Problem",
-    "assign",
     "cancel",
     "create",
     "estimate",
@@ -38,14 +38,12 @@ __all__ = [
     "retry",
 ]
 
-# A page beside those of the campaigns.
-NOT_SLUGS = ("new",)
-
 
 @transaction.atomic
-def create(*, draft: Draft, by: User | None = None) -> Campaign:
+def create(*, draft: Draft, by: User | None = None, project: Project | None = None) -> Campaign:
     """Queue a draft: its cells, and its runs in a random order whose seed is stored.
 
+    It is the project's from its first moment on: nobody else ever sees one of a private project.
     Raises ServiceError with the first problem of the draft's estimate.
     """
     if draft.configuration is None:
@@ -54,16 +52,11 @@ def create(*, draft: Draft, by: User | None = None) -> Campaign:
         raise ServiceError(
             problem.code, problem.message, remedy=problem.remedy, field=problem.field
         )
-    campaign = _campaign(draft, by)
+    campaign = _campaign(draft, by, project)
     _queue(campaign, draft, _cells(campaign, draft))
     for server in draft.servers:
         dispatch.wake(server.pk)
     return campaign
-
-
-def assign(*, campaign: Campaign, project: Project) -> None:
-    """Make a campaign a project's."""
-    Campaign.objects.filter(pk=campaign.pk).update(project=project)
 
 
 @transaction.atomic
@@ -133,8 +126,9 @@ def _wake_servers(campaign: Campaign) -> None:
         dispatch.wake(server_id)
 
 
-def _campaign(draft: Draft, by: User | None) -> Campaign:
-    campaign = Campaign(
+def _campaign(draft: Draft, by: User | None, project: Project | None) -> Campaign:
+    return Campaign.objects.create(
+        slug=_free_slug(draft.title),
         title=draft.title.strip(),
         scenario=Scenario.objects.get(slug=draft.scenario),
         topology=topologies.topology_of(
@@ -153,9 +147,9 @@ def _campaign(draft: Draft, by: User | None) -> Campaign:
         priority=draft.priority,
         most_attempts=draft.most_attempts or settings.MAXIMUM_ATTEMPTS,
         seed=draft.seed if draft.seed is not None else secrets.randbelow(2**31),
+        project=project,
         created_by=by,
     )
-    return slugs.store(campaign, called=draft.title, otherwise="campaign", taken=NOT_SLUGS)
 
 
 def _cells(campaign: Campaign, draft: Draft) -> list[tuple[Cell, Installation]]:
@@ -260,3 +254,12 @@ def _plan(
         tools=tools,
         fitted=fitted,
     )
+
+
+def _free_slug(title: str) -> str:
+    wanted = slugify(title)[:100] or "campaign"
+    slug, number = wanted, 1
+    while Campaign.objects.filter(slug=slug).exists():
+        number += 1
+        slug = f"{wanted}-{number}"
+    return slug

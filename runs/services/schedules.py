@@ -38,6 +38,8 @@ __all__ = [
     "next_time",
 ]
 
+# As much as Campaign.title holds.
+LONGEST_TITLE = 200
 NOT_LEVELS = {"version", "bindir", SERVER, SIDE}
 
 logger = logging.getLogger(__name__)
@@ -211,9 +213,11 @@ def _fire(schedule: Schedule, new: Sequence[Sequence[str]]) -> None:
     campaign, code, message = None, "queued", ""
     try:
         with transaction.atomic():
-            campaign = campaigns.create(draft=_draft(schedule, new), by=schedule.created_by)
-            if project := Project.objects.filter(pk=schedule.draft["project"]).first():
-                campaigns.assign(campaign=campaign, project=project)
+            campaign = campaigns.create(
+                draft=_draft(schedule, new),
+                by=schedule.created_by,
+                project=Project.objects.filter(pk=schedule.draft["project"]).first(),
+            )
     except ServiceError as error:
         code, message = error.code, f"{error.message} {error.remedy}".strip()
     ScheduleEvent.objects.create(schedule=schedule, campaign=campaign, code=code, message=message)
@@ -227,7 +231,7 @@ def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
     copied = ("scenario", "levels", "parameters", "repeats", "priority", "most_attempts",
               "wanted_half_width", "most_repeats", "is_a_a")  # fmt: skip
     return Draft(
-        title=f"{kept['title']} {today}",
+        title=_dated(kept["title"], today),
         server=schedule.server,
         installations=schedule_servers.installations(schedule, new),
         more_servers=schedule_servers.further(schedule),
@@ -240,6 +244,13 @@ def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
         generators=schedule_servers.generators(kept.get("generators", ())),
         **{name: kept[name] for name in copied},
     )
+
+
+def _dated(title: str, day: str) -> str:
+    """A title with its day; one that is too long with it is cut."""
+    room = LONGEST_TITLE - len(day) - 1
+    kept = title if len(title) <= room else f"{title[: room - 1].rstrip()}…"
+    return f"{kept} {day}"
 
 
 def _is_at_hand(schedule: Schedule) -> bool:

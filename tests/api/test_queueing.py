@@ -3,7 +3,7 @@
 import pytest
 
 from runs.models import Campaign, Run
-from runs.services import scenarios
+from runs.services import projects, scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -45,6 +45,17 @@ def test_a_campaign_is_queued(post, server, project):
     assert (body["state"], body["runs"]) == ("queued", {"queued": 8})
     assert campaign.factors["version"] == ["16.14", "18.4"]
     assert campaign.project == project
+
+
+def test_a_private_projects_campaign_is_hidden_from_its_first_moment(client, make_token, server):
+    private = projects.create(slug="secret", is_public=False)
+    bearer = {"Authorization": f"Bearer {make_token(of=private)}"}
+
+    with factories.campaigns_made() as made:
+        answer = client.post("/api/v1/campaigns/", GIVEN, "application/json", headers=bearer)
+
+    assert answer.status_code == 201
+    assert made == [private]
 
 
 def test_versions_are_chosen(post, server):

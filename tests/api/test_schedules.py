@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 
 from runs.models import Campaign, Project, Run, Schedule
+from runs.selectors.schedules import listed
 from runs.services import projects, schedules
 from tests import factories
 
@@ -66,6 +68,19 @@ def test_schedules_are_listed_with_their_newest_firings(ask, client, nightly, ca
     assert [event["code"] for event in found["events"]] == ["queued", *["skipped"] * 4]
     assert found["events"][0]["campaign"] == "first"
     assert client.get(f"/api/v1/schedules/{nightly.pk}/").json() == found
+
+
+def test_of_a_long_history_only_the_newest_firings_are_fetched(nightly, campaign):
+    other = schedules.create(title="other", campaign=campaign)
+    for number in range(12):
+        for each in (nightly, other):
+            each.events.create(code="skipped", message=str(number))
+
+    fetched = [
+        [event.message for event in each.newest_events] for each in listed(to=AnonymousUser())
+    ]
+
+    assert fetched == 2 * [["11", "10", "9", "8", "7"]]
 
 
 def test_the_lists_queries_do_not_grow(client, campaign, django_assert_num_queries):

@@ -105,8 +105,24 @@ def test_a_private_campaign_is_queued_in_its_project(campaign):
     campaign.project = Project.objects.create(slug="secret", name="Secret", is_public=False)
     campaign.save()
     come(schedules.create(title="", campaign=campaign), minutes=1)
-    schedules.fire_due()
+    with factories.campaigns_made() as made:
+        schedules.fire_due()
     assert ScheduleEvent.objects.get().campaign.project == campaign.project
+    assert made == [campaign.project]
+
+
+@pytest.mark.parametrize("letters", [189, 190, 200])
+def test_a_long_title_has_room_for_the_day(nightly, letters):
+    nightly.draft["title"] = "n" * letters
+    nightly.save()
+    come(nightly, minutes=1)
+    supervision.supervise()
+
+    assert codes() == ["queued"]
+    title = ScheduleEvent.objects.get().campaign.title
+    day = timezone.now().strftime("%Y-%m-%d")
+    kept = letters if letters < 190 else 188
+    assert title == "n" * kept + ("" if letters < 190 else "…") + f" {day}"
 
 
 def test_nothing_is_queued_before_its_time(nightly):
