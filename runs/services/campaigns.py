@@ -9,7 +9,6 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
-from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from runs import dispatch
@@ -17,7 +16,7 @@ from runs.execution.plan import RunPlan
 from runs.models import Campaign, Cell, Installation, Project, Run, Scenario, Server
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios import registry
-from runs.services import attempts, configurations, drafts, plans, topologies
+from runs.services import attempts, configurations, drafts, plans, slugs, topologies
 from runs.services import runs as run_service
 from runs.services.drafts import Draft
 from runs.services.errors import ServiceError
@@ -37,6 +36,9 @@ __all__ = [
     "resume",
     "retry",
 ]
+
+# A page beside those of the campaigns.
+NOT_SLUGS = ("new",)
 
 
 @transaction.atomic
@@ -127,8 +129,7 @@ def _wake_servers(campaign: Campaign) -> None:
 
 
 def _campaign(draft: Draft, by: User | None, project: Project | None) -> Campaign:
-    return Campaign.objects.create(
-        slug=_free_slug(draft.title),
+    campaign = Campaign(
         title=draft.title.strip(),
         scenario=Scenario.objects.get(slug=draft.scenario),
         topology=topologies.topology_of(
@@ -150,6 +151,7 @@ def _campaign(draft: Draft, by: User | None, project: Project | None) -> Campaig
         project=project,
         created_by=by,
     )
+    return slugs.store(campaign, called=draft.title, otherwise="campaign", taken=NOT_SLUGS)
 
 
 def _cells(campaign: Campaign, draft: Draft) -> list[tuple[Cell, Installation]]:
@@ -254,12 +256,3 @@ def _plan(
         tools=tools,
         fitted=fitted,
     )
-
-
-def _free_slug(title: str) -> str:
-    wanted = slugify(title)[:100] or "campaign"
-    slug, number = wanted, 1
-    while Campaign.objects.filter(slug=slug).exists():
-        number += 1
-        slug = f"{wanted}-{number}"
-    return slug
