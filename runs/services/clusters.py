@@ -24,15 +24,15 @@ def of_ended_campaigns(server_id: int) -> list[PreparedCluster]:
 
 
 def remove_needless(*, server_id: int) -> None:
-    """Remove what ended campaigns left, unless a worker has the server. Raises nothing.
+    """Remove what ended campaigns left, unless a run has the server. Raises nothing.
 
     The lease's row stays locked meanwhile: a run that is measured must not share its disk with a
-    removal.
+    removal. Nor must one that has lost its worker: its load goes on.
     """
     if not of_ended_campaigns(server_id):
         return
     with transaction.atomic():
-        if leases.free_lease(server_id) is None:
+        if leases.idle_lease(server_id) is None:
             return
         server = Server.objects.select_related("ssh_key").get(pk=server_id)
         try:

@@ -49,7 +49,7 @@ class _TakenMeanwhile(Exception):
 
 @transaction.atomic
 def _claim(server_id: int, holder: str) -> Claim | None:
-    lease = free_lease(server_id)
+    lease = next(iter(_free_leases([server_id], for_lost=True)), None)
     found = _next_run(lease) if lease else None
     if found is None:
         return None
@@ -68,17 +68,26 @@ def _claim(server_id: int, holder: str) -> Claim | None:
     return Claim(run.pk, server_id, token, taken_over)
 
 
-def free_lease(server_id: int) -> Lease | None:
-    """Lock the lease of a server that is ready and free; None when it is not. In a transaction."""
-    return next(iter(_free_leases([server_id])), None)
+def idle_lease(server_id: int) -> Lease | None:
+    """Lock the lease of a server that is ready, free, and without the load of a lost run.
+
+    None when it is not so, or when somebody else has it locked. In a transaction.
+    """
+    lease = next(iter(_free_leases([server_id], for_lost=True)), None)
+    # Looked at with the lease in hand: no run gets lost here from now on.
+    return lease if lease and server_id not in maybe_loaded() else None
 
 
-def _free_leases(server_ids: Sequence[int], *, for_maintained: bool = True) -> list[Lease]:
-    """Lock those leases of ready and free servers that nobody else has locked."""
+def _free_leases(server_ids: Sequence[int], *, for_lost: bool) -> list[Lease]:
+    """Lock those leases of ready and free servers that nobody else has locked.
+
+    A lost run also gets those of servers that are maintained, or are to be swept: it has begun
+    there already, and what lies there may be its own.
+    """
     free = Lease.objects.select_for_update(skip_locked=True, of=("self",)).filter(
         server_id__in=server_ids, run=None, server__state=Server.State.READY
     )
-    return list((free if for_maintained else free.filter(_is_usable())).order_by("server_id"))
+    return list((free if for_lost else free.filter(_is_usable())).order_by("server_id"))
 
 
 def catch_up(*, run_id: int, token: int, seen: int) -> bool:
@@ -139,16 +148,17 @@ def _give_up(run_id: int, token: int, holder: str) -> bool:
 def waiting_runs() -> QuerySet[Run]:
     """Runs that may begin now, if their server is free and ready.
 
-    A lost run has begun already: it goes on, whether its campaign pauses or its server is being
-    maintained.
+    A lost run has begun already: it goes on, whether its campaign pauses, or its server is being
+    maintained or is to be swept.
     """
     queued = Q(state=Run.State.QUEUED, campaign__paused_at=None) & _is_usable()
     return Run.objects.filter(queued | Q(state=Run.State.LOST), server__isnull=False)
 
 
 def _is_usable() -> Q:
-    """The condition that a run's or lease's server is not being maintained."""
-    return Q(server__maintenance_since=None) | Q(server__maintenance_until__lt=Now())
+    """The condition that a run's or lease's server is not being maintained, nor to be swept."""
+    is_over = Q(server__maintenance_since=None) | Q(server__maintenance_until__lt=Now())
+    return Q(server__needs_sweep=False) & is_over
 
 
 def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
@@ -166,7 +176,7 @@ def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
         is_lost = run.state == Run.State.LOST
         if not is_lost and _must_wait(run, loaded, reserved):
             continue
-        held = _free_leases(others, for_maintained=is_lost) if others else []
+        held = _free_leases(others, for_lost=is_lost) if others else []
         if len(held) == len(others):
             _note(passed)
             return run, [lease, *held]

@@ -8,8 +8,8 @@ of priority, then of age.
 
 A run in progress is not interrupted, and what comes before in that order may still begin: so the
 first of all that reserve is held up by none of them, and none waits for another in a circle. What
-could not begin even on free machines (paused, maintained, out of reach, or beside a run that has
-lost its worker) reserves nothing.
+could not begin even on free machines (paused, maintained, out of reach, swept in vain, or beside a
+run that has lost its worker) reserves nothing. A sweep that is soon over changes nothing about it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -77,4 +77,4 @@ def _passed_over_for_long() -> Sequence[Run]:
 
 def _usable(server_ids: set[int]) -> set[int]:
     ready = Server.objects.filter(pk__in=server_ids, state=Server.State.READY)
-    return {server.pk for server in ready if not server.is_maintained}
+    return {each.pk for each in ready if not each.is_maintained and not each.was_swept_in_vain}

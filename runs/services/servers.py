@@ -256,7 +256,7 @@ def _keep(server: Server, facts: Facts, free: int) -> Server:
     server = Server.objects.select_for_update().get(pk=server.pk)
     machines.keep(server=server, hardware=facts.hardware, system=facts.operating_system)
     server.free_bytes = free
-    server.sweep_after = None
+    server.sweep_after = timezone.now()
     server.state = Server.State.READY
     server.problem_code = server.problem = server.problem_remedy = ""
     server.offered_host_key = ""

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from runs import dispatch
 from runs.models import PreparedCluster, Run, Server
-from runs.services import clusters, leases, schedules, servers
+from runs.services import clusters, leases, schedules, servers, sweeping
 
 SECONDS_BETWEEN_INSPECTIONS = 30
 
@@ -37,8 +37,8 @@ def _with_work() -> set[int]:
     left = PreparedCluster.objects.filter(removed_at=None, campaign__state__in=clusters.ENDED)
     ids = set(waiting.values_list("server_id", flat=True).distinct())
     ids |= set(left.values_list("server_id", flat=True).distinct())
-    to_sweep = Server.objects.filter(needs_sweep=True).exclude(state=Server.State.REFUSED)
-    ids |= set(to_sweep.exclude(host_key="").values_list("pk", flat=True))
+    to_sweep = sweeping.due().exclude(state=Server.State.REFUSED).exclude(host_key="")
+    ids |= set(to_sweep.values_list("pk", flat=True))
     ids |= _generators_away(waiting)
     return ids - set(busy.values_list("server_id", flat=True))
 

@@ -1,48 +1,77 @@
-"""Sweeping a server: what runs that were given up left there is ended and removed."""
+"""Sweeping a server: what runs that were given up left there is ended and removed.
+
+Until that is done no new run takes the server, be it for the database or for the load.
+"""
 
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from asgiref.sync import async_to_sync
 from cryptography.fernet import InvalidToken
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from runs.execution import sweep as leftover
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
 from runs.execution.set_back import NOT_SET_BACK
-from runs.models import PreparedCluster, Run, Server
+from runs.models import PreparedCluster, Run, Server, ServerEvent
 from runs.services import clusters, instances, leases, servers, ways
 from runs.services.errors import ServiceError
+
+PAUSE = timedelta(minutes=5)
+# What is left for one of these may still work there. The rest is another's, or only takes room.
+STILL_AT_WORK = ("step_does_not_end", "postgres_does_not_stop")
+SWEPT, NOT_SWEPT = "swept", "not_swept"
 
 logger = logging.getLogger(__name__)
 
 
-@transaction.atomic
-def sweep(*, server: Server) -> list[str]:
-    """Remove every folder of this BenchLab on a server that belongs to no open run; their paths.
+@dataclass(frozen=True)
+class Swept:
+    """The folders that a sweep removed, and why it left what it left."""
 
-    The lease's row stays locked meanwhile: nothing is measured beside it, and nothing begins.
-    Raises ServiceError `server_busy`, and TargetProblem when the server cannot be reached, or when
-    a run has left it set otherwise (`not_set_back`): what is measured on it would say nothing.
+    removed: tuple[str, ...]
+    left: tuple[TargetProblem, ...]
+
+
+@transaction.atomic
+def sweep(*, server: Server) -> Swept:
+    """Remove every folder of this BenchLab on a server that belongs to no open run.
+
+    The lease's row stays locked meanwhile: nothing is measured beside it, and nothing begins. What
+    could not be removed is told by an event; where it may still work the server is to be swept
+    again, and no new run begins on it before. Raises ServiceError `server_busy`, and TargetProblem
+    when the server cannot be reached, or when a run has left it set otherwise (`not_set_back`):
+    what is measured on it would say nothing.
     """
-    if leases.free_lease(server.pk) is None:
+    if leases.idle_lease(server.pk) is None:
         raise ServiceError(
             "server_busy",
             _("%(server)s is measuring, or not ready.") % {"server": server.name},
             remedy=_("Sweep it when its run has ended, and when it can be reached."),
         )
+    asked = Server.objects.values_list("sweep_after", flat=True).get(pk=server.pk)
     base = BaseDir(server.base_dir, instances.name())
     way, live = ways.way_to(server), live_folders(server.pk)
-    removed = async_to_sync(_sweep)(server, way, base, live)
-    Server.objects.filter(pk=server.pk).update(needs_sweep=False)
-    return removed
+    swept = async_to_sync(_sweep)(server, way, base, live)
+    _conclude(server, asked, swept)
+    return swept
+
+
+def due() -> QuerySet[Server]:
+    """Servers that are to be swept now."""
+    is_time = Q(sweep_after=None) | Q(sweep_after__lte=Now())
+    return Server.objects.filter(is_time, needs_sweep=True)
 
 
 def sweep_where_needed(*, server_id: int) -> None:
     """Sweep a server on which a run was given up, once it can be reached. Raises nothing."""
-    server = Server.objects.filter(pk=server_id, needs_sweep=True, state=Server.State.READY).first()
+    server = due().filter(pk=server_id, state=Server.State.READY).first()
     if server is None:
         return
     try:
@@ -53,6 +82,9 @@ def sweep_where_needed(*, server_id: int) -> None:
         servers.record_problem(server=server, problem=problem)
     except InvalidToken:
         logger.exception("the private key for %s cannot be read", server)
+        _put_off(server)
+        name = {"server": server.name}
+        _tell(server, NOT_SWEPT, _("The private key for %(server)s cannot be decrypted.") % name)
 
 
 def live_folders(server_id: int) -> set[str]:
@@ -70,10 +102,10 @@ def live_folders(server_id: int) -> set[str]:
     return live | {f"clusters/{key}" for key in needed.values_list("key", flat=True)}
 
 
-async def _sweep(server: Server, way: ways.Way, base: BaseDir, live: set[str]) -> list[str]:
+async def _sweep(server: Server, way: ways.Way, base: BaseDir, live: set[str]) -> Swept:
     host = await ways.connect_along(way)
-    removed = []
-    not_set_back: TargetProblem | None = None
+    removed: list[str] = []
+    left: list[TargetProblem] = []
     async with host:
         for path in await leftover.leftovers(host, base, live):
             try:
@@ -82,10 +114,41 @@ async def _sweep(server: Server, way: ways.Way, base: BaseDir, live: set[str]) -
                 raise
             except TargetProblem as problem:
                 logger.warning("%s on %s is left alone: %s", path, server, problem)
-                if problem.code == NOT_SET_BACK:
-                    not_set_back = problem
+                left.append(problem)
             else:
                 removed.append(path)
-    if not_set_back is not None:
-        raise not_set_back
-    return removed
+    for each in left:
+        if each.code == NOT_SET_BACK:
+            raise each
+    return Swept(tuple(removed), tuple(left))
+
+
+def _conclude(server: Server, asked: datetime | None, swept: Swept) -> None:
+    if any(each.code in STILL_AT_WORK for each in swept.left):
+        _put_off(server)
+    else:
+        # Not where somebody has asked for a sweep since this one began.
+        unasked = Server.objects.filter(pk=server.pk, sweep_after=asked)
+        unasked.update(needs_sweep=False, sweep_after=None)
+    if swept.left:
+        _tell(server, NOT_SWEPT, _told(swept.left))
+    elif server.events.filter(code__in=(SWEPT, NOT_SWEPT)).exists():
+        _tell(server, SWEPT, _("Nothing is left there of runs that were given up."))
+
+
+def _put_off(server: Server) -> None:
+    again = Now() + PAUSE
+    Server.objects.filter(pk=server.pk).update(needs_sweep=True, sweep_after=again)
+
+
+def _told(left: Sequence[TargetProblem]) -> str:
+    return "\n".join(
+        f"{each.message} {_(each.remedy) if each.remedy else ''}".strip() for each in left
+    )
+
+
+def _tell(server: Server, code: str, message: str) -> None:
+    """Keep it in the server's history, once for each thing that is left."""
+    last = server.events.filter(code__in=(SWEPT, NOT_SWEPT)).first()
+    if last is None or (last.code, last.message) != (code, message):
+        ServerEvent.objects.create(server=server, code=code, message=message)

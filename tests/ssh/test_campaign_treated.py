@@ -129,5 +129,5 @@ def test_a_sweep_of_the_server_sets_back_what_a_lost_run_has_set(server, allow, 
     assert sysctl(SETTING) == "-1"
     Run.objects.filter(pk=run.pk).update(state=Run.State.CANCELLED)
     Lease.objects.filter(run=run).update(run=None)
-    assert sweeping.sweep(server=server)
+    assert sweeping.sweep(server=server).removed
     assert sysctl(SETTING) == before

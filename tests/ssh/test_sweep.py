@@ -3,16 +3,20 @@
 import asyncio
 import os
 import shutil
+import subprocess
+import threading
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from runs.execution import base_dir as base_dirs
-from runs.execution import ssh
+from runs.execution import ssh, steps
+from runs.execution import sweep as leftover
 from runs.execution.base_dir import BaseDir
-from runs.models import Campaign, Lease, Run, Server
+from runs.models import Campaign, Lease, PreparedCluster, Run, Server
 from runs.services import instances, leases, runs, servers, ssh_keys, supervision, sweeping, ways
 from runs.services.errors import ServiceError
 from runs.tasks import execute_next
@@ -103,7 +107,7 @@ def test_what_belongs_to_no_open_run_is_removed(server, folders, base_dir):
     ]
     folders(*kept, *left)
 
-    removed = sweeping.sweep(server=server)
+    removed = sweeping.sweep(server=server).removed
 
     assert set(removed) == {f"{base_dir}/{path}" for path in left}
     assert names(base_dir / "runs") == [f"{waiting.pk}-2"]
@@ -116,7 +120,7 @@ def test_what_does_not_carry_the_mark_of_its_place_stays(server, folders, base_d
     (base_dir / "clusters" / "link").symlink_to(base_dir / "runs" / "by-hand")
     shutil.copytree(base_dir / "runs" / "1-1", base_dir / "clusters" / "moved")
 
-    assert sweeping.sweep(server=server) == [f"{base_dir}/runs/1-1"]
+    assert sweeping.sweep(server=server).removed == (f"{base_dir}/runs/1-1",)
     assert names(base_dir / "runs") == ["by-hand"]
     assert set(names(base_dir / "clusters")) == {"link", "moved"}
 
@@ -125,7 +129,7 @@ def test_a_base_directory_of_another_benchlab_is_left_alone(server, folders, bas
     folders("runs/1-1")
     (base_dir / ".benchlab").write_text("benchlab ffffffffffffffff .\n")
 
-    assert sweeping.sweep(server=server) == []
+    assert sweeping.sweep(server=server) == sweeping.Swept((), ())
     assert names(base_dir / "runs") == ["1-1"]
 
 
@@ -148,7 +152,7 @@ def test_processes_end_before_their_folder_is_removed(server, on_target, base_di
     on_target(act)
     assert left_running(base_dir)
 
-    assert len(sweeping.sweep(server=server)) == 2
+    assert len(sweeping.sweep(server=server).removed) == 2
     assert left_running(base_dir) == []
     assert names(base_dir / "clusters") == []
 
@@ -170,7 +174,7 @@ def test_another_ones_postgresql_behind_a_link_is_not_stopped(
     with account.spawn(["sleep", "60"], env={"PATH": "/usr/bin:/bin"}, cwd=moved) as process:
         (moved / "postmaster.pid").write_text(f"{process.pid}\n")
         try:
-            assert sweeping.sweep(server=server) == []
+            assert sweeping.sweep(server=server).removed == ()
             assert process.poll() is None
         finally:
             process.kill()
@@ -278,3 +282,182 @@ def test_the_command_names_servers_that_could_not_be_swept(server, openssh):
     with pytest.raises(CommandError, match="rack"):
         call_command("sweep", stderr=said)
     assert "cannot be reached" in said.getvalue()
+
+
+def test_the_command_ends_with_an_error_when_something_was_left(server, folders, base_dir):
+    folders("runs/5-1", "clusters/run-5")
+    (base_dir / "clusters/run-5/data").symlink_to("/nowhere")
+    said, wrong = StringIO(), StringIO()
+    with pytest.raises(CommandError, match="rack"):
+        call_command("sweep", stdout=said, stderr=wrong)
+    assert "rack: 1 removed" in said.getvalue()
+    assert "symbolic link leads out" in wrong.getvalue()
+    assert "Remove the link" in wrong.getvalue()
+
+
+def test_what_does_not_end_keeps_new_runs_away_until_it_has(
+    server, folders, base_dir, account, monkeypatch
+):
+    """A process that nobody waits for stays known after a KILL, as one in an endless read does."""
+    monkeypatch.setattr(steps, "SECONDS_BETWEEN_SIGNALS", 0)
+    factories.campaign(on=server, factors={"version": ["16.14"]}, repeats=1)
+    folders("runs/999999-1")
+    step = base_dir / "runs/999999-1/steps/hang"
+    assert account.succeeds("mkdir", "-p", step)
+    process = account.spawn(["sleep", "60"], env={"PATH": "/usr/bin:/bin"}, cwd=step)
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(") ")[2].split()
+    (step / "process").symlink_to(f"{process.pid} {fields[19]}")
+    Server.objects.filter(pk=server.pk).update(needs_sweep=True)
+    try:
+        execute_next(server.pk)
+
+        server.refresh_from_db()
+        assert (server.state, server.was_swept_in_vain) == ("ready", True)
+        assert Run.objects.get().state == "queued"
+        assert names(base_dir / "runs") == ["999999-1"]
+        assert server.pk not in supervision._with_work()
+        (event,) = server.events.all()
+        assert event.code == "not_swept"
+        assert "does not end" in event.message
+        assert "Look at the process" in event.message
+        with pytest.raises(CommandError):
+            call_command("sweep", stderr=StringIO())
+        assert server.events.count() == 1
+    finally:
+        process.kill()
+        process.wait()
+    servers.inspect(server=server)
+    sweeping.sweep_where_needed(server_id=server.pk)
+
+    server.refresh_from_db()
+    assert (server.needs_sweep, server.sweep_after) == (False, None)
+    assert names(base_dir / "runs") == []
+    assert server.events.filter(code="swept").count() == 1
+    assert leases.claim(server_id=server.pk, holder="worker") is not None
+
+
+# No signal from within ends the first process of a PID namespace, not even KILL.
+IN_ITS_OWN_NAMESPACE = """
+set -eu
+mount --bind "$1" /etc/passwd
+"$2" -f "$3/sshd_config" -E "$3/log"
+cd "$4"
+exec setpriv --reuid "$5" --regid "$6" --clear-groups sleep 60
+"""
+
+
+@pytest.fixture
+def first_process(openssh, account):
+    """Serve the target in a PID namespace whose first process works in a folder of ours."""
+    if not account.switch or shutil.which("setpriv") is None:
+        pytest.skip("needs root and setpriv")
+
+    def begin(folder):
+        openssh.stop()
+        (openssh.folder / "log").unlink()
+        given = [openssh._passwd(), openssh.binary, openssh.folder, folder, account.uid,
+                 account.gid]  # fmt: skip
+        unshare = ["unshare", "--pid", "--fork", "--mount-proc", "--propagation", "private"]
+        shell = ["sh", "-c", IN_ITS_OWN_NAMESPACE, "sh", *map(str, given)]
+        openssh.process = subprocess.Popen([*unshare, *shell], start_new_session=True)
+        openssh._wait()
+
+    return begin
+
+
+def test_a_postgresql_that_does_not_stop_is_told_and_looked_at_again(
+    server, folders, openssh, base_dir, account, first_process, monkeypatch
+):
+    monkeypatch.setattr("runs.execution.stopping.SECONDS_BETWEEN_SIGNALS", 0)
+    folders("clusters/run-9", "runs/9-1")
+    data = base_dir / "clusters/run-9/data"
+    assert account.succeeds("mkdir", data)
+    (data / "postmaster.pid").write_text("1\n")
+    first_process(data)
+
+    swept = sweeping.sweep(server=server)
+
+    assert swept.removed == (f"{base_dir}/runs/9-1",)
+    assert [problem.code for problem in swept.left] == ["postgres_does_not_stop"]
+    server.refresh_from_db()
+    assert server.was_swept_in_vain
+    assert server.pk not in supervision._with_work()
+    Server.objects.filter(pk=server.pk).update(sweep_after="2020-01-01T00:00:00Z")
+    assert server.pk in supervision._with_work()
+    openssh.stop()
+    openssh.start()
+    execute_next(server.pk)
+    assert names(base_dir / "clusters") == []
+
+
+def test_a_sweep_that_is_asked_for_while_one_goes_on_is_not_forgotten(server, folders, monkeypatch):
+    run = factories.run(server=server, state=Run.State.CANCELLED)
+    runs.sweep_later(run)
+    listed = leftover.leftovers
+
+    def ask():
+        runs.sweep_later(run)
+        connection.close()
+
+    async def list_and_ask(*given):
+        found = await listed(*given)
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join(timeout=30)
+        return found
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(leftover, "leftovers", list_and_ask)
+        sweeping.sweep_where_needed(server_id=server.pk)
+    server.refresh_from_db()
+    assert server.needs_sweep
+    sweeping.sweep_where_needed(server_id=server.pk)
+    server.refresh_from_db()
+    assert not server.needs_sweep
+
+
+@pytest.mark.parametrize("role", ["database", "generator"])
+def test_nothing_is_removed_beside_the_load_of_a_run_that_lost_its_worker(
+    server, folders, base_dir, role
+):
+    """Its load goes on, and its figures count when another worker takes it over."""
+    ended = factories.campaign(state="finished")
+    directory = f"{base_dir}/clusters/9-old"
+    PreparedCluster.objects.create(server=server, campaign=ended, key="9-old", directory=directory)
+    folders("clusters/9-old", "runs/999999-1")
+    away = factories.server("away", state="refused")
+    generators = [{"server_id": each.pk} for each in (server, away)]
+    database = server if role == "database" else away
+    lost = factories.run(server=database, state="lost", plan={"generators": generators})
+    Server.objects.filter(pk=server.pk).update(needs_sweep=True)
+
+    execute_next(server.pk)
+
+    assert names(base_dir / "clusters") == ["9-old"]
+    assert names(base_dir / "runs") == ["999999-1"]
+    with pytest.raises(ServiceError, match="measuring"):
+        sweeping.sweep(server=server)
+    Run.objects.filter(pk=lost.pk).update(state="failed")
+    execute_next(server.pk)
+    assert names(base_dir / "clusters") == []
+    assert names(base_dir / "runs") == []
+
+
+def test_a_generator_is_swept_before_the_next_run_puts_load_on_from_it(server, folders, base_dir):
+    database = factories.server("database", versions=["16.14"])
+    Lease.objects.create(server=database)
+    campaign = factories.campaign(on=database, factors={"version": ["16.14"]}, repeats=2)
+    campaign.runs.update(plan={"generators": [{"server_id": server.pk}]})
+    claim = leases.claim(server_id=database.pk, holder="worker")
+    run = Run.objects.get(pk=claim.run_id)
+    folders(f"runs/{run.pk}-1")
+    runs.sweep_later(run)
+    runs.transition(run_id=run.pk, to="failed", code="x", token=claim.token)
+    Server.objects.filter(pk=database.pk).update(needs_sweep=False)
+
+    assert leases.claim(server_id=database.pk, holder="worker") is None
+    assert {server.pk, database.pk} <= supervision._with_work()
+    execute_next(server.pk)
+
+    assert names(base_dir / "runs") == []
+    assert leases.claim(server_id=database.pk, holder="worker") is not None

@@ -141,6 +141,8 @@ def generator(campaign, ready_server):
         ),
         ({"state": "unreachable", "problem": "No route."}, "load1 is not ready: No route."),
         ({"state": "unconfirmed"}, "load1 is not ready: host key not confirmed"),
+        ({"needs_sweep": True}, "load1 is being swept, or will be soon"),
+        ({"needs_sweep": True, "sweep_after": "2999-01-01T00:00Z"}, "load1 could not be swept yet"),
     ],
 )
 def test_a_generator_that_cannot_be_had_is_told_where_runs_wait_for_it(
@@ -163,10 +165,13 @@ def test_a_generator_that_another_run_has_is_told_on_the_page_of_a_run_that_wait
     assert "load1 is busy with another run" in shown(client, path)
 
 
-def test_a_run_that_lost_its_worker_does_not_wait_for_the_end_of_a_maintenance(
-    client, campaign, generator
+@pytest.mark.parametrize("fields", [{"maintenance_since": NOON}, {"needs_sweep": True}])
+def test_a_run_that_lost_its_worker_does_not_wait_for_the_end_of_a_maintenance_or_sweep(
+    client, campaign, generator, fields
 ):
-    Server.objects.filter(pk=generator.pk).update(maintenance_since=NOON)
+    Server.objects.filter(pk=generator.pk).update(**fields)
     run = campaign.runs.first()
     Run.objects.filter(pk=run.pk).update(state="lost")
-    assert "being maintained" not in shown(client, f"/runs/{run.pk}/")
+    page = shown(client, f"/runs/{run.pk}/")
+    assert "being maintained" not in page
+    assert "being swept" not in page

@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("--server", metavar="SLUG", help="only this one; default all")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Sweep, and end with an error when a server could not be swept."""
+        """Sweep, and end with an error when a server could not be swept, or not wholly."""
         swept = Server.objects.select_related("ssh_key").order_by("slug")
         if options["server"]:
             swept = swept.filter(slug=options["server"])
@@ -32,11 +32,13 @@ class Command(BaseCommand):
 
     def _sweep(self, server: Server) -> bool:
         try:
-            removed = sweeping.sweep(server=server)
+            swept = sweeping.sweep(server=server)
         except (ServiceError, TargetProblem) as error:
             self.stderr.write(f"{server.slug}: {error.message} {error.remedy}".strip())
             return False
-        for path in removed:
+        for path in swept.removed:
             self.stdout.write(f"{server.slug}: removed {path}")
-        self.stdout.write(f"{server.slug}: {len(removed)} removed")
-        return True
+        self.stdout.write(f"{server.slug}: {len(swept.removed)} removed")
+        for problem in swept.left:
+            self.stderr.write(f"{server.slug}: {problem.message} {problem.remedy}".strip())
+        return not swept.left

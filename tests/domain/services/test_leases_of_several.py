@@ -205,3 +205,18 @@ def test_however_many_campaigns_wait_for_a_generator_they_are_found_by_one_query
     # One a campaign for the leases of its machines, one a machine for the note, and some more.
     with django_assert_max_num_queries(12 + 3 + 7):
         assert leases.claim(server_id=database.pk, holder="a") is None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("place", ["database", "generator"])
+def test_a_new_run_waits_for_the_sweep_of_its_machines_and_a_lost_one_does_not(place):
+    machines = {"database": make_server(), "generator": make_server()}
+    run = make_run(machines["database"], machines["generator"])
+    to_sweep = Server.objects.filter(pk=machines[place].pk)
+    to_sweep.update(needs_sweep=True)
+    assert leases.claim(server_id=run.server_id, holder="a") is None
+    assert machines[place].pk in supervision._with_work()
+    to_sweep.update(needs_sweep=False)
+    lost(run)
+    to_sweep.update(needs_sweep=True)
+    assert leases.claim(server_id=run.server_id, holder="b").run_id == run.pk

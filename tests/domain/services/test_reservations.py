@@ -128,7 +128,7 @@ def test_the_campaigns_next_run_has_no_patience_of_its_own(database, generator, 
     assert begun_on(database) == following
 
 
-@pytest.mark.parametrize("hindrance", ["paused", "maintained", "away", "lost"])
+@pytest.mark.parametrize("hindrance", ["paused", "maintained", "away", "swept in vain", "lost"])
 def test_what_could_not_begin_on_free_machines_reserves_nothing(
     database, generator, passed_over, hindrance
 ):
@@ -143,10 +143,20 @@ def test_what_could_not_begin_on_free_machines_reserves_nothing(
         maintenance.begin(server=third, reason="fan")
     elif hindrance == "away":
         Server.objects.filter(pk=third.pk).update(state=Server.State.UNREACHABLE)
+    elif hindrance == "swept in vain":
+        later = timezone.now() + timedelta(minutes=1)
+        Server.objects.filter(pk=third.pk).update(needs_sweep=True, sweep_after=later)
     else:
         queued(third)
         Run.objects.filter(server=third).update(state=S.LOST)
     assert begun_on(generator).server_id == generator.pk
+
+
+def test_a_sweep_that_will_soon_be_over_lets_nobody_pass(database, generator, passed_over):
+    Server.objects.filter(pk=database.pk).update(needs_sweep=True)
+    assert begun_on(generator) is None
+    Server.objects.update(needs_sweep=False)
+    assert begun_on(database) == passed_over
 
 
 def test_of_two_that_need_each_others_machines_both_begin(database, generator):
