@@ -4,9 +4,18 @@ set -u
 dir=$1
 process=$(readlink "$dir/process") || exit 0
 leader=${process%% *}
+boot=
+{ read -r boot </proc/sys/kernel/random/boot_id; } 2>/dev/null
 
-after_name() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null; }
-[ "$(after_name "$leader" | cut -d ' ' -f 20)" = "${process#* }" ] || exit 0
+# PID STARTTIME BOOT: whether that very process is still there.
+is_there() {
+    [ "${3:-$boot}" = "$boot" ] || return 1
+    begun=$2
+    { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
+    set -- ${line##*) }
+    [ "${20}" = "$begun" ]
+}
+is_there $process || exit 0
 
 # Everything of the step's process group but its leader; reading by the shell itself costs nothing.
 others() {

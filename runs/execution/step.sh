@@ -6,10 +6,11 @@
 # and the worker. What is small is kept as the target of a symbolic link: made in one act, and
 # possible even when the disk is full.
 #   in out err   the step's standard streams
-#   process      "PID STARTTIME" of the session leader
+#   process      "PID STARTTIME BOOT" of the session leader, without BOOT where the kernel tells none
 #   started finished   "SECONDS,UPTIME": since the epoch, and since the boot where the kernel tells it
 #   exit         exit status; a step that was ended from outside has `finished` only
 #   times        what `times` tells of the shell, and of the step with all its children
+# Whatever it starts has BENCHLAB_STEP=DIR in its environment: that is how stop_steps.sh knows it.
 set -u
 umask 077
 export LC_ALL=C
@@ -18,32 +19,43 @@ cap=$2
 size=$3
 shift 3
 
+boot=
+{ read -r boot </proc/sys/kernel/random/boot_id; } 2>/dev/null
+# The input is whole before anything else is there: see below.
+input=${dir%/*}/.${dir##*/}.$$
+
 cannot_write() {
-    rm -rf "$dir"
+    rm -rf "$input" "$1"
     free=$(df -Pk "${dir%/*}" 2>/dev/null | awk 'NR == 2 { print $4 }')
     [ "${free:-64}" -lt 64 ] && exit 95
     exit 90
 }
 
+# Field 22 of /proc/PID/stat tells a process from a later one with the same number. Reading by the
+# shell itself costs nothing.
 start_time() {
-    # Field 22 of /proc/PID/stat tells a process from a later one with the same number.
-    sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20
+    start=
+    { read -r line <"/proc/$1/stat"; } 2>/dev/null || return
+    set -- ${line##*) }
+    start=${20}
 }
 
 alive() {
-    process=$(readlink "$dir/process") || return 1
-    pid=${process%% *}
-    kill -s 0 "$pid" 2>/dev/null && [ "$(start_time "$pid")" = "${process#* }" ]
+    set -- $(readlink "$dir/process")
+    [ $# -ge 2 ] && [ "${3:-$boot}" = "$boot" ] && kill -s 0 "$1" 2>/dev/null || return 1
+    start_time "$1"
+    [ "$start" = "$2" ]
 }
 
 leader='
     start_time() { sed "s/.*) //" "/proc/$1/stat" 2>/dev/null | cut -d " " -f 20; }
     # A clock may be set meanwhile; the time since the boot only goes on.
     now() { up=; { read -r up rest </proc/uptime; } 2>/dev/null; echo "$(date +%s.%N),$up"; }
-    dir=$1
-    shift
+    export BENCHLAB_STEP="$1"
+    dir=$1 boot=$2
+    shift 2
     ln -s "$(now)" "$dir/started"
-    ln -s "$$ $(start_time $$)" "$dir/process"
+    ln -s "$$ $(start_time $$)${boot:+ $boot}" "$dir/process" || exit 0
     "$@" <"$dir/in" >"$dir/out" 2>"$dir/err"
     status=$?
     # With `command`, a disk that is full ends neither the shell nor the record.
@@ -52,18 +64,29 @@ leader='
     ln -s "$status" "$dir/exit"
 '
 
-if mkdir "$dir" 2>/dev/null; then
-    cat >"$dir/in" || cannot_write
-    # A connection that breaks looks like the end of the input; half a script must not be run.
-    if [ "$(wc -c <"$dir/in")" -ne "$size" ]; then
-        rm -rf "$dir"
-        exit 94
+# Whoever makes DIR starts the step, and nobody waits for the network between the two. A connection
+# that breaks without a word leaves a shell behind that waits for its input: it has begun nothing.
+if [ ! -d "$dir" ]; then
+    if [ "$size" -eq 0 ]; then
+        true >"$input" || cannot_write "$input"
+    else
+        cat >"$input" || cannot_write "$input"
+        # A connection that breaks may look like the end of the input; half a script must not be run.
+        if [ "$(wc -c <"$input")" -ne "$size" ]; then
+            rm -f "$input"
+            exit 94
+        fi
     fi
-    # In the foreground: a background job would ignore INT, and could not be asked to end kindly.
-    setsid sh -c "$leader" step "$dir" "$@" </dev/null >/dev/null 2>&1
-elif [ ! -d "$dir" ]; then
-    mkdir "$dir"
-    cannot_write
+    if mkdir "$dir" 2>/dev/null; then
+        mv "$input" "$dir/in" || cannot_write "$dir"
+        # In the foreground: a background job would ignore INT, and could not be asked to end kindly.
+        setsid sh -c "$leader" step "$dir" "$boot" "$@" </dev/null >/dev/null 2>&1
+    elif [ -d "$dir" ]; then
+        rm -f "$input"
+    else
+        mkdir "$dir"
+        cannot_write "$input"
+    fi
 fi
 
 # Another shell may have made DIR a moment ago and not yet started the step.

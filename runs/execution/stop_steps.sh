@@ -1,41 +1,92 @@
 # End every durable step in a folder that still runs, with all its processes: INT, TERM, KILL.
+# One that leaves no exit status gets `finished` from here.
 # usage: sh -c "$this" stop STEPS SECONDS        (SECONDS between two signals)
+#
+# Numbers of processes are given anew, after a restart at once: nothing is signalled that is not
+# known to be the step's.
 set -u
 steps=$1
 patience=$2
 left=0
+boot=
+{ read -r boot </proc/sys/kernel/random/boot_id; } 2>/dev/null
+# For steps whose own record does not tell their boot: that in which the run began here.
+noted=
+{ read -r noted <"$steps/../boot"; } 2>/dev/null
 
-now() { up=; { read -r up rest </proc/uptime; } 2>/dev/null; echo "$(date +%s.%N),$up"; }
+start_time() {
+    start=
+    { read -r line <"/proc/$1/stat"; } 2>/dev/null || return
+    set -- ${line##*) }
+    start=${20}
+}
+
+now() {
+    up=
+    { read -r up rest </proc/uptime; } 2>/dev/null
+    echo "$(date +%s.%N),$up"
+}
 
 group() { kill -s 0 -- "-$leader" 2>/dev/null; }
 
-# The number is still that of the step's process, or of a group whose leader has ended.
-same() {
-    [ ! -e "/proc/$leader/stat" ] ||
-        [ "$(sed 's/.*) //' "/proc/$leader/stat" 2>/dev/null | cut -d ' ' -f 20)" = "${process#* }" ]
+members() {
+    for stat in /proc/[0-9]*/stat; do
+        read -r line <"$stat" || continue
+        pid=${stat#/proc/}
+        set -- ${line##*) }
+        [ "${3:-}" = "$leader" ] && printf '%s ' "${pid%/stat}"
+    done 2>/dev/null
 }
 
+# By the environment that the step gave it, or by its streams, which a program cannot lose that
+# writes its title over its environment.
+is_of_step() {
+    { tr '\0' '\n' <"/proc/$1/environ" | grep -q -x -F "BENCHLAB_STEP=$dir"; } 2>/dev/null && return
+    for stream in 0 1 2; do
+        case $(readlink "/proc/$1/fd/$stream" 2>/dev/null) in
+            "$real/in" | "$real/out" | "$real/err") return 0 ;;
+        esac
+    done
+    return 1
+}
+
+# The step's own leader, or a group without one to which the step's processes belong: then all of
+# it is the step's, since a group lies within one session.
+ours() {
+    [ "${3:-${noted:-$boot}}" = "$boot" ] || return 1
+    leader=$1
+    start_time "$leader"
+    if [ -n "$start" ]; then
+        [ "$start" = "$2" ]
+        return
+    fi
+    real=$(cd -P "$dir" && pwd -P) || return 1
+    for pid in $(members); do
+        is_of_step "$pid" && return 0
+    done
+    return 1
+}
+
+# Looking ten times a second leaves no time for the number of a group to be given anew.
 end() {
     for signal in INT TERM KILL; do
-        group && same || return 0
         kill -s $signal -- "-$leader" 2>/dev/null
         waited=0
-        while group && [ $waited -lt $((patience * 10)) ]; do
+        while group; do
+            [ $waited -lt $((patience * 10)) ] || continue 2
             waited=$((waited + 1))
             sleep 0.1
         done
+        return 0
     done
-    ! group
+    return 1
 }
 
 for dir in "$steps"/*; do
     [ -L "$dir/exit" ] && continue
     process=$(readlink "$dir/process") || continue
-    leader=${process%% *}
-    if end; then
-        ln -s "$(now)" "$dir/finished" 2>/dev/null
-    else
-        left=1
-    fi
+    ours $process || continue
+    end || left=1
+    [ -L "$dir/exit" ] || ln -s "$(now)" "$dir/finished" 2>/dev/null
 done
 exit $left

@@ -2,14 +2,18 @@
 
 import asyncio
 import time
+from pathlib import Path
 
 import pytest
 
 from runs.execution import steps
 from runs.execution.errors import ConnectionLost, TargetProblem, TargetRestarted
+from runs.execution.quoting import shell_line
 from runs.execution.steps import peek, perform, stop_all
 
 pytestmark = pytest.mark.openssh
+
+BOOT = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def test_a_step_gives_its_streams_status_and_times(on_host, base_dir):
@@ -204,3 +208,83 @@ def test_a_clock_that_was_set_does_not_change_how_long_a_step_took(started, fini
     report = f"benchlab-step 0 {started} {finished} 0 0\n".encode()
     result = steps._read("timed", ("true",), "", report)
     assert (result.started, result.seconds) == (1000.25, seconds)
+
+
+# A process group whose leader has ended, as a step of 75 s leaves it; prints its number.
+LEAVE_A_GROUP = """
+mkdir -p "$1"
+export BENCHLAB_STEP="$2"
+exec setsid -w sh -c 'exec 3>&1 >"$1" 2>&1; sleep 75 3>&- & echo $$ >&3' leave "$3"
+"""
+
+
+async def stopped(host, base_dir, *, record: str, mark: str = "", stream: str = "/dev/null"):
+    """Whether stopping ends a group without a leader that the record of a step names."""
+    folder = f"{base_dir}/steps/left"
+    leave = ["sh", "-c", LEAVE_A_GROUP, "leave", folder, mark, stream]
+    group = (await host.run(leave)).stdout.decode().strip()
+    await host.run(["ln", "-s", f"{group} {record}".strip(), f"{folder}/process"])
+    await stop_all(host, f"{base_dir}/steps")
+    return (await host.run(["sh", "-c", 'kill -s KILL -- "-$1"', "kill", group])).exit_status != 0
+
+
+@pytest.mark.parametrize("record", ["1", f"1 {BOOT}", "1 of-another-boot"])
+def test_a_foreign_group_with_the_number_of_a_step_is_left_alone(on_host, base_dir, record):
+    assert not on_host(lambda host: stopped(host, base_dir, record=record))
+
+
+def test_what_a_step_left_without_its_leader_is_ended(on_host, base_dir):
+    folder = f"{base_dir}/steps/left"
+
+    async def act(host):
+        marked = await stopped(host, base_dir, record=f"1 {BOOT}", mark=folder)
+        await host.run(["rm", "-r", folder])
+        # As a release before has begun it: without the boot, and without a mark.
+        return marked, await stopped(host, base_dir, record="1", stream=f"{folder}/out")
+
+    assert on_host(act) == (True, True)
+
+
+def test_a_record_of_another_boot_names_no_process_of_this_one(on_host, base_dir):
+    folder = f"{base_dir}/steps/left"
+
+    async def act(host):
+        await host.run(["mkdir", f"{base_dir}/steps"])
+        step = asyncio.create_task(perform(host, f"{base_dir}/steps", "left", ["sleep", "76"]))
+        await asyncio.sleep(0.5)
+        record = (await host.run(["readlink", f"{folder}/process"])).stdout.decode().split()
+        for told in (f"{record[0]} {record[1]} of-another-boot", f"{record[0]} {record[1]}"):
+            await host.run(["ln", "-sfn", told, f"{folder}/process"])
+            await host.run(["sh", "-c", 'echo another >"$1"', "note", f"{base_dir}/boot"])
+            await stop_all(host, f"{base_dir}/steps")
+            assert (await host.run(["kill", "-0", record[0]])).exit_status == 0
+        await host.run(["rm", f"{base_dir}/boot"])
+        await stop_all(host, f"{base_dir}/steps")
+        with pytest.raises(TargetRestarted):
+            await step
+        assert record[2] == BOOT
+
+    on_host(act)
+
+
+def test_a_step_gets_its_input_from_who_comes_while_another_waits_for_it(on_host, base_dir):
+    """As after a cut that sshd has not noticed: its shell there waits for the input for long."""
+    count = base_dir / "count"
+    argv = ["sh", "-c", f"echo x >>{count}; cat"]
+
+    async def act(host):
+        command = ["sh", "-c", steps._STEP, "step", f"{base_dir}/cut", "1000", "5", *argv]
+        silent = await host._connection.create_process(shell_line(command), encoding=None)
+        await asyncio.sleep(0.3)
+        result = await perform(host, str(base_dir), "cut", argv, stdin="whole")
+        # What it was waiting for comes after all, or the end of it.
+        silent.stdin.write(b"whole")
+        silent.stdin.write_eof()
+        late = await silent.wait()
+        return result.stdout, late.stdout, (await host.run(["ls", "-A", str(base_dir)])).stdout
+
+    stdout, late, left = on_host(act)
+    assert stdout == "whole"
+    assert late.endswith(b"whole")
+    assert count.read_text() == "x\n"
+    assert left.split() == [b"count", b"cut"]
