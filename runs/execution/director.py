@@ -5,11 +5,12 @@ folder takes the same way: that is how another worker goes on with a run.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
-from runs.execution import boot, clocks, explaining, in_hand, listening, treating
+from runs.execution import boot, clocks, explaining, listening, release, treating
 from runs.execution.bench import Bench
+from runs.execution.cleaning import Cleaning
 from runs.execution.errors import OUT_OF_REACH, Detached, TargetProblem
 from runs.execution.guard import MINUTES
 from runs.execution.initdb import makes_checksums
@@ -17,15 +18,13 @@ from runs.execution.monitors import Monitors
 from runs.execution.nodes import Place, nodes_of
 from runs.execution.plan import RunPlan
 from runs.execution.postgres import Cluster
-from runs.execution.preparing import PREPARED, Preparing
+from runs.execution.preparing import Preparing
 from runs.execution.procedure import Procedure
 from runs.execution.profiling import Profile
 from runs.execution.reporter import ArtifactData, Reporter
-from runs.execution.steps import stop_all
 from runs.wording import gettext_noop as _
 
 KEPT_LOG_LINES = 2000
-SECONDS_FOR_A_FAST_STOP = 60
 
 # One JSON object a line: a value may hold tabs and newlines. Known from 9.2 on.
 READ_SETTINGS = """
@@ -83,6 +82,7 @@ class Director:
             disk_bytes=disk_bytes,
             taken_over=taken_over,
         )
+        self.cleaning = Cleaning(self.bench, self.preparing)
 
     async def execute(self) -> None:
         """Take the run through preparing, measuring and collecting, and report what it found.
@@ -91,11 +91,14 @@ class Director:
         place. Raises TargetProblem for the target's faults, with what was found until then in
         `bench.findings`, and with the target left clean. When the target cannot be reached any
         more, and when this worker lets go (Detached, task cancelled), it is left as it is:
-        another worker goes on there.
+        another worker goes on there. A fault of BenchLab itself after the load was put on leaves
+        the run's folders, and says so: they have all that is left of the measurement.
         """
+        is_loaded = False
         try:
             await self._prepare()
             await self.reporter.phase("measuring")
+            is_loaded = True
             await self._measure()
             await self.reporter.phase("collecting")
             await self._collect()
@@ -108,30 +111,16 @@ class Director:
             if explained is problem:
                 raise
             raise explained from problem
-        except Exception:
-            await self.clean_up()
+        except Exception as error:
+            if is_loaded:
+                error.add_note(self._told_where())
+            await self.cleaning.clean_up(keeps_folders=is_loaded)
             raise
         await self.clean_up()
 
     async def clean_up(self) -> None:
-        """End every step in progress, set the machines back, stop the cluster, remove what is left.
-
-        What the steps had printed until then is kept before anything is removed.
-
-        A prepared cluster stays for the campaign's other runs. What cannot be removed is told as
-        an event; nothing is removed below a server that does not stop, nor what tells how a
-        machine was set before. Raises HostUnreachable (and its like) when the target is out of
-        reach: then it is not clean.
-        """
-        if not await self._attempt(self._check_fences):
-            return
-        await self._attempt(self._stop_steps)
-        await self._attempt(self._keep_in_hand)
-        is_set_back = await self._attempt(self._set_back)
-        if await self._attempt(self._stop_clusters):
-            await self._attempt(self._remove_clusters)
-            if is_set_back:
-                await self._attempt(self._remove_directories)
+        """End what still runs, and leave the machines clean (`Cleaning.clean_up`)."""
+        await self.cleaning.clean_up()
 
     async def _prepare(self) -> None:
         free = await self._claim()
@@ -181,6 +170,7 @@ class Director:
         }
         version = self.bench.findings.settings["server_version"]
         self.bench.findings.server_version = version["setting"].split()[0]
+        release.check(self.plan, self.bench.findings.settings)
         self._check_checksums()
 
     def _check_checksums(self) -> None:
@@ -195,76 +185,29 @@ class Director:
             )
 
     async def _collect(self) -> None:
+        """Store what was measured, however the server stops: cleaning up stops it harder."""
+        await self.cleaning.attempt(self._stop, told="stop_failed")
+        await self.cleaning.attempt(partial(treating.set_back_now, self.bench))
+        await self._keep_log()
+        await self.reporter.found(self.bench.findings)
+
+    async def _stop(self) -> None:
         await self.preparing.check(self.bench.cluster)
         # What was measured is not lost for a disk that is almost full: stopping needs little.
         await self.bench.step("stop", self.bench.cluster.stop(), limit_s=MINUTES, floor_bytes=0)
-        await self._attempt(partial(treating.set_back_now, self.bench))
-        await self._keep_log()
-        await self.reporter.found(self.bench.findings)
+
+    def _told_where(self) -> str:
+        folders = ", ".join(f"{node.directory} on {node.address}" for node in self.bench.nodes)
+        return (
+            f"What the run has left is kept for you to look at: {folders}. It is removed by "
+            "`manage.py sweep`, and when the run is queued again."
+        )
 
     async def _keep_log(self) -> None:
         """Keep the server's log of this run as an artifact, if there is one."""
         log = await self.bench.server_log(KEPT_LOG_LINES)
         if log:
             self.bench.findings.artifacts.append(ArtifactData("server.log", log.encode()))
-
-    async def _check_fences(self) -> None:
-        for node in self.bench.nodes:
-            await node.check()
-
-    async def _stop_steps(self) -> None:
-        for node in self.bench.nodes:
-            await node.on_host(partial(node.base.check, path=node.directory))
-            await node.on_host(partial(stop_all, directory=node.steps_directory))
-
-    async def _keep_in_hand(self) -> None:
-        await in_hand.keep(self.bench.in_hand, self.reporter, self.bench.findings)
-
-    async def _set_back(self) -> None:
-        await treating.set_back_whatever_was(self.bench)
-
-    async def _stop_clusters(self) -> None:
-        for cluster in self.preparing.clusters:
-            await self._stop_cluster(cluster)
-
-    async def _stop_cluster(self, cluster: Cluster) -> None:
-        await self.preparing.check(cluster)
-        for mode in ("fast", "immediate"):
-            if not await explaining.is_running(self.bench, cluster):
-                return
-            await self.bench.run(*cluster.stop(mode, patience_s=SECONDS_FOR_A_FAST_STOP))
-        if await explaining.is_running(self.bench, cluster):
-            raise TargetProblem(
-                f"PostgreSQL in {cluster.directory} does not stop.",
-                code="postgres_does_not_stop",
-                remedy=_("Look at the process on the server; it may wait for its disk."),
-            )
-
-    async def _remove_clusters(self) -> None:
-        """Remove what no other run can use: what is not whole, and what does not start."""
-        for cluster in self.preparing.clusters:
-            directory = cluster.directory
-            marked = await self.bench.run("test", "-f", f"{directory}/{PREPARED}")
-            is_broken = self.preparing.is_broken and cluster == self.bench.cluster
-            if marked.exit_status != 0 or is_broken:
-                await self._remove_folder(directory)
-
-    async def _remove_folder(self, directory: str) -> None:
-        await self.bench.on_host(lambda host: self.base.remove(host, directory))
-
-    async def _remove_directories(self) -> None:
-        for node in self.bench.nodes:
-            await node.on_host(partial(node.base.remove, path=node.directory))
-
-    async def _attempt(self, part: Callable[[], Awaitable[None]]) -> bool:
-        try:
-            await part()
-        except OUT_OF_REACH:
-            raise
-        except TargetProblem as problem:
-            await self.reporter.event("cleanup_incomplete", problem.message)
-            return False
-        return True
 
     def _cluster(self) -> Cluster:
         plan = self.plan

@@ -5,7 +5,7 @@ from functools import partial
 from runs.execution import boot
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import CommandTimeout, TargetProblem, TargetRestarted
-from runs.execution.postgres import Cluster
+from runs.execution.postgres import NOT_RUNNING, Cluster
 from runs.execution.steps import NO_SPACE, disk_full, free_bytes
 from runs.wording import gettext_noop as _
 
@@ -56,8 +56,8 @@ async def _deeper(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> 
 
 
 async def is_running(bench: Bench, cluster: Cluster) -> bool:
-    """Whether that cluster's server runs."""
-    return (await bench.run(*cluster.status())).exit_status == 0
+    """Whether that cluster's server runs; it is taken to where its pg_ctl cannot say."""
+    return (await bench.run(*cluster.status())).exit_status not in NOT_RUNNING
 
 
 def _is_cut_off(problem: TargetProblem, bench: Bench, log: str) -> bool:

@@ -3,6 +3,7 @@
 Whatever decides the way is a durable step, so that a worker that takes the run over goes the same.
 """
 
+from runs.execution import stopping
 from runs.execution.base_dir import BaseDir
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import TargetProblem
@@ -15,14 +16,23 @@ from runs.wording import gettext_noop as _
 BYTES_TO_SPARE = 256 * 1024 * 1024
 PREPARED = "prepared"
 
-_LOOK_FOR_CLUSTER = 'if [ -f "$1/prepared" ]; then cat "$1/prepared"; fi'
+SERVING = "serving "
+# "serving" and its folder for each cluster in which a server works: a run that was given up, such
+# as one that was cancelled while its machine was away, may have left it.
+_SERVING = """
+for dir; do
+    read -r pid <"$dir/data/postmaster.pid" || continue
+    [ "$(readlink "/proc/$pid/cwd")" = "$(readlink -f "$dir/data")" ] && echo "serving $dir"
+done 2>/dev/null
+"""
+_LOOK_FOR_CLUSTER = _SERVING + 'if [ -f "$1/prepared" ]; then cat "$1/prepared"; fi'
 _MARK_PREPARED = 'cat >"$1/prepared"'
 # A prepared template, or the free kB that decide whether there will be one.
-_LOOK_FOR_TEMPLATE = """
+_LOOK_FOR_TEMPLATE = f"""{_SERVING}
 if [ -f "$1/prepared" ]; then
     echo prepared
 else
-    LC_ALL=C df -Pk "$2" | awk 'NR == 2 { print $4 }'
+    LC_ALL=C df -Pk "${{1%/*}}" | awk 'NR == 2 {{ print $4 }}'
 fi
 """
 # Without a copy where the file system can share blocks; written out before anything is measured.
@@ -87,17 +97,13 @@ class Preparing:
         self.bench.is_serving = True
 
     async def _find_cluster(self) -> bool:
-        directory = self.cluster.directory
-        result = await self.bench.step(
-            "look-for-cluster", ["sh", "-c", _LOOK_FOR_CLUSTER, "look", directory]
-        )
-        if result.stdout:
-            await self.bench.reporter.cluster(directory, prepared_now=False)
-        return bool(result.stdout)
+        found = await self._look("look-for-cluster", _LOOK_FOR_CLUSTER)
+        if found:
+            await self.bench.reporter.cluster(self.cluster.directory, prepared_now=False)
+        return bool(found)
 
     async def _restore_or_rebuild(self, template: Cluster, free: int) -> None:
-        look = ["sh", "-c", _LOOK_FOR_TEMPLATE, "look", template.directory, self.base.path]
-        found = (await self.bench.step("look-for-template", look)).stdout.strip()
+        found = await self._look("look-for-template", _LOOK_FOR_TEMPLATE)
         self._check_disk(free)
         if found != PREPARED and int(found or 0) * 1024 < 2 * self.disk_bytes + BYTES_TO_SPARE:
             await self._make(self.cluster, is_shared=False)
@@ -115,6 +121,26 @@ class Preparing:
         )
         message = "Restored from a copy of a loaded cluster that was stopped cleanly."
         self.bench.note("cluster_restored", message, level="info")
+
+    async def _look(self, step: str, script: str) -> str:
+        """What it prints of the clusters, after a server that works in one of them was stopped.
+
+        Once in an attempt: a replay must not stop what the attempt itself has started since.
+        """
+        directories = [cluster.directory for cluster in reversed(self.clusters)]
+        found = await self.bench.step(step, ["sh", "-c", script, "look", *directories])
+        lines = found.stdout.splitlines()
+        for directory in directories:
+            if SERVING + directory in lines:
+                await self._stop_what_was_left(directory)
+        return "\n".join(line for line in lines if not line.startswith(SERVING))
+
+    async def _stop_what_was_left(self, directory: str) -> None:
+        await self.bench.on_host(lambda host: self.base.check(host, directory))
+        step = f"stop-what-was-left-{directory.rpartition('/')[2]}"
+        done = await self.bench.step(step, stopping.argv(directory), check=False, limit_s=MINUTES)
+        if done.exit_status != 0:
+            raise stopping.does_not_stop(directory)
 
     def _check_disk(self, free: int) -> None:
         needed = self.disk_bytes + BYTES_TO_SPARE

@@ -2,16 +2,12 @@
 
 import re
 from collections.abc import Set
-from pathlib import Path
 
+from runs.execution import stopping
 from runs.execution.base_dir import BaseDir
-from runs.execution.errors import TargetProblem
 from runs.execution.set_back import set_back
 from runs.execution.ssh import Host
 from runs.execution.steps import stop_all
-from runs.wording import gettext_noop as _
-
-SECONDS_BETWEEN_SIGNALS = 20
 
 # Each marked folder with its mark, in two lines; nothing where the base directory is not ours.
 _LIST = """
@@ -23,7 +19,6 @@ for dir in "$1"/runs/* "$1"/clusters/*; do
 done
 exit 0
 """
-_STOP_CLUSTER = (Path(__file__).parent / "stop_cluster.sh").read_text()
 
 
 async def leftovers(host: Host, base: BaseDir, live: Set[str]) -> list[str]:
@@ -33,35 +28,45 @@ async def leftovers(host: Host, base: BaseDir, live: Set[str]) -> list[str]:
     BenchLab's mark for that very place is not listed. Of runs that could not set their machine
     back the oldest knows how it was, so that it has the last word.
     """
-    answer = await host.run(["sh", "-c", _LIST, "list", base.path, base.mark(base.path)])
-    lines = answer.stdout.decode(errors="replace").splitlines()
-    marks = dict(zip(lines[::2], lines[1::2], strict=False))
-    known = {base.below(path) for path in live}
-    found = [path for path, mark in marks.items() if mark == base.mark(path)]
     runs = base.below("runs")
 
     def age(path: str) -> tuple[bool, list[int]]:
         folder, _slash, name = path.rpartition("/")
         return folder == runs, [int(number) for number in re.findall(r"\d+", name)]
 
-    return sorted(set(found) - known, key=age, reverse=True)
+    found = await _marked(host, base)
+    return sorted(found - {base.below(path) for path in live}, key=age, reverse=True)
+
+
+async def kept(host: Host, base: BaseDir, live: Set[str]) -> list[str]:
+    """Marked folders below `runs` and `clusters` that are among `live`."""
+    return sorted(await _marked(host, base) & {base.below(path) for path in live})
+
+
+async def end(host: Host, base: BaseDir, path: str) -> None:
+    """End what still runs in a folder, and set the machine back to what is noted there.
+
+    Raises TargetProblem `step_does_not_end`, `not_set_back`, `postgres_does_not_stop`, `not_ours`
+    or `leads_out`; with the last two nothing was ended.
+    """
+    await base.check(host, path)
+    await stop_all(host, f"{path}/steps")
+    await set_back(host, path)
+    await stopping.stop(host, path)
 
 
 async def remove(host: Host, base: BaseDir, path: str) -> None:
     """End what still runs in a leftover folder, set the machine back, and remove the folder.
 
-    Raises TargetProblem `step_does_not_end`, `not_set_back`, `postgres_does_not_stop`, `not_ours`
-    or `leads_out`; then the folder is left as it is, and with the last two what runs in it as well.
+    Raises as `end` does; then the folder is left.
     """
-    await base.check(host, path)
-    await stop_all(host, f"{path}/steps")
-    await set_back(host, path)
-    patience = str(SECONDS_BETWEEN_SIGNALS)
-    answer = await host.run(["sh", "-c", _STOP_CLUSTER, "stop", f"{path}/data", patience])
-    if answer.exit_status != 0:
-        raise TargetProblem(
-            f"PostgreSQL in {path} does not stop.",
-            code="postgres_does_not_stop",
-            remedy=_("Look at the process on the server; it may wait for its disk."),
-        )
+    await end(host, base, path)
     await base.remove(host, path)
+
+
+async def _marked(host: Host, base: BaseDir) -> set[str]:
+    """Folders with this BenchLab's mark for that very place."""
+    answer = await host.run(["sh", "-c", _LIST, "list", base.path, base.mark(base.path)])
+    lines = answer.stdout.decode(errors="replace").splitlines()
+    marks = dict(zip(lines[::2], lines[1::2], strict=False))
+    return {path for path, mark in marks.items() if mark == base.mark(path)}

@@ -86,14 +86,13 @@ async def set_back_now(bench: Bench) -> None:
             await bench.reporter.event("cleanup_incomplete", problem.message)
 
 
-async def set_back_whatever_was(bench: Bench) -> None:
-    """Set every machine back whose folder says so, the last one first: two may be the same.
+async def set_back_whatever_was(bench: Bench, node: Node) -> None:
+    """Set a machine back if its folder says so. Raises TargetProblem `not_set_back`.
 
-    Raises TargetProblem `not_set_back`.
+    The last one first: two may be the same.
     """
-    for node in reversed(bench.nodes):
-        if _may_be_changed(bench, node):
-            await node.on_host(partial(set_back.set_back, folder=node.directory))
+    if _may_be_changed(bench, node):
+        await node.on_host(partial(set_back.set_back, folder=node.directory))
 
 
 def _may_be_changed(bench: Bench, node: Node) -> bool:

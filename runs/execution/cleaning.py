@@ -1,0 +1,98 @@
+"""Cleaning a run's machines: end what it started, set back what it set, remove what it made."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from runs.execution import in_hand, stopping, treating
+from runs.execution.bench import Bench
+from runs.execution.errors import OUT_OF_REACH, TargetProblem
+from runs.execution.nodes import Node
+from runs.execution.postgres import Cluster
+from runs.execution.preparing import PREPARED, Preparing
+from runs.execution.steps import stop_all
+
+INCOMPLETE = "cleanup_incomplete"
+
+
+class Cleaning:
+    """Cleans the machines of one run, each by itself: what one refuses is done on the others."""
+
+    def __init__(self, bench: Bench, preparing: Preparing) -> None:
+        self.bench = bench
+        self.preparing = preparing
+
+    async def clean_up(self, *, keeps_folders: bool = False) -> None:
+        """End every step in progress, set the machines back, stop the cluster, remove what is left.
+
+        A prepared cluster stays for the campaign's other runs; with `keeps_folders` so do the
+        run's folders, for a person to look at. What the steps had printed is kept before anything
+        is removed. What cannot be done is told as an event, and the folder stays that leads a sweep
+        to it: that of a step that does not end, of a server that does not stop, and of a machine
+        that is not set back. Raises HostUnreachable (and its like) when a machine is out of reach:
+        then it is not clean.
+        """
+        if not await self.attempt(self._check_fences):
+            return
+        ended = await self._on_each(self._stop_steps)
+        await self.attempt(self._keep_in_hand)
+        set_back = await self._on_each(self._set_back)
+        stopped = [each for each in self.preparing.clusters if await self._stops(each)]
+        database = self.bench.database
+        if database in ended:
+            for cluster in stopped:
+                await self.attempt(partial(self._remove_where_needless, cluster))
+        if len(stopped) < len(self.preparing.clusters):
+            ended = [node for node in ended if node is not database]
+        if not keeps_folders:
+            for node in ended:
+                if node in set_back:
+                    await self.attempt(partial(self._remove_folder, node))
+
+    async def attempt(self, part: Callable[[], Awaitable[None]], *, told: str = INCOMPLETE) -> bool:
+        """Whether it could be done; if not, the event `told` says why."""
+        try:
+            await part()
+        except OUT_OF_REACH:
+            raise
+        except TargetProblem as problem:
+            await self.bench.reporter.event(told, problem.message)
+            return False
+        return True
+
+    async def _on_each(self, part: Callable[[Node], Awaitable[None]]) -> list[Node]:
+        """The machines on which it could be done. The last comes first: two may be the same."""
+        nodes = reversed(self.bench.nodes)
+        return [node for node in nodes if await self.attempt(partial(part, node))]
+
+    async def _check_fences(self) -> None:
+        for node in self.bench.nodes:
+            await node.check()
+
+    async def _stop_steps(self, node: Node) -> None:
+        await node.on_host(partial(node.base.check, path=node.directory))
+        await node.on_host(partial(stop_all, directory=node.steps_directory))
+
+    async def _keep_in_hand(self) -> None:
+        await in_hand.keep(self.bench.in_hand, self.bench.reporter, self.bench.findings)
+
+    async def _set_back(self, node: Node) -> None:
+        await treating.set_back_whatever_was(self.bench, node)
+
+    async def _stops(self, cluster: Cluster) -> bool:
+        return await self.attempt(partial(self._stop_cluster, cluster))
+
+    async def _stop_cluster(self, cluster: Cluster) -> None:
+        await self.preparing.check(cluster)
+        await self.bench.on_host(partial(stopping.stop, directory=cluster.directory))
+
+    async def _remove_where_needless(self, cluster: Cluster) -> None:
+        """Remove what no other run can use: what is not whole, and what does not start."""
+        directory = cluster.directory
+        marked = await self.bench.run("test", "-f", f"{directory}/{PREPARED}")
+        # A cluster to which generators connect has an address and a port by now.
+        is_broken = self.preparing.is_broken and directory == self.bench.cluster.directory
+        if marked.exit_status != 0 or is_broken:
+            await self.bench.on_host(partial(self.bench.database.base.remove, path=directory))
+
+    async def _remove_folder(self, node: Node) -> None:
+        await node.on_host(partial(node.base.remove, path=node.directory))
