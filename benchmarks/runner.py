@@ -23,6 +23,7 @@ from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
 from benchlab.embedded.target import EmbeddedTarget
 from runs.execution import ssh
 from runs.execution.director import Director
+from runs.execution.facts import version_num
 from runs.execution.line import Line
 from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan
@@ -183,6 +184,9 @@ def _as(account: Account, target: EmbeddedTarget, *argv: str) -> str:
 def _plan(
     options: argparse.Namespace, target: EmbeddedTarget, binaries: PostgreSQLBinaries
 ) -> RunPlan:
+    program = [os.fspath(binaries.postgresql18 / "postgres"), "--version"]
+    printed = subprocess.run(program, check=True, capture_output=True, text=True).stdout
+    version = version_num(printed) or 180000
     return RunPlan(
         run_id=1,
         campaign="benchmark",
@@ -192,9 +196,9 @@ def _plan(
         username=target.user,
         base_dir=os.fspath(target.base_dir),
         bindir=os.fspath(binaries.postgresql18),
-        version_num=180000,
+        version_num=version,
         client_bindir=os.fspath(binaries.postgresql18),
-        client_version_num=180000,
+        client_version_num=version,
         settings={"shared_buffers": "512MB", "autovacuum": "off"},
         initdb_options=(),
         levels={"version": "18", "clients": options.clients},

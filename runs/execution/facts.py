@@ -18,6 +18,7 @@ __all__ = [
     "discover",
     "read",
     "version_num",
+    "version_text",
 ]
 
 _PROBE = (Path(__file__).parent / "probe.sh").read_text()
@@ -83,7 +84,8 @@ def version_num(text: str) -> int | None:
     return first * 10000 + second
 
 
-def _version_text(text: str) -> str:
+def version_text(text: str) -> str:
+    """`postgres (PostgreSQL) 9.6.24` is 9.6.24, `... 19beta1 (Debian)` is 19beta1."""
     match = _VERSION.search(text)
     if match is None:
         return ""
@@ -109,7 +111,7 @@ def _installation(told: dict[str, str]) -> InstallationFacts | None:
     match = _VERSION.search(told["postgres"])
     return InstallationFacts(
         bindir=told["bindir"],
-        version=_version_text(told["postgres"]),
+        version=version_text(told["postgres"]),
         version_num=number,
         vendor=match.group(5).strip("() ") if match else "",
         configure_options=told.get("configure", ""),

@@ -22,8 +22,10 @@ def small_disk(folder: Path, megabytes: int, sshd: OpenSSH) -> Iterator[Path]:
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], check=True)
     sshd.stop()  # its mount namespace was made before the disk
     sshd.start()
-    yield folder
-    subprocess.run(["umount", "--lazy", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def fill(disk: Path, *, leave: int = 0) -> None:

@@ -275,6 +275,15 @@ def test_a_missing_binary_is_named(direct, plan):
     assert "/opt/postgresql-9.2/bin/initdb" in problem.message
 
 
+def test_a_release_that_was_upgraded_in_place_is_not_measured(direct, plan, base_dir):
+    director = direct(replace(plan, levels={"version": "16.13", "clients": 2}, version_num=160013))
+    problem = failing(director)
+    assert problem.code == "installation_changed"
+    assert "16.13 any more: the server says that it is 16." in problem.message
+    assert "pgbench" not in director.reporter.steps
+    assert left_running(base_dir) == []
+
+
 @pytest.mark.parametrize("taken_over", [False, True])
 def test_what_fails_before_postgres_runs_is_told_as_it_is(direct, plan, taken_over):
     broken = replace(plan, initdb_options=("--wal-segsize=3",))
