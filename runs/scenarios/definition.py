@@ -116,9 +116,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What one cluster of a scenario needs of its server, for preflight. Bytes."""
+    """What one cluster of a scenario needs of its server, and a run beside it. Bytes."""
 
     disk_bytes: int
+    run_bytes: int = 0
 
 
 class Procedure(Protocol):

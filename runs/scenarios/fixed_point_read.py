@@ -7,15 +7,10 @@ load on the processors, so the script counts 10,000 rows from a random account o
 from collections.abc import Mapping
 
 from runs.execution.bench import Bench
+from runs.scenarios import percentiles
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import Factor, Parameter, Scenario, Sizes
-from runs.scenarios.metrics import (
-    CONNECTION_TIME,
-    LATENCY_AVERAGE,
-    LATENCY_STDDEV,
-    TPS,
-    TRANSACTIONS,
-)
+from runs.scenarios.metrics import PGBENCH, TPS
 from runs.wording import gettext_noop as _
 
 SCRIPT = r"""\set naccounts 100000 * :scale
@@ -45,7 +40,8 @@ class FixedPointRead:
         """Data, index, and the WAL of loading them."""
         data = parameters["scale"] * pgbench.BYTES_PER_SCALE
         wal = min(data, pgbench.WAL_BYTES)
-        return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES)
+        logs = percentiles.log_bytes(parameters["duration"])
+        return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
 
     def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
         """About 4 s to make a cluster, 0.3 s a scale unit to load it; 2 s to start and warm it."""
@@ -72,7 +68,7 @@ SCENARIO = Scenario(
             help=_("Seconds a run. The reports used 300."),
         ),
     ),
-    metrics=(TPS, LATENCY_AVERAGE, LATENCY_STDDEV, CONNECTION_TIME, TRANSACTIONS),
+    metrics=PGBENCH,
     primary_metric=TPS.name,
     writes=False,
     procedure=FixedPointRead(),

@@ -9,16 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.execution.bench import Bench
-from runs.scenarios import checkpoints
+from runs.scenarios import checkpoints, percentiles
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import ClusterOptions, Factor, Parameter, Scenario, Sizes
-from runs.scenarios.metrics import (
-    CONNECTION_TIME,
-    LATENCY_AVERAGE,
-    LATENCY_STDDEV,
-    TPS,
-    TRANSACTIONS,
-)
+from runs.scenarios.metrics import PGBENCH, TPS
 from runs.wording import gettext_noop as _
 
 FILLFACTOR = 80
@@ -55,7 +49,8 @@ class FixedPointUpdate:
         """Data at 80 %, index, the WAL of loading them, and that of the updates."""
         data = parameters["scale"] * pgbench.BYTES_PER_SCALE * 100 // FILLFACTOR
         wal = min(data, pgbench.WAL_BYTES) + pgbench.WAL_BYTES
-        return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES)
+        logs = percentiles.log_bytes(parameters["duration"])
+        return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
 
     def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
         """About 4 s to make a cluster, 0.3 s a scale unit to load it; 0.05 s to copy and warm."""
@@ -89,7 +84,7 @@ SCENARIO = Scenario(
             help=_("Seconds a run. The reports used 300."),
         ),
     ),
-    metrics=(TPS, LATENCY_AVERAGE, LATENCY_STDDEV, CONNECTION_TIME, TRANSACTIONS),
+    metrics=PGBENCH,
     primary_metric=TPS.name,
     writes=True,
     procedure=FixedPointUpdate(),

@@ -1,16 +1,32 @@
 """The metrics that scenarios share."""
 
 from runs.scenarios.definition import MetricDefinition
+from runs.tools import metrics
 from runs.wording import gettext_noop as _
 
 TPS = MetricDefinition("tps", _("Transactions per second"), "tps", "higher")
 LATENCY_AVERAGE = MetricDefinition("latency_average", _("Average latency"), "ms", "lower")
+# By percent; named as in uploads.
+LATENCY_PERCENTILES = {
+    percent: MetricDefinition(metric.name, metric.title, metric.unit, metric.direction)
+    for percent in ("50", "90", "95", "99", "99.9")
+    for metric in [metrics.latency_percentile(percent)]
+}
 LATENCY_STDDEV = MetricDefinition("latency_stddev", _("Latency, standard deviation"), "ms", "lower")
 CONNECTION_TIME = MetricDefinition(
     "initial_connection_time", _("Initial connection time"), "ms", "lower"
 )
 TRANSACTIONS = MetricDefinition(
     "transactions", _("Transactions processed"), "transactions", "neutral"
+)
+# What a run of pgbench gives.
+PGBENCH = (
+    TPS,
+    LATENCY_AVERAGE,
+    *LATENCY_PERCENTILES.values(),
+    LATENCY_STDDEV,
+    CONNECTION_TIME,
+    TRANSACTIONS,
 )
 CPU_IDLE = MetricDefinition("cpu_idle", _("CPU idle"), "%", "neutral")
 GENERATOR_CPU = MetricDefinition(

@@ -15,17 +15,16 @@ from runs.execution.plan import GeneratorPlan
 from runs.execution.postgres import DATABASE, SUPERUSER
 from runs.execution.reporter import ArtifactData, SeriesData
 from runs.execution.steps import StepResult
-from runs.scenarios import stalls
+from runs.scenarios import generator_cpu, percentiles, stalls
 from runs.scenarios.metrics import (
     CONNECTION_TIME,
-    GENERATOR_CPU,
     LATENCY_AVERAGE,
     LATENCY_STDDEV,
     TPS,
     TRANSACTIONS,
 )
 from runs.tools import pgbench
-from runs.tools.pgbench import generators
+from runs.tools.pgbench import generators, versions
 from runs.wording import gettext_noop as _
 
 # A row of pgbench_accounts with its index entry, and WAL while loading; bytes a scale unit.
@@ -34,8 +33,6 @@ WAL_BYTES = 1024 * 1024 * 1024
 BUSY_CLUSTER_BYTES = 64 * 1024 * 1024
 # pgbench tells each second (-P 1); looking that often would cost the target what is measured.
 LIVE_SECONDS = 5.0
-# A thread of pgbench that waits for answers less than this share's rest has no time to ask more.
-SATURATED_THREADS = 0.9
 # The load of several machines is one load only while all of them put it on.
 MOST_SECONDS_APART = 2.0
 MOST_SHARE_APART = 0.05
@@ -102,7 +99,9 @@ async def measure(bench: Bench, script: str) -> None:
     live = _Live(bench)
     results = await together(load.run(live) for load in loads)
     _check_together(bench)
-    _read(bench, loads, results)
+    processed = _read(bench, loads, results)
+    logs = [load.logged(count) for load, count in zip(loads, processed, strict=True)]
+    await percentiles.add(bench, logs)
 
 
 def _check_together(bench: Bench) -> None:
@@ -139,6 +138,18 @@ class Load:
     def version_num(self) -> int:
         """Of this machine's pgbench."""
         return (self._plan or self.bench.plan).client_version_num
+
+    @property
+    def log(self) -> pgbench.Log | None:
+        """Where it logs transactions; None where its pgbench cannot."""
+        clients = self.bench.levels["clients"]
+        share = percentiles.share(clients, self.bench.parameters["duration"])
+        return percentiles.log(self.node.directory, share, self.version_num)
+
+    def logged(self, transactions: int) -> percentiles.Logged:
+        """Its log, once it has ended."""
+        suffix = self.name.removeprefix("pgbench")
+        return percentiles.Logged(self.node, suffix, self.log, transactions)
 
     async def write_script(self) -> None:
         """Put the script there, in the words of that pgbench."""
@@ -179,6 +190,7 @@ class Load:
             clients=self.clients,
             duration_s=self.bench.parameters["duration"],
             scale=self.bench.parameters["scale"],
+            log=self.log,
         )
         secret = (f"PGPASSFILE={listening.passfile(self.node)}",) if place else ()
         cpus = pinned(self.bench.plan.treatment.pgbench_cpus)
@@ -189,8 +201,8 @@ async def _unseen(_output: str) -> None:
     """Progress that nobody is shown."""
 
 
-def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> None:
-    """Add what was measured; each machine's result must be complete by itself."""
+def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> list[int]:
+    """Add what was measured; the transactions of each machine, whose result must be complete."""
     results = []
     for load, step in zip(loads, steps, strict=True):
         result = _parsed(bench, load, step)
@@ -201,7 +213,7 @@ def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> N
             bench.note("unknown_line", line)
     findings = bench.findings
     findings.tool_name = "pgbench"
-    findings.tool_version = results[0].tool_version or _version(loads[0].version_num)
+    findings.tool_version = results[0].tool_version or versions.release_text(loads[0].version_num)
     progress = generators.progress([each.progress for each in results])
     findings.series += _series(progress)
     stalls.note(bench, progress)
@@ -209,13 +221,14 @@ def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> N
         if result.status != "complete":
             raise _not_complete(result)
     findings.measurements.update(_measurements(generators.combined(results)))
-    _note_own_cpu(bench, steps, [result.threads for result in results])
+    generator_cpu.note(bench, steps, [result.threads for result in results])
     if len(results) > 1:
         message = (
             f"The load came from {len(results)} machines: tps are added up, latencies are "
             "weighted by transactions."
         )
         bench.note("generators_combined", message, level="info")
+    return [result.transactions_processed or 0 for result in results]
 
 
 def _parsed(bench: Bench, load: Load, step: StepResult) -> pgbench.PgbenchResult:
@@ -238,21 +251,6 @@ def _measurements(result: pgbench.PgbenchResult) -> dict[str, float]:
         TRANSACTIONS.name: result.transactions_processed,
     }
     return {name: float(value) for name, value in figures.items() if value is not None}
-
-
-def _note_own_cpu(bench: Bench, steps: Sequence[StepResult], threads: Sequence[int | None]) -> None:
-    """What pgbench itself took of the processors, and whether it was its threads that were slow."""
-    known = [each.cpu_seconds / each.seconds for each in steps if each.cpu_seconds is not None]
-    if len(known) < len(steps):
-        return
-    bench.findings.measurements[GENERATOR_CPU.name] = round(sum(known), 3)
-    for used, own, step in zip(known, threads, steps, strict=True):
-        if own and used > SATURATED_THREADS * own:
-            bench.note(
-                "generator_saturated",
-                f"{step.name} kept {used:.1f} processors busy with {own} thread(s): the load "
-                "generator is what was measured. Use more threads or further machines for it.",
-            )
 
 
 def _not_complete(result: pgbench.PgbenchResult) -> TargetProblem:
@@ -294,9 +292,3 @@ def _connection(bench: Bench, address: str = "") -> pgbench.Connection:
     host, port = address or bench.cluster.socket_dir, bench.cluster.port
     silence = listening.SECONDS_OF_SILENCE if address else None
     return pgbench.Connection(host, port, SUPERUSER, DATABASE, silence)
-
-
-def _version(number: int) -> str:
-    if number < 100000:
-        return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
-    return f"{number // 10000}.{number % 10000}"

@@ -165,4 +165,4 @@ def needed_bytes(draft: Draft) -> int | None:
     sizes = scenario.procedure.sizes(draft.parameters)
     # Runs that write keep templates only as long as there is room for one more cluster.
     copies = 1 if scenario.writes else max(1, clusters(draft, scenario))
-    return sizes.disk_bytes * copies + BYTES_TO_SPARE
+    return sizes.disk_bytes * copies + sizes.run_bytes + BYTES_TO_SPARE

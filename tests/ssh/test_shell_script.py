@@ -54,6 +54,7 @@ def test_a_run_can_be_done_by_hand(direct, plan, hand):
     assert done.status == 0, done.stderr
     (tps,) = measured(done.stdout)
     assert tps > 0
+    assert "# from (us)" in done.stdout.partition("== count-latencies")[2]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,127 @@
+"""Percentiles of latency: pgbench logs a sample of its transactions, which its machine counts."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runs.execution.bench import Bench
+from runs.execution.ending import together
+from runs.execution.nodes import Node
+from runs.execution.reporter import ArtifactData
+from runs.scenarios.metrics import LATENCY_PERCENTILES
+from runs.tools import pgbench
+from runs.tools.pgbench import histogram, versions
+from runs.tools.pgbench.histogram import Histogram
+
+# What may be logged, all machines together: counted in about half a second, 90 MB.
+MOST_LINES = 2_000_000
+LINE_BYTES = 45
+# How many transactions a second a run may have at the most, as nobody knows before it: of one
+# client, and of all.
+FASTEST_CLIENT_TPS = 10_000
+FASTEST_TPS = 100_000
+# A sample has by chance so many lines less than its share of the transactions, and not more.
+STANDARD_DEVIATIONS = 6
+
+
+@dataclass(frozen=True)
+class Logged:
+    """The log of one machine: where it lies, and how many transactions ended there.
+
+    `suffix` is what the machine's steps and files have behind their names. `log` is None where
+    its pgbench could not log.
+    """
+
+    node: Node
+    suffix: str
+    log: pgbench.Log | None
+    transactions: int
+
+
+def share(clients: int, duration_s: int) -> float:
+    """The share of transactions that is logged: all of them where they cannot be too many.
+
+    From 20 s on, 51 transactions a second are enough for 1,000 lines: for a 99th percentile.
+    """
+    fastest = min(FASTEST_TPS, clients * FASTEST_CLIENT_TPS)
+    return min(1.0, float(f"{MOST_LINES / (fastest * duration_s):.2g}"))
+
+
+def log_bytes(duration_s: int) -> int:
+    """What the logs of a run take of the disk at the most."""
+    return min(duration_s * FASTEST_TPS, MOST_LINES) * LINE_BYTES
+
+
+def log(directory: str, share_logged: float, version_num: int) -> pgbench.Log | None:
+    """The log that this pgbench can write in the folder: 9.2 can log everything or nothing."""
+    if share_logged < 1 and version_num < versions.LOG_SAMPLING:
+        return None
+    return pgbench.Log(directory, share_logged)
+
+
+async def add(bench: Bench, logs: Sequence[Logged]) -> None:
+    """Count the logs of all machines and add the percentiles; figures stand without them."""
+    if any(each.log is None for each in logs):
+        _missing(bench, "pgbench 9.2 cannot log a sample of its transactions")
+        return
+    found = await together(_counted(bench, each) for each in logs)
+    whole = [each for each in found if each is not None]
+    if len(whole) < len(logs):
+        return
+    latencies = histogram.together(whole)
+    for percent, metric in LATENCY_PERCENTILES.items():
+        value = latencies.percentile_ms(float(percent))
+        if value is not None:
+            bench.findings.measurements[metric.name] = value
+    _note_sample(bench, latencies, logs)
+
+
+async def _counted(bench: Bench, logged: Logged) -> Histogram | None:
+    """One machine's latencies; None, with a note, where its log is missing or incomplete."""
+    if logged.log is None:
+        return None
+    name = f"count-latencies{logged.suffix}"
+    command = histogram.count(logged.log)
+    # What was measured is not lost for a disk that is almost full: counting needs little.
+    step = await bench.step(name, command, check=False, floor_bytes=0, on=logged.node)
+    artifact = ArtifactData(f"latencies{logged.suffix}.txt", step.stdout.encode())
+    bench.findings.artifacts.append(artifact)
+    try:
+        counted = histogram.read_histogram(step.stdout)
+    except ValueError as problem:
+        _missing(bench, str(problem))
+        return None
+    expected = logged.transactions * logged.log.share
+    if step.exit_status != 0:
+        said = step.stderr.strip()[-300:]
+        _missing(bench, f"{name} ended with exit status {step.exit_status}: {said}")
+    elif counted.transactions < expected - _by_chance(logged.transactions, logged.log.share):
+        _missing(
+            bench,
+            f"the log{logged.suffix} holds {counted.transactions} of about {expected:.0f} "
+            "transactions",
+        )
+    else:
+        return counted
+    return None
+
+
+def _by_chance(transactions: int, share_logged: float) -> float:
+    """So many lines a sample may lack without anything being wrong."""
+    return STANDARD_DEVIATIONS * math.sqrt(transactions * share_logged * (1 - share_logged))
+
+
+def _missing(bench: Bench, reason: str) -> None:
+    message = f"There are no percentiles of latency: {reason}."
+    bench.note("percentiles_missing", message, level="info")
+
+
+def _note_sample(bench: Bench, latencies: Histogram, logs: Sequence[Logged]) -> None:
+    transactions = sum(each.transactions for each in logs)
+    if any(each.log and each.log.share < 1 for each in logs):
+        bench.note(
+            "latencies_sampled",
+            f"Percentiles of latency are those of {latencies.transactions} transactions, "
+            f"drawn by chance from {transactions}.",
+            level="info",
+        )
