@@ -1,5 +1,6 @@
 """Whole runs on a real OpenSSH server with real PostgreSQL and pgbench."""
 
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -41,7 +42,10 @@ def test_a_run_measures_what_pgbench_prints(direct, plan, base_dir):
         "source": "configuration file",
     }
     assert director.reporter.phases == ["preparing", "measuring", "collecting"]
-    assert {note.code for note in found.notes} == {"prewarm_sequential"}
+    notes = {note.code: note for note in found.notes}
+    assert notes.keys() == {"prewarm_sequential", "clock_skew"}
+    assert re.search(r"worker: db [+-]0\.\d{4} s \(. 0\.\d{4}\)\.$", notes["clock_skew"].message)
+    assert notes["clock_skew"].level == "info"
     assert len(next(s for s in found.series if s.name == "tps").values) in {1, 2}
 
 
