@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from runs.execution.ending import end
-from runs.execution.errors import ConnectionLost, EndNotSeen, TargetProblem
+from runs.execution.errors import ConnectionLost, EndNotSeen, TargetProblem, TooFewSessions
 from runs.execution.line import Line
 from runs.execution.nodes import Node
 from runs.execution.steps import Look, free_bytes, look
@@ -109,7 +109,7 @@ class DiskGuard:
     look_s: float = LOOK_SECONDS
 
     async def watch(self) -> NoReturn:
-        """Never ends well. Raises TargetProblem `disk_almost_full`.
+        """Never ends well. Raises TargetProblem `disk_almost_full`, TooFewSessions.
 
         A connection that is lost is opened again: nobody else may have a use for it meanwhile.
         """
@@ -119,6 +119,8 @@ class DiskGuard:
             await asyncio.sleep(self.look_s)
             try:
                 free = await self.node.on_host(partial(free_bytes, where=base_dir))
+            except TooFewSessions:
+                raise
             except TargetProblem:
                 continue  # nothing is concluded while the target does not answer
             _check_free("The load", free, where, self.floor_bytes)

@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from runs.execution.errors import ConnectionLost, HostUnreachable
+from runs.execution.errors import ConnectionLost, HostUnreachable, TooFewSessions
 from runs.execution.ssh import Host
 
 T = TypeVar("T")
@@ -13,13 +14,16 @@ Connect = Callable[[], Awaitable[Host]]
 Tell = Callable[[str, str], Awaitable[None]]
 
 WAITS_SECONDS = (1, 2, 4, 8, 15, 30, 60, 60, 60, 60)
+# A connection that was of use for so long is not one of those that break again and again.
+STEADY_SECONDS = 60.0
 
 
 class Line:
     """The way to one target, for as long as a run takes.
 
     The first connection is tried once: who is not there when a run begins lets it wait in the
-    queue. A connection that is lost later is tried again with back-off.
+    queue. A connection that is lost later is tried again with back-off, which grows from one loss
+    to the next until a connection has held for `STEADY_SECONDS`.
     """
 
     def __init__(self, connect: Connect, waits: Sequence[float] = WAITS_SECONDS) -> None:
@@ -27,14 +31,18 @@ class Line:
         self._waits = waits
         self._host: Host | None = None
         self._was_open = False
+        self._opened_at = 0.0
+        self._losses = 0
         self._opening = asyncio.Lock()
 
     async def do(self, act: Callable[[Host], Awaitable[T]], tell: Tell) -> T:
         """Do something on the target, again after each loss of the connection until it is done.
 
         `act` must be idempotent. `tell` hears of each loss. Raises HostUnreachable when the
-        connection does not come back, and whatever `act` raises.
+        connection does not come back, TooFewSessions when a new one has no room for this either,
+        and whatever else `act` raises.
         """
+        is_anew = False
         while True:
             host = await self._open()
             try:
@@ -42,6 +50,12 @@ class Line:
             except ConnectionLost as lost:
                 if await self._drop(host):
                     await tell(lost.code, lost.message)
+            except TooFewSessions:
+                # What was let go of may still be counted there, and is in the way of a clean-up.
+                await self._drop(host)
+                if is_anew:
+                    raise
+                is_anew = True
 
     def open_host(self) -> Host | None:
         """The connection, if there is one right now."""
@@ -57,12 +71,14 @@ class Line:
             if self._host is None:
                 self._host = await (self._come_back() if self._was_open else self._connect())
                 self._was_open = True
+                self._opened_at = time.monotonic()
             return self._host
 
     async def _come_back(self) -> Host:
         last = HostUnreachable("The connection did not come back.")
+        least = max(self._waits[: self._losses], default=0.0)
         for wait in self._waits:
-            await asyncio.sleep(wait)
+            await asyncio.sleep(max(wait, least))
             try:
                 return await self._connect()
             except HostUnreachable as error:
@@ -75,6 +91,8 @@ class Line:
             is_first = self._host is host
             if is_first:
                 self._host = None
+                has_held = time.monotonic() - self._opened_at >= STEADY_SECONDS
+                self._losses = 1 if has_held else self._losses + 1
         with contextlib.suppress(Exception):
             await host.close()
         return is_first

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runs.execution import privileged
@@ -22,9 +22,10 @@ class Target:
     """What a target says of itself. Bytes and seconds; unknown is None.
 
     `skew_s` is how far its clock is ahead of this one, `skew_error_s` how far that may be wrong.
-    `tools` are those of taskset and perf that are there; `paranoia` is perf_event_paranoid, and
+    `tools` are those of taskset, perf and ip that are there; `paranoia` is perf_event_paranoid, and
     `governors` are those of its processors, none where it has no cpufreq. `clients` are the folders
     whose pgbench starts; `unresolved` and `no_routes` the addresses to which it knows no way.
+    `allows_sessions`: as many at once on one connection as a run needs.
     """
 
     skew_s: float | None
@@ -50,6 +51,7 @@ class Target:
     clients: frozenset[str] = frozenset()
     unresolved: tuple[str, ...] = ()
     no_routes: tuple[str, ...] = ()
+    allows_sessions: bool = True
 
     def lacks(self, bindir: str) -> list[str]:
         """The server programs that are not in a folder."""
@@ -63,7 +65,7 @@ async def look(
     privileges: Sequence[str],
     addresses: Sequence[str] = (),
 ) -> Target:
-    """Ask a target everything, in one round trip. Raises ConnectionLost, TargetProblem."""
+    """Ask a target everything, by one command. Raises ConnectionLost, TargetProblem."""
     sudo = [" ".join(words) for name in privileges for words in privileged.action(name).commands]
     argv = ["sh", "-c", _SCRIPT, "preflight", base.path, base.mark(base.path), *bindirs]
     before = time.time()
@@ -77,7 +79,8 @@ async def look(
             code="no_report",
             remedy=_("Log in as that user by hand: does its shell start programs as usual?"),
         )
-    return read(report, before=before, after=after)
+    target = read(report, before=before, after=after)
+    return replace(target, allows_sessions=await host.allows_sessions())
 
 
 def read(report: str, *, before: float, after: float) -> Target:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Self
 import asyncssh
 from asyncssh.public_key import get_default_public_key_algs
 
+from runs.execution import sessions
 from runs.execution.errors import (
     CommandTimeout,
     ConnectionLost,
@@ -20,7 +22,6 @@ from runs.execution.errors import (
     LoginRefused,
     TargetProblem,
 )
-from runs.execution.quoting import shell_line
 from runs.wording import gettext_noop as _
 
 CONNECT_TIMEOUT_SECONDS = 15
@@ -30,6 +31,7 @@ KEEPALIVE_MISSES = 4
 SECONDS_TO_NOTICE = KEEPALIVE_SECONDS * (KEEPALIVE_MISSES + 1)
 # What is no step is soon done, on a busy machine as well; but not the removal of a cluster.
 COMMAND_SECONDS = 120.0
+_ERRNO = re.compile(r"\[Errno (\d+)\]")
 REMOVAL_SECONDS = 3600.0
 
 # What a person does about a hop; the page of the server behind it is the wrong place to look.
@@ -42,14 +44,19 @@ REMEDIES_AT_A_HOP = {
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server answers, and as whom BenchLab logs in."""
+    """Where a server answers, and as whom BenchLab logs in.
+
+    Shown is the server's name where it is given: texts about a target are stored and read by
+    everybody, and where its machines are is nobody else's business.
+    """
 
     host: str
     port: int
     username: str
+    name: str = field(default="", compare=False)
 
     def __str__(self) -> str:
-        return f"{self.username}@{self.host}:{self.port}"
+        return self.name or f"{self.username}@{self.host}:{self.port}"
 
 
 @dataclass(frozen=True)
@@ -123,17 +130,16 @@ class Host:
     ) -> Answer:
         """Run a command and wait for its end, at most `timeout_s` (None: for ever).
 
-        Raises ConnectionLost when the connection breaks first, or when the time is over before it
-        could be noticed that it broke; CommandTimeout when the machine still answers then. In
-        both cases the command may still be running on the target, though the latter ends it by
-        TERM as far as that is possible.
+        What a login shell says by itself is not of the output. Raises ConnectionLost when the
+        connection breaks first, or when the time is over before it could be noticed that it broke;
+        CommandTimeout when the machine still answers then. In both cases the command may still be
+        running on the target, though the latter ends it by TERM as far as that is possible.
+        TooFewSessions and TargetProblem `no_report` tell that it was not started.
         """
         # An empty input would leave the command waiting for the end of its standard input.
         source = {"input": stdin} if stdin else {"stdin": asyncssh.DEVNULL}
         try:
-            process = await self._connection.create_process(
-                shell_line(argv), encoding=None, **source
-            )
+            process = await sessions.begin(self._connection, self.address, argv, **source)
             done = await process.wait(timeout=timeout_s)
         except asyncssh.TimeoutError as error:
             raise self._out_of_time(process, argv, timeout_s or 0) from error
@@ -142,7 +148,15 @@ class Host:
             raise ConnectionLost(f"Connection to {self.address} lost: {reason}") from error
         if done.exit_status is None or done.exit_status < 0:
             raise ConnectionLost(f"Connection to {self.address} lost while a command ran.")
-        return Answer(done.exit_status, _bytes(done.stdout), _bytes(done.stderr))
+        stdout = sessions.own_output(_bytes(done.stdout))
+        return Answer(done.exit_status, stdout, _bytes(done.stderr))
+
+    async def allows_sessions(self) -> bool:
+        """Whether as many sessions can be open at once as a run needs. Raises ConnectionLost."""
+        try:
+            return await sessions.allows(self._connection)
+        except (OSError, asyncssh.Error) as error:
+            raise ConnectionLost(f"Connection to {self.address} lost: {error}") from error
 
     def _out_of_time(
         self,
@@ -269,20 +283,25 @@ def _pinned_first(key: asyncssh.SSHKey) -> list[str]:
 def _unreachable(
     address: Address, error: Exception, through: Sequence[Login] = ()
 ) -> HostUnreachable:
-    reason = str(error) or type(error).__name__
-    if isinstance(error, OSError) and (error.errno or 0) > 0:
-        reason = os.strerror(error.errno or 0)  # "Connection refused", without Python's frame
+    reason = _reason(error).rstrip(".")
     if not through:
-        message = f"{address} cannot be reached over SSH: {reason.rstrip('.')}."
-        return HostUnreachable(message)
+        return HostUnreachable(f"{address} cannot be reached over SSH: {reason}.")
     hop = through[-1].address
     return HostUnreachable(
-        f"{address} cannot be reached over SSH through the hop {hop}: {reason.rstrip('.')}.",
+        f"{address} cannot be reached over SSH through the hop {hop}: {reason}.",
         remedy=_(
             "The hop itself was reached. Check address and port as the hop sees them, and that its "
             "sshd allows AllowTcpForwarding."
         ),
     )
+
+
+def _reason(error: Exception) -> str:
+    """ "Connection refused", without Python's frame and the numbers of each address tried."""
+    number = error.errno if isinstance(error, OSError) and (error.errno or 0) > 0 else None
+    if number is None and (found := _ERRNO.search(str(error))):
+        number = int(found[1])
+    return os.strerror(number) if number else str(error) or type(error).__name__
 
 
 def _bytes(data: bytes | str | None) -> bytes:

@@ -6,7 +6,8 @@ from typing import Literal
 
 from django.utils.translation import gettext as _
 
-from runs.execution import privileged
+from runs.execution import privileged, sessions
+from runs.execution.errors import TooFewSessions
 from runs.execution.preflight import Target
 from runs.models import Server
 
@@ -30,10 +31,18 @@ class Finding:
 def of_machine(
     server: Server, target: Target, *, privileges: Collection[str], needed: Collection[str]
 ) -> Iterator[Finding]:
-    """Base directory, setsid, sudo and conditions.
+    """Sessions, base directory, setsid, sudo and conditions.
 
     Of its `privileges`, those that are not `needed` only make a warning.
     """
+    if not target.allows_sessions:
+        message = _("It opens fewer sessions on one connection than a run needs (%(count)d).")
+        yield error(
+            server,
+            TooFewSessions.code,
+            message % {"count": sessions.NEEDED},
+            _(TooFewSessions.remedy),
+        )
     yield from _base_dir(server, target)
     if not target.has_setsid:
         message = _("The program setsid is missing on the server.")

@@ -1,0 +1,72 @@
+"""Sessions on an open connection: how they begin, and whether a target allows enough of them."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import asyncssh
+
+from runs.execution.errors import TargetProblem, TooFewSessions
+from runs.execution.quoting import shell_line
+from runs.wording import gettext_noop as _
+
+# On a run's machine at once: the load, a monitor, a profile, the guard's look, a look at progress.
+NEEDED = 5
+# Sessions that have just ended may still be counted.
+WAITS_SECONDS = (0.2, 0.5, 1.0, 2.0)
+# Before whatever a command prints, and after what a login shell says by itself.
+_BEGIN = b"benchlab-begin\n"
+
+
+async def begin(
+    connection: asyncssh.SSHClientConnection, address: object, argv: Sequence[str], **streams: Any
+) -> "asyncssh.SSHClientProcess[bytes]":
+    """Start a command in a session of its own; `own_output` tells what it printed itself.
+
+    Raises TooFewSessions when the connection is open and allows no further one, asyncssh.Error or
+    OSError when it is broken, ValueError for what cannot be an argument.
+    """
+    line = f"echo {_BEGIN.decode().strip()}; {shell_line(argv)}"
+    for wait in (*WAITS_SECONDS, None):
+        try:
+            return await connection.create_process(line, encoding=None, **streams)
+        except asyncssh.ChannelOpenError as error:
+            # The word of a connection that has broken comes a moment later.
+            await asyncio.sleep(wait or 0)
+            if connection.is_closed():
+                raise
+            refused = error
+    raise TooFewSessions(
+        f"{address} opens no further session on a connection that is open: {refused.reason}."
+    )
+
+
+def own_output(stdout: bytes) -> bytes:
+    """What a command printed, without the greeting of a login shell before it.
+
+    Raises TargetProblem `no_report` where the login shell started no command at all.
+    """
+    greeting, began, output = stdout.partition(_BEGIN)
+    if not began:
+        raise TargetProblem(
+            f"The login shell did not start the command; it said {greeting[:200]!r}.",
+            code="no_report",
+            remedy=_("Log in as that user by hand: does its shell start programs as usual?"),
+        )
+    return output
+
+
+async def allows(connection: asyncssh.SSHClientConnection, count: int = NEEDED) -> bool:
+    """Whether so many sessions can be open at once; they are closed again.
+
+    Raises asyncssh.Error or OSError when the connection is broken.
+    """
+    begun = (begin(connection, "", ["cat"]) for _each in range(count))
+    found = await asyncio.gather(*begun, return_exceptions=True)
+    for each in found:
+        if isinstance(each, asyncssh.SSHClientProcess):
+            each.close()
+    for each in found:
+        if isinstance(each, BaseException) and not isinstance(each, TooFewSessions):
+            raise each
+    return not any(isinstance(each, TooFewSessions) for each in found)
