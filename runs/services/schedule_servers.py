@@ -1,7 +1,7 @@
 """The servers of schedules: what was measured on each, and what is there now."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q
@@ -44,6 +44,20 @@ def further(schedule: Schedule) -> list[Server]:
     server_ids = [server_id for server_id, _bindirs in schedule.draft.get("more_servers", ())]
     message = _("A server of this campaign is not registered any more.")
     return _all(server_ids, "server_missing", message)
+
+
+def measured_by(schedules: Iterable[Schedule]) -> set[int]:
+    """The keys of all servers on which schedules measure."""
+    return {
+        server_id
+        for schedule in schedules
+        for server_id in (schedule.server_id, *dict(schedule.draft.get("more_servers", ())))
+    }
+
+
+def loading_for(schedules: Iterable[Schedule]) -> set[int]:
+    """The keys of all servers from which the load of schedules comes."""
+    return {each for schedule in schedules for each in schedule.draft.get("generators", ())}
 
 
 def generators(server_ids: Sequence[int]) -> list[Server]:
