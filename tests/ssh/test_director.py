@@ -91,15 +91,9 @@ def test_nothing_of_a_finished_run_is_left_but_the_shared_cluster(direct, plan, 
     assert names(base_dir / "clusters") == ["shared"]
 
 
-def test_a_cancelled_run_leaves_no_process_and_no_folder(direct, plan, base_dir):
-    director = direct(replace(plan, parameters={"scale": 1, "duration": 600}))
-    with pytest.raises(Cancelled):
-        watched(director, when_measuring(director, "cancel"))
-    assert left_running(base_dir) == []
-    assert names(base_dir / "runs") == []
-
-
-def test_what_a_cancelled_load_had_printed_is_kept(direct, plan, base_dir):
+def test_a_cancelled_run_leaves_no_process_and_no_folder_but_what_its_load_had_printed(
+    direct, plan, base_dir
+):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 600}))
 
     def orders() -> Iterator[Order]:
@@ -109,6 +103,8 @@ def test_what_a_cancelled_load_had_printed_is_kept(direct, plan, base_dir):
 
     with pytest.raises(Cancelled):
         watched(director, orders())
+    assert left_running(base_dir) == []
+    assert names(base_dir / "runs") == []
     stopped = director.reporter.commands[-1]
     assert (stopped.name, stopped.exit_status) == ("pgbench", None)
     assert "progress: 1.0 s" in stopped.stderr
