@@ -6,20 +6,21 @@ it go with the run's folders.
 """
 
 import re
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.nodes import Node
 from runs.execution.postgres import DATABASE, SUPERUSER, Cluster
-from runs.execution.ssh import Host
+from runs.execution.ssh import Answer, Host
+from runs.execution.steps import NO_SPACE, disk_full
 from runs.wording import gettext_noop as _
 
 SCRAM_SINCE = 100000
 # A generator gives up after so long without a sign of the database; shorter cuts it lives through.
 SECONDS_OF_SILENCE = 60
 # What goes into pg_ctl's -o, which a shell reads, and into pg_hba.conf.
+NO_SUCH_PROGRAM = 127
 _ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:_%-]{0,252}")
 _EVERY_ADDRESS = re.compile(r"(0x)?0*([.:](0x)?0*)*")
 
@@ -34,6 +35,9 @@ done
 exit 1
 """
 _SOURCE = r"""
+# Where many a login shell of an ordinary user does not look.
+PATH=$PATH:/usr/sbin:/sbin
+command -v ip >/dev/null || exit 127
 address=$(getent ahosts "$1" 2>/dev/null | awk 'NR == 1 { print $1 }')
 ip -o route get "${address:-$1}" | sed -n 's/.* src \([^ ]*\).*/\1/p'
 """
@@ -41,6 +45,7 @@ _ONLY_THESE = 'cat >"$1/pg_hba.conf"'
 # Idempotent: another worker finds the password that the first one made.
 _MAKE = r"""
 umask 077
+export LC_ALL=C
 [ -s "$1/password" ] || {
     head -c 24 /dev/urandom | od -An -v -tx1 | tr -d ' \n' >"$1/password.new" &&
         mv "$1/password.new" "$1/password"
@@ -57,7 +62,7 @@ shift 3
     printf "ALTER ROLE $role PASSWORD '%s';\n" "$(cat "$directory/password")"
 } | "$@"
 """
-_KEEP = 'umask 077; cat >"$1"'
+_KEEP = 'umask 077; export LC_ALL=C; cat >"$1"'
 
 
 async def prepare(bench: Bench) -> Cluster:
@@ -86,9 +91,14 @@ async def prepare(bench: Bench) -> Cluster:
 
 
 async def give_password(bench: Bench) -> None:
-    """Set the password in the running cluster, and leave it on each generator (PGPASSFILE)."""
+    """Set the password in the running cluster, and leave it on each generator (PGPASSFILE).
+
+    Raises TargetProblem `password_not_set`, `disk_full`.
+    """
     made = await bench.run("sh", "-c", _MAKE, "password", bench.directory)
     password = made.stdout.decode().strip()
+    if made.exit_status != 0 or not password:
+        raise _not_set(bench.database, made)
     encryption = "scram-sha-256" if _method(bench) == "scram-sha-256" else "on"
     if encryption == "on" and bench.plan.version_num >= SCRAM_SINCE:
         encryption = "md5"
@@ -96,15 +106,11 @@ async def give_password(bench: Bench) -> None:
         "sh", "-c", _SET, "set", bench.directory, encryption, SUPERUSER,
         *bench.cluster.psql(),
     )  # fmt: skip
-    if made.exit_status != 0 or done.exit_status != 0 or not password:
-        raise TargetProblem(
-            "The password for the load generators could not be set: "
-            f"{done.stderr.decode(errors='replace').strip()[-300:]}",
-            code="password_not_set",
-            remedy=_("Read the server's log with the run."),
-        )
+    if done.exit_status != 0:
+        raise _not_set(bench.database, done)
+    line = f"*:*:*:*:{password}\n".encode()
     for node in bench.generators:
-        await node.on_host(_keeping(f"*:*:*:*:{password}\n".encode(), passfile(node)))
+        await _leave(node, line)
 
 
 def passfile(node: Node) -> str:
@@ -112,11 +118,24 @@ def passfile(node: Node) -> str:
     return f"{node.directory}/pgpass"
 
 
-def _keeping(line: bytes, path: str) -> Callable[[Host], Awaitable[None]]:
-    async def act(host: Host) -> None:
-        await host.run(["sh", "-c", _KEEP, "keep", path], stdin=line)
+async def _leave(node: Node, line: bytes) -> None:
+    async def act(host: Host) -> Answer:
+        return await host.run(["sh", "-c", _KEEP, "keep", passfile(node)], stdin=line)
 
-    return act
+    kept = await node.on_host(act)
+    if kept.exit_status != 0:
+        raise _not_set(node, kept)
+
+
+def _not_set(node: Node, answer: Answer) -> TargetProblem:
+    said = answer.stderr.decode(errors="replace").strip()[-300:]
+    if NO_SPACE in said:
+        return disk_full(f"{node.directory} on {node.address}", said)
+    return TargetProblem(
+        f"On {node.address} the password for the load generators could not be set: {said}",
+        code="password_not_set",
+        remedy=_("Read the server's log with the run."),
+    )
 
 
 def _method(bench: Bench) -> str:
@@ -127,9 +146,18 @@ def _method(bench: Bench) -> str:
 
 
 async def _source(bench: Bench, node: Node, address: str) -> str:
-    """The generator's own address on the way to the database, with its whole length as mask."""
+    """The generator's own address on the way to the database, with its whole length as mask.
+
+    Raises TargetProblem `missing_program`, `address_unknown`.
+    """
     argv = ["sh", "-c", _SOURCE, "source", address]
     found = await bench.step(f"source-{node.name}", argv, check=False, on=node)
+    if found.exit_status == NO_SUCH_PROGRAM:
+        raise TargetProblem(
+            f"The program ip is missing on {node.address}.",
+            code="missing_program",
+            remedy=_("Install iproute2 on the load generator."),
+        )
     source = found.stdout.strip()
     if not _ADDRESS.fullmatch(source):
         raise TargetProblem(

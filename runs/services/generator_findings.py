@@ -36,6 +36,9 @@ def of_generator(
 
 
 def _ways(server: Server, target: Target) -> Iterator[Finding]:
+    if "ip" not in target.tools:
+        message = _("The program ip is missing: the way to the database cannot be found by it.")
+        yield error(server, "missing_program", message, _("Install iproute2 on this machine."))
     for address in target.unresolved:
         message = _("The name %(address)s of the database is not known here.")
         remedy = _(

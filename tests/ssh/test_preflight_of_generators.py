@@ -115,3 +115,13 @@ def test_an_address_without_a_route_is_told_and_one_with_a_route_is_not():
     said = subprocess.run([*alone, *up, *asked], capture_output=True, text=True, check=True)
     target = engine.read(said.stdout, before=0, after=0)
     assert (target.no_routes, target.unresolved) == (("198.51.100.1",), ())
+    assert "ip" in target.tools
+
+
+def test_a_generator_without_ip_is_told_what_to_install(server, generator, monkeypatch):
+    monkeypatch.setattr(engine, "_SCRIPT", engine._SCRIPT.replace("perf ip", "perf no-such-ip"))
+    found = preflight.of_draft(draft(server, generators=[generator]))
+    assert told_of(server, found) == set()
+    [error] = [each for each in found.findings if each.level == "error"]
+    assert (error.server, error.code) == (generator.name, "missing_program")
+    assert "iproute2" in error.remedy
