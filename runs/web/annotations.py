@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, cast
 
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -20,6 +19,7 @@ from runs.selectors.published_chart import Plot
 from runs.services import annotations
 from runs.services.errors import ServiceError
 from runs.web import notices
+from runs.web.login import login_required
 
 # A list of more points to choose from is none.
 MOST_CELLS = 400

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -33,6 +32,7 @@ from runs.web import (
 )
 from runs.web.campaign_fields import still_ticked
 from runs.web.campaign_forms import CampaignForm
+from runs.web.login import login_required
 
 PAGE_SIZE = 25
 # What stays as typed when another scenario or server is chosen.

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -28,6 +27,7 @@ from runs.web import (
     compare_page,
     notices,
 )
+from runs.web.login import login_required
 
 LONGEST_SEARCH = 200
 FILTERS = ("version", "os", "topology", "hardware", "origin")

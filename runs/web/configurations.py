@@ -4,7 +4,6 @@ from typing import Any, cast
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -20,6 +19,7 @@ from runs.services.configuration_check import OFFERED_MAJORS
 from runs.services.errors import Refused, ServiceError
 from runs.web import configuration_page, notices
 from runs.web.configuration_forms import ConfigurationForm, initial_of
+from runs.web.login import login_required
 
 PAGE_SIZE = 50
 MOST_CAMPAIGNS = 20

@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import cast
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
@@ -19,6 +18,7 @@ from runs.selectors import histories, projects
 from runs.services import changes, events, watchdog
 from runs.web import history_page
 from runs.web.history_forms import DecisionForm, WatchForm
+from runs.web.login import login_required
 
 
 @require_safe

@@ -1,6 +1,5 @@
 """Preflight pages: a server by itself, and the campaign that a form describes."""
 
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
@@ -10,6 +9,7 @@ from runs.scenarios import registry
 from runs.services import preflight
 from runs.web.campaign_forms import CampaignForm
 from runs.web.campaigns import chosen_servers
+from runs.web.login import login_required
 
 
 @login_required

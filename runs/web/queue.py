@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -16,6 +15,7 @@ from runs.selectors.projects import visible
 from runs.services import attempts, campaigns, maintenance
 from runs.services.errors import ServiceError
 from runs.web import notices
+from runs.web.login import login_required
 
 
 class PriorityForm(forms.Form):

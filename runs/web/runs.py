@@ -1,7 +1,6 @@
 """Runs: the live page, and cancelling."""
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -14,6 +13,7 @@ from runs.selectors import runs as run_selectors
 from runs.services import runs
 from runs.services.errors import ServiceError
 from runs.web import notices, run_page
+from runs.web.login import login_required
 
 
 @require_safe

@@ -5,7 +5,6 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -20,6 +19,7 @@ from runs.selectors.projects import visible
 from runs.services import schedules
 from runs.services.errors import ServiceError
 from runs.web import notices
+from runs.web.login import login_required
 
 A_MONDAY = date(2024, 1, 1)
 

@@ -1,7 +1,6 @@
 """Servers: the list, registration, the host key's confirmation, and a look at the machine."""
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -16,6 +15,7 @@ from runs.selectors import servers as server_selectors
 from runs.services import host_keys, server_edits, servers, ssh_keys
 from runs.services.errors import ServiceError
 from runs.web import notices
+from runs.web.login import login_required
 from runs.web.server_forms import ServerEditForm, ServerForm
 
 NEWEST = 10

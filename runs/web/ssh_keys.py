@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -15,6 +14,7 @@ from runs.selectors import ssh_keys as key_selectors
 from runs.services import ssh_keys
 from runs.services.errors import ServiceError
 from runs.web import notices
+from runs.web.login import login_required
 from runs.web.server_forms import GenerateKeyForm, UploadKeyForm
 
 

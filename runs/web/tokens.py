@@ -3,7 +3,6 @@
 from typing import Any, cast
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -16,6 +15,7 @@ from runs.services import projects, tokens
 from runs.services.errors import ServiceError
 from runs.services.tokens import NewToken
 from runs.web import downloads, notices
+from runs.web.login import login_required
 from runs.web.token_forms import TokenForm
 
 

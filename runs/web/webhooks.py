@@ -3,7 +3,6 @@
 from typing import cast
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -18,6 +17,7 @@ from runs.services import projects, webhooks
 from runs.services.errors import ServiceError
 from runs.services.webhooks import NewWebhook
 from runs.web import notices
+from runs.web.login import login_required
 from runs.web.webhook_forms import WebhookForm
 
 
