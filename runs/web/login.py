@@ -25,7 +25,7 @@ def login_required(door: Door[P]) -> Door[P]:
     """
 
     @wraps(door)
-    def answer(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def answer(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         if request.user.is_authenticated:
             return door(request, *args, **kwargs)
         if getattr(request, "htmx", False):
