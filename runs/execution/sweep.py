@@ -1,7 +1,6 @@
-"""Leftovers: folders with this BenchLab's mark on a target that belong to no run any more."""
+"""Leftovers on a target: what still runs in folders with this BenchLab's mark, and the folders."""
 
 import re
-from collections.abc import Set
 
 from runs.execution import stopping
 from runs.execution.base_dir import BaseDir
@@ -21,26 +20,21 @@ exit 0
 """
 
 
-async def leftovers(host: Host, base: BaseDir, live: Set[str]) -> list[str]:
-    """Marked folders below `runs` and `clusters` that are not among `live`; runs first, the newest.
+async def marked(host: Host, base: BaseDir) -> list[str]:
+    """Folders with this BenchLab's mark for that very place; runs first, the newest.
 
-    `live` holds paths relative to the base directory, such as `runs/7-1`. A folder without this
-    BenchLab's mark for that very place is not listed. Of runs that could not set their machine
-    back the oldest knows how it was, so that it has the last word.
+    Of runs that could not set their machine back the oldest knows how it was, so that it has the
+    last word.
     """
-    runs = base.below("runs")
+    answer = await host.run(["sh", "-c", _LIST, "list", base.path, base.mark(base.path)])
+    lines = answer.stdout.decode(errors="replace").splitlines()
+    runs, marks = base.below("runs"), zip(lines[::2], lines[1::2], strict=False)
 
     def age(path: str) -> tuple[bool, list[int]]:
         folder, _slash, name = path.rpartition("/")
         return folder == runs, [int(number) for number in re.findall(r"\d+", name)]
 
-    found = await _marked(host, base)
-    return sorted(found - {base.below(path) for path in live}, key=age, reverse=True)
-
-
-async def kept(host: Host, base: BaseDir, live: Set[str]) -> list[str]:
-    """Marked folders below `runs` and `clusters` that are among `live`."""
-    return sorted(await _marked(host, base) & {base.below(path) for path in live})
+    return sorted((path for path, mark in marks if mark == base.mark(path)), key=age, reverse=True)
 
 
 async def end(host: Host, base: BaseDir, path: str) -> None:
@@ -62,11 +56,3 @@ async def remove(host: Host, base: BaseDir, path: str) -> None:
     """
     await end(host, base, path)
     await base.remove(host, path)
-
-
-async def _marked(host: Host, base: BaseDir) -> set[str]:
-    """Folders with this BenchLab's mark for that very place."""
-    answer = await host.run(["sh", "-c", _LIST, "list", base.path, base.mark(base.path)])
-    lines = answer.stdout.decode(errors="replace").splitlines()
-    marks = dict(zip(lines[::2], lines[1::2], strict=False))
-    return {path for path, mark in marks.items() if mark == base.mark(path)}

@@ -67,8 +67,7 @@ def retry_all(*, runs: QuerySet[Run], by: object = None) -> int:
     """
     message = _("Queued again by %(user)s.") % {"user": by or "BenchLab"}
     ended = list(
-        # What was imported has a plan too, and no server that could follow it.
-        runs.filter(state__in=Run.UNSUCCESSFUL, plan__isnull=False, server__isnull=False)
+        runs.filter(Run.RETRIABLE)
         .select_for_update(of=("self",)).order_by("pk").defer("plan")
     )  # fmt: skip
     RunEvent.objects.bulk_create(
@@ -82,6 +81,9 @@ def retry_all(*, runs: QuerySet[Run], by: object = None) -> int:
         )
         for run in ended
     )
+    # What an error of BenchLab has left for a person to look at is looked at no more.
+    for run in Run.objects.filter(pk__in=[run.pk for run in ended], state=S.ERRORED):
+        run_service.sweep_later(run)
     Measurement.objects.filter(run__in=ended).delete()
     Run.objects.filter(pk__in=[run.pk for run in ended]).update(
         state=S.QUEUED, attempt=F("attempt") + 1, cancel_requested_at=None, **_AS_NEW

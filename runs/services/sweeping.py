@@ -40,8 +40,12 @@ class Swept:
 
 
 @transaction.atomic
-def sweep(*, server: Server) -> Swept:
+def sweep(*, server: Server, keeps_errored: bool = False) -> Swept:
     """Remove every folder of this BenchLab on a server that belongs to no open run.
+
+    In the others, such as clusters that later runs need, what still runs is ended. So it is in the
+    folders of runs that ended in an error of BenchLab: with `keeps_errored` they stay as well, for
+    a person to look at, until their runs are queued again.
 
     The lease's row stays locked meanwhile: nothing is measured beside it, and nothing begins. What
     could not be removed is told by an event; where it may still work the server is to be swept
@@ -57,8 +61,10 @@ def sweep(*, server: Server) -> Swept:
         )
     asked = Server.objects.values_list("sweep_after", flat=True).get(pk=server.pk)
     base = BaseDir(server.base_dir, instances.name())
-    way, live = ways.way_to(server), live_folders(server.pk)
-    swept = async_to_sync(_sweep)(server, way, base, live)
+    way, kept = ways.way_to(server), live_folders(server.pk)
+    if keeps_errored:
+        kept |= errored_folders(server.pk)
+    swept = async_to_sync(_sweep)(server, way, base, kept)
     _conclude(server, asked, swept)
     return swept
 
@@ -75,7 +81,7 @@ def sweep_where_needed(*, server_id: int) -> None:
     if server is None:
         return
     try:
-        sweep(server=server)
+        sweep(server=server, keeps_errored=True)
     except ServiceError:
         logger.info("%s is swept later", server)
     except TargetProblem as problem:
@@ -89,9 +95,7 @@ def sweep_where_needed(*, server_id: int) -> None:
 
 def live_folders(server_id: int) -> set[str]:
     """The folders, relative to the base directory, that open runs and campaigns need."""
-    generates = Q(plan__generators__contains=[{"server_id": server_id}])
-    here = Run.objects.filter(Q(server_id=server_id) | generates)
-    open_runs = here.exclude(state__in=Run.ENDED)
+    open_runs = _runs_on(server_id).exclude(state__in=Run.ENDED)
     keys = ("pk", "attempt", "plan__cluster_key", "plan__template_key")
     live: set[str] = set()
     for run_id, attempt, cluster_key, template_key in open_runs.values_list(*keys):
@@ -102,21 +106,34 @@ def live_folders(server_id: int) -> set[str]:
     return live | {f"clusters/{key}" for key in needed.values_list("key", flat=True)}
 
 
-async def _sweep(server: Server, way: ways.Way, base: BaseDir, live: set[str]) -> Swept:
+def errored_folders(server_id: int) -> set[str]:
+    """The folders in which the result of a run may lie that ended in an error of BenchLab."""
+    errored = _runs_on(server_id).filter(state=Run.State.ERRORED)
+    return {f"runs/{run_id}-{attempt}" for run_id, attempt in errored.values_list("pk", "attempt")}
+
+
+def _runs_on(server_id: int) -> QuerySet[Run]:
+    generates = Q(plan__generators__contains=[{"server_id": server_id}])
+    return Run.objects.filter(Q(server_id=server_id) | generates)
+
+
+async def _sweep(server: Server, way: ways.Way, base: BaseDir, kept: set[str]) -> Swept:
     host = await ways.connect_along(way)
     removed: list[str] = []
     left: list[TargetProblem] = []
     async with host:
-        for path in await leftover.leftovers(host, base, live):
+        paths = {base.below(path) for path in kept}
+        for path in await leftover.marked(host, base):
+            is_kept = path in paths
             try:
-                await leftover.remove(host, base, path)
+                await (leftover.end if is_kept else leftover.remove)(host, base, path)
             except (ConnectionLost, CommandTimeout):
                 raise
             except TargetProblem as problem:
                 logger.warning("%s on %s is left alone: %s", path, server, problem)
                 left.append(problem)
             else:
-                removed.append(path)
+                removed += [] if is_kept else [path]
     for each in left:
         if each.code == NOT_SET_BACK:
             raise each

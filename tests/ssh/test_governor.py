@@ -76,7 +76,7 @@ def test_a_sudo_that_hangs_at_the_end_does_not_cost_the_result(
     program.write_text(works)
 
     async def swept(host):
-        for path in await sweep.leftovers(host, base, set()):
+        for path in await sweep.marked(host, base):
             await sweep.remove(host, base, path)
 
     on_host(swept)
@@ -110,7 +110,7 @@ def test_the_sweep_sets_the_governor_back(direct, treated, allow, governed, base
         watched(director, when_measuring(director, "detach"))
 
     async def swept(host):
-        for path in await sweep.leftovers(host, base, set()):
+        for path in await sweep.marked(host, base):
             await sweep.remove(host, base, path)
 
     on_host(swept)
@@ -136,7 +136,7 @@ def test_what_cannot_be_set_back_now_is_kept_for_the_sweep(
     assert (governed(), names(base_dir / "runs")) == (DURING, ["7-1"])
 
     async def swept(host):
-        for path in await sweep.leftovers(host, base, set()):
+        for path in await sweep.marked(host, base):
             await sweep.remove(host, base, path)
 
     with pytest.raises(TargetProblem) as told:
@@ -227,7 +227,7 @@ def test_of_several_runs_that_are_not_set_back_the_first_knows_how_it_was(
             folder = base.below("runs", run)
             await base.make_folder(host, folder)
             await host.run(["sh", "-c", 'echo "$2" >"$1/was-governor"', "was", folder, was])
-        for path in await sweep.leftovers(host, base, set()):
+        for path in await sweep.marked(host, base):
             await sweep.remove(host, base, path)
 
     on_host(swept)

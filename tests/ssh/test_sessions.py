@@ -8,7 +8,7 @@ import pytest
 from runs.execution import preflight, sessions
 from runs.execution.errors import TargetProblem
 from runs.execution.steps import peek, perform
-from runs.execution.sweep import leftovers
+from runs.execution.sweep import marked
 from tests.ssh.directing import execute, left_running, names
 from tests.ssh.openssh import OpenSSH
 
@@ -69,7 +69,7 @@ def test_a_login_shell_that_greets_is_not_of_what_a_command_prints(on_host, open
         return (
             (await host.run(["cat"], stdin=b"in")).stdout,
             await peek(host, steps, "talk", "out", len("first ")),
-            await leftovers(host, base, set()),
+            await marked(host, base),
         )
 
     printed, rest, left = on_host(act)

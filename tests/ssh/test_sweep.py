@@ -14,10 +14,19 @@ from django.db import connection
 
 from runs.execution import base_dir as base_dirs
 from runs.execution import ssh, steps
-from runs.execution import sweep as leftover
 from runs.execution.base_dir import BaseDir
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
-from runs.services import instances, leases, runs, servers, ssh_keys, supervision, sweeping, ways
+from runs.services import (
+    attempts,
+    instances,
+    leases,
+    runs,
+    servers,
+    ssh_keys,
+    supervision,
+    sweeping,
+    ways,
+)
 from runs.services.errors import ServiceError
 from runs.tasks import execute_next
 from tests import factories
@@ -133,15 +142,20 @@ def test_a_base_directory_of_another_benchlab_is_left_alone(server, folders, bas
     assert names(base_dir / "runs") == ["1-1"]
 
 
-def test_processes_end_before_their_folder_is_removed(server, on_target, base_dir, binaries):
+def test_processes_end_in_all_folders_and_those_that_nobody_needs_go(
+    server, folders, on_target, base_dir, binaries
+):
     bindir = binaries.postgresql18
+    waiting = factories.run(server=server, plan={"cluster_key": "3-abc"})
+    folders("clusters/3-abc", "runs/9-1")
 
-    async def act(host, base):
-        await base.make_folder(host, base.below("clusters/run-9"))
-        await base.make_folder(host, base.below("runs/9-1"))
-        data = base.below("clusters/run-9/data")
+    async def make(host, base):
+        data = base.below("clusters/3-abc/data")
         made = await host.run([f"{bindir}/initdb", "-D", data, "-U", "benchlab", "-N"])
         assert made.exit_status == 0, made.stderr
+
+    async def start(host, base):
+        data = base.below("clusters/3-abc/data")
         options = f'-k "{base.below("runs/9-1")}" -c listen_addresses='
         log = base.below("runs/9-1/log")
         started = await host.run(
@@ -149,9 +163,16 @@ def test_processes_end_before_their_folder_is_removed(server, on_target, base_di
         )
         assert started.exit_status == 0, started.stdout
 
-    on_target(act)
-    assert left_running(base_dir)
+    on_target(make)
+    on_target(start)
+    assert sweeping.sweep(server=server) == sweeping.Swept((f"{base_dir}/runs/9-1",), ())
+    assert left_running(base_dir) == []
+    assert names(base_dir / "clusters") == ["3-abc"]
 
+    waiting.delete()
+    folders("runs/9-1")
+    on_target(start)
+    assert left_running(base_dir)
     assert len(sweeping.sweep(server=server).removed) == 2
     assert left_running(base_dir) == []
     assert names(base_dir / "clusters") == []
@@ -264,6 +285,22 @@ def test_a_run_given_up_while_its_server_was_away_is_swept_when_it_is_back(
     server.refresh_from_db()
     assert (server.state, server.needs_sweep) == ("ready", False)
     assert server.pk not in supervision._with_work()
+
+
+def test_what_an_error_of_benchlab_left_stays_until_somebody_asks(server, folders, base_dir):
+    errored = factories.run(server=server, state=Run.State.ERRORED, plan={"generators": []})
+    another = factories.run(server=server, state=Run.State.ERRORED)
+    folders(f"runs/{errored.pk}-1", f"runs/{another.pk}-1")
+    Server.objects.filter(pk=server.pk).update(needs_sweep=True)
+    sweeping.sweep_where_needed(server_id=server.pk)
+    assert len(names(base_dir / "runs")) == 2
+
+    attempts.retry(run=errored)
+
+    sweeping.sweep_where_needed(server_id=server.pk)
+    assert names(base_dir / "runs") == [f"{another.pk}-1"]
+    sweeping.sweep(server=server)
+    assert names(base_dir / "runs") == []
 
 
 def test_the_command_says_what_it_removed(server, folders, base_dir):
@@ -393,21 +430,20 @@ def test_a_postgresql_that_does_not_stop_is_told_and_looked_at_again(
 def test_a_sweep_that_is_asked_for_while_one_goes_on_is_not_forgotten(server, folders, monkeypatch):
     run = factories.run(server=server, state=Run.State.CANCELLED)
     runs.sweep_later(run)
-    listed = leftover.leftovers
+    connect = ways.connect_along
 
     def ask():
         runs.sweep_later(run)
         connection.close()
 
-    async def list_and_ask(*given):
-        found = await listed(*given)
+    async def ask_and_connect(way):
         thread = threading.Thread(target=ask)
         thread.start()
         thread.join(timeout=30)
-        return found
+        return await connect(way)
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(leftover, "leftovers", list_and_ask)
+        meanwhile.setattr(ways, "connect_along", ask_and_connect)
         sweeping.sweep_where_needed(server_id=server.pk)
     server.refresh_from_db()
     assert server.needs_sweep

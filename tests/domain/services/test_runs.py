@@ -225,7 +225,7 @@ def test_a_retried_run_has_each_measurement_once(campaign, server):
         found = Findings(measurements={"tps": value})
         assert findings.store(run_id=claim.run_id, token=claim.token, findings=found)
         if value == 1.0:
-            runs.transition(run_id=claim.run_id, to=S.ERRORED, code="x", token=claim.token)
+            runs.transition(run_id=claim.run_id, to=S.FAILED, code="x", token=claim.token)
             Run.objects.filter(pk=claim.run_id).update(plan={})
             campaign.runs.filter(state=S.QUEUED).update(state=S.FAILED)
             attempts.retry(run=Run.objects.get(pk=claim.run_id))
