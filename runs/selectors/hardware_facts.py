@@ -1,10 +1,13 @@
 """What the facts of a hardware profile say: found by an inspection, printed, or uploaded."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
+from runs.execution.machine import Disk, NetworkCard
 from runs.models import HardwareProfile
+
+Device = TypeVar("Device", Disk, NetworkCard)
 
 # Parts of the names under which publications and uploaders tell of storage.
 STORAGE_WORDS = ("storage", "ssd", "hdd", "disk", "nvme")
@@ -26,11 +29,11 @@ class Fact:
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts of a profile. Devices are mappings as an inspection found them."""
+    """The facts of a profile. What is no text, number or device as expected is among the others."""
 
-    disks: tuple[Mapping[str, Any], ...]
+    disks: tuple[Disk, ...]
     storage: tuple[Fact, ...]
-    network: tuple[Mapping[str, Any], ...]
+    network: tuple[NetworkCard, ...]
     cloud: str
     product: str
     numa_nodes: int | None
@@ -41,7 +44,8 @@ class Facts:
 def facts_of(profile: HardwareProfile) -> Facts:
     """All that is known of it beside its columns; what has another form than expected, as text."""
     told = dict(profile.facts) if isinstance(profile.facts, Mapping) else {}
-    disks, network = _devices(told, "disks"), _devices(told, "network")
+    disks = _devices(told, "disks", Disk)
+    network = _devices(told, "network", NetworkCard)
     cloud, product = _text_of(told, "cloud"), _text_of(told, "product")
     numa_nodes, threads = _number_of(told, "numa_nodes"), _number_of(told, "threads_per_core")
     remaining = [Fact(*leaf) for leaf in _leaves(told)]
@@ -57,12 +61,24 @@ def facts_of(profile: HardwareProfile) -> Facts:
     )
 
 
-def _devices(told: dict[str, Any], name: str) -> tuple[Mapping[str, Any], ...]:
-    """Takes a list of devices out of the facts."""
+def _devices(told: dict[str, Any], name: str, kind: type[Device]) -> tuple[Device, ...]:
+    """Takes devices out of the facts, if all are such as an inspection finds them."""
     found = told.get(name)
-    if isinstance(found, list) and all(isinstance(each, Mapping) for each in found):
-        return tuple(told.pop(name))
-    return ()
+    made = [_device(each, kind) for each in found] if isinstance(found, list) else []
+    known = tuple(each for each in made if each is not None)
+    if not known or len(known) < len(made):
+        return ()
+    del told[name]
+    return known
+
+
+def _device(given: Any, kind: type[Device]) -> Device | None:
+    types = {each.name: each.type for each in fields(kind)}
+    if not isinstance(given, Mapping) or set(given) - set(types):
+        return None
+    values = {name: given.get(name, "" if of is str else None) for name, of in types.items()}
+    is_readable = all(isinstance(values[name], of) for name, of in types.items())  # type: ignore[arg-type]
+    return kind(**values) if is_readable else None
 
 
 def _text_of(told: dict[str, Any], name: str) -> str:

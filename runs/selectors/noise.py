@@ -1,17 +1,19 @@
-"""A server's noise floor: how repeats of the same thing scatter on it, and what they can show."""
+"""Noise floors of servers and hardware: how repeats of the same scatter, and what they can show."""
 
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from runs.analysis.noise import NoiseFloor, minimum_detectable_effect, noise_floor
 from runs.analysis.summary import Summary
-from runs.models import CellSummary, Run, Server
+from runs.models import CellSummary, HardwareProfile, Run, Server
 from runs.models.campaigns import Origin
+from runs.selectors import projects
 from runs.selectors.metrics import summary_of
+from runs.selectors.projects import Reader
 
 # What a server was like long ago says little of it now.
 NEWEST_CELLS = 500
@@ -21,7 +23,7 @@ SIDE = "side"
 
 @dataclass(frozen=True)
 class ServerNoise:
-    """The noise floor of a metric on a server, as parts of one (0.02 is 2 %)."""
+    """The noise floor of a metric on servers or hardware, as parts of one (0.02 is 2 %)."""
 
     metric: str
     floor: NoiseFloor
@@ -55,7 +57,16 @@ def of_servers(servers: Sequence[Server], metric: str) -> ServerNoise | None:
     present = Q(pk__in=[])
     for server in servers:
         present |= Q(server=server, hardware=server.hardware_id)
-    here = Run.objects.filter(present, state=Run.State.FINISHED)
+    return _of_runs(Run.objects.filter(present), metric)
+
+
+def of_hardware(hardware: HardwareProfile, metric: str, *, to: Reader) -> ServerNoise | None:
+    """The same of all runs on a hardware profile that the reader may see. One query."""
+    return _of_runs(projects.visible(Run.objects.filter(hardware=hardware), to=to), metric)
+
+
+def _of_runs(runs: QuerySet[Run], metric: str) -> ServerNoise | None:
+    here = runs.filter(state=Run.State.FINISHED).order_by()
     rows = (
         CellSummary.objects.filter(
             metric__name=metric, cell__in=here.values("cell"), log_variance__isnull=False

@@ -1,14 +1,19 @@
 """The pages in a real browser: accessible, without faults, at every size, in every theme."""
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import expect
 
 from runs.models import Campaign, Run
+from runs.services import published
 from tests import factories
 from tests.web import looks
 from tests.web.looks import DRAWN
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+SAMPLE = Path(__file__).parents[1] / "samples/published/harbour-2020.yaml"
 
 PAGES = (
     "/",
@@ -21,6 +26,11 @@ PAGES = (
     "/servers/new/",
     "/servers/db1/",
     "/servers/offered/",
+    "/hardware/",
+    "/hardware/?q=nothing+like+it",
+    "/hardware/{hardware}/",
+    "/topologies/",
+    "/topologies/harbour-2020-client-two-machines/",
     "/scenarios/",
     "/scenarios/fixed-point-read/",
     "/styleguide/",
@@ -39,13 +49,16 @@ def lab(finished_campaign, ready_server):
     Run.objects.filter(pk=live.runs.last().pk).update(
         state="failed", code="disk_full", message="The disk is full.", remedy="Free space."
     )
+    published.load(files=[SAMPLE])
+    finished_campaign.runs.update(hardware=ready_server.hardware)
     return factories.story(finished_campaign.runs.first())
 
 
 @looks.at_every_size_and_theme
 def test_every_page_is_accessible_and_faultless(page, live_server, lab):
+    keys = {"run": lab.pk, "hardware": lab.server.hardware_id}
     for path in PAGES:
-        page.goto(live_server.url + path.format(run=lab.pk))
+        page.goto(live_server.url + path.format(**keys))
         looks.assert_faultless(page)
 
 

@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.execution.reporter import ArtifactData
-from runs.services import artifacts, projects
+from runs.services import artifacts, projects, topologies
 from runs.web import urls as web_urls
 from tests import factories
 
@@ -16,7 +16,11 @@ def hidden():
     """A finished run of a private project, with a file."""
     project = projects.create(slug="secret", is_public=False)
     server = factories.server(versions=["16.14", "18.4"])
-    campaign = factories.campaign("hidden", title="Hidden", project=project, on=server)
+    topology = topologies.topology_of(server=server)
+    campaign = factories.campaign(
+        "hidden", title="Hidden", project=project, on=server, topology=topology
+    )
+    campaign.runs.update(hardware=server.hardware)
     run = factories.finish(campaign.runs.first(), tps=1)
     artifacts.store(run=run, data=ArtifactData("out", b"x"))
     return run
@@ -37,13 +41,20 @@ def pages(run):
     """Every page that has no part of a campaign in its address, and those of what the run uses."""
     plain = [f"/{each.pattern}" for each in web_urls.urlpatterns if not each.pattern.converters]
     scenario, server = run.campaign.scenario, run.server
-    return [*plain, f"/scenarios/{scenario.slug}/", f"/servers/{server.slug}/"]
+    return [
+        *plain,
+        f"/scenarios/{scenario.slug}/",
+        f"/servers/{server.slug}/",
+        f"/hardware/{run.hardware_id}/",
+        f"/topologies/{run.campaign.topology.slug}/",
+    ]
 
 
 def test_no_other_page_tells_of_it(member, hidden):
     seen = [(address, member.get(address)) for address in pages(hidden)]
     shown = [(address, page) for address, page in seen if page.status_code == 200]
     assert len(shown) > 20
+    assert f"/hardware/{hidden.hardware_id}/" in dict(shown)
     for address, page in shown:
         told = page.getvalue().decode(errors="replace")
         assert "Hidden" not in told, address
