@@ -110,7 +110,7 @@ def pulse(*, run_id: int, token: int) -> Order:
     own = Lease.objects.filter(run_id=run_id, token=token, run__server=F("server"))
     with transaction.atomic():
         # Locked first: the time is that after waiting for whoever stores the run's findings.
-        if own.select_for_update().first() is None:
+        if own.select_for_update(of=("self",)).first() is None:
             return "detach"
         own.update(heartbeat_at=Now())
     asked = Run.objects.filter(pk=run_id).exclude(cancel_requested_at=None).exists()
