@@ -1,0 +1,102 @@
+"""What becomes of a run's result and of its machines where something refuses to end."""
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runs.execution import postgres, steps, stopping
+from tests.ssh.directing import execute, left_running, names
+
+pytestmark = pytest.mark.openssh
+
+
+@pytest.fixture
+def plan(plan):
+    return replace(plan, parameters={"scale": 1, "duration": 1})
+
+
+@pytest.fixture
+def in_phase(monkeypatch):
+    """Do something in the moment in which a director's run enters a phase."""
+
+    def set_up(director, phase: str, act) -> None:
+        told = director.reporter.phase
+
+        async def entering(name):
+            await told(name)
+            if name == phase:
+                act()
+
+        monkeypatch.setattr(director.reporter, "phase", entering)
+
+    return set_up
+
+
+def postmaster(data: Path) -> int:
+    return int((data / "postmaster.pid").read_text().split()[0])
+
+
+def test_a_server_that_does_not_stop_costs_no_result(direct, plan, base_dir, in_phase, monkeypatch):
+    monkeypatch.setattr(postgres, "WAIT_SECONDS", 1)
+    monkeypatch.setattr(stopping, "SECONDS_BETWEEN_SIGNALS", 1)
+    director = direct(plan)
+    data = base_dir / "clusters" / "shared" / "data"
+    in_phase(director, "collecting", lambda: os.kill(postmaster(data), signal.SIGSTOP))
+
+    found = execute(director)
+
+    assert found.measurements["tps"] > 0
+    [(code, message)] = director.reporter.events
+    assert (code, "Step stop" in message) == ("stop_failed", True)
+    assert left_running(base_dir) == []
+    assert names(base_dir / "runs") == []
+    assert names(base_dir / "clusters") == ["shared"]
+
+
+def test_programs_that_are_removed_meanwhile_cost_no_result_and_leave_no_server(
+    direct, plan, base_dir, in_phase, binaries, account
+):
+    bindir = base_dir.parent / f"{base_dir.name}-bin"
+    bindir.symlink_to(binaries.postgresql16)
+    director = direct(replace(plan, bindir=str(bindir), cluster_key=""))
+    in_phase(director, "collecting", bindir.unlink)
+
+    found = execute(director)
+
+    assert found.measurements["tps"] > 0
+    assert [code for code, _message in director.reporter.events] == ["stop_failed"]
+    assert left_running(base_dir) == []
+    assert names(base_dir / "clusters") == names(base_dir / "runs") == []
+
+
+def test_an_error_of_benchlab_after_the_load_keeps_what_is_left_of_it(
+    direct, plan, base_dir, monkeypatch
+):
+    director = direct(replace(plan, cluster_key=""))
+
+    async def failing(findings):
+        raise RuntimeError("a fault of BenchLab")
+
+    monkeypatch.setattr(director.reporter, "found", failing)
+
+    with pytest.raises(RuntimeError) as told:
+        execute(director)
+
+    [note] = told.value.__notes__
+    assert f"{base_dir}/runs/7-1 on 127.0.0.1" in note
+    assert "tps = " in (base_dir / "runs" / "7-1" / "steps" / "pgbench" / "out").read_text()
+    assert left_running(base_dir) == []
+    assert names(base_dir / "clusters") == []
+
+
+def test_what_does_not_end_keeps_the_folder_that_leads_to_it(direct, plan, base_dir, monkeypatch):
+    monkeypatch.setattr(steps, "_STOP", "exit 1")
+    director = direct(replace(plan, cluster_key=""))
+
+    assert execute(director).measurements["tps"] > 0
+    assert [code for code, _message in director.reporter.events] == ["cleanup_incomplete"]
+    assert names(base_dir / "runs") == ["7-1"]
+    assert names(base_dir / "clusters") == ["run-7"]
