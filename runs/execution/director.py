@@ -19,6 +19,7 @@ from runs.execution.nodes import Place, nodes_of
 from runs.execution.plan import RunPlan
 from runs.execution.postgres import Cluster
 from runs.execution.preparing import Preparing
+from runs.execution.probing import Probing
 from runs.execution.procedure import Procedure
 from runs.execution.profiling import Profile
 from runs.execution.reporter import ArtifactData, Reporter
@@ -130,17 +131,32 @@ class Director:
             needed = [node.steps_directory]
             needed += [self.bench.cluster.socket_dir] if node is self.bench.database else []
             await boot.make_folders(self.bench, node, needed)
+        await self._start(free)
+        if not self.plan.treatment.cold_cache:
+            await self.procedure.warm(self.bench)
+
+    async def _start(self, free: int) -> None:
+        """Bring the cluster into being and start it; what the machines are is told meanwhile."""
+        probing = Probing(self.bench)
+        probing.begin()
+        try:
+            await self._prepare_cluster(free)
+            if self.plan.treatment.chosen():
+                await probing.finish()
+            await treating.before_start(self.bench)
+            await self.preparing.start("start")
+            if self.plan.generators:
+                await listening.give_password(self.bench)
+            await self._read_settings()
+            await probing.finish()
+        finally:
+            await probing.let_go()
+
+    async def _prepare_cluster(self, free: int) -> None:
         await treating.check_cpus(self.bench)
         await self.preparing.prepare(free)
         if self.plan.generators:
             self.bench.cluster = await listening.prepare(self.bench)
-        await treating.before_start(self.bench)
-        await self.preparing.start("start")
-        if self.plan.generators:
-            await listening.give_password(self.bench)
-        await self._read_settings()
-        if not self.plan.treatment.cold_cache:
-            await self.procedure.warm(self.bench)
 
     async def _claim(self) -> int:
         """Make every base directory this BenchLab's own; the free bytes of the database's."""

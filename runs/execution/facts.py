@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runs.execution.errors import TargetProblem
 from runs.execution.machine import Disk, Hardware, OperatingSystem, hardware, operating_system
 from runs.execution.probe_report import number_in, sections_of
 from runs.execution.ssh import Host
+from runs.wording import gettext_noop as _
 
 __all__ = [
     "Disk",
@@ -16,12 +18,17 @@ __all__ = [
     "InstallationFacts",
     "OperatingSystem",
     "discover",
+    "machine_probe",
+    "of_machine",
     "read",
     "version_num",
     "version_text",
 ]
 
-_PROBE = (Path(__file__).parent / "probe.sh").read_text()
+_HERE = Path(__file__).parent
+_END = "\nsection end\n"
+_MACHINE = (_HERE / "probe.sh").read_text()
+_PROBE = _MACHINE + (_HERE / "probe_installations.sh").read_text() + _END
 _VERSION = re.compile(r"\)\s+(\d+)(?:\.(\d+))?(?:\.(\d+))?((?:devel|alpha|beta|rc)\d*)?\s*(.*)$")
 
 
@@ -61,6 +68,26 @@ async def discover(host: Host, bindirs: Sequence[str], *, base_dir: str = "/") -
     """
     answer = await host.run(["sh", "-c", _PROBE, "probe", base_dir, *bindirs], timeout_s=60)
     return read(answer.stdout.decode(errors="replace"))
+
+
+def machine_probe(base_dir: str) -> list[str]:
+    """The command line that looks at a machine alone, and not for installations: it is quick."""
+    return ["sh", "-c", _MACHINE + _END, "probe", base_dir]
+
+
+def of_machine(report: str) -> Facts:
+    """Read what `machine_probe` has printed. Raises TargetProblem for a report that is not whole.
+
+    A machine that has, for instance, no memory left for another process must not pass for another.
+    """
+    found = read(report)
+    if "end" not in sections_of(report) or not found.operating_system.kernel:
+        raise TargetProblem(
+            f"its report is not whole: {report[-200:]!r}",
+            code="facts_unknown",
+            remedy=_("Inspect the server again on its page."),
+        )
+    return found
 
 
 def read(report: str) -> Facts:

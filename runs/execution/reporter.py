@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from runs.execution.facts import Facts
 from runs.execution.steps import StepResult
 
 Phase = Literal["preparing", "measuring", "collecting"]
@@ -60,6 +61,13 @@ class Reporter(Protocol):
 
     async def command(self, host: str, result: StepResult) -> None:
         """A step has ended. A replayed step is reported again."""
+
+    async def machine(self, name: str, facts: Facts | None) -> None:
+        """What the machine of that name in the plan is; None where it does not tell.
+
+        It was so before the run changed anything of it, also when a worker that takes the run over
+        reports it again.
+        """
 
     async def event(self, code: str, message: str) -> None:
         """Something worth telling happened on the way."""

@@ -221,7 +221,9 @@ def _director(run: Run, claim: Claim) -> Director:
         instance=instances.name(),
         places=_places(server, plan, claim),
         procedure=scenario.procedure,
-        reporter=reporting.DatabaseReporter(run=run, token=claim.token),
+        reporter=reporting.DatabaseReporter(
+            run=run, token=claim.token, is_taken_over=claim.taken_over
+        ),
         disk_bytes=scenario.procedure.sizes(plan.parameters).disk_bytes,
         taken_over=claim.taken_over,
     )

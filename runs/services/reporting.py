@@ -10,11 +10,12 @@ from asgiref.sync import sync_to_async
 from django.db import InterfaceError, OperationalError, connection, transaction
 
 from runs.execution.errors import Detached
+from runs.execution.facts import Facts
 from runs.execution.reporter import Findings, Phase, SeriesData
 from runs.execution.steps import StepResult
 from runs.models import Command, PreparedCluster, Run
 from runs.services import findings as finding_service
-from runs.services import runs
+from runs.services import machines, runs
 
 T = TypeVar("T")
 
@@ -32,9 +33,10 @@ class DatabaseReporter:
     finished it by then.
     """
 
-    def __init__(self, *, run: Run, token: int) -> None:
+    def __init__(self, *, run: Run, token: int, is_taken_over: bool = False) -> None:
         self.run = run
         self.token = token
+        self.is_taken_over = is_taken_over
         self._commands = 0
 
     async def phase(self, phase: Phase) -> None:
@@ -47,6 +49,16 @@ class DatabaseReporter:
         self._commands += 1
         ordinal = self._commands
         await self._write_as_holder(lambda: self._keep_command(host, ordinal, result))
+
+    async def machine(self, name: str, facts: Facts | None) -> None:
+        """Keep what a machine of the run is; a change of it is told on its server's page."""
+
+        def keep() -> None:
+            machines.keep_found(
+                run=self.run, name=name, facts=facts, is_taken_over=self.is_taken_over
+            )
+
+        await self._write_as_holder(keep)
 
     async def event(self, code: str, message: str) -> None:
         """Leave a line in the run's history."""

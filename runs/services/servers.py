@@ -254,7 +254,8 @@ def _keep_hop(server: Server) -> Server:
 @transaction.atomic
 def _keep(server: Server, facts: Facts, free: int) -> Server:
     server = Server.objects.select_for_update().get(pk=server.pk)
-    machines.keep(server=server, hardware=facts.hardware, system=facts.operating_system)
+    system = machines.as_untreated(server=server, system=facts.operating_system)
+    machines.keep(server=server, hardware=facts.hardware, system=system)
     server.free_bytes = free
     server.sweep_after = timezone.now()
     server.state = Server.State.READY

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from runs.execution.facts import Facts
 from runs.execution.reporter import Findings, Phase, SeriesData
 from runs.execution.steps import StepResult
 
@@ -14,6 +15,7 @@ class RecordingReporter:
     phases: list[str] = field(default_factory=list)
     commands: list[StepResult] = field(default_factory=list)
     events: list[tuple[str, str]] = field(default_factory=list)
+    machines: dict[str, Facts | None] = field(default_factory=dict)
     clusters: list[tuple[str, bool]] = field(default_factory=list)
     live: list[Sequence[SeriesData]] = field(default_factory=list)
     kept: Findings | None = None
@@ -23,6 +25,9 @@ class RecordingReporter:
 
     async def command(self, host: str, result: StepResult) -> None:
         self.commands.append(result)
+
+    async def machine(self, name: str, facts: Facts | None) -> None:
+        self.machines[name] = facts
 
     async def event(self, code: str, message: str) -> None:
         self.events.append((code, message))

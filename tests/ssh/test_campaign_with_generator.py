@@ -5,6 +5,7 @@ import pytest
 from runs.models import Lease, Run, Server
 from runs.services import campaigns, execution, leases, scenarios, supervision
 from runs.services.drafts import Draft
+from tests import factories
 
 pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
 
@@ -33,7 +34,10 @@ def queued(database, generator):
 def test_a_campaign_with_a_generator_finishes_and_frees_both_servers(pair):
     database, generator = pair
     assert {database.state, generator.state} == {Server.State.READY}
-    campaign = queued(database, generator)
+    inspected = database.hardware, database.environment
+    # Queued before the machines got another kernel and more memory.
+    Server.objects.update(hardware=factories.hardware(), environment=factories.environment())
+    campaign = queued(Server.objects.get(pk=database.pk), generator)
     claim = leases.claim(server_id=database.pk, holder="test")
     assert Lease.objects.filter(run_id=claim.run_id).count() == 2
     execution.execute(claim)
@@ -42,6 +46,13 @@ def test_a_campaign_with_a_generator_finishes_and_frees_both_servers(pair):
     assert run.measurements.filter(metric__name__in=["tps", "cpu_idle"]).count() == 2
     assert run.series.filter(name="load1-cpu_idle").exists()
     assert not Lease.objects.filter(run__isnull=False).exists()
+    assert (run.hardware, run.environment) == inspected
+    for server in pair:
+        server.refresh_from_db()
+        assert (server.hardware, server.environment) == inspected
+        changes = dict(server.events.values_list("code", "message"))
+        assert "memory_bytes: " in changes["hardware_changed"]
+        assert "kernel: 6.12 → Linux" in changes["environment_changed"]
     hosts = dict(run.commands.values_list("step", "host"))
     assert (hosts["start"], hosts["pgbench-load1"]) == ("127.0.0.2", "127.0.0.3")
 

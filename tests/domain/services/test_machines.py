@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from runs.execution.facts import Facts
 from runs.execution.machine import Disk, Hardware, OperatingSystem
+from runs.models import Run, Server
 from runs.services import machines
 from tests import factories
 
@@ -78,3 +80,90 @@ def test_what_was_not_known_before_is_no_change(server):
     look(server, system=replace(SYSTEM, tools={"sysstat": "12.6.1"}))
     assert told(server) == []
     assert server.environment.facts["tools"] == {"sysstat": "12.6.1"}
+
+
+def test_pages_that_another_kernel_keeps_for_itself_are_no_change(server):
+    """Wherever the bounds of a grain lie: these few MB step over one."""
+    below = replace(HARDWARE, memory_bytes=64 * 2**30 + 127 * 2**20)
+    above = replace(HARDWARE, memory_bytes=64 * 2**30 + 129 * 2**20)
+    assert below.fingerprint != above.fingerprint
+    look(server, hardware=below)
+    hardware = server.hardware
+    look(server, hardware=above)
+    assert (server.hardware, told(server)) == (hardware, [])
+    look(server, hardware=replace(HARDWARE, memory_bytes=65 * 2**30))
+    assert server.hardware != hardware
+
+
+NEW_KERNEL = replace(SYSTEM, kernel="Linux 6.8", governor="performance")
+
+
+@pytest.fixture
+def run(server):
+    """A run that was queued when its server still had an older kernel, and its load generator."""
+    look(server)
+    generator = factories.server()
+    run = factories.campaign(on=server, factors={"clients": [1]}, repeats=1).runs.get()
+    run.plan = {"generators": [{"name": "load1", "server_id": generator.pk}]}
+    run.hardware, run.environment = server.hardware, server.environment
+    run.save()
+    return run
+
+
+def find(run, name="db", *, found=True, is_taken_over=False):
+    facts = Facts(HARDWARE, NEW_KERNEL) if found else None
+    machines.keep_found(run=run, name=name, facts=facts, is_taken_over=is_taken_over)
+    run.refresh_from_db()
+    run.server.refresh_from_db()
+
+
+def test_a_run_has_the_facts_of_its_begin_and_its_server_tells_the_change(run):
+    find(run)
+    assert run.environment.kernel == run.server.environment.kernel == "Linux 6.8"
+    assert run.hardware == run.server.hardware
+    ((code, message),) = told(run.server)
+    assert code == "environment_changed"
+    assert "kernel: Linux 6.1 → Linux 6.8" in message
+    find(run)
+    assert len(told(run.server)) == 1
+
+
+def test_a_worker_that_takes_a_run_over_tells_no_change_of_its_server(run):
+    find(run, is_taken_over=True)
+    assert run.environment.kernel == "Linux 6.8"
+    assert run.server.environment.kernel == "Linux 6.1"
+    assert told(run.server) == []
+
+
+def test_a_run_whose_machine_does_not_tell_has_what_is_known_of_it(run):
+    look(run.server, system=NEW_KERNEL)
+    find(run, found=False)
+    assert run.environment.kernel == "Linux 6.8"
+    assert len(told(run.server)) == 1
+
+
+def test_a_generator_is_told_of_on_its_own_page_and_not_with_the_run(run):
+    generator = Server.objects.get(pk=run.plan["generators"][0]["server_id"])
+    find(run, "load1")
+    generator.refresh_from_db()
+    assert generator.environment.kernel == "Linux 6.8"
+    assert run.environment.kernel == run.server.environment.kernel == "Linux 6.1"
+    assert {code for code, _message in told(generator)} >= {"environment_changed"}
+    assert told(run.server) == []
+
+
+@pytest.mark.parametrize("state", [Run.State.MEASURING, Run.State.LOST])
+def test_what_a_run_has_set_on_its_machines_is_not_taken_for_a_change(run, state):
+    Run.objects.filter(pk=run.pk).update(state=state)
+    treated = replace(
+        SYSTEM,
+        kernel="Linux 6.8",
+        governor="performance",
+        kernel_settings={"vm.swappiness": "60", machines.PARANOIA: "-1"},
+    )
+    look(run.server, system=replace(SYSTEM, kernel_settings={machines.PARANOIA: "3"}))
+    system = machines.as_untreated(server=run.server, system=treated)
+    assert (system.kernel, system.governor) == ("Linux 6.8", "powersave")
+    assert system.kernel_settings == {"vm.swappiness": "60", machines.PARANOIA: "3"}
+    Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED)
+    assert machines.as_untreated(server=run.server, system=treated) == treated

@@ -1,11 +1,13 @@
 """Reading what the probe prints: known facts are read, unknown ones stay unknown."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from runs.execution import facts
+from runs.execution.errors import TargetProblem
 
 REPORT = """== uname
 Linux 6.12.48+deb13-amd64 x86_64
@@ -242,9 +244,10 @@ def test_versions_become_numbers_as_in_server_version_num(printed, number):
 
 
 def probe(*arguments: str) -> facts.Facts:
-    script = Path(facts.__file__).with_name("probe.sh").read_text()
-    command = ["sh", "-c", script, "probe", *arguments]
-    return facts.read(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    command = facts.machine_probe(*(arguments or ("/",)))
+    return facts.of_machine(
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    )
 
 
 def test_the_probe_finds_the_storage_of_a_folder_that_is_not_there_yet():
@@ -264,3 +267,24 @@ def test_the_probe_tells_this_machine_what_the_kernel_tells():
             if line.startswith("processor")
         ]
     )
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+def test_every_shell_reads_settings_whole(shell):
+    """A shell that reads byte by byte gets only the first one of /proc/sys."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell}")
+    _sh, *rest = facts.machine_probe("/")
+    printed = subprocess.run([shell, *rest], capture_output=True, text=True, check=True).stdout
+    told = facts.of_machine(printed).operating_system.kernel_settings
+    assert len(told) > 10
+    for name, value in told.items():
+        path = Path("/proc/sys", *name.split("."))
+        assert value == path.read_text().strip().replace("\t", " ")
+
+
+@pytest.mark.parametrize("cut", ["", "== uname\n\n== end\n", REPORT.partition("== end")[0]])
+def test_a_report_that_is_not_whole_is_not_taken_for_another_machine(cut):
+    with pytest.raises(TargetProblem) as told:
+        facts.of_machine(cut)
+    assert told.value.code == "facts_unknown"

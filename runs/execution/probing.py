@@ -1,0 +1,65 @@
+"""What each machine of a run is: looked at beside the preparing, before anything of it is changed.
+
+A durable step, though no part of the procedure: whoever takes the run over finds what was told
+then, and not what the run itself has set since.
+"""
+
+import asyncio
+
+from runs.execution import facts
+from runs.execution.bench import Bench
+from runs.execution.ending import end, together
+from runs.execution.errors import OUT_OF_REACH, TargetProblem
+from runs.execution.nodes import Node
+from runs.execution.ssh import Host
+from runs.execution.steps import StepResult, perform
+
+STEP = "what-it-is"
+# It takes some hundredths of a second; a mount that hangs must not hold up the run.
+LIMIT_SECONDS = 30
+UNKNOWN = "facts_unknown"
+
+
+class Probing:
+    """Looks at all machines of a run at once.
+
+    `begin`, and `finish` before they are treated, and before the load in any case.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self._looking: asyncio.Task[list[None]] | None = None
+
+    def begin(self) -> None:
+        """Start, without waiting for it."""
+        self._looking = asyncio.create_task(together(map(self._look, self._bench.nodes)))
+
+    async def finish(self) -> None:
+        """Wait until every machine was reported. What one does not tell costs the run nothing."""
+        if self._looking is not None:
+            await self._looking
+
+    async def let_go(self) -> None:
+        """Wait for it no longer."""
+        if self._looking is not None:
+            await end(self._looking)
+
+    async def _look(self, node: Node) -> None:
+        try:
+            found = facts.of_machine((await self._told_by(node)).stdout)
+        except OUT_OF_REACH:
+            raise
+        except (TargetProblem, TimeoutError) as problem:
+            reason = str(problem) or f"no answer within {LIMIT_SECONDS} s"
+            message = f"{node.address} does not tell what it is: {reason}"
+            await self._bench.reporter.event(UNKNOWN, message)
+            found = None
+        await self._bench.reporter.machine(node.name, found)
+
+    async def _told_by(self, node: Node) -> StepResult:
+        async def act(host: Host) -> StepResult:
+            argv = facts.machine_probe(node.base.path)
+            return await perform(host, node.steps_directory, STEP, argv, fence=node.fence)
+
+        async with asyncio.timeout(LIMIT_SECONDS):
+            return await node.on_host(act)

@@ -1,0 +1,101 @@
+"""What the machines of a run are, told at its begin; nothing that fails there costs the run."""
+
+import asyncio
+from functools import partial
+
+import pytest
+
+from runs.execution import boot, facts, probing, treating
+from runs.execution.director import Director
+from runs.execution.errors import TargetProblem
+from tests.ssh.directing import execute, left_running
+
+pytestmark = pytest.mark.openssh
+
+
+def probe(director: Director, *, clean_up: bool = False) -> dict[str, facts.Facts | None]:
+    """Look at the machines of a run that has begun; what was reported."""
+
+    async def look() -> None:
+        bench = director.bench
+        looking = probing.Probing(bench)
+        try:
+            for node in bench.nodes:
+                await node.claim()
+                await node.on_host(partial(node.base.make_folder, path=node.directory))
+                await boot.make_folders(bench, node, [node.steps_directory])
+            looking.begin()
+            await looking.finish()
+        finally:
+            await looking.let_go()
+            if clean_up:
+                await director.clean_up()
+            await bench.close()
+
+    asyncio.run(look())
+    return director.reporter.machines
+
+
+def test_a_run_tells_the_same_of_its_machine_as_an_inspection(direct, plan, on_host):
+    told = probe(direct(plan))["db"]
+    inspected = on_host(lambda host: facts.discover(host, [], base_dir=plan.base_dir))
+    assert told.hardware.fingerprint == inspected.hardware.fingerprint
+    assert told.operating_system == inspected.operating_system
+
+
+def test_who_takes_a_run_over_tells_what_was_told_at_its_begin(direct, plan, monkeypatch):
+    """The run may have set the machine otherwise since."""
+    told = probe(direct(plan))
+    monkeypatch.setattr(facts, "machine_probe", lambda base_dir: ["false"])
+    assert probe(direct(plan, taken_over=True)) == told
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [["sh", "-c", "echo '== uname'; exit 3"], ["sh", "-c", "kill -9 $PPID $$"], ["sleep", "60"]],
+    ids=["fails", "is killed", "hangs"],
+)
+def test_a_probe_that_fails_is_an_event_and_costs_the_run_nothing(
+    direct, plan, monkeypatch, argv, base_dir
+):
+    monkeypatch.setattr(facts, "machine_probe", lambda base_dir: argv)
+    monkeypatch.setattr(probing, "LIMIT_SECONDS", 1)
+    director = direct(plan)
+    assert probe(director, clean_up=True) == {"db": None}
+    [(code, message)] = director.reporter.events
+    assert code == "facts_unknown"
+    assert plan.host in message
+    assert left_running(base_dir) == []
+
+
+def test_the_machine_is_looked_at_before_it_is_treated(direct, treated, monkeypatch):
+    seen = {}
+
+    async def treat(bench):
+        seen.update(bench.reporter.machines)
+        raise TargetProblem("so far")
+
+    monkeypatch.setattr(treating, "before_start", treat)
+    with pytest.raises(TargetProblem, match="so far"):
+        execute(direct(treated(cold_cache=True)))
+    assert seen["db"].hardware.memory_bytes
+
+
+def test_the_machine_is_looked_at_before_the_load(direct, plan, monkeypatch):
+    """However long that takes."""
+    quick = facts.machine_probe(plan.base_dir)
+    slow = ["sh", "-c", 'sleep 3; exec "$@"', "slow", *quick]
+    monkeypatch.setattr(facts, "machine_probe", lambda base_dir: slow)
+    director = direct(plan)
+    seen = {}
+
+    async def measuring(name):
+        seen[name] = dict(director.reporter.machines)
+        if name == "measuring":
+            raise TargetProblem("so far")
+
+    director.reporter.phase = measuring
+    with pytest.raises(TargetProblem, match="so far"):
+        execute(director)
+    assert seen["preparing"] == {}
+    assert seen["measuring"]["db"].hardware.memory_bytes
