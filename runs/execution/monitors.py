@@ -7,8 +7,9 @@ goes wrong with them costs the run nothing but their series.
 import asyncio
 import logging
 
+from runs.execution import recording
 from runs.execution.bench import Bench
-from runs.execution.beside import Beside
+from runs.execution.beside import SECONDS_FOR_ITS_END, Beside
 from runs.execution.errors import TargetProblem
 from runs.execution.monitored import Watched, conclude
 from runs.execution.nodes import Node
@@ -19,19 +20,21 @@ from runs.tools.host_reading import HostReading
 from runs.tools.sar import reader as sar
 from runs.tools.vmstat import reader as vmstat
 
-# Whatever becomes of the worker, a monitor ends by itself.
-GRACE_SECONDS = 3600
-# Of a run of days every so many-th sample is printed, with means over what lies between.
-MOST_SAMPLES = 7200
+NO_SUCH_PROGRAM = 127
 
+# Not `sar -o`: that records whatever the kernel counts, such as each interrupt of each processor,
+# a megabyte in three seconds on a large machine. The folders are those of Debian, of 64-bit Red Hat
+# and SUSE, of others, and of who compiles it. The first record is where the counting begins.
 _RECORD = """
-if command -v sar >/dev/null && command -v sadf >/dev/null; then
-    exec sar -o "$1" 1 "$2" >/dev/null
-fi
+for folder in /usr/lib/sysstat /usr/lib64/sa /usr/lib/sa /usr/local/lib64/sa /usr/local/lib/sa; do
+    if [ -x "$folder/sadc" ] && command -v sadf >/dev/null; then
+        exec "$folder/sadc" -S DISK "$2" $(($3 + 1)) "$1" >/dev/null
+    fi
+done
 command -v vmstat >/dev/null || exit 127
-exec vmstat -n 1 "$2"
+exec vmstat -n "$2" $(($3 + 1))
 """
-_PRINT = """sadf -j "$2" "$1" -- -u -r -q -d -n DEV"""
+_PRINT = """sadf -j "$1" -- -u -r -q -d -n DEV"""
 
 logger = logging.getLogger(__name__)
 
@@ -45,9 +48,10 @@ class Monitors:
 
     def begin(self) -> None:
         """Start one on each machine, without waiting for it; attach to one that runs already."""
-        seconds = int(self._bench.parameters.get("duration", 0) + GRACE_SECONDS)
+        parameters = self._bench.parameters
+        numbers = [str(recording.interval(parameters)), str(recording.samples(parameters))]
         for node in self._bench.nodes:
-            argv = ["sh", "-c", _RECORD, "monitor", f"{node.directory}/monitor.sar", str(seconds)]
+            argv = ["sh", "-c", _RECORD, "monitor", f"{node.directory}/monitor.sar", *numbers]
             self._monitors.append(Beside(node, self._step_name(node), argv))
 
     async def end(self) -> None:
@@ -69,24 +73,32 @@ class Monitors:
             reading = await self._read(monitor, recorded)
         except (TargetProblem, UnreadableOutput, TimeoutError) as problem:
             logger.info("run %s: no monitor: %s", self._bench.plan.run_id, problem)
-            message = f"{monitor.node.address}: neither sysstat nor vmstat recorded anything."
+            said = str(problem) or f"The monitor did not end within {SECONDS_FOR_ITS_END} s."
+            message = f"Nothing tells what {monitor.node.address} did under load. {said}"
             self._bench.note("monitor_missing", message, level="info")
             return None
         return Watched(monitor.node.name, recorded.started, reading)
 
     async def _read(self, monitor: Beside, recorded: StepResult) -> HostReading:
-        """What vmstat has printed, or what sar has kept in its file."""
+        """What vmstat has printed, or what sadc has kept in its file.
+
+        Raises TargetProblem, UnreadableOutput.
+        """
+        if recorded.exit_status == NO_SUCH_PROGRAM:
+            raise TargetProblem("Neither sysstat nor vmstat is there.", code="missing_program")
         name = monitor.node.name
         if recorded.stdout:
             await self._bench.reporter.command(monitor.node.address, recorded)
             self._keep(f"vmstat-{name}.txt", recorded.stdout)
-            return vmstat.read(recorded.stdout)
-        interval = max(1, round(recorded.seconds / MOST_SAMPLES))
-        argv = ["sh", "-c", _PRINT, "print", f"{monitor.node.directory}/monitor.sar", str(interval)]
+            interval_s = recording.interval(self._bench.parameters)
+            return vmstat.read(recorded.stdout, interval_s=interval_s)
+        argv = ["sh", "-c", _PRINT, "print", f"{monitor.node.directory}/monitor.sar"]
         printed = await self._bench.step(
             f"{monitor.name}-print", argv, check=False, floor_bytes=0, on=monitor.node
         )
         await self._bench.reporter.command(monitor.node.address, recorded)
+        if printed.exit_status != 0:
+            raise TargetProblem(f"sadf: {(printed.stderr + recorded.stderr).strip()[-300:]}")
         reading = sar.read(printed.stdout)
         self._keep(f"sar-{name}.json", printed.stdout)
         return reading

@@ -3,7 +3,7 @@
 Whatever decides the way is a durable step, so that a worker that takes the run over goes the same.
 """
 
-from runs.execution import stopping
+from runs.execution import recording, stopping
 from runs.execution.base_dir import BaseDir
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import TargetProblem
@@ -143,7 +143,8 @@ class Preparing:
             raise stopping.does_not_stop(directory)
 
     def _check_disk(self, free: int) -> None:
-        needed = self.disk_bytes + BYTES_TO_SPARE
+        recorded = recording.needed_bytes(self.bench.parameters)
+        needed = self.disk_bytes + recorded + BYTES_TO_SPARE
         if not self.taken_over and free < needed:
             raise TargetProblem(
                 f"The scale needs {needed / 1e9:.1f} GB below {self.base.path}; "

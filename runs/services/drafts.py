@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from runs.execution import recording
 from runs.execution.preparing import BYTES_TO_SPARE
 from runs.execution.treatment import UNTREATED, Treatment
 from runs.models import Configuration, Installation, Server
@@ -165,4 +166,5 @@ def needed_bytes(draft: Draft) -> int | None:
     sizes = scenario.procedure.sizes(draft.parameters)
     # Runs that write keep templates only as long as there is room for one more cluster.
     copies = 1 if scenario.writes else max(1, clusters(draft, scenario))
-    return sizes.disk_bytes * copies + sizes.run_bytes + BYTES_TO_SPARE
+    recorded = recording.needed_bytes(draft.parameters)
+    return sizes.disk_bytes * copies + sizes.run_bytes + recorded + BYTES_TO_SPARE

@@ -2,14 +2,16 @@
 
 import json
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from runs.execution import monitors
+from runs.execution import monitors, recording
 from runs.execution.errors import Cancelled, Detached
 from runs.execution.plan import RunPlan
+from runs.tools.sar import reader as sar
 from tests.ssh.directing import (
     execute,
     left_running,
@@ -28,11 +30,17 @@ def plan(plan) -> RunPlan:
 
 
 def without_sysstat(monkeypatch):
-    monkeypatch.setattr(monitors, "_RECORD", monitors._RECORD.replace("command -v sar", "false"))
+    monkeypatch.setattr(monitors, "_RECORD", monitors._RECORD.replace("command -v sadf", "false"))
 
 
 def series(found) -> dict:
     return {each.name: each for each in found.series}
+
+
+def missing(found) -> str:
+    """What is told of a monitor that is missing."""
+    [note] = [each for each in found.notes if each.code == "monitor_missing"]
+    return note.message
 
 
 def recorders(base_dir: Path) -> list[str]:
@@ -50,6 +58,22 @@ def test_sysstat_records_the_machine_second_by_second(direct, plan, base_dir):
     kept = {each.name: each.content for each in found.artifacts}
     assert json.loads(kept["sar-db.json"])["sysstat"]
     assert left_running(base_dir) == []
+
+
+@pytest.mark.skipif(not shutil.which("sadf"), reason="sysstat is not installed")
+def test_only_what_is_read_is_recorded_and_as_seldom_as_asked(tmp_path):
+    path = tmp_path / "monitor.sar"
+    record = ["sh", "-c", monitors._RECORD, "monitor", str(path), "2", "2"]
+    assert subprocess.run(record, check=True, capture_output=True).stdout == b""
+    header = subprocess.run(["sadf", "-H", path], check=True, capture_output=True, text=True).stdout
+    activities = {word for word in header.split() if word.startswith("A_")}
+    assert {"A_CPU", "A_MEMORY", "A_QUEUE", "A_DISK", "A_NET_DEV"} <= activities
+    assert not {"A_IRQ", "A_PWR_CPU", "A_FS", "A_NET_TCP"} & activities
+    assert path.stat().st_size < 3 * recording.BYTES_PER_SAMPLE
+    printed = subprocess.run(
+        ["sh", "-c", monitors._PRINT, "print", str(path)], check=True, capture_output=True
+    )
+    assert sar.read(printed.stdout.decode()).seconds == (2.0, 4.0)
 
 
 def test_vmstat_takes_its_place_where_there_is_no_sysstat(direct, plan, base_dir, monkeypatch):
@@ -71,7 +95,13 @@ def test_a_machine_without_any_monitor_is_measured_all_the_same(direct, plan, mo
     found = execute(direct(plan))
     assert found.measurements["tps"] > 0
     assert "cpu_idle" not in found.measurements
-    assert "monitor_missing" in {note.code for note in found.notes}
+    assert missing(found).endswith("Neither sysstat nor vmstat is there.")
+
+
+def test_a_recording_that_cannot_be_read_is_told_as_such(direct, plan, monkeypatch):
+    cut = 'if [ -e "$1" ]; then echo \'{"sysstat": {\'; else exit 1; fi'
+    monkeypatch.setattr(monitors, "_PRINT", cut)
+    assert "not the whole JSON" in missing(execute(direct(plan)))
 
 
 def test_a_cancel_ends_the_monitor(direct, plan, base_dir):
