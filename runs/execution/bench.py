@@ -60,6 +60,8 @@ class Bench:
         self.is_serving = False
         # When the load began and ended, on each machine's own clock.
         self.load_spans: dict[str, tuple[float, float]] = {}
+        # What is still to be done once nothing is recorded any more: it must not show there.
+        self.afterwards: list[Callable[[], Awaitable[None]]] = []
         # How far each machine's clock is ahead of this worker's.
         self.skews: dict[str, Skew] = {}
         # What a step may take of time and must leave of the disk, unless it says more exactly.

@@ -177,6 +177,8 @@ class Director:
         finally:
             await profile.let_go()
             await monitors.let_go()
+        for act in self.bench.afterwards:
+            await act()
 
     async def _read_settings(self) -> None:
         printed = await self.bench.sql("read-settings", READ_SETTINGS)

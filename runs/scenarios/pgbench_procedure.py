@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from runs.execution import listening
 from runs.execution.bench import Bench
@@ -84,7 +85,7 @@ async def prewarm(bench: Bench) -> None:
 
 
 async def measure(bench: Bench, script: str) -> None:
-    """Run the script with pgbench and add what it measured.
+    """Run the script with pgbench and add what it measured; percentiles follow afterwards.
 
     Raises TargetProblem with pgbench's own reason when the figures are not those of the run that
     was asked for; the output is kept as artifacts in any case.
@@ -101,7 +102,7 @@ async def measure(bench: Bench, script: str) -> None:
     _check_together(bench)
     processed = _read(bench, loads, results)
     logs = [load.logged(count) for load, count in zip(loads, processed, strict=True)]
-    await percentiles.add(bench, logs)
+    bench.afterwards.append(partial(percentiles.add, bench, logs))
 
 
 def _check_together(bench: Bench) -> None:

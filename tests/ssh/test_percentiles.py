@@ -68,7 +68,10 @@ def test_percentiles_are_those_of_all_transactions_or_of_a_sample(
 ):
     """The sample is that of a pgbench of 9.6: the one of 18, called as an old one is."""
     seen = logs(lambda folder: None)
-    found = execute(direct(plan))
+    director = direct(plan)
+    found = execute(director)
+    steps = director.reporter.steps
+    assert steps.index("monitor") < steps.index("count-latencies")
     log = read_transaction_log(seen)
     assert log.latencies.count == found.measurements["transactions"]
     check(found, log)

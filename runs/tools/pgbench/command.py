@@ -130,12 +130,12 @@ def benchmark(
         command += ["-P", str(progress_s)]
     command += ["-r"] * per_statement + ["-C"] * reconnect
     command += _limits(client_version, rate_tps, latency_limit_ms, maximum_tries)
-    command += _logging(client_version, log)
     if query_mode != "simple":
         command += ["-M", query_mode]  # to 9.5 it has to come before -f
     for name, value in variables.items():
         command += ["-D", f"{name}={value}"]
     command += _scripts(client_version, scripts)
+    command += _logging(client_version, log)
     command += [*connection.arguments(), connection.target(client_version)]
     if log and client_version < versions.LOG_PREFIX:
         # It can only log into the folder in which it is started.
