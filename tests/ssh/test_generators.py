@@ -18,6 +18,7 @@ from runs.execution.plan import GeneratorPlan, RunPlan
 from runs.execution.treatment import Treatment
 from runs.execution.watch import Order
 from runs.scenarios import pgbench_procedure, registry
+from runs.tools.pgbench.histogram import read_histogram
 from tests.ssh.conftest import INSTANCE
 from tests.ssh.directing import execute, left_running, names, watched
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
@@ -137,6 +138,10 @@ def test_the_load_of_two_machines_is_added_up(direct, plan, machines):
         for name in ("load1", "load2")
     ]
     assert found.measurements["tps"] == pytest.approx(sum(rates))
+    counted = [read_histogram(printed[f"latencies-{name}.txt"]) for name in ("load1", "load2")]
+    assert sum(each.transactions for each in counted) == found.measurements["transactions"]
+    medians = [each.percentile_ms(50) for each in counted]
+    assert min(medians) <= found.measurements["latency_p50"] <= max(medians)
     assert "generators_combined" in {note.code for note in found.notes}
     clients = [
         arguments(director, f"pgbench-{name}")[
