@@ -29,9 +29,13 @@ class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
     version = VersionFilter("cell__version")
     server = django_filters.CharFilter("server__slug", label="Slug of the server.")
     hardware = django_filters.CharFilter(
-        "hardware__fingerprint", label="Fingerprint of the hardware profile that it was made on."
+        method="on_hardware", label="Fingerprint of the hardware profile that it was made on."
     )
     origin = django_filters.ChoiceFilter(choices=Origin.choices)
+
+    def on_hardware(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+        """The runs made on it."""
+        return runs.on_hardware(rows, fingerprint=value)
 
 
 class RunSerializer(serializers.Serializer[Run]):

@@ -3,7 +3,7 @@
 from django.db.models import IntegerField, Prefetch, QuerySet
 from django.db.models.expressions import Func
 
-from runs.models import Command, Measurement, Run, Series
+from runs.models import Command, HardwareProfile, Measurement, Run, Series
 from runs.selectors.projects import NOBODY, Reader, visible
 
 RELATED = ("campaign__scenario", "cell__installation", "server", "hardware", "environment")
@@ -12,6 +12,15 @@ RELATED = ("campaign__scenario", "cell__installation", "server", "hardware", "en
 def listed() -> QuerySet[Run]:
     """Runs for a list, the newest first. The frozen plan stays in the database."""
     return Run.objects.select_related("campaign", "cell", "server").defer("plan").order_by("-pk")
+
+
+def on_hardware(rows: QuerySet[Run], *, fingerprint: str) -> QuerySet[Run]:
+    """Those on the profile of that fingerprint.
+
+    Reads its key first: with it at hand PostgreSQL goes straight to runs that are few or none.
+    """
+    profiles = HardwareProfile.objects.filter(fingerprint=fingerprint).order_by()
+    return rows.filter(hardware__in=list(profiles.values_list("pk", flat=True)))
 
 
 def detail(run_id: int, *, to: Reader = NOBODY) -> Run:
