@@ -41,6 +41,7 @@ class Guard:
     `limit_s` counts from when this worker began to wait: by its own clock, since the target's
     may jump. `floor_bytes` of the disk under `base_dir` stay free; 0 is not looked at. An end
     that is on the target and not with the worker for `stuck_s` gives the run to another one.
+    A machine that answers while its disk does not for `hangs_s` has no more than that either.
     """
 
     directory: str
@@ -52,17 +53,19 @@ class Guard:
     look_s: float = LOOK_SECONDS
     # An output of the greatest size needs its time over a slow line.
     stuck_s: float = 300.0
+    # Longer than a broken connection goes unnoticed (`ssh.SECONDS_TO_NOTICE`).
+    hangs_s: float = 180.0
 
     async def watch(self, line: Line) -> NoReturn:
         """Never ends well. Raises TargetProblem (`step_timeout`, `disk_almost_full`), EndNotSeen.
 
-        Nothing is concluded while the target does not answer.
+        Nothing is concluded while there is no connection.
         """
         begun = time.monotonic()
         ended: float | None = None
         while True:
             await asyncio.sleep(self.look_s)
-            seen = await self._look(line)
+            seen = await self._look(line, begun)
             now = time.monotonic()
             if seen is None:
                 continue
@@ -73,19 +76,31 @@ class Guard:
             if ended is not None and now - ended > self.stuck_s:
                 raise EndNotSeen(f"Step {self.name} has ended on the target without being seen.")
 
-    async def _look(self, line: Line) -> Look | None:
+    async def _look(self, line: Line, begun: float) -> Look | None:
+        """One look, however long it takes: each one more would leave a process that hangs too."""
         host = line.open_host()
+        if host is None:
+            return None
+        looking = asyncio.create_task(look(host, self.directory, self.name, self.base_dir))
+        asked = time.monotonic()
         try:
-            return await look(host, self.directory, self.name, self.base_dir) if host else None
+            while not looking.done():
+                await asyncio.wait({looking}, timeout=self.look_s)
+                now = time.monotonic()
+                if now - asked > self.hangs_s:
+                    self._check_time(now - begun, grace_s=self.hangs_s)
+            return looking.result()
         except ConnectionLost:
             return None  # the step itself hears of it, and connects again
+        finally:
+            await end(looking)
 
     def _check_disk(self, seen: Look) -> None:
         where = f"{self.base_dir} on {self.address}"
         _check_free(f"Step {self.name}", seen.free_bytes, where, self.floor_bytes)
 
-    def _check_time(self, seconds: float) -> None:
-        if seconds > self.limit_s:
+    def _check_time(self, seconds: float, *, grace_s: float = 0) -> None:
+        if seconds > self.limit_s + grace_s:
             raise TargetProblem(
                 f"Step {self.name} was stopped after {seconds:.0f} s; "
                 f"it should have ended within {self.limit_s:.0f} s.",
@@ -115,14 +130,19 @@ class DiskGuard:
         """
         base_dir = self.node.base.path
         where = f"{base_dir} on {self.node.address}"
+        wait = self.look_s
         while True:
-            await asyncio.sleep(self.look_s)
+            await asyncio.sleep(wait)
             try:
                 free = await self.node.on_host(partial(free_bytes, where=base_dir))
             except TooFewSessions:
                 raise
             except TargetProblem:
-                continue  # nothing is concluded while the target does not answer
+                # Nothing is concluded while the target does not answer; and each look at a disk
+                # that hangs leaves a process there.
+                wait *= 2
+                continue
+            wait = self.look_s
             _check_free("The load", free, where, self.floor_bytes)
 
 

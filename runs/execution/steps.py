@@ -26,7 +26,6 @@ SECONDS_BETWEEN_SIGNALS = 3
 # More than a clock and what the kernel counts can differ by themselves.
 CLOCK_WAS_SET_SECONDS = 0.5
 
-LOOK_TIMEOUT_SECONDS = 30
 _LOOK = """
 export LC_ALL=C
 state=running
@@ -143,10 +142,12 @@ class Look:
 
 
 async def look(host: Host, directory: str, name: str, where: str) -> Look:
-    """Whether a step has ended, and what is free under `where`. Raises ConnectionLost."""
-    answer = await host.run(
-        ["sh", "-c", _LOOK, "look", f"{directory}/{name}", where], timeout_s=LOOK_TIMEOUT_SECONDS
-    )
+    """Whether a step has ended, and what is free under `where`. Raises ConnectionLost.
+
+    On a disk that does not answer it takes until the disk does.
+    """
+    argv = ["sh", "-c", _LOOK, "look", f"{directory}/{name}", where]
+    answer = await host.run(argv, timeout_s=None)
     found = _LOOKED.search(answer.stdout)
     if found is None:
         return Look(has_ended=False, free_bytes=None)

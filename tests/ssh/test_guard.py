@@ -97,6 +97,32 @@ def test_the_guards_task_ends_with_the_step(line, guard, base_dir):
     assert line(act) == []
 
 
+def test_a_disk_that_does_not_answer_ends_the_step_soon_after_its_limit(
+    line, guard, base_dir, monkeypatch
+):
+    """As a dead NFS: looking at it hangs as well, on a connection that is open."""
+    monkeypatch.setattr(steps, "_LOOK", f"echo >>{base_dir}/looks; exec sleep 6; :")
+
+    async def act(host, opened):
+        work = steps.perform(host, str(base_dir), "one", ["sleep", "6"])
+        await guarded(work, replace(guard, limit_s=1, hangs_s=1).watch(opened))
+
+    with pytest.raises(TargetProblem) as told:
+        line(act)
+    assert told.value.code == "step_timeout"
+    assert (base_dir / "looks").read_text() == "\n"
+
+
+def test_a_disk_that_answers_late_costs_nothing(line, guard, base_dir, monkeypatch):
+    monkeypatch.setattr(steps, "_LOOK", "sleep 1.5\n" + steps._LOOK)
+
+    async def act(host, opened):
+        work = steps.perform(host, str(base_dir), "one", ["sh", "-c", "sleep 3; echo done"])
+        return await guarded(work, replace(guard, hangs_s=1).watch(opened))
+
+    assert line(act).stdout == "done\n"
+
+
 def test_nothing_is_concluded_while_the_target_is_away(guard):
     async def act():
         async def no_connection():
