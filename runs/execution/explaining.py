@@ -70,7 +70,7 @@ def _out_of_reach(problem: TargetProblem, bench: Bench) -> TargetProblem:
     generators = ", ".join(node.address for node in bench.generators)
     return TargetProblem(
         f"{problem.message}\nPostgreSQL runs on and has ended no session: the network between "
-        f"{generators} and {bench.cluster.address} was cut, or a firewall stands there.",
+        f"{generators} and {bench.database.address} was cut, or a firewall stands there.",
         code="database_out_of_reach",
         remedy=_("Mend the network between the machines, and queue the run again."),
     )

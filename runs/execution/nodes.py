@@ -19,13 +19,15 @@ DATABASE_NODE = "db"
 class Place:
     """The way to one machine of a run, and the token of the lease that its server has.
 
-    `privileges` are the actions that may be done there as root (`privileged`).
+    `privileges` are the actions that may be done there as root (`privileged`). `title` is what the
+    machine is called in texts and in the record (empty: by its address).
     """
 
     line: Line
     server_id: int = 0
     token: int | None = None
     privileges: tuple[str, ...] = ()
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ def nodes_of(
         base = BaseDir(path, instance)
         folder = base.below("runs", f"{plan.run_id}-{attempt}")
         fence, privileges = _fence(base, place), place.privileges
-        nodes.append(Node(name, address, place.line, base, folder, tell, fence, privileges))
+        shown = place.title or address
+        nodes.append(Node(name, shown, place.line, base, folder, tell, fence, privileges))
     return nodes
 
 

@@ -68,7 +68,7 @@ async def set_back(host: Host, folder: str) -> None:
     """Set a machine back to what it was before a run. Raises TargetProblem `not_set_back`."""
     answer = await host.run(argv(folder), timeout_s=LIMIT_SECONDS)
     if answer.exit_status != 0:
-        raise not_set_back(host.address.host, answer.stderr.decode(errors="replace"))
+        raise not_set_back(str(host.address), answer.stderr.decode(errors="replace"))
 
 
 def not_set_back(where: str, said: str) -> TargetProblem:

@@ -43,14 +43,13 @@ PASSWORD=$(head -c 24 /dev/urandom | od -An -v -tx1 | tr -d ' \\n')
 
 @dataclass(frozen=True)
 class RecordedGenerator:
-    """A machine from which load came: its name in the run, and how it was reached by SSH.
+    """A machine from which load came, by its name in the run.
 
-    `bindir` is where its pgbench lies; `address_of_database` is the database's as seen from there.
+    How BenchLab logs in there is no part of it: scripts are for everybody. `bindir` is where its
+    pgbench lies; `address_of_database` is the database's as seen from there.
     """
 
     name: str
-    login: str
-    port: int
     base_dir: str
     bindir: str
     address_of_database: str
@@ -88,7 +87,8 @@ def about(generators: Sequence[RecordedGenerator]) -> list[str]:
         return []
     return [
         "#   DB_HOST         this machine's address, as the load's machines reach it",
-        "#   LOAD1, ...      the machines from which load comes, as ssh names them: user@host;",
+        "#   LOAD1, ...      the machines from which load comes, as ssh names them: user@host",
+        "#                   (BenchLab tells nobody how it logs in, so each has to be given);",
         "#                   LOAD1_SSH: options of ssh, LOAD1_BASE: a folder there that does not",
         "#                   exist, LOAD1_PG: the folder of its pgbench",
         "#   ADMIT_1, ...    their addresses as PostgreSQL sees them, for pg_hba.conf",
@@ -107,8 +107,8 @@ def variables(
     ]
     for each in generators:
         lines += [
-            _variable(each.variable, each.login),
-            _variable(f"{each.variable}_SSH", f"-p {each.port}"),
+            f"{each.variable}=${{{each.variable}:?set it to user@host of {each.name}}}",
+            _variable(f"{each.variable}_SSH", ""),
             _variable(f"{each.variable}_BASE", f"benchlab-{name}-{each.name}"),
             _variable(f"{each.variable}_PG", each.bindir),
         ]

@@ -101,8 +101,6 @@ def _run(run: Run, title: str, commands: Sequence[Command]) -> RecordedRun:
 def _generator(planned: dict[str, Any]) -> RecordedGenerator:
     return RecordedGenerator(
         name=planned["name"],
-        login=f"{planned['username']}@{planned['host']}",
-        port=planned["port"],
         base_dir=planned["base_dir"],
         bindir=planned["client_bindir"],
         address_of_database=planned["address_of_database"],

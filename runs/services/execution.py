@@ -235,7 +235,10 @@ def _places(server: Server, plan: RunPlan, claim: Claim) -> list[Place]:
         [each.server_id for each in plan.generators]
     )
     machines = [server, *(generators[each.server_id] for each in plan.generators)]
-    return [Place(_line(each), each.pk, claim.token, tuple(each.privileges)) for each in machines]
+    return [
+        Place(_line(each), each.pk, claim.token, tuple(each.privileges), title=each.name)
+        for each in machines
+    ]
 
 
 def _line(server: Server) -> Line:

@@ -89,7 +89,8 @@ def check(server: Server) -> None:
     if same.exclude(pk=server.pk).exists():
         raise ServiceError(
             "server_exists",
-            _("%(address)s is registered already.") % {"address": ways.address_of(server)},
+            _("%(address)s is registered already.")
+            % {"address": f"{server.username}@{server.address}:{server.port}"},
             remedy=_("Open it in the list of servers."),
             field="address",
         )

@@ -14,7 +14,7 @@ Way = tuple[ssh.Login, ...]
 
 def address_of(server: Server) -> ssh.Address:
     """Where to log in."""
-    return ssh.Address(server.address, server.port, server.username)
+    return ssh.Address(server.address, server.port, server.username, server.name)
 
 
 def way_to(server: Server) -> Way:

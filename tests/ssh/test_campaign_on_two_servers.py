@@ -73,7 +73,7 @@ def test_a_campaign_on_two_servers_finishes_on_both_and_its_page_shows_both(pair
     done = {(run.server.name, run.server_version.split()[0].split(".")[0]) for run in runs}
     assert done == {("Rack 2", "16"), ("Rack 2", "18"), ("Rack 3", "16"), ("Rack 3", "18")}
     for run in runs:
-        assert set(run.commands.values_list("host", flat=True)) == {run.server.address}
+        assert set(run.commands.values_list("host", flat=True)) == {run.server.name}
         assert run.measurements.filter(metric__name="tps", value__gt=0).exists()
     campaign.refresh_from_db()
     assert campaign.state == Campaign.State.FINISHED
@@ -84,7 +84,7 @@ def test_a_campaign_on_two_servers_finishes_on_both_and_its_page_shows_both(pair
     for server in pair:
         assert f" · {server.name}" in page
         script = client.get(f"/campaigns/{campaign.slug}/script/?server={server.slug}")
-        assert f"Executed on {server.address}." in script.content.decode()
+        assert f"Executed on {server.name}." in script.content.decode()
         clusters.remove_needless(server_id=server.pk)
         assert list(Path(server.base_dir, "clusters").iterdir()) == []
 

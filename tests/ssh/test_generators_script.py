@@ -10,7 +10,7 @@ from runs.reports.load_machines import RecordedGenerator
 from runs.reports.shell_script import RecordedCommand, RecordedRun, shell_script
 from tests.by_hand import run_by_hand
 from tests.ssh.directing import execute, left_running
-from tests.ssh.openssh import short_folder
+from tests.ssh.openssh import login_name, short_folder
 from tests.ssh.test_generators import direct, machines, plan  # noqa: F401
 
 pytestmark = [
@@ -39,8 +39,6 @@ def recorded(director) -> RecordedRun:
         generators=tuple(
             RecordedGenerator(
                 name=each.name,
-                login=f"{each.username}@{each.host}",
-                port=each.port,
                 base_dir=each.base_dir,
                 bindir=each.client_bindir,
                 address_of_database=each.address_of_database,
@@ -51,7 +49,7 @@ def recorded(director) -> RecordedRun:
 
 
 @pytest.fixture
-def hand(account, key_pair):
+def hand(account, key_pair, machines):  # noqa: F811
     """Run a script as somebody whose key the machines of the load know."""
     folder = short_folder()
     key = folder / "key"
@@ -61,7 +59,11 @@ def hand(account, key_pair):
         os.chown(key, account.uid, account.gid)
     words = f"ssh -F none -i {key} -o BatchMode=yes -o StrictHostKeyChecking=no"
     words += f" -o LogLevel=ERROR -o UserKnownHostsFile={folder}/known"
-    places = {f"LOAD{number}_BASE": f"{folder}/load{number}" for number in (1, 2)}
+    places = {}
+    for number, each in enumerate(machines[1:], start=1):
+        places[f"LOAD{number}"] = f"{login_name(each.sshd.account)}@{each.sshd.address}"
+        places[f"LOAD{number}_SSH"] = f"-p {each.sshd.port}"
+        places[f"LOAD{number}_BASE"] = f"{folder}/load{number}"
 
     def run(script, **more):
         return run_by_hand(script, folder, account, **{"BENCHLAB_SSH": words, **places, **more})
@@ -101,6 +103,12 @@ def test_a_load_that_is_not_let_in_ends_it_and_cleans_up(script, hand):
     assert done.status == 1
     assert "This step ended with exit status" in done.stderr
     assert "tps = " not in done.stdout
+
+
+def test_a_machine_that_is_not_named_is_asked_for(script, hand):
+    done = hand(script, LOAD2="")
+    assert done.status != 0
+    assert "LOAD2: set it to user@host of load2" in done.stderr
 
 
 def test_what_lies_on_a_machine_of_the_load_is_left_alone(script, hand):

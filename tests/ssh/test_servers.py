@@ -260,6 +260,9 @@ def test_runs_wait_for_a_server_that_does_not_answer(campaign, ready, openssh):
     assert (run.state, run.code) == ("queued", "host_unreachable")
     assert "Check address" in run.remedy
     ready.refresh_from_db()
+    told = [run.message, *run.events.values_list("message", flat=True), ready.problem]
+    assert run.message.startswith("Rack 1 cannot be reached over SSH")
+    assert not [text for text in told if ready.address in text or f"{ready.username}@" in text]
     assert (ready.state, ready.problem_code) == (Server.State.UNREACHABLE, "host_unreachable")
     assert work(ready) is None
     openssh.start()

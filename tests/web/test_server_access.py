@@ -1,9 +1,10 @@
 """SSH keys, editing, another host key, and preflight in the browser's view."""
 
 import pytest
+from django.test import Client
 
 from runs.models import Server, ServerEvent, SSHKey
-from runs.services import servers, ssh_keys
+from runs.services import server_edits, servers, ssh_keys
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -17,6 +18,41 @@ def server():
     return factories.server(
         "db1", name="db1", address="127.0.0.1", port=1, ssh_key=ssh_keys.default()
     )
+
+
+@pytest.mark.parametrize("is_behind_a_hop", [False, True])
+def test_a_stranger_learns_the_state_of_a_server_and_not_its_address(
+    member, server, is_behind_a_hop
+):
+    """localhost has two addresses, whose numbers are in the words of Python's own error."""
+    Server.objects.update(address="localhost", username="secretive")
+    server.refresh_from_db()
+    if is_behind_a_hop:
+        server.jump = factories.server(
+            "hop", address="127.0.0.77", port=1, username="secretive", ssh_key=server.ssh_key
+        )
+        server.save()
+    servers.inspect(server=server)
+    changed = {**vars(edit_of(server)), "port": 2, "address": "localhost."}
+    server_edits.edit(server=server, to=server_edits.Edit(**changed), by="ichiro")
+    pages = ["/servers/", "/servers/db1/", "/api/v1/servers/", "/api/v1/servers/db1/"]
+
+    read = {path: Client().get(path).content.decode() for path in pages}
+
+    assert "cannot be reached over SSH: Connection refused." in read["/servers/db1/"]
+    assert "edited" in read["/servers/db1/"]
+    for path, text in read.items():
+        for secret in ("secretive", "localhost:", "localhost.", "127.0.0", "::1"):
+            assert secret not in text, path
+    for path in pages[:2]:
+        assert "secretive@localhost.:2" in member.get(path).content.decode()
+    assert "localhost → localhost." in member.get("/servers/db1/").content.decode()
+
+
+def edit_of(server):
+    """What it is now, as an edit."""
+    names = server_edits.Edit.__dataclass_fields__
+    return server_edits.Edit(**{name: getattr(server, name) for name in names})
 
 
 def given(server, **changed):

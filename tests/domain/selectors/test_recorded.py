@@ -39,17 +39,16 @@ def test_the_machines_of_the_load_come_from_the_plan():
         "10.0.0.1",
     ]
     Command.objects.create(
-        run=run, attempt=1, ordinal=1, step="pgbench-load1", host="192.0.2.2", argv=argv
+        run=run, attempt=1, ordinal=1, step="pgbench-load1", host="load server", argv=argv
     )
     [found] = recorded.of_run(Run.objects.select_related("cell", "cluster").get())
 
     assert found.generators == (
-        RecordedGenerator(
-            "load1", "bench@192.0.2.2", 2222, "/srv/load", "/usr/lib/pg18", "10.0.0.1"
-        ),
+        RecordedGenerator("load1", "/srv/load", "/usr/lib/pg18", "10.0.0.1"),
     )
     script = shell_script("run", "A run", [found])
-    assert "LOAD1=${LOAD1:-bench@192.0.2.2}" in script
-    assert "LOAD1_SSH=${LOAD1_SSH:-'-p 2222'}" in script
+    assert "LOAD1=${LOAD1:?set it to user@host of load1}" in script
+    assert "bench@" not in script
+    assert "2222" not in script
     assert 'PGPASSFILE="$BASE"/runs/7-1/pgpass "$PG"/pgbench -h "$DB_HOST"' in script
     assert "BENCHLAB_ONE_MACHINE" not in script
