@@ -18,13 +18,14 @@ from runs.execution.steps import StepResult
 
 STEP = "profile"
 REPORT, FOLDED = "perf-report.txt", "perf-folded.txt"
-LARGEST = "256M"
+LARGEST = "262144K"
 MOST_REPORT_BYTES = 256 * 1024
 MOST_STACKS = 20_000
 # By exit status of the recording.
 NEVER_BEGAN: dict[int | None, str] = {
     127: "perf is not installed",
     77: "the kernel does not let this user sample",
+    78: "this perf cannot limit its recording",
 }
 
 _RECORD = (Path(__file__).parent / "profile_record.sh").read_text()

@@ -1,13 +1,16 @@
 """A profile by perf on a real machine, with and without permission to see all of it."""
 
+import os
 import re
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runs.charts import flame_graph
+from runs.execution import profiling
 from runs.execution.errors import Cancelled, Detached, TargetProblem
 from tests.ssh.directing import execute, left_running, names, watched, when_measuring
 from tests.ssh.sudo import needs_writable, sysctl
@@ -156,3 +159,26 @@ def test_perf_writes_nothing_outside_the_runs_folder(direct, plan, permitted, op
     new = {each for each in openssh.folder.rglob("*") if each not in before}
     assert not [each for each in new if ".debug" in str(each)]
     assert names(base_dir / "runs") == []
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="samples the whole machine")
+@pytest.mark.parametrize(("largest", "seconds"), [("262144K", 1), ("16K", 60)])
+def test_a_perf_without_a_limit_of_its_own_has_one(tmp_path, largest, seconds):
+    old = tmp_path / "perf"
+    new = shutil.which("perf")
+    old.write_text(f'#!/bin/sh\n[ "$1 $2" = "record -h" ] && exit 0\nexec {new} "$@"\n')
+    old.chmod(0o755)
+    command = ["sh", "-c", profiling._RECORD, "profile", str(tmp_path), str(seconds), largest]
+    path = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    said = subprocess.run(
+        command, capture_output=True, text=True, env=path, timeout=50, check=False
+    )
+    recorded = (tmp_path / "perf.data").stat().st_size
+    fold = ["sh", "-c", profiling._FOLD, "fold", str(tmp_path), "100"]
+    stacks = subprocess.run(fold, capture_output=True, text=True, check=True).stdout
+    if seconds == 1:
+        assert FOLDED.search(stacks)
+    else:
+        assert recorded <= 16 * 1024
+        assert "perf recorded more than 16K" in said.stderr
+        assert stacks == ""
