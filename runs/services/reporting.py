@@ -24,10 +24,13 @@ logger = logging.getLogger(__name__)
 # What a command's record shows of each stream; the whole output is an artifact where it matters.
 SHOWN_CHARACTERS = 16_000
 WAITS_SECONDS = (0.5, 1, 2, 5, 10, 30, 60, 60, 60)
+AWAY = (OperationalError, InterfaceError)
 
 
 class DatabaseReporter:
     """Writes reports for the holder of the lease `token`; outlives short losses of the database.
+
+    After a long one each of them raises Detached.
 
     What was reported while the run became somebody else's is dropped: another worker may have
     finished it by then.
@@ -133,7 +136,12 @@ class DatabaseReporter:
         await self._write(write_if_held)
 
     async def _write(self, write: Callable[[], T]) -> T:
-        return await sync_to_async(lambda: retrying(write))()
+        """Raises Detached where the database stays away: who takes the run over finds it all."""
+        try:
+            return await sync_to_async(lambda: retrying(write))()
+        except AWAY as error:
+            logger.exception("results database stays away; run %s is let go of", self.run.pk)
+            raise Detached from error
 
 
 def retrying(write: Callable[[], T]) -> T:
@@ -141,7 +149,7 @@ def retrying(write: Callable[[], T]) -> T:
     for wait in WAITS_SECONDS:
         try:
             return write()
-        except (OperationalError, InterfaceError):
+        except AWAY:
             logger.warning("results database is away; trying again in %s s", wait, exc_info=True)
             connection.close()
             time.sleep(wait)
