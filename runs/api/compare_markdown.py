@@ -50,12 +50,13 @@ def _table(rows: list[VerdictRow], address: Address) -> Table:
 
 def _line(row: VerdictRow, address: Address) -> tuple[str, ...]:
     found = row.comparison
-    unit = f" ({row.metric.unit})" if row.metric.unit else ""
+    unit = f" ({_in_cell(row.metric.unit)})" if row.metric.unit else ""
     interval = f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–"
     return (
         _verdict(row),
-        f"{row.metric.name}{unit}",
-        ", ".join(f"{name} {level_text(level)}" for name, level in row.levels.items()) or "–",
+        f"{_in_cell(row.metric.name)}{unit}",
+        _in_cell(", ".join(f"{name} {level_text(level)}" for name, level in row.levels.items()))
+        or "–",
         _median(row, "base", address),
         _median(row, "head", address),
         f"{found.ratio:.3f}" if found.ratio else "–",
@@ -91,6 +92,11 @@ def _link(side: Side, address: Address) -> str:
 def _plain(text: str) -> str:
     """A name of a branch is somebody's text: it must not become Markdown of its own."""
     return "".join(f"\\{each}" if each in "\\`*_[]<>()#|!~" else each for each in text)
+
+
+def _in_cell(text: str) -> str:
+    """The same for a table's cell, which has its backslashes escaped later."""
+    return "".join(f"&#{ord(each)};" if each in "`*[]<>()#!~&" else each for each in text)
 
 
 def _sign(verdict: str) -> str:

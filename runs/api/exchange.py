@@ -67,9 +67,9 @@ class ImportDoor(APIView):
     def post(self, request: Request, slug: str) -> Response:
         """Store an export in a project: all of it, or nothing; what is there stays."""
         own = Q(pk=request.auth.project_id) if isinstance(request.auth, Token) else Q()
-        project = get_object_or_404(Project.objects.filter(own), slug=slug)
         if not isinstance(request.auth, Token) and not request.user.is_superuser:
             raise PermissionDenied(_("Only an administrator can import."))
+        project = get_object_or_404(Project.objects.filter(own), slug=slug)
         sent = request._request
         if sent.content_type != MEDIA_TYPE:
             raise UnsupportedMediaType(sent.content_type or "?")

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from runs.api.doors import ReadOnlyDoor
 from runs.api.hardware import HardwareSerializer
+from runs.api.known_fields import StrictSerializer
 from runs.models import Environment, Installation, Server, Token
 from runs.selectors import servers
 from runs.services import maintenance
@@ -51,7 +52,7 @@ class ServerProblemSerializer(serializers.Serializer[Any]):
     remedy = serializers.CharField()
 
 
-class MaintenanceSerializer(serializers.Serializer[Any]):
+class MaintenanceSerializer(StrictSerializer):
     """Why no run begins on a server, and until when; without an end until somebody says so."""
 
     reason = serializers.CharField(max_length=200, allow_blank=True, default="")

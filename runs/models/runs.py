@@ -1,6 +1,7 @@
 """Runs, their states, and the events that tell each change of state."""
 
 from django.db import models
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from runs.models.campaigns import Origin
@@ -32,6 +33,8 @@ class Run(models.Model):
     ACTIVE = (State.CLAIMED, State.PREPARING, State.MEASURING, State.COLLECTING)
     UNSUCCESSFUL = (State.FAILED, State.ERRORED, State.CANCELLED)
     ENDED = (State.FINISHED, *UNSUCCESSFUL)
+    # What was imported has a plan as well, and no server that could follow it.
+    RETRIABLE = Q(state__in=UNSUCCESSFUL, plan__isnull=False, server__isnull=False)
 
     # Each is the first column of indexes below: another one would only make uploads slower.
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="runs", db_index=False)
@@ -109,6 +112,12 @@ class Run(models.Model):
     def has_ended(self) -> bool:
         """Nothing more will happen to it by itself."""
         return self.state in self.ENDED
+
+    @property
+    def can_retry(self) -> bool:
+        """As RETRIABLE."""
+        is_ours = self.plan is not None and self.server_id is not None
+        return is_ours and self.state in self.UNSUCCESSFUL
 
 
 class RunEvent(models.Model):

@@ -31,7 +31,7 @@ _REFUSED: Mapping[str, str] = {
         ("unix_socket_group", "unix_socket_permissions"),
         _("Only BenchLab's account may connect to its clusters; %(name)s would change that."),
     ),
-    "listen_addresses": _("BenchLab's clusters do not listen on the network."),
+    "listen_addresses": _("BenchLab itself sets where its clusters listen."),
 }
 _SHELL = _("PostgreSQL would run %(name)s on the database host, as the account that BenchLab uses.")
 _SHELL_REMEDY = _("Leave %(name)s out, or give one that does nothing: true, exit 0, or nothing.")
@@ -76,7 +76,7 @@ def findings(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
             "ssl",
             major,
             _("With ssl = on the server does not start without a certificate in its cluster."),
-            _("Leave ssl out: BenchLab's connections are Unix sockets, which never use TLS."),
+            _("Leave ssl out: BenchLab's clusters have no certificate, and need none."),
         )
 
 

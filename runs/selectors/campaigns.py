@@ -106,7 +106,7 @@ def run_counts(campaign_ids: Collection[int]) -> dict[int, dict[str, int]]:
 
 def can_retry(campaign: Campaign) -> bool:
     """Whether a run of it ended without success, and can be queued again."""
-    return campaign.runs.filter(state__in=Run.UNSUCCESSFUL, plan__isnull=False).exists()
+    return campaign.runs.filter(Run.RETRIABLE).exists()
 
 
 def lines(campaign: Campaign, metric_name: str) -> list[Line]:

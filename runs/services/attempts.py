@@ -67,8 +67,7 @@ def retry_all(*, runs: QuerySet[Run], by: object = None) -> int:
     """
     message = _("Queued again by %(user)s.") % {"user": by or "BenchLab"}
     ended = list(
-        # What was imported has a plan too, and no server that could follow it.
-        runs.filter(state__in=Run.UNSUCCESSFUL, plan__isnull=False, server__isnull=False)
+        runs.filter(Run.RETRIABLE)
         .select_for_update(of=("self",)).order_by("pk").defer("plan")
     )  # fmt: skip
     RunEvent.objects.bulk_create(

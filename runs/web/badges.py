@@ -45,7 +45,8 @@ def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
         "colour": COLOURS.get(found.verdict or "", UNDECIDED),
     }
     page = render(request, "campaigns/badge.svg", context, content_type="image/svg+xml")
-    return _cached(request, page, is_public=campaign.project is None or campaign.project.is_public)
+    # What a member sees, such as the verdict against a private base, is not for everybody's cache.
+    return _cached(request, page, is_public=not request.user.is_authenticated)
 
 
 def _cached(request: HttpRequest, page: HttpResponse, *, is_public: bool) -> HttpResponse:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -32,6 +33,7 @@ from runs.web.login import login_required
 LONGEST_SEARCH = 200
 FILTERS = ("version", "os", "topology", "hardware", "origin")
 NEWEST_SAVED = 5
+PAGE_SIZE = 50
 
 
 @require_safe
@@ -81,7 +83,8 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
 def compare_saved(request: HttpRequest) -> HttpResponse:
     """Every kept comparison, the newest first."""
     saved = SavedComparison.objects.select_related("created_by")
-    return render(request, "compare/saved.html", {"section": "compare", "saved": saved})
+    page = Paginator(saved, PAGE_SIZE).get_page(request.GET.get("page"))
+    return render(request, "compare/saved.html", {"section": "compare", "page": page})
 
 
 @require_safe

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from runs.reports import tables
 from runs.reports.tables import Table
@@ -36,7 +37,7 @@ def table(page: ComparedPage, words: Wording) -> Table:
     metric = page.loaded.metric
     return Table(
         heads=(
-            _("Series"),
+            pgettext("compared", "Series"),
             words.title(page.loaded.x) if page.loaded.x else _("Level"),
             compare_words.metric_title(metric) if metric else _("Median"),
             _("Minimum"),

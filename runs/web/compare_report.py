@@ -4,7 +4,7 @@ from datetime import date
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
-from django.utils.translation import get_language, override
+from django.utils.translation import get_language, override, pgettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
@@ -59,7 +59,10 @@ def _series(page: ComparedPage) -> list[Block]:
     )
     base = page.label(page.base) if page.base else "–"
     facts = ((_("Baseline"), base), (_("Minimum effect"), f"{page.state.effect:g} %"))
-    return [Table("", (_("Series"), _("Campaign"), _("Origin")), rows), Facts(facts)]
+    return [
+        Table("", (pgettext("compared", "Series"), _("Campaign"), _("Origin")), rows),
+        Facts(facts),
+    ]
 
 
 def _conditions(page: ComparedPage) -> list[Block]:

@@ -77,7 +77,7 @@ def live(run: Run) -> dict[str, Any]:
         "levels": _levels(run),
         "treatment": treatments.told(run.campaign),
         "is_live": not run.has_ended,
-        "can_retry": run.state in Run.UNSUCCESSFUL and run.plan is not None,
+        "can_retry": run.can_retry,
         "phases": phases(run, events, now=timezone.now()),
         "events": events,
         "measurements": _measurements(run),

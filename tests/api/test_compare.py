@@ -359,6 +359,20 @@ def test_markdown_cannot_be_written_by_the_name_of_a_branch(client):
     assert "<b>" not in text.replace(r"\<b\>", "")
 
 
+def test_markdown_cannot_be_written_by_a_level(client):
+    levels = {"note": "[x](http://evil) <img src=x> a|b"}
+    old, new = (
+        repeats(commit(1), levels=levels, tps=STEADY),
+        repeats(commit(2), levels=levels, tps=scaled(0.9)),
+    )
+    store(old, new)
+
+    text = client.get("/api/v1/compare/?campaign=nightly&format=md").content.decode()
+
+    (row,) = [line for line in text.splitlines() if line.startswith("| 🔴")]
+    assert "&#91;x&#93;&#40;http://evil&#41; &#60;img src=x&#62; a\\|b" in row
+
+
 def test_a_problem_is_a_problem_in_markdown_too(client):
     answer = client.get("/api/v1/compare/?campaign=none&format=md")
 

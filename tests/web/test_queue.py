@@ -63,7 +63,7 @@ def test_a_single_run_is_queued_again(member, campaign):
 def test_maintenance_is_told_where_it_matters(member, campaign, ready_server):
     path = f"/servers/{ready_server.slug}/"
     member.post(f"{path}maintain/", {"reason": "new disks", "until": "2100-01-01T12:00"})
-    assert "until 2100-01-01 12:00: new disks" in shown(member, path)
+    assert "until 2100-01-01 12:00 UTC: new disks" in shown(member, path)
     assert "new disks" in shown(member, "/campaigns/first/")
     assert "maintenance" in shown(member, "/servers/")
     member.post(f"{path}release/")
