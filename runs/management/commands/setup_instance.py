@@ -7,6 +7,7 @@ from typing import Any
 import environ
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
+from django.urls import reverse
 
 from runs.models import Campaign, Server
 from runs.published import reading
@@ -49,35 +50,45 @@ class Command(BaseCommand):
         self.stdout.write(f"First login: user admin, password {password} (shown only now)")
 
     def _register_this_machine(self) -> Server:
-        """The embedded SSH target. Its host key comes from its own file: no trust on first use."""
-        env = environ.Env()
-        target = {
-            "address": env.str("BENCHLAB_TARGET_ADDRESS"),
-            "port": env.int("BENCHLAB_TARGET_PORT"),
-            "username": env.str("BENCHLAB_TARGET_USER"),
-            "base_dir": env.str("BENCHLAB_TARGET_BASE_DIR"),
-            "bindirs": env.str("BENCHLAB_TARGET_BINDIRS").split(":"),
-        }
-        authorized_keys = Path(env.str("BENCHLAB_TARGET_AUTHORIZED_KEYS"))
-        authorized_keys.write_text(servers.public_key() + "\n")
+        """The embedded SSH target. Its host key comes from its own file: no trust on first use.
+
+        Once it is registered the site starts whatever becomes of it: it is mended on its page.
+        """
+        server = Server.objects.select_related("ssh_key").filter(slug=FIRST_SERVER).first()
+        _let_in(server)
+        if server is not None:
+            return self._looked_at_again(server)
         try:
-            server = self._this_machine(target)
+            server = servers.register(name="This machine", **_target())
+            server = _inspected(server)
         except ServiceError as problem:
             raise CommandError(f"{problem.message} {problem.remedy}") from problem
-        Server.objects.filter(pk=server.pk).update(host_key=env.str("BENCHLAB_TARGET_HOST_KEY"))
-        server.refresh_from_db()
-        server = servers.inspect(server=server)
         if server.state != Server.State.READY:
             raise CommandError(f"This machine is not ready as a target: {server.problem}")
         return server
 
-    def _this_machine(self, target: dict[str, Any]) -> Server:
-        server = Server.objects.filter(slug=FIRST_SERVER).first()
-        if server is None:
-            return servers.register(name="This machine", **target)
-        # The embedded target takes a free port at each start.
+    def _looked_at_again(self, server: Server) -> Server:
+        target = _target()
+        # The embedded target takes a free port at each start. Folders are the user's as well.
+        target["bindirs"] = list(dict.fromkeys([*server.bindirs, *target["bindirs"]]))
+        if _is_there(server.base_dir):
+            del target["base_dir"]
         Server.objects.filter(pk=server.pk).update(**target)
+        try:
+            server = _inspected(server)
+        except ServiceError as problem:
+            self._warn(f"{problem.message} {problem.remedy}")
+        else:
+            if server.state != Server.State.READY:
+                self._warn(f"{server.problem} {server.problem_remedy}")
         return server
+
+    def _warn(self, problem: str) -> None:
+        page = reverse("server-detail", args=[FIRST_SERVER])
+        self.stderr.write(
+            f"This machine is not ready, and nothing is measured on it: {problem.strip()} "
+            f"Mend it on its page, {page}, and check it again there."
+        )
 
     def _queue_first_campaign(self, server: Server) -> None:
         versions = ("16", "18")
@@ -100,3 +111,38 @@ class Command(BaseCommand):
             self.stderr.write(f"No first campaign: {problem.message} {problem.remedy}")
             return
         self.stdout.write(f"Queued the first campaign: {campaign.title}")
+
+
+def _target() -> dict[str, Any]:
+    """Where the embedded SSH target is in this start."""
+    env = environ.Env()
+    return {
+        "address": env.str("BENCHLAB_TARGET_ADDRESS"),
+        "port": env.int("BENCHLAB_TARGET_PORT"),
+        "username": env.str("BENCHLAB_TARGET_USER"),
+        "base_dir": env.str("BENCHLAB_TARGET_BASE_DIR"),
+        "bindirs": env.str("BENCHLAB_TARGET_BINDIRS").split(":"),
+    }
+
+
+def _is_there(folder: str) -> bool:
+    try:
+        return Path(folder).is_dir()
+    except PermissionError:
+        return True
+
+
+def _let_in(server: Server | None) -> None:
+    """Let the keys of BenchLab in: its own, and the one that was chosen for the server."""
+    keys = [servers.public_key()]
+    if server is not None and server.ssh_key is not None:
+        keys.append(server.ssh_key.public_key)
+    authorized_keys = Path(environ.Env().str("BENCHLAB_TARGET_AUTHORIZED_KEYS"))
+    authorized_keys.write_text("".join(f"{key}\n" for key in dict.fromkeys(keys)))
+
+
+def _inspected(server: Server) -> Server:
+    host_key = environ.Env().str("BENCHLAB_TARGET_HOST_KEY")
+    Server.objects.filter(pk=server.pk).update(host_key=host_key)
+    server.refresh_from_db()
+    return servers.inspect(server=server)
