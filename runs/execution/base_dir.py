@@ -9,6 +9,7 @@ base_dir/leases/SERVER/       who has the server (see `fence`)
 import posixpath
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from runs.execution.errors import TargetProblem
 from runs.execution.ssh import COMMAND_SECONDS, REMOVAL_SECONDS, Host
@@ -91,19 +92,7 @@ set_mark || cannot
 """
 )
 
-_REMOVE = (
-    _WITHIN
-    + """
-[ -e "$dir" ] || [ -L "$dir" ] || exit 0
-within
-# Empty and unmarked is what an interrupted making or removal leaves, and is no harm.
-marked "$dir" "$mark" || { [ -n "$(foreign "$dir")" ] && exit 97; exit 0; }
-# Not through links, and not into what is mounted there. The mark goes last, so that what an
-# interrupted removal left is still known as ours.
-find "$dir" -xdev -mindepth 1 -depth ! -path "$dir/.benchlab" -delete &&
-    rm -f -- "$dir/.benchlab" && rmdir -- "$dir"
-"""
-)
+_REMOVE = _WITHIN + (Path(__file__).parent / "remove_folder.sh").read_text()
 
 _CHECK = (
     _WITHIN

@@ -1,5 +1,6 @@
 """What BenchLab may touch on a target, over real SSH: foreign files, links, marks, a canary."""
 
+import asyncio
 import hashlib
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchlab.embedded.ports import free_port
+from runs.execution import base_dir as module
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import TargetProblem
 from runs.execution.fence import Fence
@@ -68,6 +70,44 @@ def test_a_folder_of_ours_is_made_and_removed(told, claimed, base_dir):
     assert told(lambda host: claimed.remove(host, path)) is None
     assert names(base_dir / "clusters") == []
     assert told(lambda host: claimed.remove(host, path)) is None
+
+
+@pytest.mark.parametrize("can_lock", [True, False])
+def test_two_removals_at_once_both_end_well(on_host, claimed, base_dir, monkeypatch, can_lock):
+    """As when the connection of the first has broken, which then goes on."""
+    if not can_lock:
+        script = module._REMOVE.replace("command -v flock", "false")
+        monkeypatch.setattr(module, "_REMOVE", script)
+    folder = claimed.below("runs", "1-1")
+    fill = (
+        'cd "$1" && mkdir $(seq 500) && for each in *; do echo $each/a $each/b; done | xargs touch'
+    )
+
+    async def act(host):
+        await claimed.make_folder(host, folder)
+        await host.run(["sh", "-c", fill, "fill", folder])
+        await asyncio.gather(*(claimed.remove(host, folder) for _each in range(3)))
+
+    on_host(act)
+    assert names(base_dir / "runs") == []
+
+
+def test_a_removal_that_comes_late_leaves_what_was_made_anew(on_host, claimed, base_dir):
+    folder = claimed.below("runs", "1-1")
+
+    async def act(host):
+        await claimed.make_folder(host, folder)
+        first = asyncio.create_task(host.run(["flock", folder, "sleep", "1"]))
+        await asyncio.sleep(0.3)
+        late = asyncio.create_task(claimed.remove(host, folder))
+        await asyncio.sleep(0.3)
+        await host.run(["rm", "-r", folder])
+        await claimed.make_folder(host, folder)
+        await host.run(["touch", f"{folder}/new"])
+        await asyncio.gather(first, late)
+
+    on_host(act)
+    assert (base_dir / "runs" / "1-1" / "new").exists()
 
 
 def test_what_others_keep_in_a_folder_does_not_become_ours(told, claimed, base_dir):
