@@ -286,6 +286,13 @@ def test_a_badge_is_kept_for_a_while_and_asked_for_by_its_content(client, nightl
     assert (again.status_code, again.content) == (304, b"")
 
 
+def test_what_a_member_sees_is_in_nobody_elses_cache(admin_client, nightly):
+    """It may be the verdict against a private base."""
+    answer = admin_client.get("/campaigns/nightly/badge.svg")
+
+    assert "private" in answer.headers["Cache-Control"]
+
+
 def test_a_private_campaign_has_no_badge_for_others(client):
     secret = projects.create(slug="secret", is_public=False)
     store(history([1.0, 1.0]), project=secret)

@@ -63,6 +63,13 @@ def test_a_maintenance_that_is_over_is_refused_at_its_field(post, server):
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/until")
 
 
+def test_a_misspelt_end_makes_no_endless_maintenance(post, server):
+    answer = post("servers/db1/maintain/", {"reason": "disks", "untill": "2100-01-01T00:00:00Z"})
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "unknown_field")
+    server.refresh_from_db()
+    assert server.maintenance_since is None
+
+
 @pytest.mark.parametrize("act", ["maintain", "release"])
 def test_only_an_administrators_token_maintains_a_server(client, make_token, server, act):
     header = {"Authorization": f"Bearer {make_token('read', 'queue')}"}

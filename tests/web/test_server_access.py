@@ -200,6 +200,14 @@ def test_a_preflight_of_a_server_that_is_away_says_so(member, server):
     assert "What the machine says" not in page
 
 
+@pytest.mark.parametrize(
+    "path", ["/servers/db1/preflight/", "/campaigns/new/preflight/?server=db1"]
+)
+def test_another_sites_link_contacts_no_machine(member, server, path):
+    answer = member.get(path, headers={"Sec-Fetch-Site": "cross-site"})
+    assert (answer.status_code, answer.url) == (302, "/servers/db1/")
+
+
 def test_a_preflight_in_the_form_needs_a_complete_form(member, ready_server):
     address = "/campaigns/new/preflight/?server=db1&scenario=fixed-point-read"
     assert "Complete the form first." in member.get(address).content.decode()
