@@ -70,6 +70,8 @@ def test_the_list_is_narrowed_to_a_kind(client, apart):
 
 def test_a_page_tells_nodes_and_campaigns(client, apart):
     factories.campaign("c", title="Used it", topology=apart, repeats=0)
+    link = f'href="/topologies/{apart.slug}/"'
+    assert link in shown(client, "/campaigns/c/")
 
     page = shown(client, f"/topologies/{apart.slug}/")
 
