@@ -1,6 +1,6 @@
 # End every durable step in a folder that still runs, with all its processes: INT, TERM, KILL.
 # One that leaves no exit status gets `finished` from here.
-# usage: sh -c "$this" stop STEPS SECONDS        (SECONDS between two signals)
+# usage: sh -c "$this" stop STEPS SECONDS        (SECONDS between two signals; after KILL 20 times that)
 #
 # Numbers of processes are given anew, after a restart at once: nothing is signalled that is not
 # known to be the step's.
@@ -29,12 +29,13 @@ now() {
 
 group() { kill -s 0 -- "-$leader" 2>/dev/null; }
 
+# Without those that have ended and are not reaped, as in a container they may never be.
 members() {
     for stat in /proc/[0-9]*/stat; do
         read -r line <"$stat" || continue
         pid=${stat#/proc/}
         set -- ${line##*) }
-        [ "${3:-}" = "$leader" ] && printf '%s ' "${pid%/stat}"
+        [ "${3:-}" = "$leader" ] && [ "$1" != Z ] && printf '%s ' "${pid%/stat}"
     done 2>/dev/null
 }
 
@@ -72,8 +73,12 @@ end() {
     for signal in INT TERM KILL; do
         kill -s $signal -- "-$leader" 2>/dev/null
         waited=0
+        looks=$((patience * 10))
+        # What waits for its disk, such as `sync`, obeys KILL only when that has answered.
+        [ $signal = KILL ] && looks=$((looks * 20))
         while group; do
-            [ $waited -lt $((patience * 10)) ] || continue 2
+            [ $signal = KILL ] && [ -z "$(members)" ] && return 0
+            [ $waited -lt $looks ] || continue 2
             waited=$((waited + 1))
             sleep 0.1
         done

@@ -1,4 +1,4 @@
-"""A postmaster that was killed and is not reaped yet: what a container without an init shows."""
+"""What was killed and is not reaped yet: a postmaster, a step, in a container without an init."""
 
 import os
 import signal
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchlab.embedded.account import Account
+from runs.execution import steps
 from runs.execution.postgres import Cluster
 
 
@@ -55,6 +56,21 @@ def test_a_killed_postmaster_does_not_run_though_nobody_has_reaped_it(account, c
         time.sleep(0.02)
     assert account.succeeds(cluster.bindir + "/pg_ctl", "status", "-D", cluster.data)
     assert not is_running(account, cluster)
+
+
+@pytest.mark.openssh
+def test_a_killed_step_has_ended_though_nobody_has_reaped_it(
+    on_host, account, base_dir, postmaster, monkeypatch
+):
+    monkeypatch.setattr(steps, "SECONDS_BETWEEN_SIGNALS", 1)
+    stat = Path(f"/proc/{postmaster.pid}/stat").read_text().rpartition(") ")[2]
+    step = base_dir / "steps" / "one"
+    step.mkdir(parents=True)
+    (step / "process").symlink_to(f"{postmaster.pid} {stat.split()[19]}")
+
+    on_host(lambda host: steps.stop_all(host, f"{base_dir}/steps"))
+
+    assert state(postmaster) == "Z"
 
 
 def state(process: "subprocess.Popen[bytes]") -> str:
