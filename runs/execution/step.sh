@@ -56,6 +56,9 @@ leader='
     shift 2
     ln -s "$(now)" "$dir/started"
     ln -s "$$ $(start_time $$)${boot:+ $boot}" "$dir/process" || exit 0
+    # A step that was on its way while all were ended comes too late; after `process`, so that one
+    # of the two sees the other.
+    [ -L "${dir%/*}/.ended" ] && exit 0
     "$@" <"$dir/in" >"$dir/out" 2>"$dir/err"
     status=$?
     # With `command`, a disk that is full ends neither the shell nor the record.
@@ -67,9 +70,7 @@ leader='
 # Whoever makes DIR starts the step, and nobody waits for the network between the two. A connection
 # that breaks without a word leaves a shell behind that waits for its input: it has begun nothing.
 if [ ! -d "$dir" ]; then
-    if [ "$size" -eq 0 ]; then
-        true >"$input" || cannot_write "$input"
-    else
+    if [ "$size" -gt 0 ]; then
         cat >"$input" || cannot_write "$input"
         # A connection that breaks may look like the end of the input; half a script must not be run.
         if [ "$(wc -c <"$input")" -ne "$size" ]; then
@@ -78,7 +79,11 @@ if [ ! -d "$dir" ]; then
         fi
     fi
     if mkdir "$dir" 2>/dev/null; then
-        mv "$input" "$dir/in" || cannot_write "$dir"
+        if [ "$size" -gt 0 ]; then
+            mv "$input" "$dir/in"
+        else
+            true >"$dir/in"
+        fi || cannot_write "$dir"
         # In the foreground: a background job would ignore INT, and could not be asked to end kindly.
         setsid sh -c "$leader" step "$dir" "$boot" "$@" </dev/null >/dev/null 2>&1
     elif [ -d "$dir" ]; then
