@@ -5,15 +5,20 @@ import logging
 from asgiref.sync import async_to_sync, sync_to_async
 from cryptography.fernet import InvalidToken
 from django.db import transaction
+from django.db.models.functions import Now
 from django.utils import timezone
 
+from runs.execution import sweep as leftover
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
+from runs.execution.ssh import Host
 from runs.models import Campaign, PreparedCluster, Server
 from runs.services import instances, leases, servers, ways
 
 logger = logging.getLogger(__name__)
 
+# Not ours any more: a further try changes nothing.
+IN_VAIN = ("not_ours", "leads_out")
 ENDED = (Campaign.State.FINISHED, Campaign.State.INCOMPLETE, Campaign.State.CANCELLED)
 
 
@@ -35,32 +40,43 @@ def remove_needless(*, server_id: int) -> None:
         if leases.idle_lease(server_id) is None:
             return
         server = Server.objects.select_related("ssh_key").get(pk=server_id)
+        needless = of_ended_campaigns(server_id)
         try:
-            removed = async_to_sync(_remove)(server, of_ended_campaigns(server_id))
+            is_done = async_to_sync(_remove)(server, needless)
         except TargetProblem as problem:
             servers.record_problem(server=server, problem=problem)
             return
         except InvalidToken:
             logger.exception("the private key for %s cannot be read", server)
             return
-        PreparedCluster.objects.filter(pk__in=removed).update(removed_at=timezone.now())
+        ids = [cluster.pk for cluster in needless]
+        PreparedCluster.objects.filter(pk__in=ids).update(removed_at=timezone.now())
+        if not is_done:
+            # What still works or lies there is a sweep's, which tries again and tells of it.
+            Server.objects.filter(pk=server_id).update(needs_sweep=True, sweep_after=Now())
 
 
-async def _remove(server: Server, needless: list[PreparedCluster]) -> list[int]:
-    """Remove each by itself; the ids of those that need no further try."""
+async def _remove(server: Server, needless: list[PreparedCluster]) -> bool:
+    """End what runs in each and remove it, by itself; whether nothing of them is left to do."""
     way, instance = await sync_to_async(_secrets)(server)
     base = BaseDir(server.base_dir, instance)
     host = await ways.connect_along(way)
     async with host:
-        for cluster in needless:
-            try:
-                await base.remove(host, cluster.directory)
-            except (ConnectionLost, CommandTimeout):
-                raise
-            except (TargetProblem, ValueError) as problem:
-                # Not ours any more, or below another base directory: a further try changes nothing.
-                logger.warning("%s on %s is left alone: %s", cluster.directory, server, problem)
-    return [cluster.pk for cluster in needless]
+        return all([await _is_done(host, base, cluster, server) for cluster in needless])
+
+
+async def _is_done(host: Host, base: BaseDir, cluster: PreparedCluster, server: Server) -> bool:
+    """Remove it; whether it needs no further try."""
+    try:
+        await leftover.remove(host, base, base.below(cluster.directory))
+    except (ConnectionLost, CommandTimeout):
+        raise
+    except ValueError:
+        logger.warning("%s on %s is below another base directory", cluster.directory, server)
+    except TargetProblem as problem:
+        logger.warning("%s on %s is left alone: %s", cluster.directory, server, problem)
+        return problem.code in IN_VAIN
+    return True
 
 
 def _secrets(server: Server) -> tuple[ways.Way, str]:
