@@ -2,6 +2,7 @@
 
 import asyncio
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -74,3 +75,26 @@ def test_a_password_that_cannot_be_left_is_told(on_bench):
         await listening._leave(bench.database, b"*:*:*:*:secret\n")
 
     assert problem_of(on_bench, act).code == "password_not_set"
+
+
+def test_a_password_that_the_database_does_not_take_is_told(on_bench):
+    # Nothing listens on its socket: psql gives up.
+    problem = problem_of(on_bench, listening.give_password)
+    assert problem.code == "password_not_set"
+    assert "psql" in problem.message
+
+
+def test_a_server_whose_ports_are_all_in_use_is_told(on_bench, monkeypatch):
+    lines = [f"   0: 0100007F:{port:04X} 00000000:0000 0A" for port in range(20000, 30000)]
+
+    async def act(bench):
+        listed = Path(bench.directory, "tcp")
+        listed.write_text("\n".join(["  sl  local_address rem_address   st", *lines, ""]))
+        listed.chmod(0o644)
+        script = listening._FREE_PORT.replace("/proc/net/tcp /proc/net/tcp6", str(listed))
+        monkeypatch.setattr(listening, "_FREE_PORT", script)
+        await listening.prepare(bench)
+
+    problem = problem_of(on_bench, act)
+    assert problem.code == "no_free_port"
+    assert "20000 to 29999" in problem.remedy
