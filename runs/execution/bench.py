@@ -260,17 +260,19 @@ class Bench:
         on_output: Callable[[str], Awaitable[None]],
     ) -> None:
         """Look at a running step now and then. Whatever goes wrong here must not cost the step."""
-        seen = b""
+        seen, wait = b"", interval_s
         while True:
-            await asyncio.sleep(interval_s)
+            await asyncio.sleep(wait)
             host = node.line.open_host()
             if host is None:
                 continue
+            wait *= 2  # a look that hangs, as on a dead NFS, leaves a process there
             try:
                 new = await peek(host, node.steps_directory, name, stream, len(seen))
                 if new:
                     seen += new
                     await on_output(seen.decode(errors="replace"))
+                wait = interval_s
             except Exception:
                 logger.exception("progress of step %s of run %s not shown", name, self.plan.run_id)
 
