@@ -54,7 +54,7 @@ def test_a_campaign_with_a_generator_finishes_and_frees_both_servers(pair):
         assert "memory_bytes: " in changes["hardware_changed"]
         assert "kernel: 6.12 → Linux" in changes["environment_changed"]
     hosts = dict(run.commands.values_list("step", "host"))
-    assert (hosts["start"], hosts["pgbench-load1"]) == ("127.0.0.2", "127.0.0.3")
+    assert (hosts["start"], hosts["pgbench-load1"]) == ("Rack 2", "Rack 3")
 
 
 def test_a_generator_that_does_not_answer_is_itself_told_to_be_away_and_its_run_waits(pair):
