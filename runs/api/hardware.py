@@ -48,7 +48,7 @@ class HardwareSerializer(serializers.Serializer[HardwareProfile]):
 class HardwareRowSerializer(serializers.Serializer[HardwareRow]):
     """A hardware profile: `facts` is all that is known beside the fields.
 
-    `servers` have it now. `runs` were executed here or uploaded, `published` are campaigns of
+    `servers` have it now. `runs` have finished, here or uploaded, `published` are campaigns of
     publications; both of what the reader may see.
     """
 

@@ -23,8 +23,8 @@ MOST_COUNTED = 1_000
 class HardwareRow:
     """A profile, the servers that have it now, and how much was measured on it.
 
-    `runs` are those that the reader may see, counted up to MOST_COUNTED; published ones are
-    told by their campaigns.
+    `runs` are the finished ones that the reader may see, counted up to MOST_COUNTED; those of
+    publications are told by their campaigns.
     """
 
     hardware: HardwareProfile
@@ -96,7 +96,7 @@ def _servers(keys: Sequence[int]) -> dict[int, list[Server]]:
 def _runs(keys: Sequence[int], to: Reader) -> dict[int, int]:
     # Told by what is hidden: PostgreSQL then reads a profile's runs only, and stops at the limit.
     hidden = Campaign.objects.exclude(pk__in=projects.visible(Campaign.objects.all(), to=to))
-    own = Run.objects.filter(hardware=OuterRef("pk")).order_by()
+    own = Run.objects.filter(hardware=OuterRef("pk"), state=Run.State.FINISHED).order_by()
     here = own.exclude(origin=Origin.PUBLISHED)
     first = ArraySubquery(here.exclude(campaign__in=hidden).values("pk")[:MOST_COUNTED])
     counted = Func(first, function="cardinality", output_field=IntegerField())

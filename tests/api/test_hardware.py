@@ -25,6 +25,7 @@ def measured(slug="lab", *, on, **fields):
 def test_a_profile_says_what_it_is_and_what_was_measured_on_it(get):
     server = factories.server("lab")
     measured(on=server.hardware)
+    factories.run(hardware=server.hardware)  # still queued
 
     (row,) = get("hardware/")["results"]
 
