@@ -161,7 +161,8 @@ async def _source(bench: Bench, node: Node, address: str) -> str:
     source = found.stdout.strip()
     if not _ADDRESS.fullmatch(source):
         raise TargetProblem(
-            f"{node.address} knows no way to {address}: {found.stderr.strip()[-300:]}",
+            f"{node.address} knows no way to {bench.database.address}: "
+            f"{found.stderr.strip()[-300:]}",
             code="address_unknown",
             remedy=_("Check the database's address on its server's page, as seen from there."),
         )

@@ -70,6 +70,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="run",
+            index=models.Index(fields=["campaign", "-queued_at"], name="run_by_campaign_queued"),
+        ),
+        migrations.AddIndex(
+            model_name="run",
             index=models.Index(
                 condition=models.Q(("origin", "executed"), ("state", "finished")),
                 fields=["id"],

@@ -92,6 +92,8 @@ class Run(models.Model):
             ),
             models.Index(fields=["campaign", "hardware"], name="run_by_campaign_hardware"),
             models.Index(fields=["campaign", "environment"], name="run_by_campaign_environment"),
+            # The newest upload of a campaign, which is asked for every few seconds.
+            models.Index(fields=["campaign", "-queued_at"], name="run_by_campaign_queued"),
             models.Index(fields=["-finished_at", "-id"], name="run_by_end"),
             models.Index(
                 fields=["server", "id"],

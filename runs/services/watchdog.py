@@ -3,11 +3,11 @@
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F, Max, Q
+from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from runs.models import Campaign
+from runs.models import Campaign, Run
 from runs.services import events
 
 
@@ -34,9 +34,11 @@ def track(*, campaign: Campaign, ref: str) -> Campaign:
 
 
 def _late() -> list[Campaign]:
+    # Each is one look into the index run_by_campaign_queued, however many runs a campaign has.
+    newest = Run.objects.filter(campaign=OuterRef("pk")).order_by("-queued_at")
     watched = Campaign.objects.filter(expected_every__isnull=False).annotate(
-        last_upload_at=Max("runs__queued_at"),
-        since=Coalesce(Max("runs__queued_at"), F("created_at")),
+        last_upload_at=Subquery(newest.values("queued_at")[:1]),
+        since=Coalesce(F("last_upload_at"), F("created_at")),
     )
     untold = Q(missing_told_at=None) | Q(missing_told_at__lt=F("since"))
     late = watched.filter(untold, since__lt=timezone.now() - F("expected_every"))

@@ -4,6 +4,8 @@ from datetime import timedelta
 
 import pytest
 from django.core import mail
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from runs import dispatch
@@ -501,6 +503,20 @@ def test_uploads_in_time_are_nothing_to_tell(expected):
     come(days_ago=0)
 
     assert watchdog.look() == []
+
+
+def test_the_look_is_by_the_index_of_the_newest_upload(expected):
+    """A campaign may have 100,000 runs, and the beat looks every few seconds."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+    with CaptureQueriesContext(connection) as asked:
+        watchdog.look()
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {asked[0]['sql']}")
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+
+    assert "run_by_campaign_queued" in plan
+    assert "Limit" in plan
 
 
 def test_nothing_is_expected_without_being_asked_for(expected):
