@@ -87,6 +87,8 @@ end() {
     return 1
 }
 
+# From now on none is begun there (step.sh): one may be on its way. A link is made on a full disk too.
+ln -s "$(now)" "$steps/.ended" 2>/dev/null
 for dir in "$steps"/*; do
     [ -L "$dir/exit" ] && continue
     process=$(readlink "$dir/process") || continue

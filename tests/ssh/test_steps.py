@@ -89,6 +89,18 @@ def test_stopping_ends_the_whole_process_group(on_host, base_dir):
     on_host(act)
 
 
+def test_a_step_that_comes_after_all_were_stopped_is_not_begun(on_host, base_dir):
+    """As one that was on its way when a cancel came: nobody would end it any more."""
+
+    async def act(host):
+        await stop_all(host, str(base_dir))
+        with pytest.raises(TargetRestarted):
+            await perform(host, str(base_dir), "late", ["touch", f"{base_dir}/done"])
+
+    on_host(act)
+    assert not (base_dir / "done").exists()
+
+
 def test_a_step_that_ignores_polite_signals_is_killed(on_host, base_dir):
     argv = ["sh", "-c", "trap '' INT TERM; sleep 73; sleep 73; sleep 73"]
 
