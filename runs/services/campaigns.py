@@ -212,6 +212,7 @@ def _run(campaign: Campaign, cell: Cell, repeat: int, position: int, server: Ser
         repeat=repeat,
         position=position,
         server=server,
+        # As known now; the attempt that is measured tells its own.
         hardware_id=server.hardware_id,
         environment_id=server.environment_id,
     )
