@@ -11,6 +11,7 @@ import pytest
 from runs.execution import monitors, recording
 from runs.execution.errors import Cancelled, Detached
 from runs.execution.plan import RunPlan
+from runs.scenarios import generator_cpu
 from runs.tools.sar import reader as sar
 from tests.ssh.directing import (
     execute,
@@ -80,14 +81,22 @@ def test_vmstat_takes_its_place_where_there_is_no_sysstat(direct, plan, base_dir
     without_sysstat(monkeypatch)
     found = execute(direct(plan))
     assert len(series(found)["cpu_idle"].values) >= 2
+    assert "generator_saturated" not in {each.code for each in found.notes}
     assert any(each.name == "vmstat-db.txt" for each in found.artifacts)
     assert left_running(base_dir) == []
 
 
-def test_the_idle_processors_are_a_measurement_of_the_run(direct, plan):
+def test_the_idle_processors_are_a_measurement_of_the_run_and_a_busy_generator_is_told(
+    direct, plan, monkeypatch
+):
+    # pgbench's one thread waits for the server: here it counts as saturated by much less.
+    monkeypatch.setattr(generator_cpu, "SATURATED_THREADS", 0.0001)
     found = execute(direct(plan))
     assert 0 <= found.measurements["cpu_idle"] <= 100
     assert 0 < found.measurements["generator_cpu"] < 64
+    [note] = [each for each in found.notes if each.code == "generator_saturated"]
+    assert note.message.endswith("Use more threads or further machines for it.")
+    assert " with 1 thread(s)" in note.message
 
 
 def test_a_machine_without_any_monitor_is_measured_all_the_same(direct, plan, monkeypatch):
