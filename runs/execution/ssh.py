@@ -7,7 +7,6 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Self
 
 import asyncssh
@@ -122,19 +121,14 @@ class Host:
         self._hops = hops or contextlib.AsyncExitStack()
 
     async def run(
-        self,
-        argv: Sequence[str],
-        *,
-        stdin: bytes = b"",
-        timeout_s: float | None = COMMAND_SECONDS,
+        self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float | None = COMMAND_SECONDS
     ) -> Answer:
         """Run a command and wait for its end, at most `timeout_s` (None: for ever).
 
-        What a login shell says by itself is not of the output. Raises ConnectionLost when the
-        connection breaks first, or when the time is over before it could be noticed that it broke;
-        CommandTimeout when the machine still answers then. In both cases the command may still be
-        running on the target, though the latter ends it by TERM as far as that is possible.
-        TooFewSessions and TargetProblem `no_report` tell that it was not started.
+        What a login shell says by itself is not of the output. Raises TooFewSessions, `no_report`
+        where it was not started, ConnectionLost when the connection breaks first, or may have, and
+        CommandTimeout when the machine still answers after the time: then the command may still be
+        running, though the latter ends it by TERM as far as that is possible.
         """
         # An empty input would leave the command waiting for the end of its standard input.
         source = {"input": stdin} if stdin else {"stdin": asyncssh.DEVNULL}
@@ -184,12 +178,7 @@ class Host:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         await self.close()
 
 
