@@ -4,6 +4,7 @@ from typing import Any
 
 import django_filters
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -82,7 +83,7 @@ class ServerSerializer(serializers.Serializer[Server]):
         return {
             "code": server.problem_code,
             "message": server.problem,
-            "remedy": server.problem_remedy,
+            "remedy": _(server.problem_remedy) if server.problem_remedy else "",
         }
 
     @extend_schema_field(MaintenanceSerializer(allow_null=True))

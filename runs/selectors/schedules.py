@@ -10,7 +10,7 @@ EVENTS_SHOWN = 5
 
 
 def listed(*, to: Reader) -> QuerySet[Schedule]:
-    """The schedules that a reader may see, with server and their newest five events as `newest_events`.
+    """The schedules that a reader may see, with server and their newest five `newest_events`.
 
     Two queries, beside one for the private projects.
     """

@@ -65,7 +65,7 @@ def retry_all(*, runs: QuerySet[Run], by: object = None) -> int:
     In a transaction. Their new attempt begins from nothing: a worker that takes it over must not
     take what the one before has left for its result.
     """
-    message = _("Queued again by %(user)s.") % {"user": by or "BenchLab"}
+    message = f"Queued again by {by or 'BenchLab'}."
     ended = list(
         runs.filter(Run.RETRIABLE)
         .select_for_update(of=("self",)).order_by("pk").defer("plan")

@@ -13,6 +13,7 @@ from runs.models import Campaign, Lease, Run, RunEvent, Server
 from runs.selectors.runs import machines_of
 from runs.services import events, repeats, summaries
 from runs.services.errors import ServiceError
+from runs.wording import gettext_noop
 
 S = Run.State
 
@@ -110,7 +111,8 @@ def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
     a worker, once its processes have ended there; unless the server is out of reach: then nobody
     could ever end it; the event says what may be left, and the server is swept when it is back.
     """
-    message = _("Cancelled by %(user)s.") % {"user": by or "BenchLab"}
+    # What is kept is in English, whoever asks; pages translate what they can.
+    message = f"Cancelled by {by or 'BenchLab'}."
     # In one order, so that two who cancel do not wait for each other.
     open_runs = list(
         runs.exclude(state__in=Run.ENDED).select_for_update(of=("self",)).order_by("pk")
@@ -166,7 +168,9 @@ def _cancelled_event(run: Run, message: str) -> RunEvent:
 
 
 def _left_there() -> str:
-    return _("The server is out of reach: processes and files of the run may be left there.")
+    return gettext_noop(
+        "The server is out of reach: processes and files of the run may be left there."
+    )
 
 
 @transaction.atomic

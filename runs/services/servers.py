@@ -151,7 +151,7 @@ def record_problem(*, server: Server, problem: TargetProblem) -> Server:
         state=state,
         problem_code=problem.code,
         problem=problem.message,
-        problem_remedy=_(problem.remedy) if problem.remedy else "",
+        problem_remedy=problem.remedy,
         offered_host_key=offered,
         checked_at=timezone.now(),
     )

@@ -13,6 +13,7 @@ from runs.models import Installation, Server, Topology, TopologyNode
 from runs.services.problems import Problem
 from runs.services.servers import single_topology
 from runs.services.tools import having_pgbench, installed
+from runs.wording import gettext_noop
 
 MOST_GENERATORS = 16
 LONGEST_NAME = 200
@@ -135,7 +136,9 @@ def _problems_of(generator: Server, present: Sequence[Installation]) -> Iterator
     name = {"server": generator.name}
     if generator.state != Server.State.READY or generator.is_only_a_hop:
         message = generator.problem or _("Server %(server)s is not ready.") % name
-        remedy = generator.problem_remedy or _("Inspect it on its page, or choose another.")
+        remedy = _(
+            generator.problem_remedy or gettext_noop("Inspect it on its page, or choose another.")
+        )
         yield Problem("server_not_ready", message, remedy, "generators")
     elif not having_pgbench(present):
         message = _("No installation on %(server)s has pgbench.") % name

@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
+from django.utils.translation import override
 
 from runs.execution.reporter import Findings
 from runs.models import Campaign, Lease, Run
@@ -234,3 +235,13 @@ def test_a_retried_run_has_each_measurement_once(campaign, server):
     run = Run.objects.get(pk=claim.run_id)
     assert (run.attempt, [each.value for each in run.measurements.all()]) == (2, [2.0])
     assert run.cell.summaries.get().n == 1
+
+
+def test_what_is_kept_is_in_english_whoever_asks(campaign):
+    first, second = campaign.runs.order_by("pk")[:2]
+    with override("ja"):
+        runs.cancel(run=first, by="ichiro")
+        runs.cancel(run=second)
+        attempts.retry(run=second, by="ichiro")
+    assert first.events.get(code="cancelled").message == "Cancelled by ichiro."
+    assert second.events.get(code="queued_again").message == "Queued again by ichiro."
