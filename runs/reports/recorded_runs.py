@@ -16,8 +16,10 @@ LOOKS = frozenset(
         "read-settings",
     )
 )
-# What ran beside the load, and what was done for it; several machines have their names behind.
-BESIDE = ("monitor", "profile", "keep-perf", "set-perf", "check-cpus", "source")
+# What ran beside the load, what was done for it, and what others had left; names stand behind.
+BESIDE = (
+    "monitor", "profile", "keep-perf", "set-perf", "check-cpus", "source", "stop-what-was-left",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,15 @@ def test_a_base_folder_too_long_for_a_socket_is_told(run_script, folder):
 
 
 @pytest.mark.parametrize(
-    "step", ["look-for-cluster", "read-settings", "monitor", "monitor-print", "monitor-standby1"]
+    "step",
+    [
+        "look-for-cluster",
+        "stop-what-was-left-3-abc",
+        "read-settings",
+        "monitor",
+        "monitor-print",
+        "monitor-standby1",
+    ],
 )
 def test_steps_that_only_looked_are_left_out(step):
     steps = recorded(command(step, "secretly"), command("say", "true"))
