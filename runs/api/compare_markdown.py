@@ -67,7 +67,8 @@ def _line(row: VerdictRow, address: Address) -> tuple[str, ...]:
 def _verdict(row: VerdictRow) -> str:
     found = row.comparison
     if not row.counts:
-        return f"{SIGNS['different']} {_('new')}"
+        is_new = _("new")
+        return f"{SIGNS['different']} {is_new}"
     word = f"{_sign(found.verdict)} {VERDICTS[found.verdict]}"
     return f"{word}: {sentence(found.reasons)}" if found.reasons else word
 
