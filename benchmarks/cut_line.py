@@ -10,11 +10,15 @@ RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 
 
 class CutLine:
-    """Forwards 127.0.0.1:`port` to another port until it is cut."""
+    """Forwards 127.0.0.1:`port` to another port until it is cut.
+
+    `broken` counts the connections that were reset or not let in.
+    """
 
     def __init__(self, to_port: int) -> None:
         self._to_port = to_port
         self._is_cut = False
+        self.broken = 0
         self._writers: set[asyncio.StreamWriter] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -41,10 +45,12 @@ class CutLine:
 
     def _reset_all(self) -> None:
         for writer in list(self._writers):
+            self.broken += 1
             _reset(writer)
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._is_cut:
+            self.broken += 1
             _reset(writer)
             return
         try:

@@ -5,8 +5,10 @@
 Starts a whole instance with two workers, and a target of its own: OpenSSH behind a line that can
 be cut, on a small disk as root. Each try queues a campaign, injects the fault at a moment drawn
 from the time that an undisturbed campaign takes, and waits. It is survived when every run has
-ended once, with one result if it finished, when the server is free, and when the target holds
-nothing of BenchLab any more and everything else as it was. Ends with status 1 when one was not.
+ended once, with one result if it finished and with its load put on once, when the server is free,
+and when the target holds nothing of BenchLab any more and everything else as it was. A fault that
+came too late or hit nothing is no try: it is injected into another campaign. Ends with status 1
+when a campaign did not survive, or a fault never hit.
 """
 
 import argparse
@@ -14,32 +16,38 @@ import json
 import random
 import shutil
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from benchlab.embedded.account import service_account
 from benchlab.embedded.binaries import postgresql_binaries
-from benchmarks.injections import FAULTS, SSHD_STOPS_SECONDS, Broken, Campaign, Fault
+from benchmarks import loads
+from benchmarks.injections import FAULTS, Broken, Campaign, Fault
 from benchmarks.target import Target
 from benchmarks.whole_instance import WholeInstance
 
 PATIENCE_SECONDS = 240.0
 SECONDS_BETWEEN_LOOKS = 0.3
 # Where several faults hit one campaign.
-SECONDS_BETWEEN_FAULTS = 4.0
-SECONDS_UNTIL_FELT = 3.0
+SECONDS_BETWEEN_FAULTS = 3.0
+SECONDS_UNTIL_FELT = 2.0
 SSHD_STOPS_SECONDS_TOGETHER = 8.0
+WRITING_SECONDS_TOGETHER = 2.0
+# Campaigns into which a fault is injected until it hits.
+MOST_CAMPAIGNS = 3
 
 
 @dataclass
 class Row:
-    """A fault's tries, and how they went. `seconds` is the longest that a campaign took."""
+    """A fault's tries, and how they went. `seconds` is the longest that a campaign took.
+
+    `hits` and `missed` count by fault; `impossible` says why a fault cannot be injected here.
+    """
 
     fault: str
     tries: int = 0
@@ -48,7 +56,9 @@ class Row:
     codes: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     wrong: list[str] = field(default_factory=list)
-    skipped: str = ""
+    hits: Counter[str] = field(default_factory=Counter)
+    missed: Counter[str] = field(default_factory=Counter)
+    impossible: dict[str, str] = field(default_factory=dict)
 
 
 class Trials:
@@ -62,6 +72,7 @@ class Trials:
         self._runs: int = options.runs
         self._random = random.Random(options.seed)
         self._seconds = 0.0
+        self._over_at = 0.0
 
     def calm(self) -> Row:
         """An undisturbed campaign, which tells how long one takes; the second one is timed."""
@@ -69,58 +80,82 @@ class Trials:
         for _time in range(2):
             began = time.monotonic()
             self._try(row, [], runs=self._runs)
-            self._seconds = time.monotonic() - began
+            self._seconds = self._over_at - began
         return row
 
     def of(self, fault: Fault, tries: int) -> Row:
         """Inject a fault that many times, each into a campaign of its own."""
-        row = Row(fault.name, skipped=fault.missing(self.broken))
-        if not row.skipped:
+        row = Row(fault.name)
+        if self._possible(row, [fault]):
             for _time in range(tries):
-                self._try(row, [fault], runs=self._runs)
+                self._until_all_hit(row, [fault], runs=self._runs)
         return row
 
     def together(self, name: str, faults: Sequence[Fault]) -> Row:
         """Inject several faults into one campaign, one after the other."""
         self._seconds = SECONDS_BETWEEN_FAULTS
-        possible = [fault for fault in faults if not fault.missing(self.broken)]
-        row = Row(f"{name}: {', '.join(fault.name for fault in possible)}")
-        self._try(row, possible, runs=len(possible) + 1)
+        row = Row(name)
+        possible = self._possible(row, faults)
+        # A fault that fails a run ends it soon, and one of the cluster's the next one as well.
+        more = 0 if all(each.is_invisible for each in possible) else len(possible)
+        self._until_all_hit(row, possible, runs=len(possible) + more)
         return row
 
-    def _try(self, row: Row, faults: Sequence[Fault], *, runs: int) -> None:
+    def _possible(self, row: Row, faults: Sequence[Fault]) -> list[Fault]:
+        row.impossible = {each.name: why for each in faults if (why := each.missing(self.broken))}
+        return [each for each in faults if each.name not in row.impossible]
+
+    def _until_all_hit(self, row: Row, faults: Sequence[Fault], *, runs: int) -> None:
+        """What misses is injected into one more campaign, some times."""
+        left = list(faults)
+        for _time in range(MOST_CAMPAIGNS):
+            if not left:
+                return
+            left = self._try(row, left, runs=runs if left == faults else self._runs)
+        row.wrong += [f"{each.name} did not hit in {MOST_CAMPAIGNS} campaigns" for each in left]
+
+    def _try(self, row: Row, faults: Sequence[Fault], *, runs: int) -> list[Fault]:
+        """One campaign with these faults; those that missed."""
         queue, began = self._queue, time.monotonic()
         self.broken.instance.keep_second_worker()
         title = f"{row.fault}, try {row.tries + 1}"[:100]
         hit = faults[0].campaign if len(faults) == 1 else Campaign()
         campaign = queue.queue(title, self.broken.server_id, repeats=runs, **vars(hit))
-        with _loads_counted(self.broken.target) as loads:
-            for fault in faults:
-                self._inject(fault, is_alone=len(faults) == 1)
+        with loads.counted(self.broken.target.base) as counted:
+            missed = [
+                fault for fault in faults if not self._inject(fault, is_alone=len(faults) == 1)
+            ]
             until = time.monotonic() + PATIENCE_SECONDS
             self._wait(lambda: queue.outcome(campaign, planned=runs).is_over, until)
+            self._over_at = time.monotonic()
         for fault in faults:
             fault.mend(self.broken)
         self._wait(lambda: queue.is_idle(self.broken.server_id), until)
         seen = queue.outcome(campaign, planned=runs)
-        wrong = [*seen.wrong, *self._harm()]
-        if len(loads) > seen.attempts:
-            wrong.append(f"{len(loads)} loads for {seen.attempts} attempts")
+        wrong = [*seen.wrong, *self._harm(), *_misloaded(counted, seen)]
         if not seen.is_over:
             wrong.append(f"not ended after {PATIENCE_SECONDS:.0f} s")
         allowed = frozenset[str]().union(*(fault.codes for fault in faults))
         if unexpected := seen.codes.keys() - allowed:
             wrong.append(f"a run ended with {', '.join(sorted(unexpected))}")
-        _note(row, seen, wrong, time.monotonic() - began)
+        row.missed.update(fault.name for fault in missed)
+        row.hits.update(fault.name for fault in faults if fault not in missed)
+        _note(row, seen, wrong, time.monotonic() - began, is_try=len(missed) < max(len(faults), 1))
+        return missed
 
-    def _inject(self, fault: Fault, *, is_alone: bool) -> None:
+    def _inject(self, fault: Fault, *, is_alone: bool) -> bool:
+        """Whether it hit a campaign that went on."""
         if not fault.waits_itself:
             time.sleep(self._random.uniform(0, self._seconds))
         self.broken.instance.keep_second_worker()
-        fault.inject(self.broken, self._random)
-        if not is_alone:
+        began = time.monotonic()
+        hit = not self._queue.is_over() and fault.inject(self.broken, self._random)
+        if hit and not is_alone:
             time.sleep(SECONDS_UNTIL_FELT)
             fault.mend(self.broken)
+        told = "hit" if hit else "missed"
+        print(f"    {fault.name} {told} within {time.monotonic() - began:.0f} s", flush=True)
+        return hit
 
     def _wait(self, condition: Callable[[], bool], until: float) -> None:
         while not condition() and time.monotonic() < until:
@@ -137,12 +172,14 @@ class Trials:
         return found
 
 
-def _note(row: Row, seen: Any, wrong: list[str], seconds: float) -> None:
-    row.tries += 1
-    row.survived += not wrong
-    row.states.update(seen.states)
-    row.codes.update(seen.codes)
-    row.seconds = max(row.seconds, seconds)
+def _note(row: Row, seen: Any, wrong: list[str], seconds: float, *, is_try: bool) -> None:
+    """Count a campaign; one that nothing hit is no try, but must be right as well."""
+    if is_try:
+        row.tries += 1
+        row.survived += not wrong
+        row.states.update(seen.states)
+        row.codes.update(seen.codes)
+        row.seconds = max(row.seconds, seconds)
     row.wrong += [f"try {row.tries}: {each}" for each in wrong]
     print(
         f"{row.fault}, try {row.tries}: {seen.states} {seen.codes} in {seconds:.0f} s", flush=True
@@ -151,23 +188,14 @@ def _note(row: Row, seen: Any, wrong: list[str], seconds: float) -> None:
         print(f"    {each}", flush=True)
 
 
-@contextmanager
-def _loads_counted(target: Target) -> Iterator[set[int]]:
-    """The pgbench processes that put load on meanwhile, by number."""
-    seen: set[int] = set()
-    ended = threading.Event()
-
-    def look() -> None:
-        while not ended.wait(SECONDS_BETWEEN_LOOKS):
-            seen.update(target.load_generators())
-
-    thread = threading.Thread(target=look)
-    thread.start()
-    try:
-        yield seen
-    finally:
-        ended.set()
-        thread.join()
+def _misloaded(counted: loads.Loads, seen: Any) -> list[str]:
+    """Loads that were put on twice, or for no attempt."""
+    wrong = [f"the load of {name} was put on more than once" for name in counted.doubled]
+    if counted.number > seen.attempts:
+        wrong.append(f"{counted.number} loads for {seen.attempts} attempts")
+    if counted.number < seen.states.get("finished", 0):
+        wrong.append(f"{counted.number} loads for {seen.states['finished']} finished runs")
+    return wrong
 
 
 @contextmanager
@@ -194,8 +222,14 @@ def _broken(options: argparse.Namespace) -> Iterator[Broken]:
             base_dir=str(target.base),
             bindirs=[str(bindir)],
         )
-        frozen_s = SSHD_STOPS_SECONDS_TOGETHER if options.together else SSHD_STOPS_SECONDS
-        yield Broken(instance, target, line, server_id, frozen_s)
+        broken = Broken(instance, target, line, server_id)
+        if options.together:
+            broken = replace(
+                broken,
+                frozen_s=SSHD_STOPS_SECONDS_TOGETHER,
+                writing_s=WRITING_SECONDS_TOGETHER,
+            )
+        yield broken
     finally:
         instance.stop()
         if target is not None:
@@ -214,7 +248,8 @@ def table(rows: Sequence[Row]) -> str:
     for row in rows:
         states = ", ".join(f"{number} {state}" for state, number in sorted(row.states.items()))
         codes = ", ".join(f"`{code}` {number}" for code, number in sorted(row.codes.items()))
-        counted = f"{row.tries} | {row.survived} | {row.skipped or states} | {codes}"
+        told = states or ", ".join(row.impossible.values())
+        counted = f"{row.tries} | {row.survived} | {told} | {codes}"
         lines.append(f"| {row.fault} | {counted} | {row.seconds:.0f} s |")
     return "\n".join(lines)
 

@@ -1,4 +1,7 @@
-"""The faults, each a real one: what it breaks, what mends it, and what it needs."""
+"""The faults, each a real one: what it breaks, what mends it, and what it needs.
+
+Each tells whether it hit anything: one that came too late, or to nobody, says nothing of BenchLab.
+"""
 
 import contextlib
 import os
@@ -8,6 +11,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from benchmarks import processes
 from benchmarks.cut_line import CutLine
@@ -15,9 +19,11 @@ from benchmarks.target import Target
 from benchmarks.whole_instance import WholeInstance
 
 SECONDS_FOR_A_VICTIM = 60.0
+SECONDS_BETWEEN_QUESTIONS = 1.0
 SSHD_STOPS_SECONDS = 30.0
 CLOCK_JUMPS_SECONDS = (-86_400, -3_600, -30, 30, 3_600, 86_400)
 FILLER = "filler"
+BIT_BYTES, LITTLE_BYTES, MOST_BITS = 64_000_000, 1_000_000, 500
 # Within them the campaign that writes loads its data and begins with its second run.
 SECONDS_OF_WRITING = 16.0
 # From the begin of the first load to shortly before the end of the second one.
@@ -33,9 +39,11 @@ class Broken:
     line: CutLine
     server_id: int
     frozen_s: float = SSHD_STOPS_SECONDS
+    writing_s: float = SECONDS_OF_WRITING
 
 
-Inject = Callable[[Broken, random.Random], None]
+# Whether it hit.
+Inject = Callable[[Broken, random.Random], bool]
 
 
 @dataclass(frozen=True)
@@ -68,65 +76,89 @@ class Fault:
         return not self.codes
 
 
-def kill_worker(broken: Broken, chance: random.Random) -> None:
+def kill_worker(broken: Broken, chance: random.Random) -> bool:
     """The one that has the run, or either where no one has."""
     from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
 
     pid = own_queue.holder(broken.server_id).rpartition(":")[2]
     workers = broken.instance.workers()
-    processes.kill(int(pid) if pid and int(pid) in workers else chance.choice(workers))
+    if not workers:
+        return False
+    return processes.kill(int(pid) if pid and int(pid) in workers else chance.choice(workers))
 
 
-def kill_workers(broken: Broken, _chance: random.Random) -> None:
+def kill_workers(broken: Broken, _chance: random.Random) -> bool:
     """All of them at once."""
-    for pid in broken.instance.workers():
-        processes.kill(pid)
+    killed = [processes.kill(pid) for pid in broken.instance.workers()]
+    return any(killed)
 
 
-def restart_host(broken: Broken, _chance: random.Random) -> None:
+def restart_host(broken: Broken, _chance: random.Random) -> bool:
     """Everything of BenchLab's own vanishes at once, and starts again as after a power cut."""
     broken.instance.restart_host()
+    return True
 
 
-def restart_target(broken: Broken, chance: random.Random) -> None:
+def restart_target(broken: Broken, chance: random.Random) -> bool:
     """Everything on the target vanishes at once; it is back after some seconds."""
-    broken.target.restart(chance.uniform(0, 6))
+    return broken.target.restart(chance.uniform(0, 6))
 
 
-def cut_connection(broken: Broken, chance: random.Random) -> None:
+def cut_connection(broken: Broken, chance: random.Random) -> bool:
     """Reset every connection, and let none in for some seconds."""
+    before = broken.line.broken
     broken.line.cut()
     time.sleep(chance.uniform(0, 6))
+    # Between two runs there may be none to cut for a moment.
+    hit = _await(lambda: broken.line.broken > before)
     broken.line.mend()
+    return hit
 
 
-def lose_redis(broken: Broken, _chance: random.Random) -> None:
+def lose_redis(broken: Broken, _chance: random.Random) -> bool:
     """Kill Redis, and remove what it has saved before it starts again."""
     data = broken.instance.var / "services" / "redis" / "data"
-    broken.instance.kill("redis")
+    hit = broken.instance.kill("redis")
     for file in data.iterdir():
         file.unlink(missing_ok=True)
+    return hit
 
 
-def restart_database(broken: Broken, chance: random.Random) -> None:
+def restart_database(broken: Broken, chance: random.Random) -> bool:
     """Shut the results database down fast, or crash it."""
-    broken.instance.kill("postgresql", chance.choice((signal.SIGINT, signal.SIGKILL)))
+    return broken.instance.kill("postgresql", chance.choice((signal.SIGINT, signal.SIGKILL)))
 
 
-def freeze_sshd(broken: Broken, _chance: random.Random) -> None:
+def freeze_sshd(broken: Broken, _chance: random.Random) -> bool:
     """Neither connections nor new ones answer for a while; what runs on the target goes on."""
-    broken.target.stop_sshd_for(broken.frozen_s)
+    return broken.target.stop_sshd_for(broken.frozen_s)
 
 
-def fill_disk(broken: Broken, chance: random.Random) -> None:
+def fill_disk(broken: Broken, chance: random.Random) -> bool:
     """Let somebody else take the whole disk, or all but 60 MB of it, while a run is in progress."""
-    disk = broken.target.disk
-    if _await(lambda: list(broken.target.base.glob("runs/*"))):
-        time.sleep(chance.uniform(0, SECONDS_OF_WRITING))
-    left = chance.choice((0, 60)) * 1_000_000
-    room = shutil.disk_usage(disk).free - left
-    with (disk / FILLER).open("wb") as filler, contextlib.suppress(OSError):
-        os.posix_fallocate(filler.fileno(), 0, max(room, 1))
+    folders = broken.target.base / "runs"
+    if _await(lambda: list(folders.glob("*"))):
+        time.sleep(chance.uniform(0, broken.writing_s))
+    is_in_progress = _await(lambda: list(folders.glob("*")))
+    return _fill(broken.target.disk, chance.choice((0, 60)) * 1_000_000) and is_in_progress
+
+
+def _fill(disk: Path, left: int) -> bool:
+    """Take all of a disk but so many bytes; whether that was done.
+
+    Bit by bit, as others take some of it meanwhile: what cannot be had whole is not had at all.
+    """
+    size = 0
+    with (disk / FILLER).open("wb") as filler:
+        for _time in range(MOST_BITS):
+            room = shutil.disk_usage(disk).free - left
+            if room < LITTLE_BYTES:
+                return True
+            with contextlib.suppress(OSError):
+                bit = min(room, BIT_BYTES)
+                os.posix_fallocate(filler.fileno(), size, bit)
+                size += bit
+    return False
 
 
 def empty_disk(broken: Broken) -> None:
@@ -134,23 +166,24 @@ def empty_disk(broken: Broken) -> None:
     (broken.target.disk / FILLER).unlink(missing_ok=True)
 
 
-def kill_pgbench(broken: Broken, chance: random.Random) -> None:
+def kill_pgbench(broken: Broken, chance: random.Random) -> bool:
     """Whichever puts load on at a random moment, or the next one."""
     _strike(broken.target.load_generators, chance)
-    for pid in broken.target.load_generators():
-        processes.kill(pid)
+    killed = [processes.kill(pid) for pid in broken.target.load_generators()]
+    return any(killed)
 
 
-def kill_postgres(broken: Broken, chance: random.Random) -> None:
+def kill_postgres(broken: Broken, chance: random.Random) -> bool:
     """The postmaster that is measured at a random moment, or the next one."""
     _strike(broken.target.postmaster, chance)
-    if pid := broken.target.postmaster():
-        processes.kill(pid)
+    pid = broken.target.postmaster()
+    return pid is not None and processes.kill(pid)
 
 
-def skew_clock(broken: Broken, chance: random.Random) -> None:
+def skew_clock(broken: Broken, chance: random.Random) -> bool:
     """Let the target's clock jump by seconds, an hour or a day, forward or back."""
     broken.target.set_clock(chance.choice(CLOCK_JUMPS_SECONDS))
+    return _await(broken.target.follows_the_clock)
 
 
 def set_clock_right(broken: Broken) -> None:
@@ -166,20 +199,27 @@ def _strike(victim: Callable[[], object], chance: random.Random) -> None:
 
 
 def _await(victim: Callable[[], object]) -> bool:
+    """Whether it comes while a campaign goes on, within a minute."""
+    from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
+
     until = time.monotonic() + SECONDS_FOR_A_VICTIM
+    ask_at = time.monotonic() + SECONDS_BETWEEN_QUESTIONS
     while not victim():
-        if time.monotonic() > until:
+        now = time.monotonic()
+        if now > until or (now > ask_at and own_queue.is_over()):
             return False
+        if now > ask_at:
+            ask_at = now + SECONDS_BETWEEN_QUESTIONS
         time.sleep(0.05)
     return True
 
 
 def _needs_disk(broken: Broken) -> str:
-    return "" if broken.target.has_own_disk else "skipped: only root can mount a small disk"
+    return "" if broken.target.has_own_disk else "no small disk can be mounted: that needs root"
 
 
 def _needs_faketime(broken: Broken) -> str:
-    return "" if broken.target.faketime else "skipped: libfaketime is not installed"
+    return "" if broken.target.faketime else "libfaketime is missing: apt install libfaketime"
 
 
 FAULTS = (

@@ -2,8 +2,9 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
@@ -120,15 +121,41 @@ def _outcome(campaign_id: int, planned: int) -> Outcome:
 
 
 def _wrong(run: Run) -> list[str]:
-    """What contradicts itself: a result too few or too many, a load that was put on twice."""
+    """What contradicts itself: a result too few or too many, one without the command of it.
+
+    A load that was put on twice cannot be seen here: the results database keeps one command of a
+    name. `loads` counts processes.
+    """
     is_finished = run.state == Run.State.FINISHED
     results = Measurement.objects.filter(run=run, metric__name="tps").count()
-    loads = Command.objects.filter(run=run, step="pgbench", attempt=run.attempt).count()
+    commands = Command.objects.filter(run=run, step="pgbench", attempt=run.attempt)
     found = []
     if results != int(is_finished):
         found.append(f"run {run.pk} ({run.state}) has {results} results")
-    if is_finished and loads != 1:
-        found.append(f"run {run.pk} has {loads} commands of pgbench")
+    if is_finished and not commands.exists():
+        found.append(f"run {run.pk} has no command of pgbench")
+    return found
+
+
+def times(
+    campaign_id: int, steps: Collection[str]
+) -> list[tuple[datetime, datetime, list[tuple[datetime, datetime]]]]:
+    """Of each run that finished: when it was claimed, when it finished, and when those steps ran.
+
+    Runs that began more than once are left out.
+    """
+    found = []
+    for run in Run.objects.filter(campaign_id=campaign_id, state=Run.State.FINISHED, attempt=1):
+        claimed = run.events.filter(code="claimed").values_list("at", flat=True)
+        finished_at = run.events.get(to_state=Run.State.FINISHED).at
+        own = Command.objects.filter(run=run, step__in=steps, finished_at__isnull=False)
+        if len(claimed) == 1:
+            spans = [
+                (begin, end)
+                for begin, end in own.values_list("started_at", "finished_at")
+                if begin and end
+            ]
+            found.append((claimed[0], finished_at, spans))
     return found
 
 

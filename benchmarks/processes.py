@@ -31,10 +31,12 @@ def concerning(path: str) -> list[Process]:
     return [process for process in _all() if process.concerns(path)]
 
 
-def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """Send a signal to a process, if it is still there."""
+def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> bool:
+    """Send a signal to a process; whether it was still there."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
+        return True
+    return False
 
 
 def with_children(pid: int) -> list[int]:
@@ -45,6 +47,13 @@ def with_children(pid: int) -> list[int]:
     except OSError:
         return []
     return [pid, *(each for child in children for each in with_children(child))]
+
+
+def has_mapped(pid: int, path: str) -> bool:
+    """Whether a process has a file in its memory, such as a library."""
+    with contextlib.suppress(OSError):
+        return path in Path(f"/proc/{pid}/maps").read_text()
+    return False
 
 
 def resident_kilobytes(pid: int) -> int:

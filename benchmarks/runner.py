@@ -5,7 +5,8 @@
 Starts the embedded SSH target and makes one cluster. In each pair the engine executes a whole run
 over SSH (start, prewarm, pgbench, collect, stop), and bare pgbench puts the same load on the same
 cluster; which goes first alternates. Prints the ratio of TPS of each pair with its median, and what
-BenchLab adds to a run beyond the scenario's own steps, in seconds.
+the engine adds to a run beyond the scenario's own steps, in seconds. Claim, worker and results
+database have no part in it: `benchmarks.overhead` measures a whole instance.
 """
 
 import argparse
@@ -28,13 +29,16 @@ from runs.execution.line import Line
 from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan
 from runs.execution.postgres import DATABASE, PORT, SUPERUSER
-from runs.execution.steps import StepResult
 from runs.scenarios import registry
 from runs.scenarios.fixed_point_read import SCRIPT
 from runs.scenarios.pgbench_procedure import PREWARM_BY_READING
 from runs.tools import pgbench
 from tests.ssh.recording import RecordingReporter
 
+# Steps that anybody who measures by hand would take as well.
+OWN_STEPS = frozenset(
+    ("initdb", "load", "checkpoint-after-load", "prewarm", "pgbench", "start", "stop")
+)
 READ = registry.get("fixed-point-read")
 
 
@@ -112,21 +116,8 @@ def _through_benchlab(
 
     began = time.monotonic()
     tps = asyncio.run(run())
-    own = sum(step.seconds for step in reporter.commands if _is_the_scenarios(step))
+    own = sum(step.seconds for step in reporter.commands if step.name in OWN_STEPS)
     return tps, time.monotonic() - began - own
-
-
-def _is_the_scenarios(step: StepResult) -> bool:
-    """Steps that anybody who measures by hand would take as well."""
-    return step.name in {
-        "initdb",
-        "load",
-        "checkpoint-after-load",
-        "prewarm",
-        "pgbench",
-        "start",
-        "stop",
-    }
 
 
 def _bare(plan: RunPlan, account: Account, target: EmbeddedTarget) -> float:

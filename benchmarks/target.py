@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from benchlab.embedded.account import Account
-from benchmarks import processes
+from benchmarks import loads, processes
 from benchmarks.canary import Canary
 from benchmarks.cut_line import CutLine
 from tests.ssh.openssh import OpenSSH, login_name
@@ -22,9 +22,15 @@ PATIENCE_FOR_LEFTOVERS = 30.0
 
 
 class Target:
-    """base/ is BenchLab's, canary/ is not; as root both lie on a small disk of their own."""
+    """base/ is BenchLab's, canary/ is not; as root both lie on a small disk of their own.
 
-    def __init__(self, folder: Path, account: Account, bindir: Path, faketime: str = "") -> None:
+    Its clock can be set where libfaketime is found: each process there costs more then. None for
+    `faketime` leaves the clock alone.
+    """
+
+    def __init__(
+        self, folder: Path, account: Account, bindir: Path, faketime: str | None = ""
+    ) -> None:
         self.account = account
         self.disk = folder / "disk"
         self.disk.mkdir()
@@ -34,7 +40,8 @@ class Target:
         self.canary = Canary(self.disk / "canary", bindir, account)
         self.sshd = OpenSSH(_sshd(), folder / "ssh", account)
         self.clock = folder / "clock"
-        self.faketime = next((each for each in (faketime, *FAKETIME) if Path(each).is_file()), "")
+        places = () if faketime is None else (faketime, *FAKETIME)
+        self.faketime = next((each for each in places if Path(each).is_file()), "")
         self.line: CutLine | None = None
 
     @property
@@ -71,12 +78,12 @@ class Target:
 
     def load_generators(self) -> set[int]:
         """The pgbench that put load on right now, by number."""
-        return {each.pid for each in self.running("pgbench") if "-T" in each.argv}
+        return {each.pid for each in loads.running(self.base)}
 
-    def running(self, program: str) -> list[processes.Process]:
-        """BenchLab's processes here with that program's name."""
-        found = processes.concerning(str(self.base))
-        return [process for process in found if process.program == program]
+    def follows_the_clock(self) -> bool:
+        """Whether a process of BenchLab's here takes its time from `set_clock`."""
+        here = processes.concerning(f"{self.base}/")
+        return any(processes.has_mapped(each.pid, self.faketime) for each in here)
 
     def postmaster(self) -> int | None:
         """The PostgreSQL that is measured, if one runs."""
@@ -86,10 +93,13 @@ class Target:
                 return int(first)
         return None
 
-    def stop_sshd_for(self, seconds: float) -> None:
-        """Freeze the server and the processes of its connections, but not what runs in them."""
+    def stop_sshd_for(self, seconds: float) -> bool:
+        """Freeze the server and the processes of its connections, but not what runs in them.
+
+        Tells whether there was a connection.
+        """
         if self.sshd.process is None:
-            return
+            return False
         frozen = [
             pid
             for pid in processes.with_children(self.sshd.process.pid)
@@ -100,12 +110,16 @@ class Target:
         time.sleep(seconds)
         for pid in frozen:
             processes.kill(pid, signal.SIGCONT)
+        return len(frozen) > 1
 
-    def restart(self, seconds_away: float) -> None:
+    def restart(self, seconds_away: float) -> bool:
         """Let every process of it vanish at once, as in a restart; sshd comes back after a while.
 
         What tells one boot from the next is the kernel's, so runs are made to remember another.
+        Tells whether anything of BenchLab's was there, if only a connection.
         """
+        sshd = self.sshd.process
+        connections = len(processes.with_children(sshd.pid)) - 1 if sshd else 0
         self.sshd.stop()
         gone = [each.pid for each in processes.concerning(f"{self.base}/")]
         for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -115,6 +129,7 @@ class Target:
             noted.write_text("another boot\n")
         time.sleep(seconds_away)
         self.sshd.start()
+        return bool(gone or connections > 0)
 
     def leftovers(self) -> list[str]:
         """What stays of BenchLab's below the base directory, after some patience."""

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import django
@@ -27,7 +28,8 @@ OURS = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY")
 class WholeInstance:
     """`python -m benchlab.embedded` in a folder of its own, and one more worker beside its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, pace: Mapping[str, str] = PACE) -> None:
+        self._pace = dict(pace)
         self.var = folder / "var"
         self._log = folder / "instance.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -37,7 +39,7 @@ class WholeInstance:
     def start(self) -> None:
         """Start it, and let this process use its results database through Django."""
         self._launch()
-        os.environ.update(self.variables | PACE)
+        os.environ.update(self.variables | self._pace)
         os.environ["DJANGO_SETTINGS_MODULE"] = "benchlab.settings"
         django.setup()
 
@@ -61,7 +63,7 @@ class WholeInstance:
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "benchlab.embedded"],
-                env={**others, **own, **PACE},
+                env={**others, **own, **self._pace},
                 cwd=REPOSITORY,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -113,10 +115,10 @@ class WholeInstance:
                 start_new_session=True,
             )
 
-    def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
-        """Send a signal to one of its processes; its supervisor starts it again."""
-        if pid := self.pids().get(name):
-            processes.kill(pid, number)
+    def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> bool:
+        """Send a signal to one of its processes, if it is there; its supervisor starts it again."""
+        pid = self.pids().get(name)
+        return bool(pid) and processes.kill(pid or 0, number)
 
     def _wait_until_ready(self) -> None:
         until = time.monotonic() + START_SECONDS

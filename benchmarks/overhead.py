@@ -1,0 +1,147 @@
+"""What BenchLab adds to a run, on a whole instance with worker, queue and results database.
+
+    .venv/bin/python -m benchmarks.overhead [--runs 10] [--duration 2]
+
+Starts a whole instance with its settings as they are by default, and an OpenSSH server as its
+target, and queues one campaign (fixed-point read, one client). Of each run it takes the seconds
+from the event `claimed` to the event `finished`, and takes away the time in which at least one of
+the scenario's own steps was at work (`runner.OWN_STEPS`, from the commands' `started_at` and
+`finished_at`; steps beside each other count once). All the rest is counted as BenchLab's: the
+connection, folders, probing, monitors, collecting, storing, cleaning, and every write to the
+results database in between. The gap is what lies between the end of a run and the next one's
+claim. Prints each run, and medians, least and most.
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+
+from benchlab.embedded.account import service_account
+from benchlab.embedded.binaries import postgresql_binaries
+from benchmarks.runner import OWN_STEPS
+from benchmarks.target import Target
+from benchmarks.whole_instance import WholeInstance
+
+SECONDS_BETWEEN_LOOKS = 2.0
+PATIENCE_SECONDS = 60.0
+
+Interval = tuple[datetime, datetime]
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A run that has finished: from its claim to its end, and when its own steps were at work."""
+
+    claimed: datetime
+    finished: datetime
+    own: Sequence[Interval]
+
+    @property
+    def seconds(self) -> float:
+        """From the claim to the end."""
+        return (self.finished - self.claimed).total_seconds()
+
+    @property
+    def added(self) -> float:
+        """Seconds in which none of its own steps was at work."""
+        return self.seconds - covered(self.own)
+
+
+def covered(intervals: Sequence[Interval]) -> float:
+    """Seconds that lie in at least one of the intervals."""
+    seconds, until = 0.0, None
+    for begin, end in sorted(intervals):
+        start = begin if until is None else max(begin, until)
+        seconds += max(0.0, (end - start).total_seconds())
+        until = end if until is None else max(end, until)
+    return seconds
+
+
+def main() -> None:
+    """Execute and print."""
+    options = _options()
+    print(f"load before: {_load()}", flush=True)
+    with _server() as server_id:
+        runs = _executed(server_id, options)
+    print(f"load afterwards: {_load()}")
+    for number, run in enumerate(runs, 1):
+        print(f"run {number}: {run.seconds:.2f} s, of them {run.added:.2f} s beyond its own steps")
+    gaps = [(after.claimed - run.finished).total_seconds() for run, after in pairwise(runs)]
+    print(f"added to a run: {_told([run.added for run in runs])}")
+    print(f"from an end to the next claim: {_told(gaps)}")
+
+
+def _executed(server_id: int, options: argparse.Namespace) -> list[Timed]:
+    """The runs of one campaign, in the order in which they were executed."""
+    from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
+
+    campaign = own_queue.queue(
+        "Overhead", server_id, repeats=options.runs, duration=options.duration
+    )
+    until = time.monotonic() + PATIENCE_SECONDS + options.runs * (options.duration + 20)
+    while not own_queue.is_over() and time.monotonic() < until:
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+    runs = [Timed(*times) for times in own_queue.times(campaign, OWN_STEPS)]
+    if len(runs) != options.runs:
+        raise SystemExit(f"{len(runs)} runs of {options.runs} have finished")
+    return sorted(runs, key=lambda run: run.claimed)
+
+
+@contextmanager
+def _server() -> Iterator[int]:
+    """The id of the one server of an instance that works at its own pace."""
+    folder = Path(tempfile.mkdtemp(prefix="bl-"))
+    folder.chmod(0o755)
+    instance, target = WholeInstance(folder, pace={}), None
+    try:
+        instance.start()
+        from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
+        from runs.services import servers  # noqa: PLC0415
+
+        own_queue.cancel_first_campaign()
+        account = service_account()
+        bindir = postgresql_binaries((instance.var / "services").resolve(), account).postgresql18
+        target = Target(folder, account, bindir, faketime=None)
+        target.start(servers.public_key())
+        yield own_queue.register(
+            "Measured",
+            port=target.sshd.port,
+            username=target.login,
+            base_dir=str(target.base),
+            bindirs=[str(bindir)],
+        )
+    finally:
+        instance.stop()
+        if target is not None:
+            target.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _told(seconds: Sequence[float]) -> str:
+    if not seconds:
+        return "nothing"
+    return f"median {statistics.median(seconds):.2f} s ({min(seconds):.2f} to {max(seconds):.2f})"
+
+
+def _load() -> str:
+    return ", ".join(f"{each:.1f}" for each in os.getloadavg())
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--duration", type=int, default=2, help="seconds")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
