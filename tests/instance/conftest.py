@@ -17,6 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from benchlab.embedded.ports import free_port
+from benchmarks.loads import Loads
 from tests.ssh.openssh import short_folder
 
 REPOSITORY = Path(__file__).parents[2]
@@ -92,13 +93,31 @@ class Instance:
         state = json.loads((self.var / "instance.json").read_text())
         return dict(state["pids"])
 
+    @property
+    def base(self) -> Path:
+        """The base directory on this machine as the instance's target."""
+        return (self.var / "services").resolve() / "target" / "base"
+
+    def assert_each_run_was_measured_once(self, slug: str, loads: Loads, runs: int) -> None:
+        """So many runs of a campaign have a result, and had their load put on once.
+
+        The results database could not have a second result of a run: the loads are those that
+        were counted on the target, whatever else was measured there meanwhile.
+        """
+        rows = self.get(f"measurements/?campaign={slug}&metric=tps")["results"]
+        assert len(rows) == runs
+        ids = {run["id"] for run in self.get(f"runs/?campaign={slug}")["results"]}
+        seen = loads.by_attempt
+        mine = {name: seen[name] for name in seen if int(name.partition("-")[0]) in ids}
+        assert mine == {f"{each}-1": 1 for each in ids}
+        assert len(mine) == runs
+
     def processes_on_target(self) -> list[str]:
         """Command lines of what runs for BenchLab on this machine as its target."""
         listed = subprocess.run(
             ["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True
         )
-        base = f"{(self.var / 'services').resolve()}/target/base"
-        return [line for line in listed.stdout.splitlines() if base in line]
+        return [line for line in listed.stdout.splitlines() if str(self.base) in line]
 
     def _read_until_ready(self) -> None:
         assert self.process is not None

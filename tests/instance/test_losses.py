@@ -12,6 +12,7 @@ import pytest
 import redis
 from celery import Celery
 
+from benchmarks.loads import counted
 from runs import dispatch
 from tests.instance.conftest import REPOSITORY, Instance
 
@@ -82,49 +83,40 @@ def finished(instance: Instance, slug: str, seconds: float) -> dict[str, Any]:
     return dict(instance.wait_for(ended, seconds))
 
 
-def assert_each_run_was_measured_once(instance: Instance, slug: str, runs: int) -> None:
-    rows = instance.get(f"measurements/?campaign={slug}&metric=tps")["results"]
-    assert len(rows) == runs
-    for run in instance.get(f"runs/?campaign={slug}")["results"]:
-        detail = instance.get(f"runs/{run['id']}/")
-        assert [step["step"] for step in detail["commands"]].count("pgbench") == 1
-
-
 def is_measuring(instance: Instance, slug: str) -> bool:
     return bool(instance.get(f"runs/?campaign={slug}&state=measuring")["results"])
 
 
 def test_a_campaign_goes_on_when_redis_forgets_everything(instance, variables, queue):
-    slug = queue("Forgotten messages", duration=3, repeats=3)
-    with redis.Redis.from_url(variables["REDIS_URL"]) as emptied:
+    with counted(instance.base) as loads, redis.Redis.from_url(variables["REDIS_URL"]) as emptied:
+        slug = queue("Forgotten messages", duration=3, repeats=3)
         for _time in range(3):
             instance.wait_for(lambda: is_measuring(instance, slug), 60)
             emptied.flushall()
             instance.wait_for(lambda: not is_measuring(instance, slug), 60)
             emptied.flushall()
-    assert finished(instance, slug, 120)["runs"] == {"finished": 3}
-    assert_each_run_was_measured_once(instance, slug, 3)
+        assert finished(instance, slug, 120)["runs"] == {"finished": 3}
+    instance.assert_each_run_was_measured_once(slug, loads, 3)
 
 
 def test_doubled_messages_change_nothing(instance, variables, queue):
-    slug = queue("Doubled messages", duration=2, repeats=3)
-    [run] = instance.get(f"runs/?campaign={slug}&page_size=1")["results"][:1]
-    assert run
-    with Celery(broker=variables["REDIS_URL"]) as sender:
+    with counted(instance.base) as loads, Celery(broker=variables["REDIS_URL"]) as sender:
+        slug = queue("Doubled messages", duration=2, repeats=3)
         for server_id in (1, 1, 1, 999_999):
             for _time in range(10):
                 sender.send_task(dispatch.EXECUTE_NEXT, args=[server_id], expires=60)
-    assert finished(instance, slug, 120)["runs"] == {"finished": 3}
-    assert_each_run_was_measured_once(instance, slug, 3)
+        assert finished(instance, slug, 120)["runs"] == {"finished": 3}
+    instance.assert_each_run_was_measured_once(slug, loads, 3)
 
 
 def test_a_run_outlives_the_end_of_the_results_database(instance, queue):
-    slug = queue("Database killed", duration=15, repeats=2)
-    instance.wait_for(lambda: is_measuring(instance, slug), 90)
-    os.kill(instance.pids()["postgresql"], signal.SIGKILL)
-    instance.wait_for(lambda: answers(instance), 60)
-    assert finished(instance, slug, 180)["runs"] == {"finished": 2}
-    assert_each_run_was_measured_once(instance, slug, 2)
+    with counted(instance.base) as loads:
+        slug = queue("Database killed", duration=15, repeats=2)
+        instance.wait_for(lambda: is_measuring(instance, slug), 90)
+        os.kill(instance.pids()["postgresql"], signal.SIGKILL)
+        instance.wait_for(lambda: answers(instance), 60)
+        assert finished(instance, slug, 180)["runs"] == {"finished": 2}
+    instance.assert_each_run_was_measured_once(slug, loads, 2)
 
 
 def answers(instance: Instance) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from benchmarks.loads import counted, running
 from tests.instance.conftest import Instance
 
 pytestmark = [pytest.mark.instance, pytest.mark.browser, pytest.mark.timeout(600)]
@@ -28,9 +29,8 @@ def test_the_first_campaign_finishes_with_every_run_measured(instance: Instance,
 
 
 def test_nothing_of_an_ended_campaign_is_left_on_the_target(instance: Instance, first_campaign):
-    base = (instance.var / "services").resolve() / "target" / "base"
-    instance.wait_for(lambda: not list((base / "clusters").iterdir()), 20)
-    assert list((base / "runs").iterdir()) == []
+    instance.wait_for(lambda: not list((instance.base / "clusters").iterdir()), 20)
+    assert list((instance.base / "runs").iterdir()) == []
     assert instance.processes_on_target() == []
 
 
@@ -96,8 +96,7 @@ def measuring(instance: Instance, slug: str) -> dict[str, Any]:
 
     def found() -> dict[str, Any] | None:
         rows = instance.get(f"runs/?campaign={slug}&state=measuring")["results"]
-        loaded = any("pgbench -n" in line for line in instance.processes_on_target())
-        return rows[0] if rows and loaded else None
+        return rows[0] if rows and running(instance.base) else None
 
     return dict(instance.wait_for(found, 90))
 
@@ -116,26 +115,29 @@ def test_a_cancel_in_mid_run_leaves_no_process(admin: Page, instance: Instance, 
 def test_a_run_whose_worker_is_killed_is_measured_once(
     admin: Page, instance: Instance, first_campaign
 ):
-    slug = queue(admin, instance, "Killed worker", clients="2", repeats=1, scale=1, duration=12)
-    run = measuring(instance, slug)
-    os.kill(instance.pids()["worker"], signal.SIGKILL)
-    killed = time.monotonic()
-    instance.wait_for(lambda: campaign(instance, slug)["state"] == "finished", 90)
+    with counted(instance.base) as loads:
+        slug = queue(admin, instance, "Killed worker", clients="2", repeats=1, scale=1, duration=12)
+        run = measuring(instance, slug)
+        os.kill(instance.pids()["worker"], signal.SIGKILL)
+        killed = time.monotonic()
+        instance.wait_for(lambda: campaign(instance, slug)["state"] == "finished", 90)
     assert time.monotonic() - killed > 5
-    detail = instance.get(f"runs/{run['id']}/")
-    codes = [event["code"] for event in detail["events"]]
+    codes = codes_of(instance, run)
     assert "no_heartbeat" in codes
     assert "taken_over" in codes
-    assert [step["step"] for step in detail["commands"]].count("pgbench") == 1
-    rows = instance.get(f"measurements/?campaign={slug}&metric=tps")["results"]
-    assert len(rows) == 1
+    instance.assert_each_run_was_measured_once(slug, loads, 1)
+
+
+def codes_of(instance: Instance, run: dict[str, Any]) -> list[str]:
+    """What happened to a run, in order."""
+    return [event["code"] for event in instance.get(f"runs/{run['id']}/")["events"]]
 
 
 def test_ctrl_c_stops_all_of_it_and_a_second_start_finds_everything(
     admin: Page, instance: Instance, first_campaign
 ):
     slug = queue(admin, instance, "Over the restart", clients="1", repeats=1, scale=1, duration=20)
-    measuring(instance, slug)
+    run = measuring(instance, slug)
     pids = instance.pids()
     assert instance.stop() == 0
     assert [name for name, pid in pids.items() if Path(f"/proc/{pid}").exists()] == []
@@ -147,3 +149,7 @@ def test_ctrl_c_stops_all_of_it_and_a_second_start_finds_everything(
     assert {slug, first_campaign["slug"]} <= slugs
     instance.wait_for(lambda: campaign(instance, slug)["state"] == "finished", 120)
     assert len(instance.get(f"measurements/?campaign={slug}&metric=tps")["results"]) == 1
+    codes = codes_of(instance, run)
+    # The worker handed it over; nobody had to wait until it had been silent for long enough.
+    assert codes[codes.index("worker_stopped") + 1] == "taken_over"
+    assert "no_heartbeat" not in codes
