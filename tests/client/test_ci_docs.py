@@ -57,7 +57,9 @@ def run(plain, reach, connected, tmp_path):
                 timeout=120,
                 check=False,
             )
-            assert done.returncode in (0, 2), done.stdout + done.stderr
+            # 1 is the verdict that something is slower, which may be so on a busy machine.
+            is_slower = done.returncode == 1 and "### 🔴 Slower" in done.stdout
+            assert is_slower or done.returncode in (0, 2), done.stdout + done.stderr
         return done
 
     return ran

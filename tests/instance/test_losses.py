@@ -111,7 +111,7 @@ def test_doubled_messages_change_nothing(instance, variables, queue):
 
 def test_a_run_outlives_the_end_of_the_results_database(instance, queue):
     with counted(instance.base) as loads:
-        slug = queue("Database killed", duration=15, repeats=2)
+        slug = queue("Database killed", duration=8, repeats=2)
         instance.wait_for(lambda: is_measuring(instance, slug), 90)
         os.kill(instance.pids()["postgresql"], signal.SIGKILL)
         instance.wait_for(lambda: answers(instance), 60)

@@ -136,7 +136,7 @@ def codes_of(instance: Instance, run: dict[str, Any]) -> list[str]:
 def test_ctrl_c_stops_all_of_it_and_a_second_start_finds_everything(
     admin: Page, instance: Instance, first_campaign
 ):
-    slug = queue(admin, instance, "Over the restart", clients="1", repeats=1, scale=1, duration=20)
+    slug = queue(admin, instance, "Over the restart", clients="1", repeats=1, scale=1, duration=8)
     run = measuring(instance, slug)
     pids = instance.pids()
     assert instance.stop() == 0
