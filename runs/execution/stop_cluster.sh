@@ -12,8 +12,24 @@ esac
 # The file may be old, and the number another process's: a postmaster works in its data directory.
 serves() { [ "$(readlink "/proc/$pid/cwd" 2>/dev/null)" = "$(readlink -f "$data")" ]; }
 
+# Killed and not reaped yet, it counts as running for the next start, which would refuse.
+is_reaped() {
+    { read -r line <"/proc/$pid/stat"; } 2>/dev/null || return 0
+    set -- ${line##*) }
+    [ "$1" != Z ]
+}
+
+leave() {
+    waited=0
+    while ! is_reaped && [ $waited -lt 50 ]; do
+        waited=$((waited + 1))
+        sleep 0.1
+    done
+    exit 0
+}
+
 for signal in INT QUIT KILL; do
-    serves || exit 0
+    serves || leave
     kill -s $signal "$pid" 2>/dev/null
     waited=0
     while serves && [ $waited -lt $((patience * 10)) ]; do
@@ -21,4 +37,5 @@ for signal in INT QUIT KILL; do
         sleep 0.1
     done
 done
-! serves
+serves || leave
+exit 1
