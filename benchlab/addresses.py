@@ -5,6 +5,8 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
 from django.utils.translation import gettext as _
 
+from runs.api.errors import MEDIA_TYPE, problem
+
 Answer = Callable[[HttpRequest], HttpResponse]
 
 
@@ -17,14 +19,7 @@ def refuse_nul(get_response: Answer) -> Answer:
         message = _("The address has a character that cannot be stored (NUL).")
         if not request.path.startswith("/api/"):
             return HttpResponseBadRequest(message, content_type="text/plain; charset=utf-8")
-        problem = {
-            "type": "urn:benchlab:problem:not_storable",
-            "title": "Bad Request",
-            "status": 400,
-            "detail": message,
-            "code": "not_storable",
-            "errors": [],
-        }
-        return JsonResponse(problem, status=400, content_type="application/problem+json")
+        body = problem(400, "not_storable", message)
+        return JsonResponse(body, status=400, content_type=MEDIA_TYPE)
 
     return answer

@@ -41,9 +41,9 @@ def problem_json(exc: Exception, context: dict[str, Any]) -> Response | None:
     exc = _as_api_exception(exc)
     if isinstance(exc, exceptions.ValidationError):
         faults = list(_faults(exc.detail, _prefix(context.get("request"))))
-        body = _problem(response.status_code, "invalid", _summary(faults), faults)
+        body = problem(response.status_code, "invalid", _summary(faults), faults)
     else:
-        body = _problem(response.status_code, _code(exc), str(exc.detail))
+        body = problem(response.status_code, _code(exc), str(exc.detail))
     response.data = body
     response.content_type = MEDIA_TYPE
     return response
@@ -53,7 +53,7 @@ def _of_service(error: ServiceError) -> Response:
     """422 where one input is at fault, 409 where the state of things forbids it."""
     status = HTTPStatus.UNPROCESSABLE_ENTITY if error.field else HTTPStatus.CONFLICT
     fault = {"pointer": f"/{error.field}", "code": error.code, "message": error.message}
-    body = _problem(status, error.code, error.message, [fault] if error.field else [])
+    body = problem(status, error.code, error.message, [fault] if error.field else [])
     if error.remedy:
         body["remedy"] = error.remedy
     return Response(body, status=status, content_type=MEDIA_TYPE)
@@ -66,13 +66,14 @@ def _of_document(refused: Refused) -> Response:
     code = faults[0]["code"] if len({fault["code"] for fault in faults}) == 1 else refused.kind
     if refused.kind == "invalid":
         code = "invalid"
-    body = _problem(status, code, _summary(faults), faults)
+    body = problem(status, code, _summary(faults), faults)
     return Response(body, status=status, content_type=MEDIA_TYPE)
 
 
-def _problem(
+def problem(
     status: int, code: str, detail: str, faults: list[Fault] | None = None
 ) -> dict[str, Any]:
+    """The body of an error."""
     # Half of a surrogate pair, as JSON may have it, is in no text that can be sent.
     faults = [{key: _sendable(text) for key, text in fault.items()} for fault in faults or []]
     return {
