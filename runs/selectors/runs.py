@@ -1,6 +1,6 @@
 """Runs: one with everything of its page, and lists of those in progress and done."""
 
-from django.db.models import IntegerField, Prefetch, QuerySet
+from django.db.models import IntegerField, Prefetch, Q, QuerySet
 from django.db.models.expressions import Func
 
 from runs.models import Command, HardwareProfile, Measurement, Run, Series
@@ -78,6 +78,16 @@ def generators_of(run: Run) -> list[int]:
     """The servers, beside its own, from which a run's load comes. Reads its plan."""
     generators = (run.plan or {}).get("generators", ())
     return sorted({each["server_id"] for each in generators} - {run.server_id})
+
+
+def generating(server_id: int) -> Q:
+    """The condition that a server generates the load of a run."""
+    return Q(plan__generators__contains=[{"server_id": server_id}])
+
+
+def at_work_on(server_id: int) -> Q:
+    """The condition that a server is one of a run's machines: its database's, or a generator."""
+    return Q(server_id=server_id) | generating(server_id)
 
 
 def machines_of(run: Run) -> list[int]:

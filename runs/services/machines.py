@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from django.db import transaction
-from django.db.models import Q
 
 from runs.execution.facts import Facts
 from runs.execution.machine import MEMORY_GRAIN_BYTES, Hardware, OperatingSystem
 from runs.execution.nodes import DATABASE_NODE
 from runs.models import Environment, HardwareProfile, Run, Server, ServerEvent
 from runs.selectors.host_facts import HARDWARE_FIELDS, Difference, differences
+from runs.selectors.runs import at_work_on
 
 HARDWARE_CHANGED = "hardware_changed"
 ENVIRONMENT_CHANGED = "environment_changed"
@@ -74,9 +74,8 @@ def as_untreated(*, server: Server, system: OperatingSystem) -> OperatingSystem:
 
 
 def _is_in_use(server: Server) -> bool:
-    generates = Q(plan__generators__contains=[{"server_id": server.pk}])
     begun = Run.objects.filter(state__in=(*Run.ACTIVE, Run.State.LOST))
-    return server.needs_sweep or begun.filter(Q(server=server) | generates).exists()
+    return server.needs_sweep or begun.filter(at_work_on(server.pk)).exists()
 
 
 def _server(run: Run, name: str) -> Server:

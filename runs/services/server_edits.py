@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from asgiref.sync import async_to_sync
 from cryptography.fernet import InvalidToken
 from django.db import transaction
-from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from runs.execution import privileged
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import TargetProblem
 from runs.models import PreparedCluster, Run, Server, ServerEvent, SSHKey
+from runs.selectors.runs import at_work_on
 from runs.services import instances, servers, ways
 from runs.services.errors import ServiceError
 
@@ -62,8 +62,7 @@ def edit(*, server: Server, to: Edit, by: object = None) -> Server:
 
 def _check_runs(before: Server, changed: Server) -> None:
     """What a run's plan has fixed does not change below it."""
-    generates = Q(plan__generators__contains=[{"server_id": before.pk}])
-    open_runs = Run.objects.filter(Q(server=before) | generates).exclude(state__in=Run.ENDED)
+    open_runs = Run.objects.filter(at_work_on(before.pk)).exclude(state__in=Run.ENDED)
     if before.base_dir != changed.base_dir and (
         open_runs.exists()
         or PreparedCluster.objects.filter(server=before, removed_at=None).exists()

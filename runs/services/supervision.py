@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 
 from runs import dispatch
 from runs.models import PreparedCluster, Run, Schedule, Server
+from runs.selectors.runs import generating
 from runs.services import clusters, leases, schedule_servers, schedules, servers, sweeping
 from runs.services.errors import ServiceError
 
@@ -106,5 +107,5 @@ def _generators_away(waiting: QuerySet[Run]) -> set[int]:
     return {
         server_id
         for server_id in away.values_list("pk", flat=True)
-        if waiting.filter(plan__generators__contains=[{"server_id": server_id}]).exists()
+        if waiting.filter(generating(server_id)).exists()
     }

@@ -20,6 +20,7 @@ from runs.execution.base_dir import BaseDir
 from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
 from runs.execution.set_back import NOT_SET_BACK
 from runs.models import PreparedCluster, Run, Server, ServerEvent
+from runs.selectors.runs import at_work_on
 from runs.services import clusters, instances, leases, servers, ways
 from runs.services.errors import ServiceError
 
@@ -95,7 +96,7 @@ def sweep_where_needed(*, server_id: int) -> None:
 
 def live_folders(server_id: int) -> set[str]:
     """The folders, relative to the base directory, that open runs and campaigns need."""
-    open_runs = _runs_on(server_id).exclude(state__in=Run.ENDED)
+    open_runs = Run.objects.filter(at_work_on(server_id)).exclude(state__in=Run.ENDED)
     keys = ("pk", "attempt", "plan__cluster_key", "plan__template_key")
     live: set[str] = set()
     for run_id, attempt, cluster_key, template_key in open_runs.values_list(*keys):
@@ -108,13 +109,8 @@ def live_folders(server_id: int) -> set[str]:
 
 def errored_folders(server_id: int) -> set[str]:
     """The folders in which the result of a run may lie that ended in an error of BenchLab."""
-    errored = _runs_on(server_id).filter(state=Run.State.ERRORED)
+    errored = Run.objects.filter(at_work_on(server_id), state=Run.State.ERRORED)
     return {f"runs/{run_id}-{attempt}" for run_id, attempt in errored.values_list("pk", "attempt")}
-
-
-def _runs_on(server_id: int) -> QuerySet[Run]:
-    generates = Q(plan__generators__contains=[{"server_id": server_id}])
-    return Run.objects.filter(Q(server_id=server_id) | generates)
 
 
 async def _sweep(server: Server, way: ways.Way, base: BaseDir, kept: set[str]) -> Swept:
