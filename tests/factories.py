@@ -28,6 +28,7 @@ from runs.models import (
     SettingsSnapshot,
     SSHKey,
 )
+from runs.services.drafts import Draft
 
 NUMBERS = count(1)
 
@@ -212,6 +213,20 @@ def story(which):
     )
     which.save()
     return which
+
+
+def draft(server, **changed):
+    """A short reading campaign on all that a server has; `services.campaigns.create` queues it."""
+    given = {
+        "title": "short",
+        "scenario": "fixed-point-read",
+        "server": server,
+        "installations": list(server.installations.all()),
+        "levels": {"clients": [1]},
+        "parameters": {"scale": 1, "duration": 1},
+        "repeats": 1,
+    }
+    return Draft(**(given | changed))
 
 
 @contextmanager

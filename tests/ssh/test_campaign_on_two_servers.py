@@ -15,7 +15,7 @@ from runs.services import (
     preflight,
     scenarios,
 )
-from runs.services.drafts import Draft
+from tests import factories
 
 pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
 
@@ -29,19 +29,15 @@ def pair(racks, binaries):
 def draft(pair):
     scenarios.sync()
     first, second = pair
-    return Draft(
+    return factories.draft(
+        first,
         title="Two racks",
-        scenario="fixed-point-read",
-        server=first,
         more_servers=(second,),
         installations=[
             each
             for server in pair
             for each in server.installations.filter(bindir__in=server.bindirs)
         ],
-        levels={"clients": [1]},
-        parameters={"scale": 1, "duration": 1},
-        repeats=1,
     )
 
 

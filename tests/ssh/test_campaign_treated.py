@@ -19,7 +19,7 @@ from runs.services import (
     servers,
     sweeping,
 )
-from runs.services.drafts import Draft
+from tests import factories
 from tests.ssh.openssh import login_name
 from tests.ssh.sudo import needs_writable, sysctl
 
@@ -51,14 +51,12 @@ def server(sshd_binary, openssh, account, base_dir, binaries):
 
 
 def draft(server, **treatment):
-    return Draft(
+    return factories.draft(
+        server,
         title="Treated",
-        scenario="fixed-point-read",
-        server=server,
         installations=list(server.installations.filter(bindir__in=server.bindirs)),
         levels={"clients": [2]},
         parameters={"scale": 1, "duration": 3},
-        repeats=1,
         treatment=Treatment(**treatment),
     )
 

@@ -4,7 +4,6 @@ import pytest
 
 from runs.models import Lease, Run, Server
 from runs.services import campaigns, execution, leases, scenarios, supervision
-from runs.services.drafts import Draft
 from tests import factories
 
 pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
@@ -18,14 +17,12 @@ def pair(racks, binaries):
 
 def queued(database, generator):
     scenarios.sync()
-    draft = Draft(
+    draft = factories.draft(
+        database,
         title="Apart",
-        scenario="fixed-point-read",
-        server=database,
         installations=list(database.installations.filter(bindir__in=database.bindirs)),
         levels={"clients": [2]},
         parameters={"scale": 1, "duration": 3},
-        repeats=1,
         generators=[generator],
     )
     return campaigns.create(draft=draft)

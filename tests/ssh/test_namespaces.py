@@ -15,8 +15,8 @@ from benchmarks.loads import Loads
 from runs.execution import listening, ssh
 from runs.models import Campaign, Lease, Run, Server
 from runs.services import campaigns, host_keys, scenarios, servers
-from runs.services.drafts import Draft
 from runs.tasks import execute_next
+from tests import factories
 from tests.ssh import namespaces
 from tests.ssh.namespaces import BASTION_INSIDE, DB_ADDRESS, Machine, Network
 
@@ -69,10 +69,9 @@ def confirmed(machine: Machine, name: str, **fields: Any) -> Server:
 def queued(registered: Registered, *, duration: int, repeats: int = 1) -> Campaign:
     scenarios.sync()
     database = registered.database
-    draft = Draft(
+    draft = factories.draft(
+        database,
         title="Apart",
-        scenario="fixed-point-read",
-        server=database,
         installations=list(database.installations.filter(bindir__in=database.bindirs)),
         levels={"clients": [2]},
         parameters={"scale": 1, "duration": duration},

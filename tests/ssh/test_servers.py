@@ -196,13 +196,10 @@ def campaign(ready):
     scenarios.sync()
     versions = [each for each in ready.installations.all() if each.major in {"16", "18"}]
     return campaigns.create(
-        draft=campaigns.Draft(
+        draft=factories.draft(
+            ready,
             title="short",
-            scenario="fixed-point-read",
-            server=ready,
             installations=[each for each in versions if "pginstall" in each.bindir][:1],
-            levels={"clients": [1]},
-            parameters={"scale": 1, "duration": 1},
             repeats=2,
         )
     )

@@ -59,14 +59,10 @@ def server(openssh, account, base_dir, binaries, later_folder) -> Server:
 def campaign(server, binaries) -> Campaign:
     """One that has ended."""
     made = campaigns.create(
-        draft=campaigns.Draft(
+        draft=factories.draft(
+            server,
             title="nightly",
-            scenario="fixed-point-read",
-            server=server,
             installations=list(server.installations.filter(bindir=str(binaries.postgresql16))),
-            levels={"clients": [1]},
-            parameters={"scale": 1, "duration": 1},
-            repeats=1,
         )
     )
     made.runs.update(state="finished")

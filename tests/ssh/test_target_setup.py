@@ -28,6 +28,7 @@ from runs.services import (
     server_edits,
     servers,
 )
+from tests import factories
 from tests.ssh.openssh import OpenSSH, short_folder
 
 pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
@@ -181,14 +182,10 @@ def test_a_host_set_up_by_the_document_serves_a_campaign(host, sshd, binaries):
     assert [each.code for each in found.findings if each.level == "error"] == []
     assert {each.code for each in found.findings} <= OF_THIS_MACHINE
     campaign = campaigns.create(
-        draft=campaigns.Draft(
+        draft=factories.draft(
+            server,
             title="After ten minutes",
-            scenario="fixed-point-read",
-            server=server,
             installations=list(server.installations.filter(bindir=str(binaries.postgresql18))),
-            levels={"clients": [1]},
-            parameters={"scale": 1, "duration": 1},
-            repeats=1,
         )
     )
     execution.execute(leases.claim(server_id=server.pk, holder="test"))

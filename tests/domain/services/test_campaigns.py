@@ -25,11 +25,9 @@ def server():
 
 @pytest.fixture
 def draft(server):
-    return campaigns.Draft(
+    return factories.draft(
+        server,
         title="16 against 18",
-        scenario="fixed-point-read",
-        server=server,
-        installations=list(server.installations.all()),
         levels={"clients": [4, 1, 2, 1]},
         parameters={"scale": 10, "duration": 60},
         repeats=3,

@@ -22,16 +22,7 @@ def server():
 
 @pytest.fixture
 def campaign(server) -> Campaign:
-    draft = campaigns.Draft(
-        title="away",
-        scenario="fixed-point-read",
-        server=server,
-        installations=list(server.installations.all()),
-        levels={"clients": [1]},
-        parameters={"scale": 1, "duration": 1},
-        repeats=1,
-        seed=7,
-    )
+    draft = factories.draft(server, title="away", seed=7)
     return campaigns.create(draft=draft)
 
 

@@ -25,13 +25,10 @@ def server():
 
 @pytest.fixture
 def draft(server):
-    return campaigns.Draft(
+    return factories.draft(
+        server,
         title="adaptive",
-        scenario="fixed-point-read",
-        server=server,
-        installations=list(server.installations.all()),
         levels={"clients": [1, 2]},
-        parameters={"scale": 1, "duration": 1},
         repeats=2,
         seed=7,
         wanted_half_width=0.05,

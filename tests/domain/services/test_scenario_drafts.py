@@ -24,12 +24,10 @@ def server():
 
 @pytest.fixture
 def update(server):
-    return campaigns.Draft(
+    return factories.draft(
+        server,
         title="updates",
         scenario="fixed-point-update",
-        server=server,
-        installations=list(server.installations.all()),
-        levels={"clients": [1]},
         parameters={"scale": 1, "duration": 5},
         repeats=3,
     )

@@ -24,13 +24,10 @@ def server():
 
 @pytest.fixture
 def campaign(server):
-    draft = campaigns.Draft(
+    draft = factories.draft(
+        server,
         title="nightly",
-        scenario="fixed-point-read",
-        server=server,
-        installations=list(server.installations.all()),
         levels={"clients": [1, 2]},
-        parameters={"scale": 1, "duration": 1},
         repeats=2,
         priority=3,
         wanted_half_width=0.05,
@@ -80,17 +77,7 @@ def test_the_load_comes_from_the_same_machines_and_tool_again(server):
     factories.installation(generator, "18.4", has_psql=True, pgbench_version_num=180004)
     older = factories.installation(server, "17.2", has_psql=True, pgbench_version_num=170002)
     apart = campaigns.create(
-        draft=campaigns.Draft(
-            title="apart",
-            scenario="fixed-point-read",
-            server=server,
-            installations=list(server.installations.all()),
-            levels={"clients": [1]},
-            parameters={"scale": 1, "duration": 1},
-            repeats=1,
-            client=older,
-            generators=[generator],
-        )
+        draft=factories.draft(server, title="apart", client=older, generators=[generator])
     )
     come(schedules.create(title="", campaign=apart), minutes=1)
     schedules.fire_due()

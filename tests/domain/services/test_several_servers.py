@@ -46,10 +46,9 @@ def installations(*servers):
 
 @pytest.fixture
 def draft(alpha, beta):
-    return campaigns.Draft(
+    return factories.draft(
+        alpha,
         title="Alpha against Beta",
-        scenario="fixed-point-read",
-        server=alpha,
         more_servers=(beta,),
         installations=installations(alpha, beta),
         levels={"clients": [1, 2]},

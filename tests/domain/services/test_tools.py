@@ -26,15 +26,7 @@ def server():
 
 @pytest.fixture
 def draft(server):
-    return campaigns.Draft(
-        title="all",
-        scenario="fixed-point-read",
-        server=server,
-        installations=list(server.installations.all()),
-        levels={"clients": [1]},
-        parameters={"scale": 1, "duration": 5},
-        repeats=1,
-    )
+    return factories.draft(server, title="all", parameters={"scale": 1, "duration": 5})
 
 
 def plans(campaign):

@@ -60,16 +60,7 @@ def permitting(known):
 
 
 def draft_on(server, treatment, **changed):
-    asked = campaigns.Draft(
-        title="Treated",
-        scenario="fixed-point-read",
-        server=server,
-        installations=list(server.installations.all()),
-        levels={"clients": [1]},
-        parameters={"scale": 1, "duration": 1},
-        repeats=1,
-        treatment=treatment,
-    )
+    asked = factories.draft(server, title="Treated", treatment=treatment)
     return replace(asked, **changed)
 
 
