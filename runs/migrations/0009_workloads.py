@@ -1,0 +1,9 @@
+"""Changes of the schema for one subject."""
+
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+    dependencies = [("runs", "0008_factors")]
+
+    operations = []
