@@ -80,6 +80,11 @@ class Bench:
         return self.plan.parameters
 
     @property
+    def clients(self) -> int:
+        """How many clients put the load on: a level, or the same for the whole campaign."""
+        return int(self.levels.get("clients") or self.parameters["clients"])
+
+    @property
     def database(self) -> Node:
         """The machine on which the cluster runs."""
         return self.nodes[0]

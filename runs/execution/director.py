@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from functools import partial
 
-from runs.execution import boot, clocks, explaining, listening, release, treating
+from runs.execution import boot, clocks, cores, explaining, listening, release, treating
 from runs.execution.bench import Bench
 from runs.execution.cleaning import Cleaning
 from runs.execution.errors import OUT_OF_REACH, Detached, TargetProblem
@@ -144,7 +144,11 @@ class Director:
             if self.plan.treatment.chosen():
                 await probing.finish()
             await treating.before_start(self.bench)
+            if self.plan.cores:
+                await cores.pin(self.bench)
             await self.preparing.start("start")
+            if self.plan.cores:
+                await cores.check(self.bench)
             if self.plan.generators:
                 await listening.give_password(self.bench)
             await self._read_settings()

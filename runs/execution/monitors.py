@@ -6,13 +6,14 @@ goes wrong with them costs the run nothing but their series.
 
 import asyncio
 import logging
+from dataclasses import replace
 
-from runs.execution import recording
+from runs.execution import cpus, recording
 from runs.execution.bench import Bench
 from runs.execution.beside import SECONDS_FOR_ITS_END, Beside
 from runs.execution.errors import TargetProblem
 from runs.execution.monitored import Watched, conclude
-from runs.execution.nodes import Node
+from runs.execution.nodes import DATABASE_NODE, Node
 from runs.execution.reporter import ArtifactData
 from runs.execution.steps import StepResult
 from runs.tools.adapter import UnreadableOutput
@@ -35,6 +36,7 @@ command -v vmstat >/dev/null || exit 127
 exec vmstat -n "$2" $(($3 + 1))
 """
 _PRINT = """sadf -j "$1" -- -u -r -q -d -n DEV"""
+_PRINT_EACH_CPU = f"{_PRINT} -P ALL"
 
 logger = logging.getLogger(__name__)
 
@@ -91,17 +93,33 @@ class Monitors:
             await self._bench.reporter.command(monitor.node.address, recorded)
             self._keep(f"vmstat-{name}.txt", recorded.stdout)
             interval_s = recording.interval(self._bench.parameters)
-            return vmstat.read(recorded.stdout, interval_s=interval_s)
-        argv = ["sh", "-c", _PRINT, "print", f"{monitor.node.directory}/monitor.sar"]
+            return self._without_cpus(vmstat.read(recorded.stdout, interval_s=interval_s), name)
+        of_cpus = self._cpus_of(monitor.node)
+        script = _PRINT_EACH_CPU if of_cpus else _PRINT
+        argv = ["sh", "-c", script, "print", f"{monitor.node.directory}/monitor.sar"]
         printed = await self._bench.step(
             f"{monitor.name}-print", argv, check=False, floor_bytes=0, on=monitor.node
         )
         await self._bench.reporter.command(monitor.node.address, recorded)
         if printed.exit_status != 0:
             raise TargetProblem(f"sadf: {(printed.stderr + recorded.stderr).strip()[-300:]}")
-        reading = sar.read(printed.stdout)
+        reading = sar.read(printed.stdout, cpus=of_cpus)
         self._keep(f"sar-{name}.json", printed.stdout)
         return reading
+
+    def _cpus_of(self, node: Node) -> frozenset[int]:
+        """The CPUs that alone count on a machine, as PostgreSQL has no others; none: all do."""
+        of_cluster = self._bench.cluster.cpus if node is self._bench.database else ""
+        return cpus.parse(of_cluster) if of_cluster else frozenset()
+
+    def _without_cpus(self, reading: HostReading, name: str) -> HostReading:
+        """vmstat knows only all CPUs together: that would be the idle time of unused ones."""
+        if name != DATABASE_NODE or not self._bench.cluster.cpus:
+            return reading
+        message = "The idle time of the CPUs that PostgreSQL ran on is not known: sysstat is not "
+        self._bench.note("cpu_idle_unknown", f"{message}installed.", level="info")
+        columns = {key: each for key, each in reading.columns.items() if key[:4] != "cpu_"}
+        return replace(reading, columns=columns)
 
     def _keep(self, name: str, text: str) -> None:
         self._bench.findings.artifacts.append(ArtifactData(name, text.encode()))

@@ -38,7 +38,8 @@ class RunPlan:
     configuration says in the words of another version (`name_from`, `value_from`, `name_to`,
     `value_to`, `reason`, `parameters`; an empty `name_to` is what was left out). `generators` are
     the machines from which the load comes; without them it comes from the database's own.
-    `treatment` is what is done to the machines beside.
+    `treatment` is what is done to the machines. `cores` is the number of processor cores that
+    PostgreSQL may use; 0 are all.
     """
 
     run_id: int
@@ -62,6 +63,7 @@ class RunPlan:
     translated: tuple[dict[str, Any], ...] = ()
     generators: tuple[GeneratorPlan, ...] = ()
     treatment: Treatment = UNTREATED
+    cores: int = 0
 
     @property
     def address(self) -> Address:

@@ -1,6 +1,6 @@
 """What a scenario declares about itself: factors, parameters, metrics and its procedure."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -89,6 +89,40 @@ class Requirement:
 
 
 @dataclass(frozen=True)
+class Objection:
+    """Why a cell makes no sense with the campaign's parameters, and what to do.
+
+    `of` is the factor or parameter to change; `words` fill the two texts.
+    """
+
+    reason: str
+    remedy: str
+    of: str
+    words: Mapping[str, Any] = field(default_factory=dict)
+
+
+def no_objection(
+    _levels: Mapping[str, Any], _parameters: Mapping[str, int | None]
+) -> Objection | None:
+    """Every combination makes sense."""
+    return None
+
+
+def every_cell(_levels: Mapping[str, Any], _parameters: Mapping[str, int | None]) -> bool:
+    """The full product of the levels is measured."""
+    return True
+
+
+@dataclass(frozen=True)
+class Quick:
+    """The scenario in a minute or two on two cores, with the point of the experiment kept."""
+
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    levels: Mapping[str, Sequence[Level]] = field(default_factory=dict)
+    repeats: int = 1
+
+
+@dataclass(frozen=True)
 class ClusterOptions:
     """What a scenario wants of the cluster of one cell, beside the campaign's configuration."""
 
@@ -147,7 +181,9 @@ class Scenario:
 
     `writes` says whether a run changes the data: such runs get a fresh cluster each.
     `cluster` tells what the cluster of a version at a cell's levels needs; `requires` which
-    versions cannot run the scenario, or a level of it.
+    versions cannot run the scenario, or a level of it. `objection` says why a cell makes no sense,
+    and `measures` leaves cells out that are not of the design where that is not the full product
+    of its factors; a parameter that was not given is None in both. `quick` is its quick form.
     `primary_metric` is the one that charts and comparisons show first.
     """
 
@@ -163,6 +199,11 @@ class Scenario:
     procedure: Procedure
     cluster: Callable[[int, Mapping[str, Any]], ClusterOptions] = ordinary_cluster
     requires: tuple[Requirement, ...] = ()
+    objection: Callable[[Mapping[str, Any], Mapping[str, int | None]], Objection | None] = (
+        no_objection
+    )
+    measures: Callable[[Mapping[str, Any], Mapping[str, int | None]], bool] = every_cell
+    quick: Quick = Quick()
 
     def refusal(self, version_num: int, levels: Mapping[str, Any]) -> Requirement | None:
         """Why that version cannot run a cell of these levels; None where it can."""

@@ -90,7 +90,7 @@ async def measure(bench: Bench, script: str) -> None:
     Raises TargetProblem with pgbench's own reason when the figures are not those of the run that
     was asked for; the output is kept as artifacts in any case.
     """
-    shares = client_shares(bench.levels["clients"], len(bench.generators))
+    shares = client_shares(bench.clients, len(bench.generators))
     loads = [
         Load(bench, node, share, script)
         for node, share in zip(bench.generators, shares, strict=False)
@@ -143,7 +143,7 @@ class Load:
     @property
     def log(self) -> pgbench.Log | None:
         """Where it logs transactions; None where its pgbench cannot."""
-        clients = self.bench.levels["clients"]
+        clients = self.bench.clients
         share = percentiles.share(clients, self.bench.parameters["duration"])
         return percentiles.log(self.node.directory, share, self.version_num)
 

@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from runs.scenarios.definition import AnyFactor, Factor, Level, Parameter, Scenario
 from runs.services import repeats, server_problems, topologies, treatments
-from runs.services.drafts import MOST_REPEATS, Draft
+from runs.services.drafts import MOST_REPEATS, Draft, cells
 from runs.services.fitted_configurations import InstallationFit
 from runs.services.problems import Problem
 
@@ -42,7 +42,24 @@ def problems(
     if runs > MOST_RUNS:
         message = _("%(runs)d runs are too many.") % {"runs": runs}
         yield Problem("too_many_runs", message, _("Choose fewer levels or repeats."), "levels")
+    yield from _objections(draft, scenario)
     yield from server_problems.problems(draft, scenario, fits)
+
+
+def _objections(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
+    """Why cells make no sense to the scenario, each reason once; and a design without a cell."""
+    designed = cells(draft)
+    told = {
+        Problem("senseless_cell", _(each.reason) % each.words, _(each.remedy), each.of)
+        for _installation, levels in designed
+        if (each := scenario.objection(levels, draft.parameters))
+    }
+    yield from sorted(told, key=lambda problem: problem.message)
+    is_whole = all(draft.levels.get(each.name) for each in scenario.factors)
+    if not designed and draft.installations and is_whole:
+        message = _("No combination of these levels belongs to the scenario.")
+        remedy = _("Choose further levels, or another parameter that limits them.")
+        yield Problem("no_cell", message, remedy, "levels")
 
 
 def _level_problems(factor: AnyFactor, levels: Sequence[Level]) -> Iterator[Problem]:

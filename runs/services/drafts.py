@@ -115,6 +115,7 @@ def cells(draft: Draft) -> list[tuple[Installation, dict[str, Any]]]:
 def _cells_on_one(draft: Draft, where: dict[str, Any]) -> list[tuple[Installation, dict[str, Any]]]:
     versions = [installation.version for installation in draft.installations]
     ordered = levels(draft)
+    measures = registry.get(draft.scenario).measures
     found = []
     for installation in sorted(draft.installations, key=lambda each: each.version_num):
         base: dict[str, Any] = {"version": installation.version}
@@ -123,6 +124,7 @@ def _cells_on_one(draft: Draft, where: dict[str, Any]) -> list[tuple[Installatio
         found += [
             (installation, base | where | dict(zip(ordered, combination, strict=True)))
             for combination in product(*ordered.values())
+            if measures(dict(zip(ordered, combination, strict=True)), draft.parameters)
         ]
     return found
 

@@ -8,8 +8,8 @@ from runs.scenarios import registry
 from runs.scenarios.definition import Scenario
 from runs.services import draft_problems, fitted_configurations, server_problems
 from runs.services.drafts import (
-    SIDES,
     Draft,
+    cells,
     clusters,
     configuration_fits,
     most_repeats,
@@ -73,11 +73,8 @@ class _Load:
 
 
 def _load(part: Draft, scenario: Scenario) -> _Load:
-    cells = len(part.installations)
-    for levels in part.levels.values():
-        cells *= len(set(levels))
-    cells *= len(SIDES) if part.is_a_a else 1
-    runs, most_runs = cells * part.repeats, cells * most_repeats(part)
+    designed = len(cells(part))
+    runs, most_runs = designed * part.repeats, designed * most_repeats(part)
     if any(part.parameters.get(each.name) is None for each in scenario.parameters):
         return _Load(runs, most_runs)
     prepare, measure = scenario.procedure.seconds(part.parameters)

@@ -14,6 +14,9 @@ from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios.definition import Scenario
 from runs.services.tools import Tools
 
+# The factor whose levels are numbers of processor cores.
+CORES = "cores"
+
 
 def freeze(
     *,
@@ -54,6 +57,7 @@ def freeze(
         levels=cell.levels,
         parameters=campaign.parameters,
         treatment=Treatment.of(campaign.treatment),
+        cores=int(cell.levels.get(CORES, 0)),
         cluster_key="" if scenario.writes else key,
         template_key=key if scenario.writes else "",
         translated=_translated(fitted),

@@ -16,6 +16,7 @@ from runs.scenarios.definition import Requirement, Scenario
 from runs.services import fitted_configurations, tools
 from runs.services.drafts import Draft, cells, needed_bytes, parts
 from runs.services.fitted_configurations import InstallationFit
+from runs.services.plans import CORES
 from runs.services.problems import Problem
 from runs.tools.pgbench import version_text
 
@@ -71,6 +72,7 @@ def _of_part(
     yield from _initdb_problems(part, scenario)
     yield from fitted_configurations.problems(fits)
     yield from _connection_problems(part, fits)
+    yield from _core_problems(part)
     yield from _disk_problems(part)
 
 
@@ -219,10 +221,22 @@ def _connection_problems(draft: Draft, fits: Sequence[InstallationFit]) -> Itera
     most = min((each.fitted.max_connections for each in fits), default=0)
     # Three connections stay reserved for the superuser, one is BenchLab's own.
     clients = [level for level in draft.levels.get("clients", ()) if isinstance(level, int)]
+    if not clients:
+        clients = [draft.parameters.get("clients") or 0]
     if fits and max(clients, default=0) > most - 4:
         message = _("The configuration allows %(most)d connections.") % {"most": most}
         remedy = _("Choose fewer clients, or a configuration with more max_connections.")
         yield Problem("too_many_clients", message, remedy, "clients")
+
+
+def _core_problems(part: Draft) -> Iterator[Problem]:
+    """Numbers of cores that the server does not have, as far as it was asked."""
+    cores = [level for level in part.levels.get(CORES, ()) if isinstance(level, int)]
+    there = part.server.hardware.threads if part.server.hardware else None
+    if there and max(cores, default=0) > there:
+        message = _("%(server)s has %(there)d cores, hardware threads included.")
+        words = {"server": part.server.name, "there": there}
+        yield Problem("cores_not_there", message % words, _("Choose fewer cores."), CORES)
 
 
 def _disk_problems(draft: Draft) -> Iterator[Problem]:

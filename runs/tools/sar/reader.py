@@ -4,7 +4,7 @@ Source: sysstat's sadf(1) and json.c; samples of 12.6.1 in tests/samples/sar.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,9 +21,13 @@ NAME = "sar"
 Row = dict[str, float]
 
 
-def read(text: str) -> HostReading:
-    """Read the samples of one machine. Raises UnreadableOutput `not_sadf_output`."""
-    samples = list(_samples(_statistics(text)))
+def read(text: str, *, cpus: Collection[int] = ()) -> HostReading:
+    """Read the samples of one machine. Raises UnreadableOutput `not_sadf_output`.
+
+    With `cpus` the processor's columns are means over those alone, as `sadf ... -P ALL` tells.
+    """
+    wanted = {str(number) for number in cpus} or {"all", "-1"}
+    samples = list(_samples(_statistics(text), wanted))
     if not samples:
         return HostReading(NAME, (), {})
     begun, interval = samples[0][0], samples[0][1]
@@ -51,7 +55,9 @@ def _unreadable() -> UnreadableOutput:
     )
 
 
-def _samples(statistics: Sequence[Any]) -> Iterator[tuple[float, float, Row]]:
+def _samples(
+    statistics: Sequence[Any], cpus: Collection[str]
+) -> Iterator[tuple[float, float, Row]]:
     """(time, interval, values) of each sample; one that another interval skips is empty."""
     for sample in statistics:
         stamp = part(sample, "timestamp")
@@ -59,13 +65,12 @@ def _samples(statistics: Sequence[Any]) -> Iterator[tuple[float, float, Row]]:
             at = datetime.fromisoformat(f"{stamp['date']}T{stamp['time']}").replace(tzinfo=UTC)
         except (KeyError, ValueError):
             continue
-        yield at.timestamp(), float(stamp.get("interval") or 1), dict(_values(sample))
+        yield at.timestamp(), float(stamp.get("interval") or 1), dict(_values(sample, cpus))
 
 
-def _values(sample: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    for cpu in rows(sample, "cpu-load"):
-        if cpu.get("cpu") in {"all", "-1"}:
-            yield from _processor(cpu)
+def _values(sample: Mapping[str, Any], cpus: Collection[str]) -> Iterator[tuple[str, float]]:
+    loads = rows(sample, "cpu-load")
+    yield from _mean([dict(_processor(each)) for each in loads if str(each.get("cpu")) in cpus])
     memory = part(sample, "memory")
     for name, key in (("memory_free", "memfree"), ("memory_cached", "cached")):
         if key in memory:
@@ -92,6 +97,12 @@ def _processor(cpu: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         told = [float(cpu[key]) for key in keys if key in cpu]
         if told:
             yield name, round(sum(told), 2)
+
+
+def _mean(loads: Sequence[Row]) -> Iterator[tuple[str, float]]:
+    for name in loads[0] if loads else ():
+        told = [each[name] for each in loads if name in each]
+        yield name, round(sum(told) / len(told), 2)
 
 
 def _disk(disk: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

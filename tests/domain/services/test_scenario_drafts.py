@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from runs.execution.plan import RunPlan
+from runs.scenarios import registry
 from runs.services import campaigns, scenarios
 from runs.services.errors import ServiceError
 from tests import factories
@@ -135,3 +136,45 @@ def test_a_configuration_cannot_decide_on_what_the_scenario_varies(checksums, up
 def test_a_factor_without_any_level_is_told(checksums):
     found = campaigns.estimate(replace(checksums, levels={"clients": [1]})).problems
     assert [(each.code, each.field) for each in found] == [("no_level", "checksums")]
+
+
+def quick(scenario, server):
+    """The quick form of a scenario on the newest version, as a draft."""
+    return factories.draft(
+        server,
+        title=scenario.slug,
+        scenario=scenario.slug,
+        installations=[server.installations.get(version="18.4")],
+        levels={each.name: list(each.default) for each in scenario.factors} | scenario.quick.levels,
+        parameters={each.name: each.default for each in scenario.parameters}
+        | scenario.quick.parameters,
+        repeats=scenario.quick.repeats,
+    )
+
+
+@pytest.mark.parametrize("scenario", registry.every(), ids=lambda scenario: scenario.slug)
+def test_the_quick_form_of_a_scenario_can_be_queued(scenario, server):
+    draft = quick(scenario, server)
+    assert [problem.message for problem in campaigns.estimate(draft).problems] == []
+    assert plans(campaigns.create(draft=draft))
+
+
+@pytest.fixture
+def cores(server):
+    return quick(registry.get("cpu-cores"), server)
+
+
+def test_a_run_holds_its_number_of_cores_and_all_share_a_cluster(cores):
+    found = plans(campaigns.create(draft=cores))
+    assert {plan.cores for plan in found} == {1, 2}
+    assert len({plan.cluster_key for plan in found}) == 1
+
+
+def test_cores_that_clients_cannot_keep_busy_and_that_are_not_there_are_refused(cores, server):
+    server.hardware.threads = 4
+    server.hardware.save()
+    draft = replace(cores, levels={"cores": [2, 8]}, parameters=cores.parameters | {"clients": 4})
+    found = {problem.code: problem for problem in campaigns.estimate(draft).problems}
+    assert found.keys() == {"senseless_cell", "cores_not_there"}
+    assert "4 clients cannot keep 8 cores busy" in found["senseless_cell"].message
+    assert found["cores_not_there"].field == "cores"

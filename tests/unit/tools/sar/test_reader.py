@@ -92,3 +92,11 @@ def test_another_text_is_refused(text):
 def test_a_recording_that_was_cut_off_is_refused():
     with pytest.raises(UnreadableOutput):
         reader.read(recorded("json_all.txt")[:-200])
+
+
+def test_of_some_processors_only_their_own_means_are_taken():
+    loads = [{"cpu": "all", "user": 25.0, "idle": 75.0}]
+    loads += [{"cpu": str(number), "user": 25.0 * number, "idle": 75.0} for number in range(4)]
+    text = printed(sample("10:00:00", **{"cpu-load": loads}))
+    assert reader.read(text, cpus={1, 2}).columns["cpu_user"] == (37.5,)
+    assert reader.read(text).columns["cpu_user"] == (25.0,)

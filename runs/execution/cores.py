@@ -1,0 +1,150 @@
+"""Running PostgreSQL on a number of processor cores: which ones, and that it really does.
+
+The number is what a campaign asks for; the list follows from the machine: one hardware thread of
+each core, a socket filled before the next, further threads of the same cores last. It is a durable
+step, so that a worker that takes the run over finds the same list.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from runs.execution import cpus
+from runs.execution.bench import Bench
+from runs.execution.errors import TargetProblem
+from runs.wording import gettext_noop as _
+
+# The processors that this account may use, then what each of them is part of.
+_SHOW = """
+export LC_ALL=C
+sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status
+lscpu -p=CPU,CORE,SOCKET,NODE 2>/dev/null | grep -v '^#'
+"""
+# Whether the affinity may be set, and which one the command then has.
+_TRY = ["grep", "Cpus_allowed_list", "/proc/self/status"]
+_OF_POSTMASTER = """
+read -r pid <"$1/postmaster.pid" &&
+    sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$pid/status"
+"""
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A hardware thread: the number of the CPU, and the core, socket and NUMA node it is of."""
+
+    cpu: int
+    core: int
+    socket: int
+    node: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The CPUs that were chosen; how many of them are second threads of a core that has one."""
+
+    cpus: tuple[int, ...]
+    second_threads: int
+    sockets: int
+
+
+async def pin(bench: Bench) -> None:
+    """Let the cluster, which is stopped, be started on the plan's number of cores.
+
+    Raises TargetProblem `cores_not_there`, `affinity_refused`.
+    """
+    shown = await bench.step("show-cores", ["sh", "-c", _SHOW], check=False)
+    allowed, threads = read(shown.stdout)
+    treatment = bench.plan.treatment
+    if treatment.server_cpus:
+        allowed &= cpus.parse(treatment.server_cpus)
+    if treatment.pgbench_cpus and not bench.plan.generators:
+        allowed -= cpus.parse(treatment.pgbench_cpus)
+    wanted = bench.plan.cores
+    if wanted > len(allowed):
+        raise _too_many(bench, wanted, len(allowed))
+    choice = choose(wanted, allowed, threads)
+    chosen = cpus.spelled(choice.cpus)
+    tried = await bench.step("try-affinity", [*cpus.pinned(chosen), *_TRY], check=False)
+    if tried.exit_status != 0:
+        raise _refused(bench, chosen, tried.stderr)
+    bench.cluster = replace(bench.cluster, cpus=chosen)
+
+
+async def check(bench: Bench) -> None:
+    """The running server is on its CPUs; keep the list. Raises TargetProblem `affinity_refused`."""
+    argv = ["sh", "-c", _OF_POSTMASTER, "affinity", bench.cluster.data]
+    found = await bench.step("read-affinity", argv, check=False)
+    given = found.stdout.strip()
+    if found.exit_status != 0 or cpus.parse(given) != cpus.parse(bench.cluster.cpus):
+        raise _refused(bench, bench.cluster.cpus, given or found.stderr)
+    _allowed, threads = read((await bench.step("show-cores", ["sh", "-c", _SHOW])).stdout)
+    _note(bench, sorted(cpus.parse(given)), threads)
+
+
+def read(text: str) -> tuple[frozenset[int], list[Thread]]:
+    """(CPUs that may be used, threads) of the machine; what lscpu does not tell is taken for 0."""
+    first, *lines = text.splitlines() or [""]
+    threads = []
+    for line in lines:
+        words = line.split(",")
+        if len(words) == 4 and words[0].isdigit():
+            numbers = [int(word) if word.isdigit() else 0 for word in words]
+            core = numbers[1] if words[1].isdigit() else numbers[0]
+            threads.append(Thread(numbers[0], core, numbers[2], numbers[3]))
+    return cpus.parse(first), threads
+
+
+def choose(wanted: int, allowed: frozenset[int], threads: Sequence[Thread]) -> Choice:
+    """The first `wanted` CPUs: cores of one socket and node after the other, then second threads.
+
+    A CPU that lscpu does not tell of is a core by itself. Each level holds those of the smaller
+    ones, so that a curve has no steps from somewhere else on the machine.
+    """
+    known = {each.cpu: each for each in threads}
+    usable = [known.get(cpu, Thread(cpu, cpu, 0, 0)) for cpu in sorted(allowed)]
+    seen: dict[tuple[int, int], int] = {}
+    ranked = []
+    for each in usable:
+        core = (each.socket, each.core)
+        rank = seen[core] = seen.get(core, -1) + 1
+        ranked.append((rank, each.socket, each.node, each.core, each.cpu))
+    taken = sorted(ranked)[:wanted]
+    return Choice(
+        cpus=tuple(each[-1] for each in taken),
+        second_threads=sum(each[0] > 0 for each in taken),
+        sockets=len({each[1] for each in taken}),
+    )
+
+
+def _note(bench: Bench, used: Sequence[int], threads: Sequence[Thread]) -> None:
+    choice = choose(len(used), frozenset(used), threads)
+    message = (
+        f"PostgreSQL ran on the CPUs {cpus.spelled(used)} of {choice.sockets} socket(s); "
+        "the load's share of them is in it where pgbench ran on the same machine."
+    )
+    bench.note("cores_used", message, level="info")
+    if choice.second_threads:
+        bench.note(
+            "second_threads",
+            f"{choice.second_threads} of the {len(used)} CPUs are second threads of a core that "
+            "is used already: this is not the same experiment as with so many cores.",
+        )
+
+
+def _too_many(bench: Bench, wanted: int, there: int) -> TargetProblem:
+    return TargetProblem(
+        f"{wanted} cores are asked for; {there} may be used on {bench.database.address}.",
+        code="cores_not_there",
+        remedy=_("Choose fewer cores, or leave more of them to PostgreSQL in the treatment."),
+    )
+
+
+def _refused(bench: Bench, wanted: str, said: str) -> TargetProblem:
+    return TargetProblem(
+        f"{bench.database.address} does not let PostgreSQL run on the CPUs {wanted}: "
+        f"{said.strip()[-300:]}",
+        code="affinity_refused",
+        remedy=_(
+            "Install util-linux (taskset) there, and let BenchLab's user set CPU affinity: a "
+            "container or a service manager may forbid sched_setaffinity."
+        ),
+    )

@@ -1,0 +1,77 @@
+"""CPU cores: how the throughput of a fixed number of clients grows with the number of cores.
+
+Source: PGECons WG1 report 2013 (2.6, table 2.5, figure 2.4): the fixed-point reading load of 80
+clients on 1 to 80 cores, one run each. How the cores were limited is not printed; here the
+server's processes get an affinity (taskset), and the idle time is that of their cores only, since
+the printed 0.00 % at one of 80 cores cannot be otherwise. The data are loaded once; each run
+starts the server on its cores and prewarms, so that no level reads from the disk for the others.
+
+A pgbench on the same machine has no cores of its own unless the treatment gives it some
+(`pgbench_cpus`), which PostgreSQL then leaves alone at every level.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.scenarios import fixed_point_read
+from runs.scenarios.definition import (
+    ClusterOptions,
+    Factor,
+    Objection,
+    Parameter,
+    Quick,
+    Scenario,
+)
+from runs.scenarios.metrics import CPU_IDLE, PGBENCH
+from runs.wording import gettext_noop as _
+
+READ = fixed_point_read.SCENARIO
+# Parallel plans would put several processes on the work of one client.
+PARALLEL_SINCE = 90600
+
+
+def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
+    """No parallel plans: with other cores the planner must not choose another way."""
+    if version_num >= PARALLEL_SINCE:
+        return ClusterOptions(settings={"max_parallel_workers_per_gather": "0"})
+    return ClusterOptions()
+
+
+def objection(levels: Mapping[str, Any], parameters: Mapping[str, int | None]) -> Objection | None:
+    """With fewer clients than cores the clients would be what is measured."""
+    clients, cores = parameters.get("clients"), levels.get("cores")
+    if clients is None or not isinstance(cores, int) or clients >= cores:
+        return None
+    return Objection(
+        _("%(clients)d clients cannot keep %(cores)d cores busy."),
+        _("Choose at least as many clients as cores."),
+        "clients",
+        {"clients": clients, "cores": cores},
+    )
+
+
+SCENARIO = Scenario(
+    slug="cpu-cores",
+    title=_("CPU cores"),
+    description=_(
+        "How the throughput of a fixed number of clients grows with the number of cores that "
+        "PostgreSQL may use: the reading load of the fixed-point observation, with the idle time "
+        "of just those cores."
+    ),
+    source="PGECons WG1 2013",
+    factors=(Factor("cores", _("CPU cores"), default=(1, 2), minimum=1, maximum=8192),),
+    parameters=(
+        *READ.parameters,
+        Parameter(
+            "clients", _("Clients"), "", default=8, minimum=1, maximum=10_000,
+            help=_("The same at each number of cores, and no fewer. The report used 80."),
+        ),
+    ),
+    metrics=(*PGBENCH, CPU_IDLE),
+    primary_metric=READ.primary_metric,
+    writes=False,
+    procedure=READ.procedure,
+    cluster=cluster,
+    objection=objection,
+    quick=Quick(parameters={"scale": 10, "duration": 10, "clients": 8}, levels={"cores": (1, 2)}),
+)  # fmt: skip
