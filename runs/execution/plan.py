@@ -27,6 +27,40 @@ class GeneratorPlan:
 
 
 @dataclass(frozen=True)
+class ScriptPlan:
+    """A script of a person's own, in the words of pgbench 9.6 and later."""
+
+    name: str
+    text: str
+    weight: int
+
+
+@dataclass(frozen=True)
+class WorkloadPlan:
+    """A version of a workload as it was when the run was queued.
+
+    `slug` and `number` name it. The tables are those of `pgbench -i` with `init_options` unless
+    it `has_own_tables`; `init_sql` is run after that, and `variables` are given to the scripts.
+    """
+
+    slug: str
+    number: int
+    scripts: tuple[ScriptPlan, ...]
+    variables: dict[str, str]
+    init_options: str = ""
+    init_sql: str = ""
+    has_own_tables: bool = False
+
+    @classmethod
+    def of(cls, stored: dict[str, Any] | None) -> Self | None:
+        """The workload as it was stored with a plan."""
+        if stored is None:
+            return None
+        scripts = tuple(ScriptPlan(**each) for each in stored["scripts"])
+        return cls(**{**stored, "scripts": scripts})
+
+
+@dataclass(frozen=True)
 class RunPlan:
     """What a run does, fixed when it was queued.
 
@@ -39,7 +73,8 @@ class RunPlan:
     `value_to`, `reason`, `parameters`; an empty `name_to` is what was left out). `generators` are
     the machines from which the load comes; without them it comes from the database's own.
     `treatment` is what is done to the machines. `cores` is the number of processor cores that
-    PostgreSQL may use; 0 are all.
+    PostgreSQL may use; 0 are all. `workload` is what a person's own scripts put on, where the
+    cell's level names such.
     """
 
     run_id: int
@@ -64,6 +99,7 @@ class RunPlan:
     generators: tuple[GeneratorPlan, ...] = ()
     treatment: Treatment = UNTREATED
     cores: int = 0
+    workload: WorkloadPlan | None = None
 
     @property
     def address(self) -> Address:
@@ -82,5 +118,6 @@ class RunPlan:
             "translated": tuple(data.get("translated", ())),
             "generators": tuple(GeneratorPlan(**each) for each in data.get("generators", ())),
             "treatment": Treatment.of(data.get("treatment")),
+            "workload": WorkloadPlan.of(data.get("workload")),
         }
         return cls(**{**data, **parts})

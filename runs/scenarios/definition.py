@@ -1,5 +1,6 @@
 """What a scenario declares about itself: factors, parameters, metrics and its procedure."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -49,16 +50,24 @@ class Choice:
 
 @dataclass(frozen=True)
 class ChoiceFactor:
-    """What a campaign varies and no number tells: one of a few choices, in their order."""
+    """What a campaign varies and no number tells: one of a few choices, in their order.
+
+    `further` is the form of levels that are not listed here, as a regular expression: what people
+    have made themselves, such as their own scripts. Empty where there are none.
+    """
 
     name: str
     title: str
     choices: tuple[Choice, ...]
     default: tuple[str, ...]
+    further: str = ""
 
     def accepts(self, level: object) -> bool:
-        """Whether it is one of the choices."""
-        return any(choice.value == level for choice in self.choices)
+        """Whether it is one of the choices, or has the form of a further one."""
+        if any(choice.value == level for choice in self.choices):
+            return True
+        is_text = bool(self.further) and isinstance(level, str)
+        return is_text and re.fullmatch(self.further, str(level), re.ASCII) is not None
 
     def ordered(self, levels: Iterable[Level]) -> list[Level]:
         """Each level once, in the order of the choices; unknown ones last."""
@@ -74,18 +83,27 @@ AnyFactor = Factor | ChoiceFactor
 class Requirement:
     """What only versions from `since` (as in server_version_num) on can run, and why.
 
-    Holds for the whole scenario, or for one level of one factor.
+    Holds for the whole scenario, for one level of one factor, or for all levels of a factor but
+    one (`other_than`).
     """
 
     since: int
     reason: str
     factor: str = ""
     level: Level = ""
+    other_than: Level | None = None
 
     def is_met(self, version_num: int, levels: Mapping[str, Any]) -> bool:
         """Whether that version can run a cell of these levels."""
-        concerns = not self.factor or levels.get(self.factor) == self.level
-        return version_num >= self.since or not concerns
+        return version_num >= self.since or not self._concerns(levels)
+
+    def _concerns(self, levels: Mapping[str, Any]) -> bool:
+        if not self.factor:
+            return True
+        level = levels.get(self.factor)
+        if self.other_than is not None:
+            return level is not None and level != self.other_than
+        return bool(level == self.level)
 
 
 @dataclass(frozen=True)
@@ -124,10 +142,14 @@ class Quick:
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """What a scenario wants of the cluster of one cell, beside the campaign's configuration."""
+    """What a scenario wants of the cluster of one cell, beside the campaign's configuration.
+
+    `data` are the levels that decide what is loaded: cells that differ in them share no cluster.
+    """
 
     settings: Mapping[str, str] = field(default_factory=dict)
     initdb_options: tuple[str, ...] = ()
+    data: tuple[Level, ...] = ()
 
 
 def ordinary_cluster(_version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
@@ -168,18 +190,24 @@ class Procedure(Protocol):
     async def measure(self, bench: Bench) -> None:
         """Put the load on and report the measurements."""
 
-    def sizes(self, parameters: Mapping[str, int]) -> Sizes:
-        """What the data of these parameters will take."""
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+        """What the data of these parameters, and of a cell's levels, will take."""
 
-    def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
-        """Rough time of (preparing a cluster, one run) in seconds, for the estimate."""
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """Rough time of (preparing a cluster, one run of these levels) in seconds."""
+
+
+def never(_levels: Mapping[str, Any]) -> bool:
+    """Of no cell."""
+    return False
 
 
 @dataclass(frozen=True)
 class Scenario:
     """A procedure with factors and metrics.
 
-    `writes` says whether a run changes the data: such runs get a fresh cluster each.
+    `writes` says whether a run changes the data: such runs get a fresh cluster each, but those of
+    cells of which `only_reads` says otherwise.
     `cluster` tells what the cluster of a version at a cell's levels needs; `requires` which
     versions cannot run the scenario, or a level of it. `objection` says why a cell makes no sense,
     and `measures` leaves cells out that are not of the design where that is not the full product
@@ -204,6 +232,11 @@ class Scenario:
     )
     measures: Callable[[Mapping[str, Any], Mapping[str, int | None]], bool] = every_cell
     quick: Quick = Quick()
+    only_reads: Callable[[Mapping[str, Any]], bool] = never
+
+    def changes_data(self, levels: Mapping[str, Any]) -> bool:
+        """Whether a run of a cell of these levels changes the data."""
+        return self.writes and not self.only_reads(levels)
 
     def refusal(self, version_num: int, levels: Mapping[str, Any]) -> Requirement | None:
         """Why that version cannot run a cell of these levels; None where it can."""

@@ -5,6 +5,7 @@ load on the processors, so the script counts 10,000 rows from a random account o
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from runs.execution.bench import Bench
 from runs.scenarios import percentiles
@@ -36,14 +37,14 @@ class FixedPointRead:
         """`pgbench -n -P 1 -r`, threads = clients / 2."""
         await pgbench.measure(bench, SCRIPT)
 
-    def sizes(self, parameters: Mapping[str, int]) -> Sizes:
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """Data, index, and the WAL of loading them."""
         data = parameters["scale"] * pgbench.BYTES_PER_SCALE
         wal = min(data, pgbench.WAL_BYTES)
         logs = percentiles.log_bytes(parameters["duration"])
         return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
 
-    def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
         """About 4 s to make a cluster, 0.3 s a scale unit to load it; 2 s to start and warm it."""
         scale = parameters["scale"]
         return 4 + 0.3 * scale, 2 + 0.02 * scale + parameters["duration"]

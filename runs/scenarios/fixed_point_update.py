@@ -45,14 +45,14 @@ class FixedPointUpdate:
         after = await checkpoints.count(bench, "count-checkpoints-again")
         checkpoints.note(bench, before, after)
 
-    def sizes(self, parameters: Mapping[str, int]) -> Sizes:
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """Data at 80 %, index, the WAL of loading them, and that of the updates."""
         data = parameters["scale"] * pgbench.BYTES_PER_SCALE * 100 // FILLFACTOR
         wal = min(data, pgbench.WAL_BYTES) + pgbench.WAL_BYTES
         logs = percentiles.log_bytes(parameters["duration"])
         return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
 
-    def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
         """About 4 s to make a cluster, 0.3 s a scale unit to load it; 0.05 s to copy and warm."""
         scale = parameters["scale"]
         return 4 + 0.3 * scale, 2 + 0.05 * scale + parameters["duration"]

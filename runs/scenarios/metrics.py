@@ -19,6 +19,9 @@ CONNECTION_TIME = MetricDefinition(
 TRANSACTIONS = MetricDefinition(
     "transactions", _("Transactions processed"), "transactions", "neutral"
 )
+FAILED_TRANSACTIONS = MetricDefinition(
+    metrics.FAILED.name, metrics.FAILED.title, metrics.FAILED.unit, metrics.FAILED.direction
+)
 # What a run of pgbench gives.
 PGBENCH = (
     TPS,

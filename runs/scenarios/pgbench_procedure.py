@@ -1,8 +1,8 @@
 """The acts that the pgbench scenarios of the reports have in common."""
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from runs.execution import listening
@@ -19,6 +19,7 @@ from runs.execution.steps import StepResult
 from runs.scenarios import generator_cpu, percentiles, stalls
 from runs.scenarios.metrics import (
     CONNECTION_TIME,
+    FAILED_TRANSACTIONS,
     LATENCY_AVERAGE,
     LATENCY_STDDEV,
     TPS,
@@ -55,17 +56,25 @@ SELECT 'pgbench_accounts', count(abalance) FROM pgbench_accounts WHERE aid > 0;
 """
 
 
-async def initialise(bench: Bench, *, fillfactor: int | None = None) -> None:
-    """Load pgbench's tables at the campaign's scale, and leave no checkpoint for the run."""
+async def initialise(
+    bench: Bench, *, fillfactor: int | None = None, options: Sequence[str] = ()
+) -> None:
+    """Load pgbench's tables at the run's scale, and leave no checkpoint for the run."""
     argv = pgbench.initialise(
         bench.plan.client_bindir,
         _connection(bench),
-        scale=bench.parameters["scale"],
+        scale=scale_of(bench),
         fillfactor=fillfactor,
+        options=options,
         client_version=bench.plan.client_version_num,
     )
     await bench.step("load", argv)
     await bench.sql("checkpoint-after-load", "CHECKPOINT;")
+
+
+def scale_of(bench: Bench) -> int:
+    """The scale factor: a level where a campaign varies it, else its parameter."""
+    return int(bench.levels.get("scale") or bench.parameters["scale"])
 
 
 async def prewarm(bench: Bench) -> None:
@@ -84,19 +93,48 @@ async def prewarm(bench: Bench) -> None:
         )
 
 
-async def measure(bench: Bench, script: str) -> None:
+@dataclass(frozen=True)
+class WeightedScript:
+    """A script in the words of pgbench 9.6 and later, and how often it is chosen among several."""
+
+    text: str
+    weight: int = 1
+
+
+@dataclass(frozen=True)
+class Options:
+    """How pgbench puts the load on. The defaults are those of the fixed-point observations.
+
+    `rate_tps` is None for as fast as it goes; with `reconnect` each transaction has a connection
+    of its own; `warm_up_s` seconds of the same load go before, and are not counted.
+    """
+
+    query_mode: str = "simple"
+    rate_tps: float | None = None
+    maximum_tries: int | None = None
+    reconnect: bool = False
+    random_seed: int | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    warm_up_s: int = 0
+
+
+async def measure(
+    bench: Bench, script: str | Sequence[WeightedScript], options: Options | None = None
+) -> None:
     """Run the script with pgbench and add what it measured; percentiles follow afterwards.
 
     Raises TargetProblem with pgbench's own reason when the figures are not those of the run that
     was asked for; the output is kept as artifacts in any case.
     """
+    scripts = (WeightedScript(script),) if isinstance(script, str) else tuple(script)
     shares = client_shares(bench.clients, len(bench.generators))
     loads = [
-        Load(bench, node, share, script)
+        Load(bench, node, share, scripts, options or Options())
         for node, share in zip(bench.generators, shares, strict=False)
     ]
     for load in loads:
-        await load.write_script()
+        await load.write_scripts()
+    await together(load.warm_up() for load in loads)
     live = _Live(bench)
     results = await together(load.run(live) for load in loads)
     _check_together(bench)
@@ -128,7 +166,8 @@ class Load:
     bench: Bench
     node: Node
     clients: int
-    script: str
+    scripts: tuple[WeightedScript, ...]
+    options: Options
 
     @property
     def name(self) -> str:
@@ -152,19 +191,29 @@ class Load:
         suffix = self.name.removeprefix("pgbench")
         return percentiles.Logged(self.node, suffix, self.log, transactions)
 
-    async def write_script(self) -> None:
-        """Put the script there, in the words of that pgbench."""
-        text = pgbench.for_tool(self.script, self.version_num)
-        step = "write-script" if self._plan is None else f"write-script-{self.node.name}"
-        argv = ["sh", "-c", 'cat >"$1"', "write", self._path]
-        await self.bench.step(step, argv, stdin=text, on=self.node)
+    async def write_scripts(self) -> None:
+        """Put the scripts there, in the words of that pgbench."""
+        for path, script in zip(self._paths, self.scripts, strict=True):
+            text = pgbench.for_tool(script.text, self.version_num)
+            of_several = path.rpartition("/")[2].removeprefix("script").removesuffix(".sql")
+            of_machine = "" if self._plan is None else f"-{self.node.name}"
+            argv = ["sh", "-c", 'cat >"$1"', "write", path]
+            step = f"write-script{of_several}{of_machine}"
+            await self.bench.step(step, argv, stdin=text, on=self.node)
+
+    async def warm_up(self) -> None:
+        """Put the same load on for a while that is not counted."""
+        if seconds := self.options.warm_up_s:
+            step = self.name.replace("pgbench", "warm-up", 1)
+            argv = self._argv(seconds, is_counted=False)
+            await self.bench.step(step, argv, limit_s=seconds + GRACE_SECONDS, on=self.node)
 
     async def run(self, live: "_Live") -> StepResult:
         """Put the load on; only the first machine's progress is shown meanwhile."""
         is_first = self.node is self.bench.generators[0]
         return await self.bench.follow(
             self.name,
-            self._argv(),
+            self._argv(self.bench.parameters["duration"]),
             stream="err",
             interval_s=LIVE_SECONDS,
             on_output=live.update if is_first else _unseen,
@@ -178,20 +227,32 @@ class Load:
         return next(found, None)
 
     @property
-    def _path(self) -> str:
-        return f"{self.node.directory}/script.sql"
+    def _paths(self) -> list[str]:
+        if len(self.scripts) == 1:
+            return [f"{self.node.directory}/script.sql"]
+        return [f"{self.node.directory}/script-{n}.sql" for n in range(1, len(self.scripts) + 1)]
 
-    def _argv(self) -> tuple[str, ...]:
-        place = self._plan
+    def _argv(self, seconds: int, *, is_counted: bool = True) -> tuple[str, ...]:
+        place, options = self._plan, self.options
+        share = self.clients / self.bench.clients
         command = pgbench.benchmark(
             (place or self.bench.plan).client_bindir,
             _connection(self.bench, place.address_of_database if place else ""),
             client_version=self.version_num,
-            scripts=[pgbench.Script(self._path)],
+            scripts=[
+                pgbench.Script(path, script.weight)
+                for path, script in zip(self._paths, self.scripts, strict=True)
+            ],
             clients=self.clients,
-            duration_s=self.bench.parameters["duration"],
-            scale=self.bench.parameters["scale"],
-            log=self.log,
+            duration_s=seconds,
+            scale=scale_of(self.bench),
+            query_mode=options.query_mode,
+            variables=options.variables,
+            rate_tps=options.rate_tps * share if options.rate_tps else None,
+            maximum_tries=options.maximum_tries,
+            reconnect=options.reconnect,
+            random_seed=options.random_seed,
+            log=self.log if is_counted else None,
         )
         secret = (f"PGPASSFILE={listening.passfile(self.node)}",) if place else ()
         cpus = pinned(self.bench.plan.treatment.pgbench_cpus)
@@ -221,7 +282,10 @@ def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> l
     for result in results:
         if result.status != "complete":
             raise _not_complete(result)
-    findings.measurements.update(_measurements(generators.combined(results)))
+    whole = generators.combined(results)
+    findings.measurements.update(_measurements(whole))
+    if loads[0].options.maximum_tries and whole.failed_transactions is not None:
+        findings.measurements[FAILED_TRANSACTIONS.name] = float(whole.failed_transactions)
     generator_cpu.note(bench, steps, [result.threads for result in results])
     if len(results) > 1:
         message = (

@@ -1,6 +1,12 @@
 """The scenarios that BenchLab can run. A new one is a new module, named here."""
 
-from runs.scenarios import cpu_cores, fixed_point_read, fixed_point_update, page_checksums
+from runs.scenarios import (
+    cpu_cores,
+    fixed_point_read,
+    fixed_point_update,
+    page_checksums,
+    pgbench_load,
+)
 from runs.scenarios.definition import MetricDefinition, Scenario
 from runs.scenarios.metrics import MONITORED
 
@@ -11,6 +17,7 @@ _SCENARIOS = {
         fixed_point_update.SCENARIO,
         page_checksums.SCENARIO,
         cpu_cores.SCENARIO,
+        pgbench_load.SCENARIO,
     )
 }
 

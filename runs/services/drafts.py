@@ -152,21 +152,38 @@ def levels(draft: Draft) -> dict[str, list[Level]]:
     return ordered | ({SIDE: list(SIDES)} if draft.is_a_a else {})
 
 
-def clusters(draft: Draft, scenario: Scenario) -> int:
-    """How many clusters are loaded: one for each that the cells need, whoever then copies it."""
+def loaded(draft: Draft, scenario: Scenario) -> list[dict[str, Any]]:
+    """The levels of one cell for each cluster that is loaded, whoever then copies it."""
     made = {
-        (each.pk, repr(scenario.cluster(each.version_num, levels))) for each, levels in cells(draft)
+        (each.pk, repr(scenario.cluster(each.version_num, levels))): levels
+        for each, levels in cells(draft)
     }
-    return len(made)
+    return list(made.values())
+
+
+def can_be_sized(draft: Draft, scenario: Scenario) -> bool:
+    """Whether it has all parameters, and no level that the scenario does not know."""
+    known = {factor.name: factor for factor in scenario.factors}
+    return all(draft.parameters.get(each.name) is not None for each in scenario.parameters) and all(
+        known[name].accepts(level)
+        for name, given in draft.levels.items()
+        if name in known
+        for level in given
+    )
 
 
 def needed_bytes(draft: Draft) -> int | None:
     """The free space that a draft for one server needs there; None while a parameter is missing."""
     scenario = registry.get(draft.scenario)
-    if any(draft.parameters.get(each.name) is None for each in scenario.parameters):
+    if not can_be_sized(draft, scenario):
         return None
-    sizes = scenario.procedure.sizes(draft.parameters)
+    sizes = [
+        (scenario.procedure.sizes({**draft.parameters, **levels}), scenario.changes_data(levels))
+        for levels in loaded(draft, scenario)
+    ]
     # Runs that write keep templates only as long as there is room for one more cluster.
-    copies = 1 if scenario.writes else max(1, clusters(draft, scenario))
+    shared = sum(each.disk_bytes for each, writes in sizes if not writes)
+    own = max((each.disk_bytes for each, writes in sizes if writes), default=0)
+    run_bytes = max((each.run_bytes for each, _writes in sizes), default=0)
     recorded = recording.needed_bytes(draft.parameters)
-    return sizes.disk_bytes * copies + sizes.run_bytes + recorded + BYTES_TO_SPARE
+    return shared + own + run_bytes + recorded + BYTES_TO_SPARE

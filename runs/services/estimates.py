@@ -1,7 +1,8 @@
 """Estimates: what a draft will take in runs and seconds, and what is wrong with it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from runs.postgresql_settings.findings import Finding
 from runs.scenarios import registry
@@ -9,9 +10,10 @@ from runs.scenarios.definition import Scenario
 from runs.services import draft_problems, fitted_configurations, server_problems
 from runs.services.drafts import (
     Draft,
+    can_be_sized,
     cells,
-    clusters,
     configuration_fits,
+    loaded,
     most_repeats,
     parts,
 )
@@ -75,13 +77,19 @@ class _Load:
 def _load(part: Draft, scenario: Scenario) -> _Load:
     designed = len(cells(part))
     runs, most_runs = designed * part.repeats, designed * most_repeats(part)
-    if any(part.parameters.get(each.name) is None for each in scenario.parameters):
+    if not can_be_sized(part, scenario):
         return _Load(runs, most_runs)
-    prepare, measure = scenario.procedure.seconds(part.parameters)
-    prepared = clusters(part, scenario) * prepare
+    prepared = sum(_seconds(part, scenario, levels)[0] for levels in loaded(part, scenario))
+    a_repeat = sum(
+        _seconds(part, scenario, levels)[1] + SECONDS_AROUND_A_RUN for _on, levels in cells(part)
+    )
     return _Load(
         runs,
         most_runs,
-        prepared + runs * (measure + SECONDS_AROUND_A_RUN),
-        prepared + most_runs * (measure + SECONDS_AROUND_A_RUN),
+        prepared + part.repeats * a_repeat,
+        prepared + most_repeats(part) * a_repeat,
     )
+
+
+def _seconds(part: Draft, scenario: Scenario, levels: Mapping[str, Any]) -> tuple[float, float]:
+    return scenario.procedure.seconds({**part.parameters, **levels})

@@ -224,7 +224,7 @@ def _director(run: Run, claim: Claim) -> Director:
         reporter=reporting.DatabaseReporter(
             run=run, token=claim.token, is_taken_over=claim.taken_over
         ),
-        disk_bytes=scenario.procedure.sizes(plan.parameters).disk_bytes,
+        disk_bytes=scenario.procedure.sizes({**plan.parameters, **plan.levels}).disk_bytes,
         taken_over=claim.taken_over,
     )
 

@@ -38,7 +38,8 @@ def freeze(
     wanted = scenario.cluster(installation.version_num, cell.levels)
     settings = {**wanted.settings, **fitted.settings}
     options = [*wanted.initdb_options, *(configuration.initdb_options if configuration else [])]
-    key = _cluster_key(campaign, server, installation, settings, options)
+    key = _cluster_key(campaign, server, installation, settings, options, wanted.data)
+    writes = scenario.changes_data(cell.levels)
     return RunPlan(
         run_id=run.pk,
         campaign=campaign.slug,
@@ -58,8 +59,8 @@ def freeze(
         parameters=campaign.parameters,
         treatment=Treatment.of(campaign.treatment),
         cores=int(cell.levels.get(CORES, 0)),
-        cluster_key="" if scenario.writes else key,
-        template_key=key if scenario.writes else "",
+        cluster_key="" if writes else key,
+        template_key=key if writes else "",
         translated=_translated(fitted),
     )
 
@@ -95,9 +96,10 @@ def _cluster_key(
     installation: Installation,
     settings: object,
     options: object,
+    data: object,
 ) -> str:
     """The same for runs that can share a loaded cluster: same machine, binaries, settings, data."""
     binaries = [server.slug, installation.bindir, installation.version]
-    made_of = [*binaries, settings, options, campaign.parameters]
+    made_of = [*binaries, settings, options, campaign.parameters, data]
     digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
     return f"{campaign.pk}-{digest[:12]}"

@@ -174,7 +174,7 @@ def direct(openssh: OpenSSH, address, key_pair) -> Callable[..., Director]:
             places=[Place(Line(connect, waits=(0.2, 0.5, 1)), privileges=privileges)],
             procedure=scenario.procedure,
             reporter=RecordingReporter(),
-            disk_bytes=scenario.procedure.sizes(plan.parameters).disk_bytes,
+            disk_bytes=scenario.procedure.sizes(plan.parameters | plan.levels).disk_bytes,
             taken_over=taken_over,
         )
 

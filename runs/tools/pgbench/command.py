@@ -85,16 +85,20 @@ def initialise(
     *,
     scale: int,
     fillfactor: int | None = None,
+    options: Sequence[str] = (),
     client_version: int | None = None,
 ) -> tuple[str, ...]:
-    """Return the command that makes and loads the tables (`-q` is left out for 9.2)."""
+    """Return the command that makes and loads the tables (`-q` is left out for 9.2).
+
+    `options` are further ones of `-i` (`init_options.read` checks them).
+    """
     _require_positive(scale=scale)
     command = [_pgbench(bindir), "-i", "-s", str(scale)]
     if client_version is None or client_version >= versions.QUIET_INITIALISATION:
         command.append("-q")
     if fillfactor is not None:
         command += ["-F", str(fillfactor)]
-    return (*command, *connection.arguments(), connection.target(client_version))
+    return (*command, *options, *connection.arguments(), connection.target(client_version))
 
 
 def benchmark(
@@ -115,6 +119,7 @@ def benchmark(
     latency_limit_ms: float | None = None,
     maximum_tries: int | None = None,
     reconnect: bool = False,
+    random_seed: int | None = None,
     log: Log | None = None,
 ) -> tuple[str, ...]:
     """Return the command of one run.
@@ -134,6 +139,9 @@ def benchmark(
         command += ["-M", query_mode]  # to 9.5 it has to come before -f
     for name, value in variables.items():
         command += ["-D", f"{name}={value}"]
+    if random_seed is not None:
+        require(client_version, versions.RANDOM_SEED, "A random seed")
+        command.append(f"--random-seed={random_seed}")
     command += _scripts(client_version, scripts)
     command += _logging(client_version, log)
     command += [*connection.arguments(), connection.target(client_version)]

@@ -1,0 +1,236 @@
+"""pgbench as people know it: its built-in scripts, or one's own, in every way that it offers.
+
+A workload of one's own is a level of the factor `script` like `orders@3`: version 3 of the workload
+`orders`, whose scripts stand in the run's plan. A sweep over scales and clients with several
+scripts, each measured on its own, is what pgbench-tools (Greg Smith) calls a set.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.execution.bench import Bench
+from runs.execution.errors import TargetProblem
+from runs.execution.plan import WorkloadPlan
+from runs.scenarios import percentiles
+from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios.definition import (
+    Choice,
+    ChoiceFactor,
+    ClusterOptions,
+    Factor,
+    Parameter,
+    Quick,
+    Scenario,
+    Sizes,
+)
+from runs.scenarios.metrics import FAILED_TRANSACTIONS, PGBENCH, TPS
+from runs.scenarios.pgbench_procedure import Options, WeightedScript
+from runs.tools.pgbench import init_options, versions
+from runs.wording import gettext_noop as _
+
+# The built-in scripts as pgbench 18 has them, so that every version runs the very same statements.
+_VALUES = r"""\set aid random(1, 100000 * :scale)
+\set bid random(1, 1 * :scale)
+\set tid random(1, 10 * :scale)
+\set delta random(-5000, 5000)
+"""
+_ACCOUNT = """BEGIN;
+UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;
+SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
+"""
+_TELLER_AND_BRANCH = """UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;
+UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;
+"""
+_HISTORY = (
+    "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) "
+    "VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);\n"
+)
+_SELECT_ONLY = r"""\set aid random(1, 100000 * :scale)
+SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
+"""
+BUILT_IN = {
+    "tpcb-like": f"{_VALUES}{_ACCOUNT}{_TELLER_AND_BRANCH}{_HISTORY}END;\n",
+    "simple-update": f"{_VALUES}{_ACCOUNT}{_HISTORY}END;\n",
+    "select-only": _SELECT_ONLY,
+    # pgbench-tools' insert.sql: the last statement of the TPC-B-like script by itself.
+    "insert-only": f"{_VALUES}{_HISTORY}",
+}
+OWN = r"[a-z0-9][a-z0-9-]*@[1-9][0-9]*"
+# What an insert of the built-in scripts adds to the history table and to WAL, with room to spare.
+BYTES_WRITTEN_A_SECOND = 2 * 1024 * 1024
+RECONNECTING = "each-transaction"
+
+
+class PgbenchLoad:
+    """Load the tables, warm them, put the chosen scripts on."""
+
+    async def load(self, bench: Bench) -> None:
+        """`pgbench -i` with its options, then what a workload adds; or its own tables alone."""
+        workload = bench.plan.workload
+        if workload is None or not workload.has_own_tables:
+            given = workload.init_options if workload else ""
+            fillfactor = bench.parameters.get("fillfactor", 100)
+            await pgbench.initialise(
+                bench,
+                fillfactor=fillfactor if fillfactor < 100 else None,
+                options=init_options.for_tool(given, bench.plan.client_version_num),
+            )
+        if workload is not None and workload.init_sql:
+            await bench.sql("initialise-workload", _with_scale(bench, workload))
+            await bench.sql("vacuum-workload", "VACUUM ANALYZE;")
+            await bench.sql("checkpoint-after-workload", "CHECKPOINT;")
+
+    async def warm(self, bench: Bench) -> None:
+        """pg_prewarm, or a sequential read where it is missing; own tables warm themselves."""
+        if bench.plan.workload is None or not bench.plan.workload.has_own_tables:
+            await pgbench.prewarm(bench)
+
+    async def measure(self, bench: Bench) -> None:
+        """The scripts by their weights, as the campaign says."""
+        await pgbench.measure(bench, scripts_of(bench), options_of(bench))
+
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+        """Data at the fillfactor, index, WAL of loading them, and what the load writes."""
+        scale = int(parameters.get("scale", 1))
+        data = scale * pgbench.BYTES_PER_SCALE * 100 // int(parameters.get("fillfactor", 100))
+        wal = min(data, pgbench.WAL_BYTES) + pgbench.WAL_BYTES
+        written = int(parameters["duration"]) * BYTES_WRITTEN_A_SECOND
+        logs = percentiles.log_bytes(parameters["duration"])
+        return Sizes(disk_bytes=data + wal + written + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
+
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """As the fixed-point observations, and the warm-up."""
+        scale = int(parameters.get("scale", 1))
+        measured = parameters["duration"] + parameters.get("warm_up", 0)
+        return 4 + 0.3 * scale, 2 + 0.05 * scale + measured
+
+
+def scripts_of(bench: Bench) -> list[WeightedScript]:
+    """What the run's level names: a built-in script, or those of the workload in its plan."""
+    name = str(bench.levels["script"])
+    if name in BUILT_IN:
+        return [WeightedScript(BUILT_IN[name])]
+    if bench.plan.workload is None:
+        raise TargetProblem(
+            f"The plan of this run holds no workload {name}.",
+            code="workload_missing",
+            remedy=_("Queue the campaign again."),
+        )
+    return [WeightedScript(each.text, each.weight) for each in bench.plan.workload.scripts]
+
+
+def options_of(bench: Bench) -> Options:
+    """How the load is put on: the cell's levels and the campaign's parameters.
+
+    Without a given random seed each run has that of its number, so that it can be repeated.
+    """
+    parameters, workload = bench.parameters, bench.plan.workload
+    seed = parameters.get("random_seed") or bench.plan.run_id
+    has_seed = bench.plan.client_version_num >= versions.RANDOM_SEED
+    if not has_seed:
+        message = "pgbench before 11 takes no random seed: this run's random values are its own."
+        bench.note("no_random_seed", message, level="info")
+    return Options(
+        query_mode=str(bench.levels.get("query_mode", "simple")),
+        rate_tps=parameters.get("rate") or None,
+        maximum_tries=parameters.get("max_tries") or None,
+        reconnect=bench.levels.get("connection") == RECONNECTING,
+        random_seed=seed if has_seed else None,
+        variables=workload.variables if workload else {},
+        warm_up_s=parameters.get("warm_up", 0),
+    )
+
+
+def only_reads(levels: Mapping[str, Any]) -> bool:
+    """The one built-in script that changes nothing; of people's own nobody knows."""
+    return levels.get("script") == "select-only"
+
+
+def cluster(_version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
+    """Another scale is other data, and so is what a workload of one's own initialises."""
+    script = str(levels.get("script", ""))
+    own = () if script in BUILT_IN else (script,)
+    return ClusterOptions(data=(levels["scale"], *own))
+
+
+def _with_scale(bench: Bench, workload: WorkloadPlan) -> str:
+    """The workload's SQL; `:scale` in it is the scale factor, by psql's own variables."""
+    return f"\\set scale {pgbench.scale_of(bench)}\n{workload.init_sql}\n"
+
+
+SCENARIO = Scenario(
+    slug="pgbench",
+    title=_("pgbench"),
+    description=_(
+        "pgbench's built-in scripts, or your own with weights and variables, over scales, numbers "
+        "of clients and query modes."
+    ),
+    source="pgbench",
+    factors=(
+        ChoiceFactor(
+            "script",
+            _("Script"),
+            choices=(
+                Choice("tpcb-like", _("TPC-B-like")),
+                Choice("simple-update", _("Simple update")),
+                Choice("select-only", _("Select only")),
+                Choice("insert-only", _("Insert only")),
+            ),
+            default=("tpcb-like",),
+        ),
+        Factor("scale", _("Scale factor"), default=(10,), minimum=1, maximum=100_000),
+        Factor("clients", _("Clients"), default=(1, 2, 4), minimum=1, maximum=10_000),
+        ChoiceFactor(
+            "query_mode",
+            _("Query mode"),
+            choices=(
+                Choice("simple", _("simple")),
+                Choice("extended", _("extended")),
+                Choice("prepared", _("prepared")),
+            ),
+            default=("simple",),
+        ),
+        ChoiceFactor(
+            "connection",
+            _("Connections"),
+            choices=(
+                Choice("kept", _("kept for the whole run")),
+                Choice(RECONNECTING, _("a new one for each transaction")),
+            ),
+            default=("kept",),
+        ),
+    ),
+    parameters=(
+        Parameter(
+            "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
+            help=_("Seconds that are measured, after the warm-up."),
+        ),
+        Parameter(
+            "warm_up", _("Warm-up"), "s", default=0, minimum=0, maximum=86_400,
+            help=_("Seconds of the same load before, which are not counted."),
+        ),
+        Parameter(
+            "rate", _("Rate"), "tps", default=0, minimum=0, maximum=10_000_000,
+            help=_("Transactions a second to aim at, all clients together; 0: as fast as it goes."),
+        ),
+        Parameter(
+            "max_tries", _("Tries of a transaction"), "", default=0, minimum=0, maximum=10_000,
+            help=_("After serialization failures and deadlocks (pgbench 15 and later); 0: one."),
+        ),
+        Parameter(
+            "random_seed", _("Random seed of pgbench"), "", default=0, minimum=0, maximum=2**31 - 1,
+            help=_("0: each run has its own number as its seed, which its command shows."),
+        ),
+        Parameter(
+            "fillfactor", _("Fill factor"), "%", default=100, minimum=10, maximum=100,
+            help=_("How full the pages of pgbench's tables are loaded."),
+        ),
+    ),
+    metrics=(*PGBENCH, FAILED_TRANSACTIONS),
+    primary_metric=TPS.name,
+    writes=True,
+    procedure=PgbenchLoad(),
+    cluster=cluster,
+    only_reads=only_reads,
+    quick=Quick({"duration": 5}, {"scale": (1,), "clients": (1, 2)}),
+)  # fmt: skip
