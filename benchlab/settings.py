@@ -177,10 +177,10 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = TLS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TLS else None
 
 REST_FRAMEWORK = {
-    "DEFAULT_PERMISSION_CLASSES": ["runs.api.authentication.ScopePermission"],
+    "DEFAULT_PERMISSION_CLASSES": ["runs.api.access.authentication.ScopePermission"],
     # The first one's challenge is that of a 401.
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "runs.api.authentication.BearerAuthentication",
+        "runs.api.access.authentication.BearerAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_THROTTLE_CLASSES": ["runs.api.rate_limit.RateLimit"],

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from runs.models import Campaign, Environment, HardwareProfile, Metric, Project, Scenario
 from runs.models.campaigns import Origin
-from runs.services import projects
-from runs.services.summaries import SUMMARISE
+from runs.services.access import projects
+from runs.services.campaigns.summaries import SUMMARISE
 
 VERSIONS = ("9.6.24", "10.23", "11.22", "12.22", "13.22", "14.20", "15.15", "16.11", "17.7", "18.1")
 OLDER = ("9.4.26", "9.5.25")

@@ -208,7 +208,7 @@ def _broken(options: argparse.Namespace) -> Iterator[Broken]:
     try:
         instance.start()
         from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
-        from runs.services import servers  # noqa: PLC0415
+        from runs.services.servers import servers  # noqa: PLC0415
 
         own_queue.cancel_first_campaign()
         account = service_account()

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from django.db import InterfaceError, OperationalError, connection
 
 from runs.models import Campaign, Command, Lease, Measurement, PreparedCluster, Run, Server
-from runs.services import campaigns, host_keys, servers
+from runs.services.campaigns import campaigns
+from runs.services.servers import host_keys, servers
 
 T = TypeVar("T")
 

@@ -8,17 +8,9 @@ from celery import shared_task
 from celery.signals import worker_process_init, worker_shutting_down
 
 from runs import dispatch
-from runs.services import (
-    changes,
-    clusters,
-    deliveries,
-    execution,
-    leases,
-    mails,
-    supervision,
-    sweeping,
-    watchdog,
-)
+from runs.services.changes import changes, deliveries, mails
+from runs.services.changes import missing_uploads as watchdog
+from runs.services.runs import clusters, execution, leases, supervision, sweeping
 
 
 @shared_task(name=dispatch.EXECUTE_NEXT)

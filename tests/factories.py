@@ -28,7 +28,7 @@ from runs.models import (
     SettingsSnapshot,
     SSHKey,
 )
-from runs.services.drafts import Draft
+from runs.services.campaigns.drafts import Draft
 
 NUMBERS = count(1)
 
@@ -216,7 +216,7 @@ def story(which):
 
 
 def draft(server, **changed):
-    """A short reading campaign on all that a server has; `services.campaigns.create` queues it."""
+    """A short reading campaign on all that a server has; `campaigns.create` queues it."""
     given = {
         "title": "short",
         "scenario": "fixed-point-read",

@@ -4,7 +4,8 @@ import math
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from runs.services import projects, uploads
+from runs.services import uploads
+from runs.services.access import projects
 from runs.services.uploads import GivenMeasurement, GivenProfile, GivenRevision, GivenRun
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -24,12 +24,12 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
-from runs.api.authentication import reader
+from runs.api.access.authentication import reader
 from runs.api.csv_stream import CSVRenderer, for_links, stream
 from runs.api.errors import MEDIA_TYPE
 from runs.api.pagination import KeysetPagination
 from runs.models import Token
-from runs.selectors import projects
+from runs.selectors.access import projects
 
 M = TypeVar("M", bound=Model)
 

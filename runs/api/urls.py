@@ -4,23 +4,23 @@ from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.routers import SimpleRouter
 
-from runs.api.campaigns import CampaignDoor
-from runs.api.changes import ChangeDoor
-from runs.api.compare import CompareDoor
-from runs.api.configurations import ConfigurationDoor
+from runs.api.archive.sources import SourceDoor
+from runs.api.campaigns.campaigns import CampaignDoor
+from runs.api.campaigns.measurements import MeasurementDoor
+from runs.api.campaigns.scenarios import ScenarioDoor
+from runs.api.changes.changes import ChangeDoor
+from runs.api.changes.webhooks import WebhookDoor
+from runs.api.compare.compare import CompareDoor
+from runs.api.configurations.configurations import ConfigurationDoor
 from runs.api.doors import Nowhere
-from runs.api.exchange import ExportDoor, ImportDoor
-from runs.api.hardware import HardwareDoor
-from runs.api.history import HistoryDoor
-from runs.api.measurements import MeasurementDoor
-from runs.api.preflight import PreflightDoor
-from runs.api.runs import RunDoor
-from runs.api.scenarios import ScenarioDoor
-from runs.api.schedules import ScheduleDoor
-from runs.api.servers import ServerDoor
-from runs.api.sources import SourceDoor
+from runs.api.exchange.exchange import ExportDoor, ImportDoor
+from runs.api.histories.histories import HistoryDoor
+from runs.api.runs.runs import RunDoor
+from runs.api.schedules.schedules import ScheduleDoor
+from runs.api.servers.hardware import HardwareDoor
+from runs.api.servers.preflight import PreflightDoor
+from runs.api.servers.servers import ServerDoor
 from runs.api.uploads.doors import BatchDoor, UploadDoor
-from runs.api.webhooks import WebhookDoor
 
 app_name = "api"
 

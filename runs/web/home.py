@@ -8,9 +8,13 @@ from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Campaign, Cell, Installation, Run
 from runs.models.campaigns import Origin
-from runs.selectors import campaigns, designs, metrics, projects, servers
-from runs.selectors import runs as run_selectors
-from runs.web import campaign_page, versions
+from runs.selectors.access import projects
+from runs.selectors.campaigns import campaigns, metrics
+from runs.selectors.campaigns import factor_names as designs
+from runs.selectors.runs import runs as run_selectors
+from runs.selectors.servers import servers
+from runs.web.archive import versions
+from runs.web.campaigns import page as campaign_page
 
 NEWEST = 6
 NEWEST_FINDINGS = 3

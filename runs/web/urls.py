@@ -2,34 +2,20 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from runs.web import (
-    annotations,
-    archive,
-    artifacts,
-    badges,
-    campaigns,
-    compare,
-    compare_report,
-    configurations,
-    downloads,
-    hardware,
-    histories,
-    home,
-    preflight,
-    queue,
-    reports,
-    runs,
-    scenarios,
-    schedules,
-    servers,
-    settings_diff,
-    ssh_keys,
-    styleguide,
-    tokens,
-    topologies,
-    versions,
-    webhooks,
-)
+from runs.web import home, styleguide
+from runs.web.access import tokens
+from runs.web.archive import archive, versions
+from runs.web.campaigns import annotations, campaigns, scenarios, topologies
+from runs.web.changes import webhooks
+from runs.web.compare import compare
+from runs.web.compare import report as compare_report
+from runs.web.configurations import configurations, settings_diff
+from runs.web.histories import badges, histories
+from runs.web.reports import reports
+from runs.web.runs import artifacts, queue, runs
+from runs.web.schedules import schedules
+from runs.web.servers import hardware, preflight, servers, ssh_keys
+from runs.web.uploads import downloads
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),

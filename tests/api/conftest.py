@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.services import projects, tokens
+from runs.services.access import projects, tokens
 
 
 @pytest.fixture

@@ -10,7 +10,9 @@ from django.utils import timezone
 
 from runs import dispatch
 from runs.models import Campaign, Change, Run, StaleCell, WebhookDelivery
-from runs.services import changes, mails, projects, watchdog, webhooks
+from runs.services.access import projects
+from runs.services.changes import changes, mails, webhooks
+from runs.services.changes import missing_uploads as watchdog
 from tests.histories import START, commit, history, noisy, repeats, sha, store
 
 pytestmark = pytest.mark.django_db

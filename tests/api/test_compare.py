@@ -2,9 +2,9 @@
 
 import pytest
 
-from runs.api import compare_schema
+from runs.api.compare import schema as compare_schema
 from runs.models import Campaign, Run
-from runs.services import projects
+from runs.services.access import projects
 from tests import factories
 from tests.histories import commit, repeats, sha, store
 

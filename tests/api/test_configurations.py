@@ -3,8 +3,8 @@
 import pytest
 
 from runs.models import Configuration, Run
-from runs.services import configurations
-from runs.services import scenarios as scenario_service
+from runs.services.campaigns import scenarios as scenario_service
+from runs.services.configurations import configurations
 from tests import factories
 
 pytestmark = pytest.mark.django_db

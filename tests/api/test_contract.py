@@ -20,7 +20,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from runs.models import Campaign, Token
-from runs.services import projects, scenarios, tokens
+from runs.services.access import projects, tokens
+from runs.services.campaigns import scenarios
 from tests import factories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(240)]

@@ -7,7 +7,8 @@ import pytest
 
 from runs.api import csv_stream
 from runs.models import HardwareProfile, Measurement
-from runs.services import projects, scenarios
+from runs.services.access import projects
+from runs.services.campaigns import scenarios
 from tests import factories
 from tests.histories import repeats, store
 

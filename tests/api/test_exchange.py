@@ -3,7 +3,7 @@
 import pytest
 
 from runs.models import Campaign, Run
-from runs.services import projects
+from runs.services.access import projects
 from tests import factories
 
 pytestmark = pytest.mark.django_db

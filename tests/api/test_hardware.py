@@ -6,8 +6,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import HardwareProfile
-from runs.selectors import hardware
-from runs.services import projects, published
+from runs.selectors.servers import hardware
+from runs.services import published
+from runs.services.access import projects
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from runs.api import history as history_api
+from runs.api.histories import histories as history_api
 from runs.models import Campaign, Change
-from runs.services import changes, projects
+from runs.services.access import projects
+from runs.services.changes import changes
 from tests.histories import START, commit, history, repeats, sha, store
 
 pytestmark = pytest.mark.django_db

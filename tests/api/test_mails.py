@@ -11,7 +11,9 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from runs.models import Campaign
-from runs.services import mails, projects, watchdog
+from runs.services.access import projects
+from runs.services.changes import mails
+from runs.services.changes import missing_uploads as watchdog
 from tests.histories import commit, repeats, store
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from runs.models import Campaign
-from runs.services import scenarios, ssh_keys
+from runs.services.campaigns import scenarios
+from runs.services.servers import ssh_keys
 from tests import factories
 
 pytestmark = pytest.mark.django_db

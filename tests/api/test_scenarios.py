@@ -3,7 +3,8 @@
 import pytest
 
 from runs.scenarios import registry
-from runs.services import projects, scenarios
+from runs.services.access import projects
+from runs.services.campaigns import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db

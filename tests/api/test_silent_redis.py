@@ -12,7 +12,7 @@ from django.conf import settings as django_settings
 from benchlab.celery import app
 from runs import dispatch
 from runs.models import Campaign, Run
-from runs.services import scenarios
+from runs.services.campaigns import scenarios
 from tests import factories
 from tests.api.uploads import run
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from runs.api import rate_limit
 from runs.models import Project, Token
-from runs.services import projects, tokens
+from runs.services.access import projects, tokens
 from runs.services.errors import ServiceError
 from tests import factories
 

@@ -3,7 +3,7 @@
 import pytest
 
 from runs.models import Campaign
-from runs.services import scenarios
+from runs.services.campaigns import scenarios
 from tests import factories
 from tests.api.test_queueing import GIVEN
 

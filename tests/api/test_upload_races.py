@@ -15,7 +15,7 @@ import pytest
 from django.db import connection, transaction
 
 from runs.models import Campaign, Cell, CellSummary, Metric, Run, Upload
-from runs.services import projects, tokens
+from runs.services.access import projects, tokens
 from tests.api.uploads import run, text
 from tests.api.web_server import ROOT, WebServer
 

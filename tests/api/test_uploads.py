@@ -23,7 +23,8 @@ from runs.models import (
     SettingsSnapshot,
     Upload,
 )
-from runs.services import projects, summaries
+from runs.services.access import projects
+from runs.services.campaigns import summaries
 from tests import factories
 from tests.api.uploads import changed, run
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from runs.models import Artifact, Run, Upload
-from runs.services import artifacts, tokens
+from runs.services.access import tokens
+from runs.services.runs import artifacts
 from tests.api.web_server import WebServer
 from tests.client.conftest import CLIENT, SAMPLES
 from tests.client.proxy import Proxy
@@ -136,7 +137,7 @@ def test_a_token_without_the_scope_keeps_the_upload(upload, reach, project_token
 @pytest.fixture
 def project_token(token):
     """A token of some scopes."""
-    from runs.services import projects
+    from runs.services.access import projects
 
     def made(*scopes):
         return tokens.create(name="other", scopes=scopes, project=projects.default()).text

@@ -6,7 +6,7 @@ import pytest
 
 from runs.management.commands.setup_instance import Command
 from runs.models import Server
-from runs.services import servers, ssh_keys
+from runs.services.servers import servers, ssh_keys
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -23,7 +23,7 @@ from runs.execution.ssh import Address, Host
 from runs.execution.treatment import Treatment
 from runs.models import Server
 from runs.scenarios import registry
-from runs.services import host_keys, servers
+from runs.services.servers import host_keys, servers
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 from tests.ssh.recording import RecordingReporter
 

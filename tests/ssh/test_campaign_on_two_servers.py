@@ -7,14 +7,9 @@ import pytest
 from django.db import connection
 
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
-from runs.services import (
-    campaigns,
-    clusters,
-    execution,
-    leases,
-    preflight,
-    scenarios,
-)
+from runs.services.campaigns import campaigns, scenarios
+from runs.services.runs import clusters, execution, leases
+from runs.services.servers import preflight
 from tests import factories
 
 pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]

@@ -9,16 +9,9 @@ from asgiref.sync import async_to_sync
 from runs.execution.profiling import Profile
 from runs.execution.treatment import Treatment
 from runs.models import Lease, Run, Server
-from runs.services import (
-    campaigns,
-    execution,
-    host_keys,
-    leases,
-    preflight,
-    scenarios,
-    servers,
-    sweeping,
-)
+from runs.services.campaigns import campaigns, scenarios
+from runs.services.runs import execution, leases, sweeping
+from runs.services.servers import host_keys, preflight, servers
 from tests import factories
 from tests.ssh.openssh import login_name
 from tests.ssh.sudo import needs_writable, sysctl

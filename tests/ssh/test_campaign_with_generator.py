@@ -3,7 +3,8 @@
 import pytest
 
 from runs.models import Lease, Run, Server
-from runs.services import campaigns, execution, leases, scenarios, supervision
+from runs.services.campaigns import campaigns, scenarios
+from runs.services.runs import execution, leases, supervision
 from tests import factories
 
 pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]

@@ -11,7 +11,7 @@ from benchlab.lab import folders, releases
 from runs.execution.facts import version_num
 from runs.execution.plan import RunPlan
 from runs.scenarios import registry
-from runs.services.configurations import FIXED_POINT
+from runs.services.configurations.configurations import FIXED_POINT
 from tests.ssh.directing import execute, left_running
 
 pytestmark = pytest.mark.openssh

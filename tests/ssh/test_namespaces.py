@@ -14,7 +14,8 @@ import pytest
 from benchmarks.loads import Loads
 from runs.execution import listening, ssh
 from runs.models import Campaign, Lease, Run, Server
-from runs.services import campaigns, host_keys, scenarios, servers
+from runs.services.campaigns import campaigns, scenarios
+from runs.services.servers import host_keys, servers
 from runs.tasks import execute_next
 from tests import factories
 from tests.ssh import namespaces

@@ -3,7 +3,7 @@
 import pytest
 
 from runs.models import PreparedCluster
-from runs.services import clusters, sweeping
+from runs.services.runs import clusters, sweeping
 from tests import factories
 from tests.ssh.directing import names
 from tests.ssh.test_sweep import folders, on_target, openssh, server  # noqa: F401

@@ -9,18 +9,21 @@ import pytest
 from runs.execution import privileged
 from runs.execution.privileged import Action
 from runs.models import Server
-from runs.services import (
-    campaigns,
-    instances,
+from runs.services.access import instances
+from runs.services.campaigns import campaigns, scenarios
+from runs.services.errors import ServiceError
+from runs.services.servers import (
+    edits as server_edits,
+)
+from runs.services.servers import (
     preflight,
-    questions,
-    scenarios,
-    server_edits,
     servers,
     ssh_keys,
 )
-from runs.services.errors import ServiceError
-from runs.services.server_edits import Edit
+from runs.services.servers import (
+    preflight_questions as questions,
+)
+from runs.services.servers.edits import Edit
 from tests import factories
 from tests.ssh.directing import names
 from tests.ssh.openssh import OpenSSH, login_name, short_folder

@@ -7,19 +7,11 @@ import pytest
 
 from benchlab.embedded.ports import free_port
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
-from runs.services import (
-    campaigns,
-    clusters,
-    execution,
-    host_keys,
-    leases,
-    scenarios,
-    servers,
-    ssh_keys,
-    supervision,
-)
-from runs.services import runs as run_service
+from runs.services.campaigns import campaigns, scenarios
 from runs.services.errors import ServiceError
+from runs.services.runs import clusters, execution, leases, supervision
+from runs.services.runs import runs as run_service
+from runs.services.servers import host_keys, servers, ssh_keys
 from tests import factories
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 

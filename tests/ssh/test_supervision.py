@@ -9,15 +9,10 @@ from django.db import connection
 from django.utils import timezone
 
 from runs.models import Campaign, Lease, Run, Schedule, ScheduleEvent, Server
-from runs.services import (
-    campaigns,
-    maintenance,
-    scenarios,
-    schedules,
-    servers,
-    ssh_keys,
-    supervision,
-)
+from runs.services.campaigns import campaigns, scenarios
+from runs.services.runs import supervision
+from runs.services.schedules import schedules
+from runs.services.servers import maintenance, servers, ssh_keys
 from runs.tasks import execute_next
 from tests import factories
 from tests.ssh.openssh import login_name

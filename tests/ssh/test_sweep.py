@@ -16,18 +16,11 @@ from runs.execution import base_dir as base_dirs
 from runs.execution import ssh, steps
 from runs.execution.base_dir import BaseDir
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
-from runs.services import (
-    attempts,
-    instances,
-    leases,
-    runs,
-    servers,
-    ssh_keys,
-    supervision,
-    sweeping,
-    ways,
-)
+from runs.services.access import instances
 from runs.services.errors import ServiceError
+from runs.services.runs import attempts, leases, runs, supervision, sweeping
+from runs.services.servers import logins as ways
+from runs.services.servers import servers, ssh_keys
 from runs.tasks import execute_next
 from tests import factories
 from tests.ssh.directing import left_running, names

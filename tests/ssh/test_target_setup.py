@@ -18,16 +18,10 @@ import pytest
 from benchlab.embedded.account import Account
 from runs.execution import privileged
 from runs.models import Run, Server
-from runs.services import (
-    campaigns,
-    execution,
-    host_keys,
-    leases,
-    preflight,
-    scenarios,
-    server_edits,
-    servers,
-)
+from runs.services.campaigns import campaigns, scenarios
+from runs.services.runs import execution, leases
+from runs.services.servers import edits as server_edits
+from runs.services.servers import host_keys, preflight, servers
 from tests import factories
 from tests.ssh.openssh import OpenSSH, short_folder
 

@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from runs.services import scenarios
+from runs.services.campaigns import scenarios
 from tests import factories
 
 

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import Annotation, Project
-from runs.services import annotations
+from runs.services.campaigns import annotations
 from runs.services.errors import ServiceError
 from tests import factories
 

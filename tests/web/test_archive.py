@@ -4,8 +4,9 @@ import pytest
 
 from runs.models import Campaign, Project
 from runs.published import reading
-from runs.selectors import version_line
-from runs.services import published, scenarios
+from runs.selectors.archive import version_line
+from runs.services import published
+from runs.services.campaigns import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db

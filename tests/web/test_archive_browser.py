@@ -6,7 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from runs.published import reading
-from runs.services import published, scenarios
+from runs.services import published
+from runs.services.campaigns import scenarios
 from tests.web import looks
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -6,8 +6,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from runs.models import Configuration, Project, Run
-from runs.services import configurations
-from runs.services.configurations import Content
+from runs.services.configurations import configurations
+from runs.services.configurations.configurations import Content
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from runs.models import Configuration
-from runs.services import configurations
-from runs.services.configurations import Content
+from runs.services.configurations import configurations
+from runs.services.configurations.configurations import Content
 from tests import factories
 from tests.web.looks import assert_faultless, at_every_size_and_theme
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from runs.models import Campaign, HardwareProfile
-from runs.selectors import hardware as selectors
-from runs.services import projects, published
+from runs.selectors.servers import hardware as selectors
+from runs.services import published
+from runs.services.access import projects
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from runs.models import Campaign
-from runs.selectors import histories, host_changes
+from runs.selectors.histories import histories, host_changes
 from runs.services.uploads import GivenProfile
 from tests.histories import commit, repeats, store
 

@@ -4,7 +4,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.execution.reporter import ArtifactData
-from runs.services import artifacts, projects, topologies
+from runs.services.access import projects
+from runs.services.campaigns import topologies
+from runs.services.runs import artifacts
 from runs.web import urls as web_urls
 from tests import factories
 

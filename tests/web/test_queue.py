@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from runs.models import Campaign, Lease, Run, Server
-from runs.services import topologies
+from runs.services.campaigns import topologies
 from tests import factories
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)

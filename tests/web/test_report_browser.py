@@ -7,8 +7,8 @@ from playwright.sync_api import expect
 
 from runs.charts.palette import STYLES
 from runs.reports import html
-from runs.selectors import reports
-from runs.services import annotations
+from runs.selectors.reports import reports
+from runs.services.campaigns import annotations
 from tests import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

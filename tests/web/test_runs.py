@@ -6,8 +6,8 @@ import pytest
 
 from runs.execution.reporter import ArtifactData
 from runs.models import Command, Run, RunEvent
-from runs.services import artifacts
-from runs.web import run_page
+from runs.services.runs import artifacts
+from runs.web.runs import page as run_page
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.models import Campaign, Project, Run, Schedule
-from runs.services import schedules
+from runs.services.schedules import schedules
 
 pytestmark = pytest.mark.django_db
 

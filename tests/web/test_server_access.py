@@ -4,7 +4,8 @@ import pytest
 from django.test import Client
 
 from runs.models import Server, ServerEvent, SSHKey
-from runs.services import server_edits, servers, ssh_keys
+from runs.services.servers import edits as server_edits
+from runs.services.servers import servers, ssh_keys
 from tests import factories
 
 pytestmark = pytest.mark.django_db

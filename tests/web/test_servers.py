@@ -5,7 +5,7 @@ import re
 import pytest
 
 from runs.models import Server
-from runs.services import servers, ssh_keys
+from runs.services.servers import servers, ssh_keys
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -3,7 +3,8 @@
 import pytest
 
 from runs.models import Project
-from runs.services import configurations, findings
+from runs.services.configurations import configurations
+from runs.services.runs import results as findings
 from tests import factories
 
 pytestmark = pytest.mark.django_db

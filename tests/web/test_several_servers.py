@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from runs.models import Campaign
-from runs.services import campaigns
+from runs.services.campaigns import campaigns
 from tests import factories
 from tests.web.test_campaigns import draft as sent
 

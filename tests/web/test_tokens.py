@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Token
-from runs.services import projects, tokens
+from runs.services.access import projects, tokens
 
 pytestmark = pytest.mark.django_db
 

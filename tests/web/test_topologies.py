@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from runs.models import HardwareProfile
-from runs.services import projects, published, topologies
+from runs.services import published
+from runs.services.access import projects
+from runs.services.campaigns import topologies
 from tests import factories
 
 pytestmark = pytest.mark.django_db

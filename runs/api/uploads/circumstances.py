@@ -21,7 +21,7 @@ from runs.api.uploads.fields import (
     time,
     whole,
 )
-from runs.selectors import versions
+from runs.selectors.archive import versions
 from runs.services.uploads import GivenProfile, GivenRevision
 
 HARDWARE_TEXTS = {"name": 200, "cpu_model": 200, "virtualization": 60}

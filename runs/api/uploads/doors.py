@@ -16,9 +16,10 @@ from runs.api.uploads import body, description, runs
 from runs.api.uploads.body import Body
 from runs.api.uploads.fields import Faults
 from runs.models import Project, Token
-from runs.services import projects, uploads
+from runs.services import uploads
+from runs.services.access import projects
 from runs.services.uploads import GivenRun, StoredRun
-from runs.services.uploads.once import Answer
+from runs.services.uploads.idempotency import Answer
 
 KEY = "Idempotency-Key"
 LONGEST_KEY = 200

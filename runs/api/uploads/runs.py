@@ -24,7 +24,7 @@ from runs.api.uploads.fields import (
 )
 from runs.api.uploads.raw import Files
 from runs.services.uploads import GivenRun
-from runs.services.uploads.given import Status
+from runs.services.uploads.uploaded_run import Status
 
 FIELDS = frozenset(
     {

@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from runs.models import Server
-from runs.services import servers
 from runs.services.errors import ServiceError
+from runs.services.servers import servers
 
 
 class Command(BaseCommand):

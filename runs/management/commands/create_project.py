@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from runs.services import projects
+from runs.services.access import projects
 from runs.services.errors import ServiceError
 
 

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from runs.models import Project, Token
-from runs.services import projects, tokens
+from runs.services.access import projects, tokens
 from runs.services.errors import ServiceError
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from runs.services import artifacts
+from runs.services.runs import artifacts
 
 
 class Command(BaseCommand):

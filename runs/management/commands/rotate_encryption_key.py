@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from runs.services import encryption
+from runs.services.access import encryption
 
 
 class Command(BaseCommand):

@@ -12,8 +12,11 @@ from django.urls import reverse
 from runs.models import Campaign, Server
 from runs.published import reading
 from runs.published.errors import PublishedFileError
-from runs.services import campaigns, configurations, published, scenarios, servers
+from runs.services import published
+from runs.services.campaigns import campaigns, scenarios
+from runs.services.configurations import configurations
 from runs.services.errors import ServiceError
+from runs.services.servers import servers
 
 FIRST_SERVER = "this-machine"
 FIRST_CLIENTS = (1, 2, 4)

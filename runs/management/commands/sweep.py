@@ -6,8 +6,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from runs.execution.errors import TargetProblem
 from runs.models import Server
-from runs.services import sweeping
 from runs.services.errors import ServiceError
+from runs.services.runs import sweeping
 
 
 class Command(BaseCommand):

@@ -4,7 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from runs.services import configurations, scenarios
+from runs.services.campaigns import scenarios
+from runs.services.configurations import configurations
 
 
 class Command(BaseCommand):

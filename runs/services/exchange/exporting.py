@@ -9,10 +9,9 @@ from typing import Any
 from django.db import connection, transaction
 
 from runs.models import Campaign, Project
-from runs.selectors import exports
-from runs.selectors.exports import Row
-from runs.services import artifacts
-from runs.services.exchange.form import (
+from runs.selectors.exchange import exports
+from runs.selectors.exchange.exports import Row
+from runs.services.exchange.format import (
     CAMPAIGN_ENDED,
     ELSEWHERE,
     END,
@@ -23,6 +22,7 @@ from runs.services.exchange.form import (
     PART_BYTES,
     SECRET_IN_PLAN,
 )
+from runs.services.runs import artifacts
 
 
 def lines(project: Project) -> Iterator[bytes]:

@@ -10,9 +10,9 @@ from typing import IO
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from runs.selectors.exports import Row
-from runs.services import artifacts
+from runs.selectors.exchange.exports import Row
 from runs.services.exchange.reading import refused
+from runs.services.runs import artifacts
 
 STEP = 2**20
 

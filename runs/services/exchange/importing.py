@@ -7,13 +7,13 @@ from django.db import DataError, IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from runs.models import Project
-from runs.selectors.exports import Row
+from runs.selectors.exchange.exports import Row
 from runs.services.exchange import reading
 from runs.services.exchange.files import Files
-from runs.services.exchange.form import FILE, FORMAT
+from runs.services.exchange.format import FILE, FORMAT
 from runs.services.exchange.reading import refused
+from runs.services.exchange.references import Known
 from runs.services.exchange.results import Results
-from runs.services.exchange.shared import Known
 
 RESULTS = frozenset({"campaign", "cell", "run", "series", "command", "annotation"})
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.selectors.exports import Row
+from runs.selectors.exchange.exports import Row
 from runs.services.errors import Fault, Refused
-from runs.services.exchange.form import (
+from runs.services.exchange.format import (
     CHOICES,
     END,
     FIELDS,

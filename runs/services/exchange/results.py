@@ -6,12 +6,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from runs.models import Annotation, Campaign, Cell, Project, Run
-from runs.selectors import exports
-from runs.services import summaries
-from runs.services.exchange.form import ELSEWHERE
+from runs.selectors.exchange import exports
+from runs.services.campaigns import summaries
+from runs.services.exchange.format import ELSEWHERE
 from runs.services.exchange.reading import contradicted, refused
+from runs.services.exchange.references import Known
 from runs.services.exchange.rows import Row, Waiting, new_ids
-from runs.services.exchange.shared import Known
 
 
 class Results:

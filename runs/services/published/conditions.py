@@ -21,7 +21,8 @@ from runs.models import (
 )
 from runs.postgresql_settings.catalogue import known_major
 from runs.published.document import CampaignEntry, Document, NodeEntry
-from runs.services import configurations, findings
+from runs.services.configurations import configurations
+from runs.services.runs import results as findings
 
 
 @dataclass(frozen=True)

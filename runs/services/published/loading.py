@@ -12,7 +12,7 @@ from runs.published.checks import CheckedTable
 from runs.published.document import Document, MetricEntry, SourceEntry
 from runs.published.errors import PublishedFileError
 from runs.scenarios import registry
-from runs.services import scenarios
+from runs.services.campaigns import scenarios
 from runs.services.published import conditions, results, tables
 
 

@@ -24,11 +24,11 @@ from runs.published.checks import CheckedTable
 from runs.published.document import CampaignEntry, Document
 from runs.published.errors import PublishedFileError
 from runs.published.figures import Figure
-from runs.selectors import versions
-from runs.services import artifacts
+from runs.selectors.archive import versions
 from runs.services.published.conditions import Conditions
 from runs.services.published.planning import Identity, PlannedRun, planned_runs
 from runs.services.published.rows import keep_in_step
+from runs.services.runs import artifacts
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
 """Uploads: results that were measured elsewhere, stored as runs; all of a request, or nothing."""
 
-from runs.services.uploads.given import (
+from runs.services.uploads.idempotency import KeyReused, Stored, once
+from runs.services.uploads.store import StoredRun, store
+from runs.services.uploads.uploaded_run import (
     GivenMeasurement,
     GivenProfile,
     GivenRevision,
     GivenRun,
     GivenSeries,
 )
-from runs.services.uploads.once import KeyReused, Stored, once
-from runs.services.uploads.store import StoredRun, store
 
 __all__ = [
     "GivenMeasurement",

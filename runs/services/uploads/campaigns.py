@@ -9,7 +9,7 @@ from runs.models import Campaign, Configuration, Project, Scenario
 from runs.models.campaigns import Origin
 from runs.services.errors import Fault
 from runs.services.statements import Rows, Statement, perform
-from runs.services.uploads.given import GivenRun
+from runs.services.uploads.uploaded_run import GivenRun
 
 
 class Known(NamedTuple):

@@ -8,11 +8,11 @@ from typing import Any
 from django.db import connection
 
 from runs.models import Campaign, Cell
-from runs.selectors import versions
+from runs.selectors.archive import versions
 from runs.services.statements import Rows, Statement, perform
 from runs.services.uploads.campaigns import Known
 from runs.services.uploads.conditions import Conditions
-from runs.services.uploads.given import GivenRun
+from runs.services.uploads.uploaded_run import GivenRun
 
 Place = tuple[int, str]
 

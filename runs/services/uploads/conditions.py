@@ -20,7 +20,7 @@ from runs.models import (
 from runs.services.errors import Fault
 from runs.services.statements import Rows, Statement, perform
 from runs.services.uploads import lookup
-from runs.services.uploads.given import GivenProfile, GivenRevision, GivenRun
+from runs.services.uploads.uploaded_run import GivenProfile, GivenRevision, GivenRun
 
 PROFILES: dict[str, type[HardwareProfile] | type[Environment]] = {
     "hardware": HardwareProfile,

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from runs.models import Metric
 from runs.services.errors import Fault
 from runs.services.statements import Rows, Statement, perform
-from runs.services.uploads.given import GivenMeasurement, GivenRun
+from runs.services.uploads.uploaded_run import GivenMeasurement, GivenRun
 
 Known = dict[str, tuple[int, str, str]]
 

@@ -15,7 +15,7 @@ from runs.models.campaigns import Origin
 from runs.services.statements import Statement, perform
 from runs.services.uploads.cells import Placed
 from runs.services.uploads.conditions import Conditions
-from runs.services.uploads.given import GivenRun, GivenSeries
+from runs.services.uploads.uploaded_run import GivenRun, GivenSeries
 
 # A run's columns. Those not named are null.
 RUNS = (

@@ -8,13 +8,15 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from runs.models import Project, Run
-from runs.services import artifacts, changes, summaries
+from runs.services.campaigns import summaries
+from runs.services.changes import changes
 from runs.services.errors import Fault, Refused
+from runs.services.runs import artifacts
 from runs.services.statements import Statement, ask
 from runs.services.uploads import campaigns, cells, conditions, metrics, rows
 from runs.services.uploads.campaigns import Known
 from runs.services.uploads.cells import Placed
-from runs.services.uploads.given import GivenRun
+from runs.services.uploads.uploaded_run import GivenRun
 
 EXTERNAL_ID = "run_once_an_external_id"
 

@@ -3,9 +3,10 @@
 import pytest
 from django.http import QueryDict
 
-from runs.selectors import compare_state, series_keys
-from runs.selectors.compare_state import CompareState
-from runs.selectors.series_keys import BadSeriesKey, SeriesKey
+from runs.selectors.compare import series_keys
+from runs.selectors.compare import state as compare_state
+from runs.selectors.compare.series_keys import BadSeriesKey, SeriesKey
+from runs.selectors.compare.state import CompareState
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import QueryDict
 
 from runs.models import Run, SettingsSnapshot, Topology
-from runs.selectors import compare_state
-from runs.selectors.comparisons import compared
+from runs.selectors.compare import state as compare_state
+from runs.selectors.compare.comparisons import compared
 from tests import factories
 
 pytestmark = pytest.mark.django_db

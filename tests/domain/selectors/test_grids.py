@@ -3,7 +3,7 @@
 import pytest
 
 from runs.models import Campaign
-from runs.selectors import campaigns
+from runs.selectors.campaigns import campaigns
 from runs.services.uploads import GivenRevision
 from tests import factories
 from tests.histories import commit, repeats, store

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from runs.selectors import noise
+from runs.selectors.campaigns import noise
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -5,8 +5,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import QueryDict
 
 from runs.published import reading
-from runs.selectors import compare_state
-from runs.selectors.comparisons import compared
+from runs.selectors.compare import state as compare_state
+from runs.selectors.compare.comparisons import compared
 from runs.services import published
 
 pytestmark = pytest.mark.django_db

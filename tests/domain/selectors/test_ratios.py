@@ -3,7 +3,7 @@
 import pytest
 
 from runs.models import Metric
-from runs.selectors import campaigns
+from runs.selectors.campaigns import campaigns
 from tests import factories
 
 pytestmark = pytest.mark.django_db

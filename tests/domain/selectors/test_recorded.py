@@ -5,7 +5,7 @@ import pytest
 from runs.models import Command, Run
 from runs.reports.load_machines import RecordedGenerator
 from runs.reports.shell_script import shell_script
-from runs.selectors import recorded
+from runs.selectors.runs import recorded_commands as recorded
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Run
-from runs.selectors import runs
+from runs.selectors.runs import runs
 from tests import factories
 
 pytestmark = pytest.mark.django_db

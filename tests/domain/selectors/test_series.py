@@ -4,9 +4,9 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 
 from runs.models import Cell, Project, Revision, Run, SettingsSnapshot
-from runs.selectors import candidates, series
-from runs.selectors.candidates import CandidateFilters
-from runs.selectors.series_keys import parse
+from runs.selectors.compare import candidates, series
+from runs.selectors.compare.candidates import CandidateFilters
+from runs.selectors.compare.series_keys import parse
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -5,8 +5,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runs.models import Lease, Run, Server
-from runs.selectors import servers
-from runs.services import projects
+from runs.selectors.servers import servers
+from runs.services.access import projects
 from tests import factories
 
 pytestmark = pytest.mark.django_db

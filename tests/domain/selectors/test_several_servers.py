@@ -6,8 +6,11 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Campaign, Run, Topology, TopologyNode
-from runs.selectors import campaigns, candidates, designs, version_line
-from runs.selectors.projects import NOBODY
+from runs.selectors.access.projects import NOBODY
+from runs.selectors.archive import version_line
+from runs.selectors.campaigns import campaigns
+from runs.selectors.campaigns import factor_names as designs
+from runs.selectors.compare import candidates
 from tests import factories
 
 pytestmark = pytest.mark.django_db

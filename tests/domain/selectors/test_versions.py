@@ -3,7 +3,7 @@
 import pytest
 
 from runs.models import Cell
-from runs.selectors import versions
+from runs.selectors.archive import versions
 from tests import factories
 
 

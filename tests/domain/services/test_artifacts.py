@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from runs.execution.reporter import ArtifactData
 from runs.models import Artifact
-from runs.services import artifacts
+from runs.services.runs import artifacts
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,8 @@ import pytest
 
 from runs.execution.plan import RunPlan
 from runs.models import Run, Server
-from runs.services import campaigns, configurations, scenarios
+from runs.services.campaigns import campaigns, scenarios
+from runs.services.configurations import configurations
 from runs.services.errors import ServiceError
 from tests import factories
 

@@ -4,8 +4,10 @@ import pytest
 
 from runs.models import Configuration
 from runs.published import reading
-from runs.services import configurations, published, scenarios
-from runs.services.configurations import Content
+from runs.services import published
+from runs.services.campaigns import scenarios
+from runs.services.configurations import configurations
+from runs.services.configurations.configurations import Content
 from runs.services.errors import Refused, ServiceError
 from tests import factories
 

@@ -6,8 +6,8 @@ from django.db import connection
 
 from runs.execution.errors import Detached
 from runs.execution.reporter import Findings
-from runs.services import reporting
-from runs.services.reporting import DatabaseReporter
+from runs.services.runs import reporting
+from runs.services.runs.reporting import DatabaseReporter
 from tests import factories
 
 

@@ -37,10 +37,13 @@ from runs.models import (
     TopologyNode,
 )
 from runs.models.artifacts import Artifact
-from runs.selectors import exports
-from runs.services import artifacts, attempts, exchange, projects, servers
+from runs.selectors.exchange import exports
+from runs.services import exchange
+from runs.services.access import projects
 from runs.services.errors import Refused, ServiceError
-from runs.services.exchange.form import FORMAT_VERSION
+from runs.services.exchange.format import FORMAT_VERSION
+from runs.services.runs import artifacts, attempts
+from runs.services.servers import servers
 from tests import factories
 
 pytestmark = pytest.mark.django_db

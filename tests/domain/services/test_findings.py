@@ -6,8 +6,10 @@ from asgiref.sync import async_to_sync
 from runs.execution.reporter import ArtifactData, Findings, Note, SeriesData
 from runs.execution.steps import StepResult
 from runs.models import CellSummary, Lease, Run, Server
-from runs.services import artifacts, attempts, findings, leases, runs, scenarios
-from runs.services.reporting import DatabaseReporter
+from runs.services.campaigns import scenarios
+from runs.services.runs import artifacts, attempts, leases, runs
+from runs.services.runs import results as findings
+from runs.services.runs.reporting import DatabaseReporter
 from tests import factories
 
 pytestmark = pytest.mark.django_db

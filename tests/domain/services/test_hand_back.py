@@ -3,7 +3,9 @@
 import pytest
 
 from runs.models import Campaign, Lease, Run, Server
-from runs.services import attempts, campaigns, execution, leases, runs, scenarios, ssh_keys
+from runs.services.campaigns import campaigns, scenarios
+from runs.services.runs import attempts, execution, leases, runs
+from runs.services.servers import ssh_keys
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from runs.models import Lease, Run, Server
-from runs.services import leases, runs, supervision
+from runs.services.runs import leases, runs, supervision
 from tests import factories
 
 

@@ -6,7 +6,8 @@ import pytest
 from django.db import connection
 
 from runs.models import Lease, Run, Server
-from runs.services import leases, maintenance, runs, supervision
+from runs.services.runs import leases, runs, supervision
+from runs.services.servers import maintenance
 from tests import factories
 
 

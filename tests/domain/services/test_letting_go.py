@@ -5,7 +5,7 @@ import pytest
 from runs import tasks
 from runs.execution.errors import EndNotSeen
 from runs.models import Lease, Run
-from runs.services import execution, leases, runs
+from runs.services.runs import execution, leases, runs
 from tests import factories
 
 pytestmark = pytest.mark.django_db

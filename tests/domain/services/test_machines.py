@@ -7,7 +7,7 @@ import pytest
 from runs.execution.facts import Facts
 from runs.execution.machine import Disk, Hardware, OperatingSystem
 from runs.models import Run, Server
-from runs.services import machines
+from runs.services.servers import machines
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -6,8 +6,10 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Campaign, Lease, Measurement, Run, RunEvent
-from runs.services import attempts, campaigns, execution, leases, maintenance, runs, supervision
+from runs.services.campaigns import campaigns
 from runs.services.errors import ServiceError
+from runs.services.runs import attempts, execution, leases, runs, supervision
+from runs.services.servers import maintenance
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -6,8 +6,9 @@ import pytest
 
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Lease, Measurement, Run
-from runs.services import attempts, campaigns, leases, runs, scenarios, summaries
+from runs.services.campaigns import campaigns, scenarios, summaries
 from runs.services.errors import ServiceError
+from runs.services.runs import attempts, leases, runs
 from tests import factories
 
 pytestmark = pytest.mark.django_db

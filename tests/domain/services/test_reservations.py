@@ -6,7 +6,9 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Lease, Run, RunEvent, Server
-from runs.services import campaigns, leases, maintenance, reservations, runs
+from runs.services.campaigns import campaigns
+from runs.services.runs import leases, reservations, runs
+from runs.services.servers import maintenance
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -8,8 +8,9 @@ from django.utils.translation import override
 
 from runs.execution.reporter import Findings
 from runs.models import Campaign, Lease, Run
-from runs.services import attempts, findings, leases, runs
 from runs.services.errors import ServiceError
+from runs.services.runs import attempts, leases, runs
+from runs.services.runs import results as findings
 from tests import factories
 
 pytestmark = pytest.mark.django_db

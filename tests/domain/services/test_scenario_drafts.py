@@ -6,7 +6,7 @@ import pytest
 
 from runs.execution.plan import RunPlan
 from runs.scenarios import registry
-from runs.services import campaigns, scenarios
+from runs.services.campaigns import campaigns, scenarios
 from runs.services.errors import ServiceError
 from tests import factories
 

@@ -6,8 +6,10 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Campaign, Lease, Project, Schedule, ScheduleEvent, Server
-from runs.services import campaigns, scenarios, schedules, supervision
+from runs.services.campaigns import campaigns, scenarios
 from runs.services.errors import ServiceError
+from runs.services.runs import supervision
+from runs.services.schedules import schedules
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,9 @@ import pytest
 
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Lease, Run, Schedule, ScheduleEvent, Server
-from runs.services import campaigns, leases, repeats, scenarios, schedules, supervision
+from runs.services.campaigns import campaigns, repeats, scenarios
+from runs.services.runs import leases, supervision
+from runs.services.schedules import schedules
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -7,8 +7,8 @@ from cryptography.fernet import Fernet, InvalidToken
 from django.core.management import CommandError, call_command
 
 from runs.models import SSHKey
-from runs.services import ssh_keys
 from runs.services.errors import ServiceError
+from runs.services.servers import ssh_keys
 from tests import factories
 
 pytestmark = pytest.mark.django_db

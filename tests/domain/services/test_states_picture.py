@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from runs.models import Run
-from runs.services.runs import TRANSITIONS
+from runs.services.runs.runs import TRANSITIONS
 
 PAGE = Path(__file__).parents[3] / "docs/execution.md"
 BEGIN, END = "```mermaid\n", "```\n"

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from runs.execution.plan import RunPlan
-from runs.services import campaigns, scenarios
-from runs.services.tools import tools_of
+from runs.services.campaigns import campaigns, scenarios
+from runs.services.servers.tools import tools_of
 from tests import factories
 
 pytestmark = pytest.mark.django_db

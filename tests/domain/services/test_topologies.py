@@ -4,9 +4,9 @@ import pytest
 
 from runs.execution.plan import RunPlan
 from runs.models import Lease, Server
-from runs.services import campaigns, scenarios, topologies
-from runs.services.drafts import Draft
-from runs.services.estimates import estimate
+from runs.services.campaigns import campaigns, scenarios, topologies
+from runs.services.campaigns.drafts import Draft
+from runs.services.campaigns.estimates import estimate
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -10,20 +10,19 @@ from runs.execution.plan import RunPlan
 from runs.execution.reporter import ArtifactData, Findings
 from runs.execution.treatment import Treatment
 from runs.models import Artifact, Campaign, Lease, Run, ScheduleEvent
-from runs.selectors import treatments as words
-from runs.services import (
-    artifacts,
-    attempts,
+from runs.selectors.campaigns import treatments as words
+from runs.services.campaigns import (
     campaigns,
     estimates,
-    findings,
     repeats,
     scenarios,
-    schedules,
     treatment_checks,
     treatments,
 )
 from runs.services.errors import ServiceError
+from runs.services.runs import artifacts, attempts
+from runs.services.runs import results as findings
+from runs.services.schedules import schedules
 from tests import factories
 
 pytestmark = pytest.mark.django_db

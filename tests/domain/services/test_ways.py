@@ -2,8 +2,9 @@
 
 import pytest
 
-from runs.services import ssh_keys, ways
 from runs.services.errors import ServiceError
+from runs.services.servers import logins as ways
+from runs.services.servers import ssh_keys
 from tests import factories
 
 pytestmark = pytest.mark.django_db

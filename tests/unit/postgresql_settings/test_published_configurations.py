@@ -12,7 +12,7 @@ import yaml
 from runs.postgresql_settings import catalogue, conf_file
 from runs.postgresql_settings.fitting import Fitted, fit
 from runs.postgresql_settings.validation import check, errors
-from runs.services.configuration_contents import FIXED_POINT
+from runs.services.configurations.contents import FIXED_POINT
 from tests.unit.postgresql_settings.servers import Server, installed
 
 PUBLISHED = Path(__file__).parents[3] / "runs" / "published"

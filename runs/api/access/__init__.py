@@ -1,0 +1,1 @@
+"""Access: who may do what, and the secrets behind it."""

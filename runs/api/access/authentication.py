@@ -1,0 +1,102 @@
+"""Who asks: a token in `Authorization: Bearer`, or who has logged in; and what they may do."""
+
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.utils.translation import gettext as _
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+
+from runs.models import Token
+from runs.selectors.access.projects import Reader
+from runs.services.access import tokens
+from runs.services.errors import ServiceError
+
+SCHEME = "bearer"
+
+
+class TokenUser(AnonymousUser):
+    """Stands for a token that has no person behind it; it has logged in, and owns nothing."""
+
+    @property
+    def is_authenticated(self) -> Any:
+        """A token is somebody."""
+        return True
+
+    @property
+    def is_anonymous(self) -> Any:
+        """A token is somebody."""
+        return False
+
+
+class BearerAuthentication(BaseAuthentication):
+    """`Authorization: Bearer blab_<prefix>_<secret>`."""
+
+    def authenticate(self, request: Request) -> tuple[User | TokenUser, Token] | None:
+        """Return the token and its owner; None where the request has no such header."""
+        scheme, _space, text = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != SCHEME:
+            return None
+        try:
+            token = tokens.authenticate(text=text.strip())
+        except ServiceError as error:
+            raise AuthenticationFailed(f"{error.message} {error.remedy}", error.code) from error
+        return token.created_by or TokenUser(), token
+
+    def authenticate_header(self, request: Request) -> str:
+        """What a 401 says in WWW-Authenticate."""
+        return 'Bearer realm="BenchLab"'
+
+
+class ScopePermission(BasePermission):
+    """Anybody reads what is public; a token needs the scope, for writing that of the door.
+
+    A door names it in `write_scope`. Who has logged in may do what the pages let them do.
+    """
+
+    message = ""
+    code = "insufficient_scope"
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        """Say whether the request may go on; `message` then names the scope that is missing."""
+        is_reading = request.method in SAFE_METHODS
+        if not isinstance(request.auth, Token):
+            self.code = "not_authenticated"
+            return is_reading or bool(request.user and request.user.is_authenticated)
+        if getattr(view, str(request.method).lower(), None) is None:
+            return True  # The door cannot do that for anybody, and says so itself.
+        scope = Token.Scope.READ if is_reading else getattr(view, "write_scope", Token.Scope.ADMIN)
+        self.code = "insufficient_scope"
+        self.message = _("This token lacks the scope “%(scope)s”.") % {"scope": scope}
+        return tokens.allows(request.auth, scope)
+
+
+def reader(request: Request) -> Reader:
+    """Who reads: the token where there is one, otherwise the user."""
+    return request.auth if isinstance(request.auth, Token) else request.user
+
+
+def asker(request: Request) -> str:
+    """The name that events give to who asked."""
+    if isinstance(request.auth, Token):
+        return _("the token “%(name)s”") % {"name": request.auth.name}
+    return request.user.get_username()
+
+
+class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """The tokens in OpenAPI."""
+
+    target_class = BearerAuthentication
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        """Bearer tokens."""
+        return {
+            "type": "http",
+            "scheme": SCHEME,
+            "bearerFormat": "blab_<prefix>_<secret>",
+            "description": "Made on the page /tokens/ or by manage.py create_token.",
+        }

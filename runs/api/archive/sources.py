@@ -1,0 +1,105 @@
+"""Sources: publications, their tables, and where they contradict themselves."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.reverse import reverse
+
+from runs.api.doors import ReadOnlyDoor
+from runs.models import Discrepancy, PublishedTable, Source
+from runs.selectors.archive import archive
+
+
+class SourceSerializer(serializers.Serializer[Source]):
+    """A publication in a list: `year` is the year observed, `published` as printed."""
+
+    slug = serializers.CharField()
+    title = serializers.CharField()
+    title_ja = serializers.CharField()
+    publisher = serializers.CharField()
+    year = serializers.IntegerField()
+    published = serializers.CharField()
+    licence = serializers.CharField()
+    tables = serializers.IntegerField(source="table_count")
+    figures = serializers.IntegerField(source="figure_count")
+    discrepancies = serializers.IntegerField(source="discrepancy_count")
+    url = serializers.SerializerMethodField()
+
+    def get_url(self, source: Source) -> str:
+        """The address of the source in this API."""
+        return reverse("api:source-detail", args=[source.slug], request=self.context["request"])
+
+
+class TableSerializer(serializers.Serializer[PublishedTable]):
+    """A table: `figures` counts what it prints, which is nothing where a picture has them all."""
+
+    number = serializers.CharField()
+    campaign = serializers.CharField(source="campaign.slug")
+    title = serializers.CharField(source="campaign.title")
+    scenario = serializers.CharField(source="campaign.scenario.slug")
+    section = serializers.CharField()
+    page = serializers.CharField()
+    figures = serializers.IntegerField(source="figure_count")
+    discrepancies = serializers.IntegerField(source="discrepancy_count")
+
+
+class DiscrepancySerializer(serializers.Serializer[Discrepancy]):
+    """Where the print contradicts itself.
+
+    `row` and `column` count from 1, and are null where it is about no single figure.
+    """
+
+    table = serializers.CharField(source="table.number")
+    kind = serializers.ChoiceField(choices=Discrepancy.Kind.choices)
+    printed = serializers.CharField()
+    recomputed = serializers.CharField()
+    row = serializers.SerializerMethodField()
+    column = serializers.SerializerMethodField()
+    explanation = serializers.DictField(child=serializers.CharField())
+
+    def get_row(self, discrepancy: Discrepancy) -> int | None:
+        """Of the figure."""
+        return discrepancy.figure.row + 1 if discrepancy.figure else None
+
+    def get_column(self, discrepancy: Discrepancy) -> int | None:
+        """Of the figure."""
+        return discrepancy.figure.column + 1 if discrepancy.figure else None
+
+
+class SourceDetailSerializer(SourceSerializer):
+    """A publication with its tables and contradictions, in the order of the print."""
+
+    summary = serializers.CharField()
+    summary_ja = serializers.CharField()
+    licence_url = serializers.CharField()
+    published_at = serializers.CharField(source="url")
+    tables = serializers.SerializerMethodField()  # type: ignore[assignment]
+    discrepancies = serializers.SerializerMethodField()  # type: ignore[assignment]
+
+    @extend_schema_field(TableSerializer(many=True))
+    def get_tables(self, source: Source) -> list[dict[str, Any]]:
+        """Every table."""
+        return [TableSerializer(table).data for table in archive.tables(source)]
+
+    @extend_schema_field(DiscrepancySerializer(many=True))
+    def get_discrepancies(self, source: Source) -> list[dict[str, Any]]:
+        """Every contradiction."""
+        found = archive.discrepancies().filter(table__source=source)
+        return [DiscrepancySerializer(each).data for each in found]
+
+
+class SourceDoor(ReadOnlyDoor[Source]):
+    """Sources: the publications of the archive. Their figures are measurements with `source`."""
+
+    queryset = Source.objects.all()
+    lookup_field = "slug"
+
+    def get_queryset(self) -> QuerySet[Source]:
+        """Each with the number of its tables, figures and contradictions."""
+        return archive.sources()
+
+    def get_serializer_class(self) -> Any:
+        """More of a single source."""
+        return SourceDetailSerializer if self.detail else SourceSerializer

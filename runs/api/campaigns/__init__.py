@@ -1,0 +1,1 @@
+"""Campaigns: drafts, cells, estimates, repeats, and what people write about them."""

@@ -1,0 +1,195 @@
+"""Campaigns: a list with the states of their runs, and one with its cells."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import django_filters
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from runs.api.access.authentication import asker
+from runs.api.campaigns.drafts import CampaignDraftSerializer
+from runs.api.campaigns.extras import CampaignExtras
+from runs.api.doors import ReadOnlyDoor
+from runs.api.histories.watch import ExpectedSerializer, expect
+from runs.models import Campaign, Cell, CellSummary, Token
+from runs.models.campaigns import Origin
+from runs.selectors.campaigns import campaigns
+from runs.selectors.campaigns.campaigns import CampaignRow
+from runs.services.campaigns import campaigns as campaign_service
+from runs.services.campaigns.drafts import HIGHEST_PRIORITY
+
+
+class CampaignFilters(django_filters.FilterSet):  # type: ignore[misc]
+    """Which campaigns."""
+
+    origin = django_filters.ChoiceFilter(choices=Origin.choices)
+    state = django_filters.ChoiceFilter(choices=Campaign.State.choices)
+    scenario = django_filters.CharFilter("scenario__slug", label="Slug of the scenario.")
+
+
+class CampaignSerializer(serializers.Serializer[CampaignRow]):
+    """A campaign in a list. `runs` has the number of runs in each state that occurs."""
+
+    slug = serializers.CharField(source="campaign.slug")
+    title = serializers.CharField(source="campaign.title")
+    origin = serializers.ChoiceField(source="campaign.origin", choices=Origin.choices)
+    state = serializers.ChoiceField(source="campaign.state", choices=Campaign.State.choices)
+    scenario = serializers.CharField(source="campaign.scenario.slug")
+    is_paused = serializers.SerializerMethodField()
+    priority = serializers.IntegerField(source="campaign.priority")
+    runs = serializers.DictField(source="run_counts", child=serializers.IntegerField())
+    created_at = serializers.DateTimeField(source="campaign.created_at")
+    url = serializers.SerializerMethodField()
+
+    def get_is_paused(self, row: CampaignRow) -> bool:
+        """No further run begins until it is resumed."""
+        return row.campaign.paused_at is not None
+
+    def get_url(self, row: CampaignRow) -> str:
+        """The address of the campaign in this API."""
+        return reverse(
+            "api:campaign-detail", args=[row.campaign.slug], request=self.context["request"]
+        )
+
+
+class CellSummarySerializer(serializers.Serializer[CellSummary]):
+    """A metric over the finished repeats of a cell."""
+
+    metric = serializers.CharField(source="metric.name")
+    unit = serializers.CharField(source="metric.unit")
+    direction = serializers.CharField(source="metric.direction")
+    n = serializers.IntegerField()
+    median = serializers.FloatField()
+    minimum = serializers.FloatField()
+    maximum = serializers.FloatField()
+    mean = serializers.FloatField()
+
+
+class CellSerializer(serializers.Serializer[Cell]):
+    """A combination of levels, and what its repeats gave."""
+
+    levels = serializers.DictField()
+    version = serializers.CharField()
+    summaries = CellSummarySerializer(many=True)
+
+
+class CampaignDetailSerializer(CampaignSerializer):
+    """A campaign with its cells."""
+
+    question = serializers.CharField(source="campaign.question")
+    factors = serializers.DictField(source="campaign.factors", child=serializers.ListField())
+    parameters = serializers.DictField(source="campaign.parameters")
+    treatment = serializers.DictField(source="campaign.treatment")
+    repeats = serializers.IntegerField(source="campaign.repeats")
+    seed = serializers.IntegerField(source="campaign.seed")
+    most_attempts = serializers.IntegerField(source="campaign.most_attempts")
+    topology = serializers.CharField(source="campaign.topology.slug", allow_null=True, default=None)
+    configuration = serializers.CharField(
+        source="campaign.configuration.slug", allow_null=True, default=None
+    )
+    expected_every = serializers.SerializerMethodField()
+    tracked_ref = serializers.CharField(source="campaign.tracked_ref")
+    cells = CellSerializer(source="campaign.cells", many=True)
+
+    def get_expected_every(self, row: CampaignRow) -> float | None:
+        """Seconds within which uploads are expected."""
+        every = row.campaign.expected_every
+        return None if every is None else every.total_seconds()
+
+
+class PrioritySerializer(serializers.Serializer[Any]):
+    """A place among the campaigns that wait for a server."""
+
+    priority = serializers.IntegerField(min_value=-HIGHEST_PRIORITY, max_value=HIGHEST_PRIORITY)
+
+
+class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
+    """Campaigns: what was asked, of which versions, and how far it is. The newest first."""
+
+    queryset = campaigns.listed()
+    lookup_field = "slug"
+    filterset_class = CampaignFilters
+
+    @property
+    def write_scope(self) -> str:
+        """To queue for what makes and steers runs, to administer for what is expected."""
+        return Token.Scope.ADMIN if self.action == "partial_update" else Token.Scope.QUEUE
+
+    def get_queryset(self) -> QuerySet[Campaign]:
+        """With the cells for a single campaign."""
+        return campaigns.with_cells() if self.detail else campaigns.listed()
+
+    def get_serializer_class(self) -> Any:
+        """More of a single campaign."""
+        return CampaignDetailSerializer if self.detail else CampaignSerializer
+
+    def told(self, found: Sequence[Campaign]) -> Sequence[CampaignRow]:
+        """Campaigns with their runs counted."""
+        return campaigns.rows(found)
+
+    @extend_schema(request=CampaignDraftSerializer, responses={201: CampaignDetailSerializer})
+    def create(self, request: Request) -> Response:
+        """Queue a campaign. Its runs begin as soon as the server is free."""
+        given = CampaignDraftSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        by = request.user if isinstance(request.user, User) else None
+        project = request.auth.project if isinstance(request.auth, Token) else None
+        campaign = campaign_service.create(draft=given.draft(), by=by, project=project)
+        made = campaigns.with_cells().get(pk=campaign.pk)
+        return self._one(made, status.HTTP_201_CREATED)
+
+    @extend_schema(request=ExpectedSerializer, responses={200: CampaignDetailSerializer})
+    def partial_update(self, request: Request, slug: str) -> Response:
+        """Say how often uploads are expected, and of which branch the history is."""
+        expect(request, self.get_object())
+        return self._one(self.get_object())
+
+    @extend_schema(request=None, responses={200: CampaignDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, slug: str) -> Response:
+        """Cancel what has not ended; finished runs stay."""
+        campaign = self.get_object()
+        campaign_service.cancel(campaign=campaign, by=asker(request))
+        return self._one(self.get_object())
+
+    @extend_schema(request=None, responses={200: CampaignDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, slug: str) -> Response:
+        """Let no further run begin; the one in progress ends as usual."""
+        campaign_service.pause(campaign=self.get_object())
+        return self._one(self.get_object())
+
+    @extend_schema(request=None, responses={200: CampaignDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, slug: str) -> Response:
+        """Let runs begin again."""
+        campaign_service.resume(campaign=self.get_object())
+        return self._one(self.get_object())
+
+    @extend_schema(request=None, responses={200: CampaignDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def retry(self, request: Request, slug: str) -> Response:
+        """Queue every run anew that failed, erred or was cancelled, as its next attempt."""
+        campaign_service.retry(campaign=self.get_object(), by=asker(request))
+        return self._one(self.get_object())
+
+    @extend_schema(request=PrioritySerializer, responses={200: CampaignDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def priority(self, request: Request, slug: str) -> Response:
+        """Change which campaigns go first on a server: the highest, then the oldest."""
+        campaign, given = self.get_object(), PrioritySerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        campaign_service.prioritise(campaign=campaign, **given.validated_data)
+        return self._one(self.get_object())
+
+    def _one(self, campaign: Campaign, code: int = status.HTTP_200_OK) -> Response:
+        (row,) = campaigns.rows([campaign])
+        serializer = CampaignDetailSerializer(row, context=self.get_serializer_context())
+        return Response(serializer.data, status=code)

@@ -1,0 +1,234 @@
+"""A campaign to queue, as the API takes it: a draft, or every fault of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail, ValidationError
+
+from runs.api.campaigns.treatments import FIELDS as TREATMENT
+from runs.api.campaigns.treatments import TreatmentSerializer, treatment_of
+from runs.api.known_fields import StrictSerializer
+from runs.models import Configuration, Installation, Server
+from runs.scenarios import registry
+from runs.scenarios.definition import Level, Scenario
+from runs.selectors.archive import versions
+from runs.services.campaigns import estimates
+from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
+from runs.services.errors import Fault, Refused
+from runs.services.problems import Problem
+
+MOST_LEVELS = 100
+MOST_SERVERS = 50
+
+
+@extend_schema_field({"oneOf": [{"type": "integer"}, {"type": "string"}]})
+class LevelField(serializers.Field[Any, Any, Any, Any]):
+    """A whole number, or the name of a choice."""
+
+    def to_internal_value(self, data: Any) -> int | str:
+        """The level as it is; whether the scenario has it is looked at later."""
+        if type(data) is int and abs(data) < 1 << 31:
+            return data
+        if type(data) is str and 0 < len(data) <= 100:
+            return data
+        raise ValidationError(_("Not a whole number, and not a name."), "not_a_level")
+
+    def to_representation(self, value: Any) -> Any:
+        """As it is."""
+        return value
+
+
+class CampaignDraftSerializer(StrictSerializer):
+    """What to run, where, and how often. Factors and parameters left out get their defaults."""
+
+    title = serializers.CharField(max_length=200)
+    scenario = serializers.ChoiceField([scenario.slug for scenario in registry.every()])
+    server = serializers.SlugRelatedField(
+        slug_field="slug", queryset=Server.objects.select_related("hardware"), required=False
+    )
+    servers = serializers.ListField(
+        child=serializers.CharField(max_length=80),
+        required=False,
+        min_length=1,
+        max_length=MOST_SERVERS,
+        help_text="Several servers in place of `server`: the first is the baseline, and the server "
+        "becomes a factor. Each measures its own installations, at the same time.",
+    )
+    versions = serializers.ListField(
+        child=serializers.CharField(max_length=40),
+        required=False,
+        max_length=MOST_LEVELS,
+        help_text="Of the installations on the server: 16.14, or 16 for all of them; default all, "
+        "and of several servers the releases that all of them have.",
+    )
+    bindirs = serializers.ListField(
+        child=serializers.CharField(max_length=500),
+        required=False,
+        max_length=MOST_LEVELS,
+        help_text="The installations by their folders, in place of versions.",
+    )
+    levels = serializers.DictField(
+        child=serializers.ListField(child=LevelField(), max_length=MOST_LEVELS), required=False
+    )
+    parameters = serializers.DictField(
+        child=serializers.IntegerField(min_value=-(2**31), max_value=2**31), required=False
+    )
+    repeats = serializers.IntegerField(min_value=1, max_value=MOST_REPEATS, default=3)
+    seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
+    configuration = serializers.SlugRelatedField(
+        slug_field="slug", queryset=Configuration.objects.all(), required=False
+    )
+
+    priority = serializers.IntegerField(
+        min_value=-HIGHEST_PRIORITY, max_value=HIGHEST_PRIORITY, default=0
+    )
+    most_attempts = serializers.IntegerField(min_value=1, max_value=MOST_ATTEMPTS, required=False)
+    wanted_half_width = serializers.FloatField(
+        required=False,
+        help_text="0.02: a cell gets further repeats while its 95 % interval is wider than ±2 %.",
+    )
+    most_repeats = serializers.IntegerField(min_value=1, max_value=MOST_REPEATS, required=False)
+    a_a = serializers.BooleanField(
+        default=False, help_text="Measure everything twice, to see what no difference looks like."
+    )
+    treatment = TreatmentSerializer(required=False)
+
+    def validate_servers(self, value: list[str]) -> list[Server]:
+        """The servers in their order, each once. One query."""
+        known = {
+            each.slug: each
+            for each in Server.objects.filter(slug__in=value).select_related("hardware")
+        }
+        faults = {
+            index: [
+                ErrorDetail(_("There is no server %(slug)s.") % {"slug": slug}, "does_not_exist")
+            ]
+            for index, slug in enumerate(value)
+            if slug not in known
+        }
+        if faults:
+            raise ValidationError(faults)  # type: ignore[arg-type]
+        return [known[slug] for slug in dict.fromkeys(value)]
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Either one server or several."""
+        if "server" in attrs and "servers" in attrs:
+            message = _("Give server or servers, not both.")
+            raise ValidationError({"servers": [ErrorDetail(message, "contradicts")]})
+        if "server" not in attrs and "servers" not in attrs:
+            message = str(self.fields["server"].error_messages["required"])
+            raise ValidationError({"server": [ErrorDetail(message, "required")]})
+        return attrs
+
+    def draft(self) -> Draft:
+        """The draft, of a valid body. Raises Refused with every problem that it has."""
+        made = self.unchecked_draft()
+        scenario = registry.get(made.scenario)
+        known = {each.name for each in scenario.parameters}
+        faults = [_unknown_parameter(name) for name in sorted(set(made.parameters) - known)]
+        faults += [
+            self._placed(_fault(problem, scenario)) for problem in estimates.estimate(made).problems
+        ]
+        if faults:
+            raise Refused("contradicts", faults)
+        return made
+
+    def _placed(self, fault: Fault) -> Fault:
+        """What is at fault with the server is so at the field that was given."""
+        is_of_several = fault.pointer == "/server" and "servers" in self.validated_data
+        return replace(fault, pointer="/servers") if is_of_several else fault
+
+    def unchecked_draft(self) -> Draft:
+        """The draft with whatever problems it has. Raises Refused for missing installations."""
+        given = self.validated_data
+        server, *more_servers = given["servers"] if "servers" in given else [given["server"]]
+        scenario = registry.get(given["scenario"])
+        parameters = {each.name: each.default for each in scenario.parameters}
+        levels: dict[str, list[Level]] = {
+            each.name: list(each.default) for each in scenario.factors
+        }
+        return Draft(
+            title=given["title"],
+            scenario=scenario.slug,
+            server=server,
+            more_servers=more_servers,
+            installations=_installations(given, [server, *more_servers]),
+            levels=levels | dict(given.get("levels", {})),
+            parameters=parameters | dict(given.get("parameters", {})),
+            repeats=given["repeats"],
+            seed=given.get("seed"),
+            configuration=given.get("configuration"),
+            priority=given["priority"],
+            most_attempts=given.get("most_attempts"),
+            wanted_half_width=given.get("wanted_half_width"),
+            most_repeats=given.get("most_repeats"),
+            is_a_a=given["a_a"],
+            treatment=treatment_of(given.get("treatment")),
+        )
+
+
+def _installations(given: Mapping[str, Any], servers: Sequence[Server]) -> list[Installation]:
+    """Those that were asked for. Raises Refused for one that is on none of the servers."""
+    present = list(Installation.objects.filter(server__in=servers, removed_at=None))
+    if "bindirs" in given:
+        found = [each for each in present if each.bindir in given["bindirs"]]
+        return _all_there(given, servers, "bindirs", found, {each.bindir for each in present})
+    if "versions" not in given:
+        return _on_all(present, servers)
+    wanted = set(given["versions"])
+    found = [each for each in present if {each.version, versions.major(each.version)} & wanted]
+    known = {name for each in present for name in (each.version, versions.major(each.version))}
+    return _all_there(given, servers, "versions", found, known)
+
+
+def _on_all(present: Sequence[Installation], servers: Sequence[Server]) -> list[Installation]:
+    """Those of the releases that all servers have."""
+    holders: dict[str, set[int]] = {}
+    for each in present:
+        holders.setdefault(each.version, set()).add(each.server_id)
+    return [each for each in present if len(holders[each.version]) == len(servers)]
+
+
+def _all_there(
+    given: Mapping[str, Any],
+    servers: Sequence[Server],
+    name: str,
+    found: list[Installation],
+    known: set[str],
+) -> list[Installation]:
+    missing = [
+        Fault(
+            f"/{name}/{index}",
+            "installation_missing",
+            _("There is no PostgreSQL %(wanted)s on %(server)s.")
+            % {"wanted": wanted, "server": ", ".join(each.name for each in servers)},
+        )
+        for index, wanted in enumerate(given[name])
+        if wanted not in known
+    ]
+    if missing:
+        raise Refused("contradicts", missing)
+    return found
+
+
+def _unknown_parameter(name: str) -> Fault:
+    message = _("This scenario has no parameter %(name)s.") % {"name": name}
+    return Fault(f"/parameters/{name}", "unknown_parameter", message)
+
+
+def _fault(problem: Problem, scenario: Scenario) -> Fault:
+    """A draft's problem at its place in the body."""
+    place = f"/{problem.field}"
+    if problem.field in {factor.name for factor in scenario.factors}:
+        place = f"/levels{place}"
+    elif problem.field in {parameter.name for parameter in scenario.parameters}:
+        place = f"/parameters{place}"
+    elif problem.field in TREATMENT:
+        place = f"/treatment{place}"
+    elif problem.field == "installations":
+        place = "/versions"
+    return Fault(place, problem.code, f"{problem.message} {problem.remedy}".strip())

@@ -1,0 +1,140 @@
+"""What belongs to a campaign beside its results: its report, and what people wrote."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.http import HttpResponse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.exceptions import ValidationError
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from runs.models import Annotation, Campaign
+from runs.reports import formats
+from runs.selectors.campaigns import annotations as annotation_selectors
+from runs.selectors.reports import reports
+from runs.services.campaigns import annotations
+
+LANGUAGES = ("en", "ja")
+
+
+class _FileRenderer(JSONRenderer):
+    """Makes a format known. It renders problems, as JSON; the file itself does not come by here."""
+
+
+class HTMLReport(_FileRenderer):
+    """`format=html`: one file that opens offline."""
+
+    media_type = "text/html"
+    format = "html"
+
+
+class MarkdownReport(_FileRenderer):
+    """`format=md`: a zip with the figures as SVG."""
+
+    media_type = "application/zip"
+    format = "md"
+
+
+class RSTReport(_FileRenderer):
+    """`format=rst`: a zip with the figures as SVG."""
+
+    media_type = "application/zip"
+    format = "rst"
+
+
+class AnnotationSerializer(serializers.Serializer[Annotation]):
+    """A note, a conclusion or a discussion. `levels` is null where it is of the whole campaign."""
+
+    id = serializers.IntegerField(read_only=True)
+    kind = serializers.ChoiceField(choices=Annotation.Kind.choices, default=Annotation.Kind.NOTE)
+    text = serializers.CharField(max_length=annotations.MOST_CHARACTERS)
+    levels = serializers.DictField(
+        required=False,
+        allow_null=True,
+        default=None,
+        source="cell.levels",
+        help_text="The levels of the cell that a note is about, as the campaign lists them.",
+    )
+    author = serializers.CharField(
+        read_only=True, source="author.username", default=None, allow_null=True
+    )
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class CampaignExtras(GenericViewSet[Campaign]):
+    """Actions of a campaign's door."""
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("format", str, enum=list(formats.FORMATS), default="html"),
+            OpenApiParameter("lang", str, enum=list(LANGUAGES), default="en"),
+        ],
+        responses={(200, "text/html"): OpenApiTypes.BINARY},
+    )
+    @action(detail=True, renderer_classes=[HTMLReport, MarkdownReport, RSTReport])
+    def report(self, request: Request, slug: str) -> HttpResponse:
+        """The report: HTML that opens offline, or Markdown or reStructuredText with its figures."""
+        campaign = self.get_object()
+        report = reports.of_campaign(
+            campaign,
+            language=self._language(request),
+            address=request.build_absolute_uri(f"/campaigns/{slug}/"),
+            today=timezone.localdate(),
+        )
+        made = formats.FORMATS[str(request.accepted_renderer.format)]
+        response = HttpResponse(made.write(report), content_type=made.media_type)
+        response["Content-Disposition"] = f'attachment; filename="{report.name}.{made.ending}"'
+        return response
+
+    @extend_schema(responses=AnnotationSerializer(many=True))
+    @action(detail=True, pagination_class=None, filterset_class=None)
+    def annotations(self, request: Request, slug: str) -> Response:
+        """What people wrote beside the campaign: conclusions, discussion, notes."""
+        found = annotation_selectors.of_campaign(self.get_object())
+        serializer: Any = AnnotationSerializer(found, many=True)  # type: ignore[arg-type]
+        return Response(serializer.data)
+
+    @extend_schema(request=AnnotationSerializer, responses={201: AnnotationSerializer})
+    @annotations.mapping.post
+    def annotate(self, request: Request, slug: str) -> Response:
+        """Write something beside the campaign, or a note at one of its cells."""
+        campaign = self.get_object()
+        given = AnnotationSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        made = annotations.add(
+            campaign=campaign,
+            text=given.validated_data["text"],
+            kind=given.validated_data["kind"],
+            cell=self._cell(campaign, (given.validated_data.get("cell") or {}).get("levels")),
+            by=request.user if isinstance(request.user, User) else None,
+        )
+        return Response(AnnotationSerializer(made).data, status=status.HTTP_201_CREATED)
+
+    def _known_parameters(self) -> list[str]:
+        known: list[str] = super()._known_parameters()  # type: ignore[misc]
+        return [*known, "lang"] if self.action == "report" else known
+
+    def _language(self, request: Request) -> str:
+        wanted = request.query_params.get("lang", "en")
+        if wanted not in LANGUAGES:
+            message = _("There is no language %(lang)s; known are %(known)s.")
+            known = {"lang": wanted, "known": ", ".join(LANGUAGES)}
+            raise ValidationError({"lang": [message % known]}, "invalid_choice")
+        return wanted
+
+    def _cell(self, campaign: Campaign, levels: dict[str, Any] | None) -> Any:
+        if not levels:
+            return None
+        # Of a campaign of uploads, that of the newest revision.
+        cell = campaign.cells.filter(levels=levels).order_by("-pk").first()
+        if cell is None:
+            raise ValidationError({"levels": [_("The campaign has no cell of these levels.")]})
+        return cell

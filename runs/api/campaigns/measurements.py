@@ -1,0 +1,127 @@
+"""Measurements: one number a row, with the levels under which it was measured."""
+
+from typing import Any
+
+import django_filters
+from django.core.validators import RegexValidator
+from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy as _
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from runs.api.doors import ReadOnlyDoor
+from runs.models import Measurement, PrintedFigure
+from runs.models.campaigns import Origin
+from runs.models.measurements import Statistic
+from runs.models.runs import SUMMARY_REPEAT, Run
+from runs.selectors.archive import versions
+from runs.selectors.campaigns import grids, measurements
+
+IS_VERSION = RegexValidator(
+    r"^\d+(\.\d+){0,2}((devel|alpha|beta|rc)\d*)?$", _("Not a version, such as 16 or 16.14.")
+)
+
+REMARK = {"type": "string", "enum": ["derived", "not_measured"], "nullable": True}
+
+
+class VersionFilter(django_filters.CharFilter):  # type: ignore[misc]
+    """A version: "16.14" is that one, "16" and "9.6" are all of that major version."""
+
+    def __init__(self, field_name: str) -> None:
+        super().__init__(
+            field_name=field_name,
+            label="Version: 16 for all of that major version, or 16.14.",
+            validators=[IS_VERSION],
+        )
+
+    def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Rows of the version asked for."""
+        if not value:
+            return qs
+        return qs.filter(versions.matching(value, field=self.field_name))
+
+
+class MeasurementFilters(django_filters.FilterSet):  # type: ignore[misc]
+    """Which measurements."""
+
+    campaign = django_filters.CharFilter("run__campaign__slug", label="Slug of the campaign.")
+    run = django_filters.NumberFilter("run_id", label="Id of the run.")
+    metric = django_filters.CharFilter("metric__name", label="Name of the metric, such as tps.")
+    version = VersionFilter("run__cell__version")
+    origin = django_filters.ChoiceFilter(field_name="run__origin", choices=Origin.choices)
+    source = django_filters.CharFilter(
+        method="of_source", label="Slug of the publication, such as wg1-2013."
+    )
+    table = django_filters.CharFilter(
+        method="of_table", label="Number of the published table as printed, such as 2.2."
+    )
+
+    def of_source(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+        """The figures of a publication."""
+        return measurements.of_tables(rows, source__slug=value)
+
+    def of_table(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+        """The figures of the tables with this number, of every publication that has one."""
+        return measurements.of_tables(rows, number=value)
+
+
+class MeasurementSerializer(serializers.Serializer[Measurement]):
+    """A measurement. `n` is how many repeats the value stands for, `statistic` what it is of them.
+
+    `levels` has the version, the level of each factor, and the repeat where it is that of one.
+    `source`, `table` and `printed` (the text) are those of a published figure, else null. `remark`
+    says of one that it is derived from other figures, or printed but not measured.
+    """
+
+    id = serializers.IntegerField()
+    campaign = serializers.CharField(source="run.campaign.slug")
+    run = serializers.IntegerField(source="run_id")
+    levels = serializers.SerializerMethodField()
+    metric = serializers.CharField(source="metric.name")
+    value = serializers.FloatField()
+    unit = serializers.CharField(source="metric.unit")
+    n = serializers.IntegerField()
+    statistic = serializers.ChoiceField(choices=Statistic.choices)
+    origin = serializers.ChoiceField(source="run.origin", choices=Origin.choices)
+    source = serializers.CharField(  # type: ignore[assignment]  # a field, not the base's own
+        source="run.campaign.published.source.slug", allow_null=True, default=None
+    )
+    table = serializers.CharField(
+        source="run.campaign.published.number", allow_null=True, default=None
+    )
+    printed = serializers.CharField(source="printed.text", allow_null=True, default=None)
+    remark = serializers.SerializerMethodField()
+
+    def get_levels(self, measurement: Measurement) -> dict[str, Any]:
+        """The levels of the run."""
+        levels = levels_of(measurement.run)
+        if measurements.stands_for_repeats(measurement):
+            levels.pop("repeat", None)
+        return levels
+
+    @extend_schema_field(REMARK)
+    def get_remark(self, measurement: Measurement) -> str | None:
+        """What one must know of a printed figure before one computes with it."""
+        printed = getattr(measurement, "printed", None)
+        if printed is None or printed.kind == PrintedFigure.Kind.MEASURED:
+            return None
+        return str(printed.kind)
+
+
+class MeasurementDoor(ReadOnlyDoor[Measurement]):
+    """Measurements: the numbers of finished runs, each with its levels. The newest first."""
+
+    queryset = measurements.listed()
+    serializer_class = MeasurementSerializer
+    filterset_class = MeasurementFilters
+
+
+def levels_of(run: Run) -> dict[str, Any]:
+    """The levels of a run's cell with its version and repeat, as far as it has them."""
+    levels = dict(run.cell.levels)
+    if run.origin != Origin.PUBLISHED:
+        return {**levels, "version": grids.version_of(run.cell), "repeat": run.repeat}
+    # A publication's own word for a version stays, and what it has not printed stays unknown.
+    if run.cell.version:
+        levels.setdefault("version", run.cell.version)
+    return levels if run.repeat == SUMMARY_REPEAT else {**levels, "repeat": run.repeat}

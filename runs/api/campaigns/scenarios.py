@@ -1,0 +1,125 @@
+"""Scenarios: what each varies, keeps and measures."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import django_filters
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.reverse import reverse
+
+from runs.api.access.authentication import reader
+from runs.api.doors import ReadOnlyDoor
+from runs.models import Scenario
+from runs.scenarios.definition import AnyFactor, ChoiceFactor
+from runs.selectors.campaigns import scenarios
+from runs.selectors.campaigns.scenarios import ScenarioRow
+
+Shape = serializers.Serializer[Any]
+LEVELS = {"type": "array", "items": {"oneOf": [{"type": "integer"}, {"type": "string"}]}}
+
+
+class ScenarioFilters(django_filters.FilterSet):  # type: ignore[misc]
+    """Which scenarios."""
+
+    runnable = django_filters.BooleanFilter(label="Whether BenchLab can run it: true or false.")
+
+
+class ScenarioSerializer(serializers.Serializer[ScenarioRow]):
+    """A scenario in a list. Those that are not `runnable` are known as data only."""
+
+    slug = serializers.CharField(source="scenario.slug")
+    title = serializers.CharField(source="scenario.title")
+    description = serializers.CharField(source="scenario.description")
+    runnable = serializers.BooleanField(source="scenario.runnable")
+    campaigns = serializers.IntegerField(help_text="Number of campaigns that the reader may see.")
+    url = serializers.SerializerMethodField()
+
+    def get_url(self, row: ScenarioRow) -> str:
+        """The address of the scenario in this API."""
+        return reverse(
+            "api:scenario-detail", args=[row.scenario.slug], request=self.context["request"]
+        )
+
+
+class FactorSerializer(Shape):
+    """What a campaign varies beside the version: numbers within bounds, or one of `choices`."""
+
+    name = serializers.CharField()
+    title = serializers.CharField()
+    default = serializers.SerializerMethodField("levels_of_new_campaigns")
+    minimum = serializers.IntegerField(allow_null=True, default=None)
+    maximum = serializers.IntegerField(allow_null=True, default=None)
+    choices = serializers.SerializerMethodField()
+
+    @extend_schema_field(LEVELS)
+    def levels_of_new_campaigns(self, factor: AnyFactor) -> list[int | str]:
+        """The levels that a new campaign has."""
+        return list(factor.default)
+
+    def get_choices(self, factor: AnyFactor) -> list[str]:
+        """The levels that there are; empty where numbers are."""
+        if isinstance(factor, ChoiceFactor):
+            return [choice.value for choice in factor.choices]
+        return []
+
+
+class ParameterSerializer(Shape):
+    """What a campaign keeps constant."""
+
+    name = serializers.CharField()
+    title = serializers.CharField()
+    unit = serializers.CharField()
+    default = serializers.IntegerField()
+    minimum = serializers.IntegerField()
+    maximum = serializers.IntegerField()
+
+
+class ScenarioMetricSerializer(Shape):
+    """What is measured."""
+
+    name = serializers.CharField()
+    title = serializers.CharField()
+    unit = serializers.CharField()
+    direction = serializers.CharField(help_text="higher, lower or neutral: which is better.")
+
+
+class ScenarioDetailSerializer(ScenarioSerializer):
+    """A scenario with all that a draft of a campaign may say; null and empty for data only."""
+
+    source = serializers.CharField(  # type: ignore[assignment]  # a field, not the base's own
+        source="definition.source", allow_null=True, default=None
+    )
+    writes = serializers.BooleanField(
+        source="definition.writes",
+        allow_null=True,
+        default=None,
+        help_text="Whether a run changes the data, and gets a fresh cluster.",
+    )
+    primary_metric = serializers.CharField(
+        source="definition.primary_metric", allow_null=True, default=None
+    )
+    factors = FactorSerializer(source="definition.factors", many=True, default=())
+    parameters = ParameterSerializer(source="definition.parameters", many=True, default=())
+    metrics = ScenarioMetricSerializer(source="definition.metrics", many=True, default=())
+
+
+class ScenarioDoor(ReadOnlyDoor[Scenario]):
+    """Scenarios: procedures that BenchLab runs, or knows as data only. The newest first."""
+
+    queryset = Scenario.objects.all()
+    lookup_field = "slug"
+    filterset_class = ScenarioFilters
+
+    def get_queryset(self) -> QuerySet[Scenario]:
+        """Those that the reader may know of."""
+        return scenarios.listed(to=reader(self.request))
+
+    def get_serializer_class(self) -> Any:
+        """More of a single scenario."""
+        return ScenarioDetailSerializer if self.detail else ScenarioSerializer
+
+    def told(self, found: Sequence[Any]) -> Sequence[ScenarioRow]:
+        """Scenarios with their campaigns counted."""
+        return scenarios.rows(found, to=reader(self.request))

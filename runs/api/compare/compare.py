@@ -1,0 +1,155 @@
+"""The verdict for a CI job: head against base, as JSON or as Markdown for a pull request."""
+
+from typing import Any
+
+from django.http import HttpResponse, HttpResponseBase
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from runs.api import queries
+from runs.api.access.authentication import reader
+from runs.api.compare import schema as compare_schema
+from runs.api.compare.markdown import markdown
+from runs.api.queries import QueryDoor
+from runs.models import Metric
+from runs.selectors.compare import head_and_base as sides
+from runs.selectors.compare import verdicts
+from runs.selectors.compare.head_and_base import BadSide, Side
+from runs.selectors.compare.state import CONDITIONS
+from runs.selectors.compare.verdict_words import HEADLINES, REASONS
+from runs.selectors.compare.verdicts import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
+
+
+class MarkdownRenderer(JSONRenderer):
+    """Makes `format=md` known. It renders problems, as JSON; tables do not come by here."""
+
+    media_type = "text/markdown"
+    format = "md"
+
+
+class CompareDoor(QueryDoor):
+    """Head against base: a verdict for each condition and metric, and one for the whole."""
+
+    parameters = ("base", "head", "campaign", "effect", "ignore")
+    repeatable = ("metric", "level")
+
+    def get_renderers(self) -> list[BaseRenderer]:
+        """Markdown beside JSON."""
+        return [*super().get_renderers(), MarkdownRenderer()]
+
+    @extend_schema(**compare_schema.COMPARE)
+    def get(self, request: Request) -> HttpResponseBase:
+        """Compare two campaigns, revisions or runs.
+
+        `exit_code` is 0 for no regression, 1 for slower, 2 where it cannot be decided.
+        """
+        found = _compared(request)
+        if isinstance(request.accepted_renderer, MarkdownRenderer):
+            text = markdown(found, request.build_absolute_uri)
+            return HttpResponse(text, content_type="text/markdown; charset=utf-8")
+        return Response(_body(found, request))
+
+
+def _compared(request: Request) -> SideVerdict:
+    given = request.query_params
+    asked = Asked(
+        metrics=tuple(given.getlist("metric")),
+        levels=tuple(queries.level(text) for text in given.getlist("level")),
+        effect=queries.percent(given.get("effect"), DEFAULT_EFFECT),
+        ignore=_ignored(given.get("ignore", "")),
+    )
+    _check_metrics(asked)
+    try:
+        base, head = sides.both(
+            given.get("base", ""),
+            given.get("head", ""),
+            campaign=given.get("campaign", ""),
+            reader=reader(request),
+        )
+    except BadSide as error:
+        raise queries.refuse(error.parameter, error.code, error.message) from error
+    return verdicts.between(base, head, asked)
+
+
+def _ignored(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(",")) if text else ()
+    if not set(names) <= set(CONDITIONS):
+        message = _("Only these conditions can be ignored: %(known)s.")
+        raise queries.refuse("ignore", "invalid_choice", message % {"known": ", ".join(CONDITIONS)})
+    return names
+
+
+def _check_metrics(asked: Asked) -> None:
+    if not asked.metrics:
+        return
+    known = Metric.objects.filter(name__in=asked.metrics).values_list("name", flat=True)
+    for name in sorted(set(asked.metrics) - set(known)):
+        message = _("There is no metric %(name)s.") % {"name": name}
+        raise queries.refuse("metric", "unknown_metric", message)
+
+
+def _body(found: SideVerdict, request: Request) -> dict[str, Any]:
+    return {
+        "overall": found.overall,
+        "exit_code": found.exit_code,
+        "message": str(HEADLINES[found.overall]),
+        "effect": found.effect,
+        "base": _side(found.base, request),
+        "head": _side(found.head, request),
+        "rows": [_row(row) for row in found.rows],
+    }
+
+
+def _side(side: Side, request: Request) -> dict[str, Any]:
+    page = reverse("campaign-detail", args=[side.campaign.slug])
+    revision = side.revision
+    return {
+        "selection": side.text,
+        "label": side.label,
+        "campaign": side.campaign.slug,
+        "url": request.build_absolute_uri(page),
+        "revision": revision
+        and {
+            "sha": revision.sha,
+            "ref": revision.ref,
+            "url": revision.url,
+            "committed_at": revision.committed_at,
+        },
+    }
+
+
+def _row(row: VerdictRow) -> dict[str, Any]:
+    found = row.comparison
+    return {
+        "levels": row.levels,
+        "metric": row.metric.name,
+        "unit": row.metric.unit,
+        "direction": row.metric.direction,
+        "base": _summary(row, "base"),
+        "head": _summary(row, "head"),
+        "ratio": found.ratio,
+        "low": found.low,
+        "high": found.high,
+        "p_value": found.p_value,
+        "adjusted_p_value": found.adjusted_p_value,
+        "verdict": found.verdict,
+        "reasons": _codes(found.reasons),
+        "despite": _codes(found.despite),
+        "counts": row.counts,
+    }
+
+
+def _summary(row: VerdictRow, side: str) -> dict[str, Any] | None:
+    summary, runs = getattr(row, side), getattr(row, f"{side}_runs")
+    if summary is None:
+        return None
+    names = ("n", "median", "minimum", "maximum", "mean")
+    return {**{name: getattr(summary, name) for name in names}, "run": runs.first}
+
+
+def _codes(codes: tuple[str, ...]) -> list[dict[str, str]]:
+    return [{"code": code, "message": str(REASONS.get(code, code))} for code in codes]

@@ -1,0 +1,104 @@
+"""A verdict as Markdown: what a CI job posts to a pull request."""
+
+from collections.abc import Callable
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from runs.reports.tables import Table, as_markdown, shown
+from runs.selectors.compare.head_and_base import Side
+from runs.selectors.compare.series_keys import level_text
+from runs.selectors.compare.verdict_words import HEADLINES, VERDICTS, sentence
+from runs.selectors.compare.verdicts import SideVerdict, VerdictRow
+
+SIGNS = {"slower": "🔴", "faster": "🟢", "no_evidence": "⚪", "different": "🔵"}
+UNDECIDED = "🟡"
+# GitHub takes comments of 65,536 characters.
+MOST_ROWS = 200
+
+Address = Callable[[str], str]
+
+
+def markdown(found: SideVerdict, address: Address) -> str:
+    """The verdict first, then what was compared, the table, and what the verdict rests on.
+
+    `address` makes a path absolute. Rows that prove something come first.
+    """
+    rows = sorted(found.rows, key=lambda row: row.comparison.verdict == "no_evidence")
+    parts = [
+        f"### {_sign(found.overall)} {HEADLINES[found.overall]}",
+        _("Base: %(base)s – head: %(head)s")
+        % {"base": _link(found.base, address), "head": _link(found.head, address)},
+    ]
+    if rows:
+        parts.append(as_markdown(_table(rows[:MOST_ROWS], address)).rstrip())
+    if len(rows) > MOST_ROWS:
+        left = {"number": len(rows) - MOST_ROWS}
+        parts.append(_("%(number)d more rows are in the JSON of this comparison.") % left)
+    rule = _(
+        "Ratio head / base of the geometric means with its 95 %% interval; a change counts from "
+        "%(effect)s %% on, with p < 0.05 adjusted over this table."
+    )
+    parts.append(f"<sub>{rule % {'effect': f'{found.effect:g}'}}</sub>")
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(rows: list[VerdictRow], address: Address) -> Table:
+    heads = (_("Verdict"), _("Metric"), _("Condition"), _("Base"), _("Head"), _("Ratio"))
+    return Table((*heads, _("Interval")), tuple(_line(row, address) for row in rows))
+
+
+def _line(row: VerdictRow, address: Address) -> tuple[str, ...]:
+    found = row.comparison
+    unit = f" ({_in_cell(row.metric.unit)})" if row.metric.unit else ""
+    interval = f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–"
+    return (
+        _verdict(row),
+        f"{_in_cell(row.metric.name)}{unit}",
+        _in_cell(", ".join(f"{name} {level_text(level)}" for name, level in row.levels.items()))
+        or "–",
+        _median(row, "base", address),
+        _median(row, "head", address),
+        f"{found.ratio:.3f}" if found.ratio else "–",
+        interval,
+    )
+
+
+def _verdict(row: VerdictRow) -> str:
+    found = row.comparison
+    if not row.counts:
+        is_new = _("new")
+        return f"{SIGNS['different']} {is_new}"
+    word = f"{_sign(found.verdict)} {VERDICTS[found.verdict]}"
+    return f"{word}: {sentence(found.reasons)}" if found.reasons else word
+
+
+def _median(row: VerdictRow, side: str, address: Address) -> str:
+    summary, runs = getattr(row, side), getattr(row, f"{side}_runs")
+    if summary is None:
+        return "–"
+    text = f"{shown(summary.median)} (n {summary.n})"
+    if runs.first is None:
+        return text
+    return f"[{text}]({address(reverse('run-detail', args=[runs.first]))})"
+
+
+def _link(side: Side, address: Address) -> str:
+    page = address(reverse("campaign-detail", args=[side.campaign.slug]))
+    if side.revision is not None and side.revision.url:
+        page = side.revision.url
+    return f"[{_plain(side.label)}]({page.replace(')', '%29').replace(' ', '%20')})"
+
+
+def _plain(text: str) -> str:
+    """A name of a branch is somebody's text: it must not become Markdown of its own."""
+    return "".join(f"\\{each}" if each in "\\`*_[]<>()#|!~" else each for each in text)
+
+
+def _in_cell(text: str) -> str:
+    """The same for a table's cell, which has its backslashes escaped later."""
+    return "".join(f"&#{ord(each)};" if each in "`*[]<>()#!~&" else each for each in text)
+
+
+def _sign(verdict: str) -> str:
+    return SIGNS.get(verdict, UNDECIDED)

@@ -1,0 +1,82 @@
+"""Whole projects: export and import as lines of JSON."""
+
+from typing import Any
+
+from django.db.models import Q
+from django.http import StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.exceptions import ParseError, PermissionDenied, UnsupportedMediaType
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from runs.api.access.authentication import reader
+from runs.api.doors import Schema
+from runs.models import Project, Token
+from runs.selectors.access import projects
+from runs.services import exchange
+from runs.services.exchange.reading import LONGEST_LINE
+
+MEDIA_TYPE = "application/x-ndjson"
+
+
+class ImportedSerializer(serializers.Serializer[Any]):
+    """What an import has added; `there` are the runs that were there before."""
+
+    project = serializers.CharField()
+    campaigns = serializers.IntegerField()
+    runs = serializers.IntegerField()
+    there = serializers.IntegerField()
+
+
+class ImportSchema(Schema):
+    """Adds the problems that only imports have."""
+
+    problems = ("400", "401", "403", "415", "422", "429")
+
+
+class ExportDoor(APIView):
+    """All that a project has."""
+
+    schema = Schema()
+
+    @extend_schema(operation_id="projects_export", responses={(200, MEDIA_TYPE): OpenApiTypes.STR})
+    def get(self, request: Request, slug: str) -> StreamingHttpResponse:
+        """Export a project as lines of JSON; the form is told in docs/export-format.md."""
+        project = get_object_or_404(projects.readable(reader(request)), slug=slug)
+        response = StreamingHttpResponse(exchange.lines(project), content_type=MEDIA_TYPE)
+        response["Content-Disposition"] = f'attachment; filename="{project.slug}.ndjson"'
+        return response
+
+
+class ImportDoor(APIView):
+    """An export that is stored."""
+
+    write_scope = Token.Scope.ADMIN
+    schema = ImportSchema()
+
+    @extend_schema(
+        operation_id="projects_import",
+        request={MEDIA_TYPE: OpenApiTypes.STR},
+        responses={200: ImportedSerializer},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Store an export in a project: all of it, or nothing; what is there stays."""
+        own = Q(pk=request.auth.project_id) if isinstance(request.auth, Token) else Q()
+        if not isinstance(request.auth, Token) and not request.user.is_superuser:
+            raise PermissionDenied(_("Only an administrator can import."))
+        project = get_object_or_404(Project.objects.filter(own), slug=slug)
+        sent = request._request
+        if sent.content_type != MEDIA_TYPE:
+            raise UnsupportedMediaType(sent.content_type or "?")
+        # A line without an end must not fill the memory.
+        lines = iter(lambda: sent.readline(LONGEST_LINE + 1), b"")
+        try:
+            done = exchange.load(lines=lines, into=project)
+        except OSError as error:
+            raise ParseError(_("The body broke off."), "broken_off") from error
+        return Response(ImportedSerializer(done).data, status=status.HTTP_200_OK)

@@ -1,0 +1,1 @@
+"""Histories: one point a revision or a day."""

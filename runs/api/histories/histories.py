@@ -1,0 +1,164 @@
+"""Histories: the points of each series over its revisions or days, with the changes found."""
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from runs.api import queries
+from runs.api.access.authentication import reader
+from runs.api.changes.changes import ChangeSerializer
+from runs.api.queries import QueryDoor
+from runs.models import Metric
+from runs.selectors.compare import head_and_base as sides
+from runs.selectors.compare.head_and_base import BadSide
+from runs.selectors.histories import histories
+from runs.selectors.histories.histories import History
+from runs.selectors.histories.points import HistoryPoint
+
+Shape = serializers.Serializer[Any]
+
+
+class HistoryPointSerializer(Shape):
+    """What was measured of a revision, or on a day (`revision` and `ref` are empty then)."""
+
+    at = serializers.DateTimeField()
+    revision = serializers.CharField()
+    ref = serializers.CharField()
+    run = serializers.IntegerField(allow_null=True, help_text="The first run.")
+    n = serializers.IntegerField()
+    median = serializers.FloatField()
+    minimum = serializers.FloatField()
+    maximum = serializers.FloatField()
+
+
+class HistorySeriesSerializer(Shape):
+    """A history. Of long ones the points are thinned, with every spike and change kept."""
+
+    levels = serializers.DictField()
+    total = serializers.IntegerField(help_text="Points before they were thinned.")
+    points = HistoryPointSerializer(many=True)
+    changes = ChangeSerializer(many=True)
+
+
+class HistorySerializer(Shape):
+    """The histories of a metric; `more` were left out: choose some by `level`."""
+
+    campaign = serializers.CharField()
+    metric = serializers.CharField(allow_null=True)
+    unit = serializers.CharField()
+    direction = serializers.CharField()
+    ref = serializers.CharField()
+    more = serializers.IntegerField()
+    series = HistorySeriesSerializer(many=True)
+
+
+EXAMPLE = {
+    "campaign": "nightly",
+    "metric": "tps",
+    "unit": "tps",
+    "direction": "higher",
+    "ref": "",
+    "more": 0,
+    "series": [
+        {
+            "levels": {"clients": 8},
+            "total": 1,
+            "points": [
+                {
+                    "at": "2026-01-31T02:00:00Z",
+                    "revision": "4f1c09d2a7be",
+                    "ref": "main",
+                    "run": 824,
+                    "n": 3,
+                    "median": 14210.0,
+                    "minimum": 14180.0,
+                    "maximum": 14260.0,
+                }
+            ],
+            "changes": [],
+        }
+    ],
+}
+
+
+class HistoryDoor(QueryDoor):
+    """The histories of a campaign of uploads."""
+
+    parameters = ("campaign", "metric", "ref")
+    repeatable = ("level",)
+
+    @extend_schema(
+        operation_id="history_retrieve",
+        parameters=[
+            OpenApiParameter("campaign", required=True, description="Slug of the campaign."),
+            OpenApiParameter("metric", description="Name; the campaign's first by default."),
+            OpenApiParameter("level", many=True, description="A fixed level: clients=8."),
+            OpenApiParameter("ref", description="A branch; the campaign's own by default."),
+        ],
+        responses=HistorySerializer,
+        examples=[OpenApiExample("Nightly", EXAMPLE, response_only=True)],
+    )
+    def get(self, request: Request) -> Response:
+        """Give the points over revisions, in the order of their commits, or over days (UTC)."""
+        given = request.query_params
+        if "campaign" not in given:
+            raise queries.refuse("campaign", "required", _("Name the campaign."))
+        levels = [queries.level(text) for text in given.getlist("level")]
+        try:
+            campaign = sides.campaign_of(given["campaign"], reader=reader(request))
+        except BadSide as error:
+            raise queries.refuse(error.parameter, error.code, error.message) from error
+        metric = _metric(given["metric"]) if "metric" in given else None
+        found = histories.histories(
+            campaign, metric=metric, levels=levels, ref=given.get("ref", "")
+        )
+        return Response(
+            {
+                "campaign": campaign.slug,
+                "metric": found.metric.name if found.metric else None,
+                "unit": found.metric.unit if found.metric else "",
+                "direction": found.metric.direction if found.metric else "",
+                "ref": found.ref,
+                "more": found.more,
+                "series": [_series(each) for each in found.series],
+            }
+        )
+
+
+def _metric(name: str) -> Metric:
+    found = Metric.objects.filter(name=name).first()
+    if found is None:
+        message = _("There is no metric %(name)s.") % {"name": name}
+        raise queries.refuse("metric", "unknown_metric", message)
+    return found
+
+
+def _series(each: History) -> dict[str, Any]:
+    return {
+        "levels": each.levels,
+        "total": each.total,
+        "points": [_point(point) for point in each.points],
+        "changes": [ChangeSerializer(change).data for change in each.changes],
+    }
+
+
+def _point(point: HistoryPoint) -> dict[str, Any]:
+    return {
+        "at": point.at,
+        "revision": point.sha,
+        "ref": point.ref,
+        "run": point.run,
+        "n": point.n,
+        # More digits than any benchmark has would only be weight.
+        "median": _rounded(point.median),
+        "minimum": _rounded(point.minimum),
+        "maximum": _rounded(point.maximum),
+    }
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.7g}")

@@ -1,0 +1,64 @@
+"""What is expected of a campaign of uploads: how often they come, and of which branch."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied, ValidationError
+from rest_framework.request import Request
+
+from runs.api.known_fields import refuse_others
+from runs.models import Campaign, Token
+from runs.services.changes import missing_uploads as watchdog
+
+LONGEST = 366 * 24 * 3600
+
+
+class ExpectedSerializer(serializers.Serializer[Any]):
+    """What is given is changed, the rest stays."""
+
+    expected_every = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=LONGEST,
+        help_text="Seconds; uploads that stay away for longer are told. Null: none are expected.",
+    )
+    tracked_ref = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=200,
+        help_text="The branch that makes the history; empty for all revisions.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse unknown fields, and a change of nothing."""
+        refuse_others(self.initial_data, self.fields)
+        if not attrs:
+            raise ValidationError(_("Say what to change."), "required")
+        return attrs
+
+
+@transaction.atomic
+def expect(request: Request, campaign: Campaign) -> None:
+    """Keep what the request says. Raises ValidationError, PermissionDenied."""
+    _check_right(request)
+    given = ExpectedSerializer(data=request.data)
+    given.is_valid(raise_exception=True)
+    found = given.validated_data
+    if "expected_every" in found:
+        seconds = found["expected_every"]
+        every = None if seconds is None else timedelta(seconds=seconds)
+        watchdog.expect(campaign=campaign, every=every)
+    if "tracked_ref" in found:
+        watchdog.track(campaign=campaign, ref=found["tracked_ref"])
+
+
+def _check_right(request: Request) -> None:
+    """Tokens have shown the scope admin; of people administrators may."""
+    is_superuser = isinstance(request.user, User) and request.user.is_superuser
+    if not isinstance(request.auth, Token) and not is_superuser:
+        raise PermissionDenied(_("Only an administrator may do this."))

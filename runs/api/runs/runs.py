@@ -1,0 +1,171 @@
+"""Runs: a list, and one with what happened in it and what it found."""
+
+from typing import Any
+
+import django_filters
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from runs.api.access.authentication import asker
+from runs.api.campaigns.measurements import VersionFilter, levels_of
+from runs.api.doors import ReadOnlyDoor
+from runs.models import Artifact, Command, Measurement, Run, RunEvent, Series, Token
+from runs.models.campaigns import Origin
+from runs.models.measurements import Statistic
+from runs.selectors.runs import runs
+from runs.services.runs import attempts
+
+
+class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
+    """Which runs."""
+
+    campaign = django_filters.CharFilter("campaign__slug", label="Slug of the campaign.")
+    state = django_filters.ChoiceFilter(choices=Run.State.choices)
+    version = VersionFilter("cell__version")
+    server = django_filters.CharFilter("server__slug", label="Slug of the server.")
+    hardware = django_filters.CharFilter(
+        method="on_hardware", label="Fingerprint of the hardware profile that it was made on."
+    )
+    origin = django_filters.ChoiceFilter(choices=Origin.choices)
+
+    def on_hardware(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+        """The runs made on it."""
+        return runs.on_hardware(rows, fingerprint=value)
+
+
+class RunSerializer(serializers.Serializer[Run]):
+    """A run in a list. For one that did not finish, `code`, `message` and `remedy` say why."""
+
+    id = serializers.IntegerField()
+    campaign = serializers.CharField(source="campaign.slug")
+    levels = serializers.SerializerMethodField()
+    position = serializers.IntegerField()
+    origin = serializers.ChoiceField(choices=Origin.choices)
+    state = serializers.ChoiceField(choices=Run.State.choices)
+    code = serializers.CharField()
+    message = serializers.CharField()
+    remedy = serializers.CharField()
+    server = serializers.CharField(source="server.slug", allow_null=True, default=None)
+    queued_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+    url = serializers.SerializerMethodField()
+
+    def get_levels(self, run: Run) -> dict[str, Any]:
+        """The version, the level of each factor, and the repeat."""
+        return levels_of(run)
+
+    def get_url(self, run: Run) -> str:
+        """The address of the run in this API."""
+        return reverse("api:run-detail", args=[run.pk], request=self.context["request"])
+
+
+class EventSerializer(serializers.Serializer[RunEvent]):
+    """A change of state, or a note on the way."""
+
+    at = serializers.DateTimeField()
+    from_state = serializers.CharField()
+    to_state = serializers.CharField()
+    code = serializers.CharField()
+    message = serializers.CharField()
+    attempt = serializers.IntegerField()
+
+
+class RunMeasurementSerializer(serializers.Serializer[Measurement]):
+    """A number that the run found."""
+
+    metric = serializers.CharField(source="metric.name")
+    value = serializers.FloatField()
+    unit = serializers.CharField(source="metric.unit")
+    n = serializers.IntegerField()
+    statistic = serializers.ChoiceField(choices=Statistic.choices)
+
+
+class SeriesSerializer(serializers.Serializer[Series]):
+    """What series there is: seconds of start and interval, and the number of values."""
+
+    name = serializers.CharField()
+    unit = serializers.CharField()
+    start = serializers.FloatField()
+    interval = serializers.FloatField()
+    length = serializers.IntegerField(allow_null=True)
+
+
+class CommandSerializer(serializers.Serializer[Command]):
+    """A command on the target, without its output."""
+
+    attempt = serializers.IntegerField()
+    step = serializers.CharField()
+    argv = serializers.ListField(child=serializers.CharField())
+    exit_status = serializers.IntegerField(allow_null=True)
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+
+
+class ArtifactSerializer(serializers.Serializer[Artifact]):
+    """A file of the run; size in bytes."""
+
+    name = serializers.CharField()
+    media_type = serializers.CharField()
+    size = serializers.IntegerField()
+    sha256 = serializers.CharField()
+
+
+class VersionsSerializer(serializers.Serializer[Run]):
+    """What was measured and with what; empty where it is not known."""
+
+    server = serializers.CharField(source="server_version")
+    tool = serializers.CharField(source="tool_name")
+    tool_version = serializers.CharField()
+
+
+class RunDetailSerializer(RunSerializer):
+    """A run with all that it left, but outputs and values of series.
+
+    `settings` are those that the server reported in the run, null before it has.
+    """
+
+    attempt = serializers.IntegerField()
+    versions = VersionsSerializer(source="*")
+    hardware = serializers.CharField(source="hardware.fingerprint", allow_null=True, default=None)
+    environment = serializers.CharField(
+        source="environment.fingerprint", allow_null=True, default=None
+    )
+    quality = serializers.ListField(child=serializers.DictField())
+    settings = serializers.DictField(source="settings.settings", allow_null=True, default=None)
+    measurements = RunMeasurementSerializer(many=True)
+    series = SeriesSerializer(many=True)
+    artifacts = ArtifactSerializer(many=True)
+    commands = CommandSerializer(many=True)
+    events = EventSerializer(many=True)
+
+
+class RunDoor(ReadOnlyDoor[Run]):
+    """Runs: each execution of a cell of a campaign, whatever became of it. The newest first."""
+
+    queryset = runs.listed()
+    lookup_value_converter = "int"
+    write_scope = Token.Scope.QUEUE
+    filterset_class = RunFilters
+    serializer_class = RunSerializer
+
+    def get_queryset(self) -> QuerySet[Run]:
+        """With the findings for a single run."""
+        return runs.with_findings() if self.detail else runs.listed()
+
+    @extend_schema(request=None, responses={200: RunDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def retry(self, request: Request, pk: int) -> Response:
+        """Queue a run that failed once more, as its next attempt."""
+        attempts.retry(run=self.get_object(), by=asker(request))
+        context = self.get_serializer_context()
+        return Response(RunDetailSerializer(self.get_object(), context=context).data)
+
+    def get_serializer_class(self) -> Any:
+        """More of a single run."""
+        return RunDetailSerializer if self.detail else RunSerializer

@@ -1,0 +1,178 @@
+"""Schedules: campaigns that are queued by themselves, and what each firing came to."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.exceptions import ErrorDetail, PermissionDenied, ValidationError
+from rest_framework.permissions import SAFE_METHODS
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from runs.api.access.authentication import reader
+from runs.api.doors import ReadOnlyDoor
+from runs.api.known_fields import refuse_others
+from runs.models import Campaign, Schedule, ScheduleEvent, Token
+from runs.selectors.access import projects
+from runs.selectors.schedules import schedules as schedule_selectors
+from runs.services.schedules import schedules
+
+Shape = serializers.Serializer[Any]
+
+
+class ScheduleEventSerializer(serializers.Serializer[ScheduleEvent]):
+    """A firing: the campaign that it queued, or why there is none."""
+
+    at = serializers.DateTimeField()
+    code = serializers.CharField()
+    message = serializers.CharField()
+    campaign = serializers.CharField(source="campaign.slug", allow_null=True, default=None)
+
+
+class ScheduleSerializer(serializers.Serializer[Schedule]):
+    """A schedule. `next_at` is null where it waits for an installation."""
+
+    id = serializers.IntegerField()
+    title = serializers.CharField()
+    server = serializers.CharField(source="server.slug")
+    kind = serializers.ChoiceField(choices=Schedule.Kind.choices)
+    weekdays = serializers.ListField(child=serializers.IntegerField())
+    at = serializers.SerializerMethodField()
+    time_zone = serializers.CharField()
+    is_paused = serializers.SerializerMethodField()
+    next_at = serializers.DateTimeField(allow_null=True)
+    # The newest five firings, the newest first.
+    events = ScheduleEventSerializer(source="newest_events", many=True)
+
+    def get_at(self, schedule: Schedule) -> str:
+        """Hour and minute in its time zone."""
+        return f"{schedule.hour:02}:{schedule.minute:02}"
+
+    def get_is_paused(self, schedule: Schedule) -> bool:
+        """Whether it queues nothing."""
+        return not schedule.enabled
+
+
+class ChangedScheduleSerializer(Shape):
+    """What of a schedule is to be changed."""
+
+    title = serializers.CharField(max_length=200, required=False)
+    kind = serializers.ChoiceField(choices=Schedule.Kind.choices, required=False)
+    weekdays = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=7),
+        required=False,
+        allow_empty=False,
+        help_text="As in ISO 8601: 1 is Monday. Every day by default.",
+    )
+    at = serializers.RegexField(
+        r"^([01][0-9]|2[0-3]):[0-5][0-9]$",
+        required=False,
+        help_text="Hour and minute in the time zone, such as 02:30.",
+    )
+    time_zone = serializers.CharField(
+        max_length=60, required=False, help_text="Such as Asia/Tokyo; UTC by default."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse unknown fields, and part the time of day."""
+        refuse_others(self.initial_data, self.fields)
+        if "at" in attrs:
+            hour, _colon, minute = attrs.pop("at").partition(":")
+            attrs |= {"hour": int(hour), "minute": int(minute)}
+        return attrs
+
+
+class NewScheduleSerializer(ChangedScheduleSerializer):
+    """A schedule to be made."""
+
+    campaign = serializers.CharField(help_text="The slug of a campaign that BenchLab executed.")
+
+
+MADE = OpenApiExample(
+    "On weekdays at half past two",
+    {"campaign": "nightly", "at": "02:30", "weekdays": [1, 2, 3, 4, 5], "time_zone": "Asia/Tokyo"},
+    request_only=True,
+)
+
+
+class ScheduleDoor(ReadOnlyDoor[Schedule]):
+    """Schedules: campaigns that BenchLab queues by itself. The newest first."""
+
+    queryset = Schedule.objects.all()
+    serializer_class = ScheduleSerializer
+    filterset_class = None
+    write_scope = Token.Scope.QUEUE
+
+    def get_queryset(self) -> QuerySet[Schedule]:
+        """Those whose project the reader may see."""
+        if getattr(self, "swagger_fake_view", False):
+            return Schedule.objects.none()
+        return schedule_selectors.listed(to=reader(self.request))
+
+    def get_object(self) -> Schedule:
+        """What the address names; a token changes its project's only."""
+        found = super().get_object()
+        token = self.request.auth
+        if self.request.method not in SAFE_METHODS and isinstance(token, Token):
+            _require(schedule_selectors.is_own(found, token))
+        return found
+
+    @extend_schema(
+        request=NewScheduleSerializer, responses={201: ScheduleSerializer}, examples=[MADE]
+    )
+    def create(self, request: Request) -> Response:
+        """Have a campaign's design queued again by itself."""
+        given = NewScheduleSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        wanted = dict(given.validated_data)
+        campaign = self._campaign(wanted.pop("campaign"))
+        by = request.user if isinstance(request.user, User) else None
+        made = schedules.create(campaign=campaign, by=by, **{"title": "", **wanted})
+        return self._one(made, status.HTTP_201_CREATED)
+
+    @extend_schema(request=ChangedScheduleSerializer, responses={200: ScheduleSerializer})
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Change the title or the times; what it missed under the old ones is not made up for."""
+        given = ChangedScheduleSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        return self._one(schedules.edit(schedule=self.get_object(), **given.validated_data))
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Remove it with its history; its campaigns stay."""
+        schedules.delete(schedule=self.get_object())
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=None, responses={200: ScheduleSerializer})
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, pk: str) -> Response:
+        """Let it queue nothing until it is resumed."""
+        return self._one(schedules.enable(schedule=self.get_object(), enabled=False))
+
+    @extend_schema(request=None, responses={200: ScheduleSerializer})
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, pk: str) -> Response:
+        """Let it queue again; what it missed meanwhile is not made up for."""
+        return self._one(schedules.enable(schedule=self.get_object(), enabled=True))
+
+    def _campaign(self, slug: str) -> Campaign:
+        token = reader(self.request)
+        found = projects.visible(Campaign.objects.all(), to=token).filter(slug=slug).first()
+        if found is None:
+            message = _("There is no campaign %(slug)s.") % {"slug": slug}
+            raise ValidationError({"campaign": [ErrorDetail(message, "does_not_exist")]})
+        if isinstance(token, Token):
+            _require(projects.is_own(found, token))
+        return found
+
+    def _one(self, schedule: Schedule, code: int = status.HTTP_200_OK) -> Response:
+        return Response(ScheduleSerializer(self.get_queryset().get(pk=schedule.pk)).data, code)
+
+
+def _require(is_own: bool) -> None:
+    if not is_own:
+        raise PermissionDenied(_("This token belongs to another project."), "other_project")

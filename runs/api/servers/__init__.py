@@ -1,0 +1,1 @@
+"""Servers: registration, keys, hardware, tools and preflight."""

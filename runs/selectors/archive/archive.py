@@ -1,0 +1,224 @@
+"""The archive: publications, their tables by what a reader looks for, and its discrepancies."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.db.models import Count, Prefetch, QuerySet
+
+from runs.models import (
+    Cell,
+    Discrepancy,
+    PrintedFigure,
+    PublishedNode,
+    PublishedTable,
+    Source,
+)
+from runs.selectors.archive import versions
+
+# Operating systems as readers look for them: the family and its major version.
+OS_NAME = re.compile(r"(.*?\b\d+)(?:[.(\s].*)?$")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a reader looks for. An empty field asks for nothing; words must all occur."""
+
+    words: str = ""
+    source: str = ""
+    theme: str = ""
+    year: str = ""
+    version: str = ""
+    os: str = ""
+    topology: str = ""
+    hardware: str = ""
+
+    @property
+    def is_anything(self) -> bool:
+        """Whether something narrows the archive."""
+        return any(vars(self).values())
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A published table in the list: what one needs to know before opening it."""
+
+    table: PublishedTable
+    versions: tuple[str, ...]
+    systems: tuple[str, ...]
+    hardware: tuple[str, ...]
+    figures: int
+    discrepancies: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A value of a filter, with the number of tables under it."""
+
+    value: str
+    label: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """A publication with those of its tables that were asked for."""
+
+    source: Source
+    entries: list[Entry] = field(default_factory=list)
+
+
+def shelves(listed: Iterable[Entry]) -> list[Shelf]:
+    """These tables by publication, in the order of the tables."""
+    made: dict[int, Shelf] = {}
+    for entry in listed:
+        made.setdefault(entry.table.source_id, Shelf(entry.table.source)).entries.append(entry)
+    return list(made.values())
+
+
+def entries(source: Source | None = None) -> list[Entry]:
+    """Every table of the archive, or of one source. Three queries, whatever the size."""
+    nodes = PublishedNode.objects.select_related("hardware", "environment")
+    tables = (
+        PublishedTable.objects.select_related("source", "campaign__scenario", "campaign__topology")
+        .prefetch_related(Prefetch("nodes", nodes))
+        .annotate(
+            figure_count=Count("printed", distinct=True),
+            discrepancy_count=Count("discrepancies", distinct=True),
+        )
+        .defer("grid", "columns", "method", "reproduce", "chart")
+        .order_by("source__year", "source__slug", "ordinal")
+    )
+    if source is not None:
+        tables = tables.filter(source=source)
+    found = list(tables)
+    measured = _versions([table.campaign_id for table in found])
+    return [
+        Entry(
+            table=table,
+            versions=measured.get(table.campaign_id, ()),
+            systems=_unique(
+                operating_system(node.environment.os_name)
+                for node in table.nodes.all()
+                if node.environment
+            ),
+            hardware=_unique(node.hardware.name for node in table.nodes.all() if node.hardware),
+            figures=table.figure_count,
+            discrepancies=table.discrepancy_count,
+        )
+        for table in found
+    ]
+
+
+def matching(listed: Iterable[Entry], wanted: Wanted) -> list[Entry]:
+    """Those that have everything that is wanted."""
+    words = wanted.words.casefold().split()
+    return [entry for entry in listed if _has(entry, wanted) and _says(entry, words)]
+
+
+def choices(listed: Sequence[Entry]) -> dict[str, list[Choice]]:
+    """The values that each filter offers, with the number of tables."""
+    labels: dict[str, dict[str, str]] = defaultdict(dict)
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for entry in listed:
+        for name, offered in _offers(entry).items():
+            for value, label in offered.items():
+                labels[name][value] = label
+                counts[name][value] += 1
+    return {
+        name: sorted(
+            (Choice(value, label, counts[name][value]) for value, label in found.items()),
+            key=lambda choice, name=name: (  # type: ignore[misc]
+                versions.order(choice.value) if name == "version" else (),
+                choice.label,
+            ),
+        )
+        for name, found in labels.items()
+    }
+
+
+def sources() -> QuerySet[Source]:
+    """Publications by year, each with the number of its tables, figures and discrepancies."""
+    return Source.objects.annotate(
+        table_count=Count("tables", distinct=True),
+        figure_count=Count("tables__printed", distinct=True),
+        discrepancy_count=Count("tables__discrepancies", distinct=True),
+    ).order_by("year", "slug")
+
+
+def tables(source: Source) -> QuerySet[PublishedTable]:
+    """The tables of a source in the order of the print, figures and discrepancies counted."""
+    return (
+        source.tables.select_related("campaign__scenario")
+        .annotate(
+            figure_count=Count("printed", distinct=True),
+            discrepancy_count=Count("discrepancies", distinct=True),
+        )
+        .defer("grid", "columns", "method", "reproduce", "chart", "search_text")
+        .order_by("ordinal")
+    )
+
+
+def discrepancies() -> QuerySet[Discrepancy]:
+    """Every place where a publication contradicts itself, in the order of the print."""
+    return Discrepancy.objects.select_related(
+        "table__source", "table__campaign", "figure__measurement__metric"
+    ).order_by("table__source__year", "table__source__slug", "table__ordinal", "ordinal")
+
+
+def printed(table: PublishedTable) -> dict[tuple[int, int], PrintedFigure]:
+    """The figures of a table by (row, column). One query."""
+    found = table.printed.select_related("measurement__metric")
+    return {(figure.row, figure.column): figure for figure in found}
+
+
+def operating_system(name: str) -> str:
+    """Name and major version: "CentOS 7" of CentOS 7.4(1708)."""
+    match = OS_NAME.match(name)
+    return match.group(1) if match else name
+
+
+def _versions(campaign_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    found: dict[int, set[str]] = defaultdict(set)
+    measured = (
+        Cell.objects.filter(campaign__in=campaign_ids)
+        .exclude(version="")
+        .order_by()
+        .values_list("campaign_id", "version")
+        .distinct()
+    )
+    for campaign_id, version in measured:
+        found[campaign_id].add(versions.major(version))
+    return {key: tuple(sorted(each, key=versions.order)) for key, each in found.items()}
+
+
+def _offers(entry: Entry) -> dict[str, dict[str, str]]:
+    campaign = entry.table.campaign
+    year = str(campaign.year or entry.table.source.year)
+    topology = campaign.topology
+    return {
+        "theme": {campaign.scenario.slug: campaign.scenario.title},
+        "year": {year: year},
+        "version": {version: version for version in entry.versions},
+        "os": {name: name for name in entry.systems},
+        "topology": {topology.kind: str(topology.get_kind_display())} if topology else {},
+        "hardware": {name: name for name in entry.hardware},
+    }
+
+
+def _has(entry: Entry, wanted: Wanted) -> bool:
+    if wanted.source and entry.table.source.slug != wanted.source:
+        return False
+    offers: Mapping[str, Mapping[str, str]] = _offers(entry)
+    asked = {name: getattr(wanted, name) for name in offers}
+    return all(not value or value in offers[name] for name, value in asked.items())
+
+
+def _says(entry: Entry, words: Sequence[str]) -> bool:
+    text = entry.table.search_text.casefold()
+    return all(word in text for word in words)
+
+
+def _unique(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in names if name))

@@ -1,0 +1,247 @@
+"""The chart of a published campaign, by what its data file asks for, and its ratios."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.analysis.summary import Summary
+from runs.charts.bars import Bar, Group, bars
+from runs.charts.figure import Figure
+from runs.charts.scaling import Line, Point, Words, scaling
+from runs.models import Campaign, Cell, Metric
+from runs.selectors.archive import versions
+from runs.selectors.archive.words import Factors
+from runs.selectors.campaigns import metrics
+from runs.templatetags.formats import told
+
+
+@dataclass(frozen=True)
+class Series:
+    """Cells that differ in the factor of the x axis only. `major` where the colour tells it."""
+
+    label: str
+    major: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """Each series against the first under the same level, or each level against the first.
+
+    `rows` are (name of the level, ratios in the order of `heads`), a None where a side lacks.
+    """
+
+    base: str
+    heads: list[str]
+    rows: list[tuple[str, list[float | None]]]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One metric of a published campaign over the levels of `x`."""
+
+    metric: Metric
+    x: str
+    cells: tuple[Cell, ...]
+    summaries: Mapping[int, Summary]
+    factors: Factors
+
+    @property
+    def series(self) -> list[Series]:
+        """One for each combination of the other levels that vary."""
+        varied = [name for name in _varied(self.cells) if name != self.x]
+        grouped: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
+        for cell in self.cells:
+            grouped[tuple(repr(cell.levels.get(name)) for name in varied)].append(cell)
+        groups = list(grouped.values())
+        coloured = _told_by_version(groups, varied)
+        return [
+            Series(
+                label=self._label(group[0], varied),
+                major=versions.major(group[0].version) if coloured else "",
+                cells=tuple(group),
+            )
+            for group in groups
+        ]
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether all levels of x have a place on an axis."""
+        return all(_is_number(cell.levels.get(self.x)) for cell in self.cells)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether most combinations of x and series were not measured."""
+        levels = {repr(cell.levels.get(self.x)) for cell in self.cells}
+        series = self.series
+        return len(series) > 1 and 2 * len(self.cells) <= len(levels) * len(series)
+
+    @property
+    def lines(self) -> list[Line]:
+        """The series as lines, each in ascending order of x."""
+        return [
+            Line(
+                each.label,
+                each.major,
+                tuple(sorted(self._points(each.cells), key=lambda point: point.x)),
+            )
+            for each in self.series
+        ]
+
+    def groups(self, label: str = "") -> list[Group]:
+        """The series as bars; `label` names the metric where several share one chart.
+
+        Where most combinations were not measured, each cell is a bar under its own name.
+        """
+        if self.is_sparse:
+            return [Group(label, tuple(self._bars(self.cells, self._flat)))]
+        return [
+            Group(
+                label=" · ".join(filter(None, (each.label, label))),
+                bars=tuple(self._bars(each.cells, self._x)),
+                major="" if label else each.major,
+            )
+            for each in self.series
+        ]
+
+    def ratios(self) -> Ratios | None:
+        """Computed from the printed figures; None where nothing stands against anything."""
+        first, *others = self.series
+        if others and not self.is_sparse:
+            names = [self._x(cell) for cell in first.cells]
+            bases = self._values(first.cells)
+            columns = [self._values(each.cells) for each in others]
+            rows = [
+                (name, [_ratio(bases.get(name), column.get(name)) for column in columns])
+                for name in names
+            ]
+            return Ratios(first.label, [each.label for each in others], rows)
+        values = [
+            (self._flat(cell) if self.is_sparse else self._x(cell), self.summaries[cell.pk].median)
+            for cell in self.cells
+        ]
+        if len(values) < 2:
+            return None
+        base_name, base = values[0]
+        rows = [(name, [_ratio(base, value)]) for name, value in values[1:]]
+        return Ratios(base_name, [_("Ratio")], rows)
+
+    def spot(self, cell: Cell, *, by_name: bool) -> tuple[Any, float] | None:
+        """Where the cell stands in the chart; `by_name` where the x axis has names."""
+        found = self.summaries.get(cell.pk)
+        if found is None:
+            return None
+        if not by_name:
+            return cell.levels.get(self.x), found.median
+        return (self._flat(cell) if self.is_sparse else self._x(cell)), found.median
+
+    def _label(self, cell: Cell, varied: Sequence[str]) -> str:
+        levels = {name: cell.levels[name] for name in varied if name in cell.levels}
+        return self.factors.series(self.metric.name, levels)
+
+    def _x(self, cell: Cell) -> str:
+        return self.factors.level(self.x, cell.levels.get(self.x))
+
+    def _values(self, cells: Sequence[Cell]) -> dict[str, float]:
+        return {
+            self._x(cell): self.summaries[cell.pk].median
+            for cell in cells
+            if cell.pk in self.summaries
+        }
+
+    def _points(self, cells: Sequence[Cell]) -> list[Point]:
+        return [
+            Point(cell.levels[self.x], found.median, found.minimum, found.maximum, found.n)
+            for cell in cells
+            if (found := self.summaries.get(cell.pk))
+        ]
+
+    def _flat(self, cell: Cell) -> str:
+        varied = _varied(self.cells)
+        return self.factors.described({n: v for n, v in cell.levels.items() if n in varied})
+
+    def _bars(self, cells: Sequence[Cell], name: Callable[[Cell], str]) -> list[Bar]:
+        return [
+            Bar(name(cell), found.median, found.minimum, found.maximum, found.n)
+            for cell in cells
+            if (found := self.summaries.get(cell.pk))
+        ]
+
+
+def plots(
+    campaign: Campaign, wanted: Mapping[str, Any], cells: Sequence[Cell], factors: Factors
+) -> list[Plot]:
+    """What one chart shows: a metric, or several whose bars stand together. Empty without figures.
+
+    `wanted` is the chart of the data file: kind (lines, bars, stacked), metric or metrics, x, log.
+    """
+    names = list(wanted.get("metrics") or [wanted["metric"]])
+    found = {each.name: each for each in Metric.objects.filter(name__in=names)}
+    made = []
+    for name in (name for name in names if name in found):
+        summaries = metrics.summaries(campaign, name)
+        shown = tuple(cell for cell in cells if cell.pk in summaries)
+        if shown:
+            x = wanted.get("x") or _most_varied(shown)
+            made.append(Plot(found[name], x, shown, summaries, factors))
+    return made
+
+
+def draw(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure:
+    """The figure of these plots (at least one) in the kind that is wanted."""
+    first = drawn[0]
+    common: dict[str, Any] = {
+        "x_title": "" if first.is_sparse else first.factors.title(first.x),
+        "y_title": _axis_title([plot.metric for plot in drawn]),
+        "log_y": bool(wanted.get("log")),
+        "words": Words(median=_("value"), range=_("min–max"), runs=_("runs")),
+    }
+    if wanted.get("kind") == "lines" and len(drawn) == 1 and first.has_numbers:
+        return scaling(first.lines, **common)
+    groups = [
+        group
+        for plot in drawn
+        for group in plot.groups(metric_label(plot.metric) if len(drawn) > 1 else "")
+    ]
+    return bars(groups, stacked=wanted.get("kind") == "stacked", **common)
+
+
+def metric_label(metric: Metric) -> str:
+    """The metric's title in the reader's language."""
+    title = told(metric, "title")
+    return _(title) if title else metric.name
+
+
+def _told_by_version(groups: Sequence[Sequence[Cell]], varied: Sequence[str]) -> bool:
+    """Whether a version's own colour tells the series apart."""
+    majors = {versions.major(group[0].version) for group in groups}
+    return "version" in varied and len(majors) == len(groups)
+
+
+def _varied(cells: Sequence[Cell]) -> list[str]:
+    names = list(dict.fromkeys(name for cell in cells for name in cell.levels))
+    return [name for name in names if len({repr(cell.levels.get(name)) for cell in cells}) > 1]
+
+
+def _most_varied(cells: Sequence[Cell]) -> str:
+    counts = {name: len({repr(cell.levels.get(name)) for cell in cells}) for name in _varied(cells)}
+    return max(counts, key=lambda name: counts[name], default="")
+
+
+def _axis_title(shown: Sequence[Metric]) -> str:
+    """The metric with its unit; of several that share one axis only the unit."""
+    if len(shown) > 1:
+        return shown[0].unit
+    label = metric_label(shown[0])
+    return f"{label} ({shown[0].unit})" if shown[0].unit else label
+
+
+def _ratio(base: float | None, head: float | None) -> float | None:
+    return head / base if base and head is not None else None
+
+
+def _is_number(level: Any) -> bool:
+    return isinstance(level, int | float) and not isinstance(level, bool)

@@ -1,0 +1,192 @@
+"""Campaigns: lists with the states of their runs, and what a campaign's page shows."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Avg, Count, F, Prefetch, Q, QuerySet
+from django.utils import timezone
+
+from runs.analysis.summary import Summary
+from runs.charts.scaling import Line, Point
+from runs.models import Campaign, Cell, CellSummary, Run, Topology
+from runs.models.campaigns import Origin
+from runs.selectors.access.projects import NOBODY, Reader, visible
+from runs.selectors.archive import versions
+from runs.selectors.campaigns import factor_names as designs
+from runs.selectors.campaigns import grids, metrics
+from runs.selectors.campaigns.grids import Grid, GridCell, GridRow, GridRun, grid
+from runs.selectors.compare import series_cells
+from runs.selectors.compare.ratios import RatioRow, ratios
+
+__all__ = [
+    "CampaignRow",
+    "Grid",
+    "GridCell",
+    "GridRow",
+    "GridRun",
+    "Progress",
+    "RatioRow",
+    "can_retry",
+    "grid",
+    "lines",
+    "listed",
+    "of_origin",
+    "progress",
+    "ratios",
+    "recent",
+    "rows",
+    "run_counts",
+    "with_cells",
+]
+
+
+@dataclass(frozen=True)
+class CampaignRow:
+    """A campaign in a list. `run_counts` has the states that occur; `ended` counts runs."""
+
+    campaign: Campaign
+    run_counts: Mapping[str, int]
+    runs_total: int
+    ended: int
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a campaign is, in runs. `seconds_left` is unknown until a run has finished."""
+
+    done: int
+    total: int
+    seconds_left: float | None
+
+
+def listed() -> QuerySet[Campaign]:
+    """Campaigns for a list, the newest first."""
+    return Campaign.objects.select_related("scenario").order_by("-pk")
+
+
+def with_cells() -> QuerySet[Campaign]:
+    """Campaigns with everything of theirs but the runs: cells, and the summaries of those."""
+    summaries = CellSummary.objects.select_related("metric").order_by("metric__name")
+    cells = Cell.objects.order_by("ordinal").prefetch_related(Prefetch("summaries", summaries))
+    return (
+        listed()
+        .select_related("topology", "configuration")
+        .prefetch_related(Prefetch("cells", cells))
+    )
+
+
+def of_origin(origin: str | None = None) -> QuerySet[Campaign]:
+    """Campaigns of one origin; without one those that are made here: published ones are not."""
+    if origin is None:
+        return listed().exclude(origin=Origin.PUBLISHED)
+    return listed().filter(origin=origin)
+
+
+def recent(*, limit: int, origin: str | None = None, to: Reader = NOBODY) -> list[CampaignRow]:
+    """The newest campaigns, of one origin if given, else all but the published. Two queries."""
+    return rows(visible(of_origin(origin), to=to)[:limit])
+
+
+def rows(campaigns: Iterable[Campaign]) -> list[CampaignRow]:
+    """These campaigns with the states of their runs, counted in one query for all."""
+    campaigns = list(campaigns)
+    counts = run_counts([campaign.pk for campaign in campaigns])
+    return [_row(campaign, counts[campaign.pk]) for campaign in campaigns]
+
+
+def run_counts(campaign_ids: Collection[int]) -> dict[int, dict[str, int]]:
+    """For each campaign the number of runs in each state that occurs. One query."""
+    counts: dict[int, dict[str, int]] = {campaign_id: {} for campaign_id in campaign_ids}
+    grouped = Run.objects.filter(campaign__in=campaign_ids).order_by("campaign_id", "state")
+    for campaign_id, state, number in grouped.values_list("campaign_id", "state").annotate(
+        Count("pk")
+    ):
+        counts[campaign_id][state] = number
+    return counts
+
+
+def can_retry(campaign: Campaign) -> bool:
+    """Whether a run of it ended without success, and can be queued again."""
+    return campaign.runs.filter(Run.RETRIABLE).exists()
+
+
+def lines(campaign: Campaign, metric_name: str) -> list[Line]:
+    """The summaries of a metric against the factor across, a line per row of the grid.
+
+    Levels that are not numbers have no place on the axis and are left out. Two queries;
+    one more where the server is a factor.
+    """
+    cells = list(series_cells.current(campaign))
+    factor = grids.across(cells)
+    summaries = metrics.summaries(campaign, metric_name)
+    return [
+        Line(
+            label=row.label,
+            major=versions.major(row.version),
+            points=_points(row, factor, summaries),
+            version=row.version,
+        )
+        for row in grids.rows(cells, designs.server_names(campaign))
+    ]
+
+
+def progress(campaign: Campaign) -> Progress:
+    """How many runs have ended, and how long the others will take at the pace so far. Two queries.
+
+    Servers work at the same time: the last of them to end counts. Those that share load
+    generators take turns. The formula is in docs/statistics.md.
+    """
+    apart = "server" if series_cells.SERVER in campaign.factors else "campaign"
+    grouped = campaign.runs.order_by(apart).values(apart)
+    found = list(
+        grouped.annotate(
+            total=Count("pk"),
+            done=Count("pk", filter=Q(state__in=Run.ENDED)),
+            mean=Avg(F("finished_at") - F("started_at"), filter=Q(state=Run.State.FINISHED)),
+        )
+    )
+    done, total = sum(each["done"] for each in found), sum(each["total"] for each in found)
+    if done == total:
+        return Progress(done, total, 0.0)
+    going_on = [each for each in found if each["done"] < each["total"]]
+    known = [each["mean"] for each in found if each["mean"] is not None]
+    if not known:
+        return Progress(done, total, None)
+    active = campaign.runs.filter(state__in=Run.ACTIVE, started_at__isnull=False)
+    started: dict[int | None, list[datetime]] = defaultdict(list)
+    for server_id, at in active.values_list(apart, "started_at"):
+        if at is not None:
+            started[server_id].append(at)
+    # A server of which no run has finished yet is taken for as slow as the slowest.
+    left = [
+        _seconds_left(
+            each["total"] - each["done"], each["mean"] or max(known), started[each[apart]]
+        )
+        for each in going_on
+    ]
+    is_shared = bool(campaign.topology and campaign.topology.kind == Topology.Kind.CLIENT)
+    return Progress(done, total, sum(left) if is_shared else max(left))
+
+
+def _seconds_left(remaining: int, mean: timedelta, started: Iterable[datetime]) -> float:
+    now = timezone.now()
+    spent = sum((min(now - at, mean) for at in started), timedelta())
+    return max((remaining * mean - spent).total_seconds(), 0.0)
+
+
+def _row(campaign: Campaign, counts: Mapping[str, int]) -> CampaignRow:
+    ended = sum(number for state, number in counts.items() if state in Run.ENDED)
+    return CampaignRow(campaign, counts, sum(counts.values()), ended)
+
+
+def _points(
+    row: grids.Row, factor: str | None, summaries: Mapping[int, Summary]
+) -> tuple[Point, ...]:
+    points = []
+    for cell in row.cells:
+        level, summary = cell.levels.get(factor or ""), summaries.get(cell.pk)
+        if summary is not None and isinstance(level, int | float):
+            points.append(Point(level, summary.median, summary.minimum, summary.maximum, summary.n))
+    return tuple(sorted(points, key=lambda point: point.x))

@@ -1,0 +1,85 @@
+"""What the factors, levels and parameters of a campaign are called, for readers."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.models import Campaign, TopologyNode
+from runs.scenarios import registry
+from runs.selectors.compare.series_cells import SERVER
+
+
+@dataclass(frozen=True)
+class Words:
+    """The names of a campaign's factors and levels: the levels of `server` are shown by name."""
+
+    titles: Mapping[str, str]
+    servers: Mapping[str, str]
+
+    def title(self, name: str) -> str:
+        """A factor's title; its name where nothing says more."""
+        return self.titles.get(name, name)
+
+    def level(self, name: str, level: Any) -> Any:
+        """A level as readers know it."""
+        return self.servers.get(level, level) if name == SERVER else level
+
+    def named(self, name: str, level: Any) -> str:
+        """Factor and level: "Clients 8", "Server Rack 2", "PostgreSQL 16.14"."""
+        title = self.titles.get(name, "PostgreSQL" if name == "version" else name)
+        return f"{title} {self.level(name, level)}"
+
+    def listed(self, levels: Mapping[str, Any]) -> str:
+        """Several levels in a line."""
+        return ", ".join(self.named(name, level) for name, level in levels.items())
+
+
+def words(campaign: Campaign) -> Words:
+    """The words of a campaign. One query where it has several servers."""
+    return Words(factor_titles(campaign), server_names(campaign))
+
+
+def server_names(campaign: Campaign) -> dict[str, str]:
+    """The names of a campaign's servers by their slugs; none where the server is no factor."""
+    return names_of_servers([campaign.slug]) if SERVER in campaign.factors else {}
+
+
+def names_of_servers(slugs: Iterable[str]) -> dict[str, str]:
+    """The same of several campaigns. One query."""
+    nodes = TopologyNode.objects.filter(
+        topology__campaign__slug__in=slugs,
+        topology__campaign__factors__has_key=SERVER,
+        role=TopologyNode.Role.DATABASE,
+    )
+    return dict(nodes.order_by("ordinal").values_list("server__slug", "server__name"))
+
+
+def factor_titles(campaign: Campaign) -> dict[str, str]:
+    """The factors of the campaign's scenario in the reader's language, by name."""
+    titles = {SERVER: _("Server")}
+    try:
+        factors = registry.get(campaign.scenario.slug).factors
+    except KeyError:
+        return titles
+    return titles | {"side": _("A/A side")} | {each.name: _(each.title) for each in factors}
+
+
+def factor_title(campaign: Campaign, name: str | None) -> str:
+    """The title of one factor; its name where the scenario is only data."""
+    return factor_titles(campaign).get(name, name) if name else ""
+
+
+def parameters(campaign: Campaign) -> list[tuple[str, Any, str]]:
+    """(title, value, unit) of what the scenario keeps constant."""
+    try:
+        known = {each.name: each for each in registry.get(campaign.scenario.slug).parameters}
+    except KeyError:
+        known = {}
+    return [
+        (_(known[name].title), value, known[name].unit)
+        if name in known
+        else (name.replace("_", " "), value, "")
+        for name, value in campaign.parameters.items()
+    ]

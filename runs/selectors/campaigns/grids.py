@@ -1,0 +1,197 @@
+"""The grid of a campaign: installations as rows, the levels of one factor as columns."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+
+from runs.analysis.summary import Summary
+from runs.models import Campaign, Cell, Metric, Run
+from runs.selectors.archive import versions
+from runs.selectors.campaigns import factor_names as designs
+from runs.selectors.campaigns import metrics
+from runs.selectors.compare import series_cells
+
+# The levels that say which PostgreSQL was measured; all others say under what.
+SUBJECT = ("version", "bindir")
+# More signs than these in one cell tell nobody anything; its summary counts all of its runs.
+MOST_MARKED = 100
+# Runs on a page of the grid; a row is never parted.
+MOST_ON_PAGE = 300
+
+
+@dataclass(frozen=True)
+class GridRun:
+    """A run as the grid shows it."""
+
+    id: int
+    repeat: int
+    state: str
+    position: int
+
+
+@dataclass(frozen=True)
+class GridCell:
+    """A cell, its runs by repeat, and its summary of the grid's metric once a run has finished."""
+
+    cell: Cell
+    levels: Mapping[str, Any]
+    runs: tuple[GridRun, ...]
+    summary: Summary | None
+
+
+@dataclass(frozen=True)
+class GridRow:
+    """A version, under the levels of every factor but the one across. A None is no such cell."""
+
+    label: str
+    version: str
+    major: str
+    levels: Mapping[str, Any]
+    cells: tuple[GridCell | None, ...]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Rows by version and the other factors; `columns` are the levels of `factor` (None: no such).
+
+    `metric` is what the summaries are of. `page` says which of all rows these are; None: all.
+    """
+
+    factor: str | None
+    columns: tuple[Any, ...]
+    rows: tuple[GridRow, ...]
+    metric: Metric | None
+    page: "Page[Row] | None" = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """Cells that differ in the factor across only, in its order.
+
+    `servers` are the names of the levels of the factor `server`.
+    """
+
+    levels: Mapping[str, Any]
+    version: str
+    cells: tuple[Cell, ...]
+    servers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The version, and whatever else tells this row from another."""
+        others = [
+            self._told(name, level) for name, level in self.levels.items() if name != "version"
+        ]
+        return " · ".join([self.version, *others])
+
+    def _told(self, name: str, level: Any) -> str:
+        known = self.servers.get(level) if name == series_cells.SERVER else None
+        return known or f"{name} {level}"
+
+    @property
+    def others(self) -> dict[str, Any]:
+        """The levels that do not belong to the PostgreSQL measured."""
+        return {name: level for name, level in self.levels.items() if name not in SUBJECT}
+
+
+def grid(
+    campaign: Campaign, metric: Metric | None = None, *, page: str | int | None = None
+) -> Grid:
+    """The cells of a campaign with the states of their runs. Four queries, whatever the size;
+    one more where the server is a factor.
+
+    Shows `metric`, by default the campaign's primary one. With `page` only the rows of that page,
+    which has at most about MOST_ON_PAGE runs; one query more.
+    """
+    metric = metric or metrics.primary(campaign)
+    cells = list(series_cells.current(campaign))
+    factor = across(cells)
+    columns = _levels(cells, factor)
+    summaries = metrics.summaries(campaign, metric.name) if metric else {}
+
+    def shown(cell: Cell) -> GridCell:
+        return GridCell(cell, cell.levels, tuple(runs[cell.pk]), summaries.get(cell.pk))
+
+    found = rows(cells, designs.server_names(campaign))
+    shown_rows = None if page is None else _page(found, cells, columns, page)
+    listed = found if shown_rows is None else list(shown_rows)
+    runs = _runs([cell for row in listed for cell in row.cells])
+    made = []
+    for row in listed:
+        by_level = {_level(cell, factor): shown(cell) for cell in row.cells}
+        places = tuple(by_level.get(level) for level in columns)
+        made.append(
+            GridRow(row.label, row.version, versions.major(row.version), row.levels, places)
+        )
+    return Grid(factor, tuple(columns), tuple(made), metric, shown_rows)
+
+
+def rows(cells: Sequence[Cell], servers: Mapping[str, str] | None = None) -> list[Row]:
+    """The cells in rows: by the other factors as they come, within them from the oldest version.
+
+    `servers` names the levels of the factor `server`.
+    """
+    factor = across(cells)
+    grouped: dict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        grouped[repr(sorted(_without(cell.levels, factor).items()))].append(cell)
+    made = [
+        Row(_without(group[0].levels, factor), version_of(group[0]), tuple(group), servers or {})
+        for group in grouped.values()
+    ]
+    places = {repr(row.others): place for place, row in reversed(list(enumerate(made)))}
+    return sorted(made, key=lambda row: (places[repr(row.others)], versions.order(row.version)))
+
+
+def across(cells: Iterable[Cell]) -> str | None:
+    """The factor whose levels are the columns and the x axis: clients, else the most varied one."""
+    levels: dict[str, set[str]] = defaultdict(set)
+    for cell in cells:
+        for name, level in cell.levels.items():
+            if name not in SUBJECT:
+                levels[name].add(str(level))
+    return max(levels, key=lambda name: series_cells.fitness(name, len(levels[name])), default=None)
+
+
+def version_of(cell: Cell) -> str:
+    """The version that a cell measures, as text; empty where it is not known."""
+    return cell.version or str(cell.levels.get("version", ""))
+
+
+def _page(
+    found: Sequence[Row], cells: Sequence[Cell], columns: Sequence[Any], page: str | int
+) -> "Page[Row]":
+    runs = Run.objects.filter(cell__in=cells).count()
+    in_a_cell = min(runs / len(cells), MOST_MARKED) if cells else 0
+    rows_of_page = MOST_ON_PAGE / max(1, len(columns) * in_a_cell)
+    return Paginator(found, max(1, int(rows_of_page))).get_page(page)
+
+
+def _levels(cells: Iterable[Cell], factor: str | None) -> list[Any]:
+    """The levels of the factor, numbers in ascending order, names as they come."""
+    found = list(dict.fromkeys(_level(cell, factor) for cell in cells))
+    if all(isinstance(level, int | float) for level in found):
+        return sorted(found)
+    return found
+
+
+def _level(cell: Cell, factor: str | None) -> Any:
+    return cell.levels.get(factor) if factor else None
+
+
+def _without(levels: Mapping[str, Any], factor: str | None) -> dict[str, Any]:
+    return {name: level for name, level in levels.items() if name != factor}
+
+
+def _runs(cells: Sequence[Cell]) -> dict[int, list[GridRun]]:
+    """The runs of each cell by repeat; only the first MOST_MARKED where a cell has more."""
+    found: dict[int, list[GridRun]] = defaultdict(list)
+    columns = ("cell_id", "id", "repeat", "state", "position")
+    listed = Run.objects.filter(cell__in=cells).order_by("repeat")
+    for cell_id, *run in listed.values_list(*columns):
+        if len(found[cell_id]) < MOST_MARKED:
+            found[cell_id].append(GridRun(*run))
+    return found

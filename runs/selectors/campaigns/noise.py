@@ -1,0 +1,101 @@
+"""Noise floors of servers and hardware: how repeats of the same scatter, and what they can show."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from django.db.models import Q, QuerySet
+
+from runs.analysis.noise import NoiseFloor, minimum_detectable_effect, noise_floor
+from runs.analysis.summary import Summary
+from runs.models import CellSummary, HardwareProfile, Run, Server
+from runs.models.campaigns import Origin
+from runs.selectors.access import projects
+from runs.selectors.access.projects import Reader
+from runs.selectors.campaigns.metrics import summary_of
+
+# What a server was like long ago says little of it now.
+NEWEST_CELLS = 500
+SHOWN_REPEATS = (2, 3, 5, 10)
+SIDE = "side"
+
+
+@dataclass(frozen=True)
+class ServerNoise:
+    """The noise floor of a metric on servers or hardware, as parts of one (0.02 is 2 %)."""
+
+    metric: str
+    floor: NoiseFloor
+
+    @property
+    def scatter(self) -> float:
+        """One standard deviation of the repeats, as a part of their mean."""
+        return math.expm1(self.floor.log_sd)
+
+    def can_show(self, repeats: int) -> float | None:
+        """The smallest effect that so many repeats a side find in 4 of 5 cases; None below two."""
+        return minimum_detectable_effect(self.floor.log_sd, repeats) if repeats >= 2 else None
+
+    @property
+    def shown(self) -> list[tuple[int, float | None]]:
+        """What a few numbers of repeats can show."""
+        return [(repeats, self.can_show(repeats)) for repeats in SHOWN_REPEATS]
+
+
+def of_server(server: Server, metric: str) -> ServerNoise | None:
+    """How the repeats of a metric scatter on a server's present hardware; None where none tell."""
+    return of_servers([server], metric)
+
+
+def of_servers(servers: Sequence[Server], metric: str) -> ServerNoise | None:
+    """The same of several servers, pooled.
+
+    The two sides of an A/A campaign count as repeats of one cell, so that what changes between
+    them is noise, too. Campaigns with a treatment are left out. One query.
+    """
+    present = Q(pk__in=[])
+    for server in servers:
+        present |= Q(server=server, hardware=server.hardware_id)
+    return _of_runs(Run.objects.filter(present), metric)
+
+
+def of_hardware(hardware: HardwareProfile, metric: str, *, to: Reader) -> ServerNoise | None:
+    """The same of all runs on a hardware profile that the reader may see. One query."""
+    return _of_runs(projects.visible(Run.objects.filter(hardware=hardware), to=to), metric)
+
+
+def _of_runs(runs: QuerySet[Run], metric: str) -> ServerNoise | None:
+    here = runs.filter(state=Run.State.FINISHED).order_by()
+    rows = (
+        CellSummary.objects.filter(
+            metric__name=metric, cell__in=here.values("cell"), log_variance__isnull=False
+        )
+        .filter(cell__campaign__origin=Origin.EXECUTED, cell__campaign__treatment={})
+        .select_related("cell")
+        .order_by("-cell_id")[:NEWEST_CELLS]
+    )
+    floor = noise_floor(_without_sides(rows))
+    return ServerNoise(metric, floor) if floor is not None else None
+
+
+def _without_sides(rows: Iterable[CellSummary]) -> list[Summary]:
+    groups: dict[str, list[Summary]] = defaultdict(list)
+    for row in rows:
+        levels = sorted((name, level) for name, level in row.cell.levels.items() if name != SIDE)
+        groups[f"{row.cell.campaign_id} {levels}"].append(summary_of(row))
+    return [_pooled(group) for group in groups.values()]
+
+
+def _pooled(cells: list[Summary]) -> Summary:
+    """One cell of all their runs: what scatters within them and between them, on logs."""
+    if len(cells) == 1:
+        return cells[0]
+    runs = sum(cell.n for cell in cells)
+    means = [cell.log_mean or 0.0 for cell in cells]
+    mean = math.fsum(cell.n * each for cell, each in zip(cells, means, strict=True)) / runs
+    squares = math.fsum(
+        (cell.n - 1) * (cell.log_variance or 0.0) + cell.n * (each - mean) ** 2
+        for cell, each in zip(cells, means, strict=True)
+    )
+    return replace(cells[0], n=runs, log_mean=mean, log_variance=squares / (runs - 1))

@@ -1,0 +1,108 @@
+"""Topologies: their nodes, and the campaigns that used them."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from django.db.models import Count, Exists, F, OuterRef, QuerySet, Value
+from django.db.models.functions import Concat
+
+from runs.models import Campaign, HardwareProfile, PublishedNode, Server, Topology, TopologyNode
+from runs.selectors.access import projects
+from runs.selectors.access.projects import Reader
+from runs.selectors.campaigns import campaigns
+from runs.selectors.campaigns.campaigns import CampaignRow
+
+
+@dataclass(frozen=True)
+class NodeRow:
+    """A node: a server with its role, or a machine of a publication with what ran on it.
+
+    `name` is what the publication calls it, in both languages; empty for a server.
+    """
+
+    role: str
+    name: dict[str, str]
+    server: Server | None
+    hardware: HardwareProfile | None
+    software: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TopologyRow:
+    """A topology with its nodes; `campaigns` counts those that the reader may see."""
+
+    topology: Topology
+    nodes: tuple[NodeRow, ...]
+    campaigns: int
+
+
+def listed(*, to: Reader, kind: str = "") -> QuerySet[Topology]:
+    """Topologies by name, of one kind if given, as far as the reader may know of them.
+
+    That is each registered server by itself, those of campaigns that the reader may see, and those
+    that no campaign uses.
+    """
+    using = Campaign.objects.filter(topology=OuterRef("pk")).order_by()
+    by_itself = TopologyNode.objects.filter(
+        topology=OuterRef("pk"), topology__slug=Concat(Value("single-"), F("server__slug"))
+    )
+    found = Topology.objects.filter(
+        Exists(by_itself.order_by()) | Exists(projects.visible(using, to=to)) | ~Exists(using)
+    ).order_by("name", "pk")
+    return found.filter(kind=kind) if kind else found
+
+
+def rows(found: Sequence[Topology], *, to: Reader) -> list[TopologyRow]:
+    """These topologies with nodes, and campaigns counted. Three queries, whatever their number."""
+    keys = [each.pk for each in found]
+    own, printed, counts = _own(keys), _printed(keys), _campaigns(keys, to)
+    return [
+        TopologyRow(each, (*own[each.pk], *printed[each.pk]), counts.get(each.pk, 0))
+        for each in found
+    ]
+
+
+def detail(slug: str, *, to: Reader) -> TopologyRow:
+    """One topology. Raises Topology.DoesNotExist."""
+    (row,) = rows([listed(to=to).get(slug=slug)], to=to)
+    return row
+
+
+def used_by(topology: Topology, *, to: Reader, limit: int) -> list[CampaignRow]:
+    """The newest campaigns that used it, of those that the reader may see."""
+    using = campaigns.listed().filter(topology=topology)
+    return campaigns.rows(projects.visible(using, to=to)[:limit])
+
+
+def _own(keys: Sequence[int]) -> dict[int, list[NodeRow]]:
+    found: dict[int, list[NodeRow]] = defaultdict(list)
+    nodes = TopologyNode.objects.filter(topology__in=keys).select_related("server__hardware")
+    for node in nodes.order_by("role", "ordinal"):
+        row = NodeRow(node.get_role_display(), {}, node.server, node.server.hardware)
+        found[node.topology_id].append(row)
+    return found
+
+
+def _printed(keys: Sequence[int]) -> dict[int, list[NodeRow]]:
+    """The nodes that publications print, each once however many tables and versions it is in."""
+    nodes = (
+        PublishedNode.objects.filter(table__campaign__topology__in=keys)
+        .select_related("hardware", "table__campaign")
+        .defer("table__grid", "table__columns", "table__search_text", "table__method")
+        .order_by("table", "ordinal")
+    )
+    found: dict[int, dict[object, NodeRow]] = defaultdict(dict)
+    for node in nodes:
+        known = found[node.table.campaign.topology_id or 0]
+        key = (node.role, str(node.name), node.hardware_id)
+        row = known.get(key) or NodeRow(node.role, node.name, None, node.hardware)
+        software = dict.fromkeys((*row.software, *filter(None, [node.software])))
+        known[key] = replace(row, software=tuple(software))
+    return defaultdict(list, {key: list(each.values()) for key, each in found.items()})
+
+
+def _campaigns(keys: Sequence[int], to: Reader) -> dict[int, int]:
+    seen = projects.visible(Campaign.objects.filter(topology__in=keys), to=to).order_by()
+    counted = seen.values_list("topology").annotate(Count("pk"))
+    return {key: number for key, number in counted if key is not None}

@@ -1,0 +1,1 @@
+"""Changes in histories, and how they are reported."""

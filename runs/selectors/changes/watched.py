@@ -1,0 +1,127 @@
+"""Histories as they are analysed when results have come: the last points, and what was told."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from runs.analysis.alarm import MINIMUM_RUNS, RECENT
+from runs.analysis.change_points import SAME_PLACE, WINDOW
+from runs.analysis.monitoring import Known
+from runs.models import Campaign, Cell, CellSummary, Change, Measurement, Metric, Run
+from runs.selectors.histories import histories, revisions
+from runs.selectors.histories import points as history_points
+from runs.selectors.histories.points import HistoryPoint
+
+# Of older points the median is enough; an alarm looks at the runs of the last ones.
+SINGLE_VALUES = RECENT + MINIMUM_RUNS
+MOST_REPEATS = 5
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The end of one history of one metric: points, their values, and what was told of them.
+
+    `last_is_new` says whether the last point has new runs.
+    """
+
+    metric: Metric
+    points: tuple[HistoryPoint, ...]
+    history: tuple[tuple[float, ...], ...]
+    known: tuple[Known, ...]
+    last_is_new: bool
+
+
+def of(campaign: Campaign, key: str, cells: Collection[int]) -> Iterator[Watched]:
+    """The history of each metric that these cells of one series have and that has a better end.
+
+    Points whose values are not positive are left out: they have no logarithm.
+    """
+    since = _since(campaign, key, cells)
+    for metric in _metrics(cells):
+        found = history_points.of(
+            campaign, metric, [key], ref=campaign.tracked_ref, since=since
+        ).get(key, [])
+        points = tuple(point for point in found if point.minimum > 0)
+        if points:
+            yield Watched(
+                metric=metric,
+                points=points,
+                history=_values(points, metric),
+                known=_known(campaign, metric, key, points),
+                last_is_new=points[-1].cell in cells,
+            )
+
+
+def _metrics(cells: Collection[int]) -> list[Metric]:
+    summarised = CellSummary.objects.filter(cell__in=cells).order_by().values("metric")
+    found = Metric.objects.filter(pk__in=summarised)
+    return list(found.exclude(direction=Metric.Direction.NEUTRAL).order_by("name"))
+
+
+def _since(campaign: Campaign, key: str, cells: Collection[int]) -> datetime | None:
+    """When the window begins: so many revisions before the oldest one that got new runs."""
+    made = [
+        each.revision.committed_at or each.revision.created_at
+        for each in Cell.objects.filter(pk__in=cells).select_related("revision")
+        if each.revision is not None
+    ]
+    if not made:
+        return None
+    of_series = revisions.tracked(campaign).filter(cells__campaign=campaign, cells__series_key=key)
+    before = of_series.filter(made_at__lt=min(made))  # type: ignore[misc]  # annotated
+    oldest = before[WINDOW + SAME_PLACE : WINDOW + SAME_PLACE + 1]
+    found = list(oldest.values_list(revisions.MADE_AT, flat=True))
+    return found[0] if found else None
+
+
+def _values(points: Sequence[HistoryPoint], metric: Metric) -> tuple[tuple[float, ...], ...]:
+    older, recent = points[:-SINGLE_VALUES], points[-SINGLE_VALUES:]
+    single = _single_values(recent, metric)
+    return (
+        *((point.median,) * min(point.n, MOST_REPEATS) for point in older),
+        *(single.get(_mark(point), (point.median,)) for point in recent),
+    )
+
+
+Mark = tuple[int, date | None]
+
+
+def _mark(point: HistoryPoint) -> Mark:
+    return point.cell, None if point.sha else point.at.date()
+
+
+def _single_values(points: Sequence[HistoryPoint], metric: Metric) -> dict[Mark, tuple[float, ...]]:
+    rows = Measurement.objects.filter(
+        metric=metric,
+        run__cell__in={point.cell for point in points},
+        run__state=Run.State.FINISHED,
+    )
+    by_day = not points[0].sha
+    if by_day:
+        rows = rows.filter(
+            run__started_at__gte=points[0].at,
+            run__started_at__lt=points[-1].at + timedelta(days=1),
+        )
+    found: dict[Mark, list[float]] = defaultdict(list)
+    values = rows.order_by("run_id").values_list("run__cell_id", "run__started_at", "value")
+    for cell, at, value in values:
+        found[cell, at.astimezone(UTC).date() if by_day and at else None].append(value)
+    return {mark: tuple(values) for mark, values in found.items()}
+
+
+def _known(
+    campaign: Campaign, metric: Metric, key: str, points: Sequence[HistoryPoint]
+) -> tuple[Known, ...]:
+    return tuple(
+        Known(
+            id=change.pk,
+            kind="step" if change.kind == Change.Kind.STEP else "alarm",
+            position=position,
+            ratio=change.ratio,
+            settled=change.decision != Change.Decision.OPEN,
+            refuted=change.decision == Change.Decision.REFUTED,
+        )
+        for change in histories.changes(campaign, metric, [key])
+        if (position := histories.place(change, points)) is not None
+    )

@@ -1,0 +1,168 @@
+"""What can be compared: campaigns of every origin by what a reader looks for, with their series."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from runs.models import Campaign, Cell, CellSummary, Environment, HardwareProfile, Run
+from runs.selectors.access import projects
+from runs.selectors.access.projects import Reader
+from runs.selectors.archive import versions
+from runs.selectors.compare import series_cells
+from runs.selectors.compare.series_keys import SeriesKey, level_text
+
+MOST_CAMPAIGNS = 8
+# A campaign that leaves more than these apart is narrowed on the compare page itself.
+MOST_SERIES = 16
+MOST_WORDS = 6
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A series that a campaign offers: its key, and the levels that tell it from its others."""
+
+    key: SeriesKey
+    levels: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A campaign that was found. `key` stands for all its series at once."""
+
+    campaign: Campaign
+    key: SeriesKey
+    axis: str | None
+    series: tuple[Offered, ...]
+    more: int = 0
+
+
+@dataclass(frozen=True)
+class CandidateFilters:
+    """What the campaigns must have; an empty field asks for nothing."""
+
+    version: str = ""
+    os: str = ""
+    topology: str = ""
+    hardware: str = ""
+    origin: str = ""
+
+
+def candidates(
+    words: str, filters: CandidateFilters | None = None, *, reader: Reader
+) -> list[Candidate]:
+    """The newest campaigns that have all the words, at most MOST_CAMPAIGNS. Two queries.
+
+    A word is looked for in titles and slugs, themes, versions, operating systems, hardware,
+    topologies, configurations, revisions, and in all that a publication says.
+    """
+    found = projects.visible(Campaign.objects.all(), to=reader)
+    for word in words.split()[:MOST_WORDS]:
+        found = found.filter(_says(word))
+    found = _filtered(found, filters or CandidateFilters())
+    measured = found.filter(Exists(CellSummary.objects.filter(cell__campaign=OuterRef("pk"))))
+    listed = list(
+        measured.select_related("scenario", "topology", "published").order_by("-pk")[
+            :MOST_CAMPAIGNS
+        ]
+    )
+    levels = _levels(listed)
+    return [_candidate(campaign, levels[campaign.pk]) for campaign in listed]
+
+
+def _says(word: str) -> Q:
+    """Whether a campaign has a word. Small tables are looked through first, then runs by keys.
+
+    Cells and runs are found by indexes, each by its own condition: an OR would read them all.
+    """
+    texts = Q()
+    for name in ("title", "title_ja", "slug", "scenario__title", "scenario__slug"):
+        texts |= Q(**{f"{name}__icontains": word})
+    texts |= Q(topology__name__icontains=word) | Q(topology__kind__icontains=word)
+    texts |= Q(configuration__name__icontains=word) | Q(configuration__slug__icontains=word)
+    texts |= Q(published__search_text__icontains=word)
+    of_revision = Cell.objects.filter(revision__sha__startswith=word).order_by()
+    return (
+        texts
+        | _of_version(word)
+        | Q(pk__in=of_revision.values("campaign"))
+        | _on_hardware(word)
+        | _in_environment(word)
+    )
+
+
+def _filtered(found: QuerySet[Campaign], filters: CandidateFilters) -> QuerySet[Campaign]:
+    if filters.version:
+        found = found.filter(_of_version(filters.version))
+    if filters.os:
+        found = found.filter(_in_environment(filters.os))
+    if filters.hardware:
+        found = found.filter(_on_hardware(filters.hardware))
+    if filters.topology:
+        found = found.filter(topology__kind=filters.topology)
+    return found.filter(origin=filters.origin) if filters.origin else found
+
+
+def _of_version(word: str) -> Q:
+    cells = Cell.objects.filter(versions.matching(word, field="version")).order_by()
+    return Q(pk__in=cells.values("campaign"))
+
+
+def _on_hardware(word: str) -> Q:
+    named = HardwareProfile.objects.filter(Q(name__icontains=word) | Q(cpu_model__icontains=word))
+    return _with_runs(hardware__in=named.order_by())
+
+
+def _in_environment(word: str) -> Q:
+    return _with_runs(
+        environment__in=Environment.objects.filter(os_name__icontains=word).order_by()
+    )
+
+
+def _with_runs(**under: QuerySet[Any]) -> Q:
+    """Campaigns with a run under these conditions: a look into an index for each campaign."""
+    return Q(Exists(Run.objects.filter(campaign=OuterRef("pk"), **under)))
+
+
+def _levels(campaigns: Sequence[Campaign]) -> dict[int, list[dict[str, Any]]]:
+    """The levels of each campaign's cells; of histories each series once, not each revision."""
+    measured = Cell.objects.filter(
+        Exists(CellSummary.objects.filter(cell=OuterRef("pk"))), campaign__in=campaigns
+    )
+    series = ("campaign_id", "series_key")
+    once = measured.exclude(series_key="").order_by(*series, "ordinal").distinct(*series)
+    cells = measured.filter(Q(series_key="") | Q(pk__in=once.values("pk"))).order_by("ordinal")
+    listed = cells.values_list("campaign_id", "version", "levels")
+    found: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for campaign, version, levels in listed:
+        found[campaign].append(({series_cells.VERSION: version} if version else {}) | levels)
+    return found
+
+
+def _candidate(campaign: Campaign, cells: Sequence[dict[str, Any]]) -> Candidate:
+    factors = series_cells.open_factors(cells)
+    axis = series_cells.best_axis(factors)
+    parting = [name for name in factors if name != axis]
+    offered: dict[tuple[str, ...], dict[str, Any]] = {}
+    for levels in cells:
+        texts = tuple(level_text(levels.get(name, "")) for name in parting)
+        if texts not in offered:
+            offered[texts] = {name: levels[name] for name in parting if name in levels}
+    ordered = sorted(offered.items(), key=lambda item: versions.order(_version(item[1])))
+    key = SeriesKey(campaign.slug)
+    return Candidate(
+        campaign=campaign,
+        key=key,
+        axis=axis,
+        series=tuple(
+            Offered(key.fixed(list(zip(parting, texts, strict=True))), levels)
+            for texts, levels in ordered[:MOST_SERIES]
+        ),
+        more=max(0, len(ordered) - MOST_SERIES),
+    )
+
+
+def _version(levels: dict[str, Any]) -> str:
+    return str(levels.get(series_cells.VERSION, ""))

@@ -1,0 +1,165 @@
+"""The two sides of a verdict: cells that a request names by campaign, revision or run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from runs.models import Campaign, Cell, Revision, Run
+from runs.selectors.access import projects
+from runs.selectors.access.projects import Reader
+from runs.selectors.compare import series_cells, series_keys
+from runs.selectors.compare.series_keys import BadSeriesKey
+from runs.selectors.histories import revisions
+from runs.selectors.histories.revisions import UnknownRevision
+
+MOST_CELLS = 500
+LARGEST_ID = 2**63 - 1
+
+
+class BadSide(ValueError):
+    """A side that cannot be found: the parameter that names it, a stable code, and a message."""
+
+    def __init__(self, parameter: str, code: str, message: str) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side as it was named, and what it is. `run` is there where it was named by one.
+
+    `levels` are those of each cell, the version among them and the revision not.
+    """
+
+    text: str
+    campaign: Campaign
+    cells: tuple[Cell, ...]
+    revision: Revision | None = None
+    run: int | None = None
+    fixed: frozenset[str] = frozenset()
+
+    @property
+    def levels(self) -> dict[int, dict[str, Any]]:
+        """The levels of its cells by their key."""
+        return {cell.pk: _levels(cell) for cell in self.cells}
+
+    @property
+    def label(self) -> str:
+        """What a reader calls it: the revision, the run, else the campaign."""
+        if self.revision is not None:
+            ref = f" ({self.revision.ref})" if self.revision.ref else ""
+            return f"{self.revision.sha[:12]}{ref}"
+        if self.run is not None:
+            return _("run %(id)d") % {"id": self.run}
+        return self.text.partition(":")[2] if ":" in self.text else self.campaign.title
+
+
+def campaign_of(slug: str, *, reader: Reader, parameter: str = "campaign") -> Campaign:
+    """The campaign of a slug, if the reader may see it. Raises BadSide `unknown_campaign`."""
+    shown = projects.visible(Campaign.objects.select_related("scenario", "project"), to=reader)
+    found = shown.filter(slug=slug).first()
+    if found is None:
+        message = _("There is no campaign %(slug)s.") % {"slug": slug}
+        raise BadSide(parameter, "unknown_campaign", message)
+    return found
+
+
+def both(base: str, head: str, *, campaign: str, reader: Reader) -> tuple[Side, Side]:
+    """The sides that are named; within a campaign they may be left out.
+
+    The head is then its newest revision, and the base the revision before the head. Raises
+    BadSide. At most nine queries.
+    """
+    within = campaign_of(campaign, reader=reader) if campaign else None
+    head_side = _named("head", head, within, reader) if head else _newest(within)
+    base_side = _named("base", base, within, reader) if base else _before(within, head_side)
+    return base_side, head_side
+
+
+def _named(parameter: str, text: str, within: Campaign | None, reader: Reader) -> Side:
+    kind, _colon, name = text.partition(":")
+    if kind == "campaign" and name:
+        return _of_campaign(parameter, text, name, reader)
+    if kind == "run" and name.isascii() and name.isdigit():
+        return _of_run(parameter, text, int(name), reader)
+    if kind != "revision" or not name:
+        message = _("“%(text)s” is not campaign:<slug>, revision:<sha or branch> or run:<id>.")
+        raise BadSide(parameter, "not_a_side", message % {"text": text})
+    if within is None:
+        message = _("A revision is looked for within a campaign: give campaign=<slug> as well.")
+        raise BadSide(parameter, "campaign_missing", message)
+    return _of_revision(parameter, text, name, within)
+
+
+def _of_campaign(parameter: str, text: str, name: str, reader: Reader) -> Side:
+    try:
+        key = series_keys.parse(name)
+    except BadSeriesKey as error:
+        raise BadSide(parameter, "not_a_side", str(error)) from error
+    found = campaign_of(key.slug, reader=reader, parameter=parameter)
+    cells = _loaded(parameter, series_cells.wanted([key], {key.slug: found}, ""))
+    return Side(text, found, cells, fixed=frozenset(name for name, _level in key.levels))
+
+
+def _of_revision(parameter: str, text: str, name: str, within: Campaign) -> Side:
+    try:
+        found = revisions.named(within, name)
+    except UnknownRevision as error:
+        code = str(error)
+        messages = {
+            "unknown_revision": _("%(campaign)s has no revision, branch or tag %(name)s."),
+            "ambiguous_revision": _("Several revisions of %(campaign)s begin with %(name)s."),
+        }
+        words = {"campaign": within.slug, "name": name}
+        raise BadSide(parameter, code, messages[code] % words) from error
+    return _revision_side(text, found, within, parameter)
+
+
+def _revision_side(text: str, found: Revision, within: Campaign, parameter: str) -> Side:
+    cells = _loaded(parameter, Cell.objects.filter(campaign=within, revision=found))
+    return Side(text, within, cells, revision=found)
+
+
+def _of_run(parameter: str, text: str, key: int, reader: Reader) -> Side:
+    """The cell of the run: all repeats that were made under its conditions."""
+    shown = projects.visible(Run.objects.all(), to=reader).filter(pk=min(key, LARGEST_ID))
+    run = shown.select_related("campaign__scenario", "campaign__project", "cell__revision").first()
+    if run is None:
+        message = _("There is no run %(id)s.") % {"id": key}
+        raise BadSide(parameter, "unknown_run", message)
+    return Side(text, run.campaign, (run.cell,), revision=run.cell.revision, run=run.pk)
+
+
+def _newest(within: Campaign | None) -> Side:
+    found = revisions.newest(within) if within else None
+    if within is None or found is None:
+        message = _("Name a side; it can be left out for a campaign that has revisions.")
+        raise BadSide("head", "required", message)
+    return _revision_side(f"revision:{found.sha}", found, within, "head")
+
+
+def _before(within: Campaign | None, head: Side) -> Side:
+    within = within or (head.campaign if head.revision else None)
+    found = revisions.before(within, head.revision) if within and head.revision else None
+    if within is None or found is None:
+        message = _("Name the base: there is no revision before the head.")
+        raise BadSide("base", "required", message)
+    return _revision_side(f"revision:{found.sha}", found, within, "base")
+
+
+def _loaded(parameter: str, cells: QuerySet[Cell]) -> tuple[Cell, ...]:
+    found = tuple(cells.select_related("revision").order_by("ordinal")[: MOST_CELLS + 1])
+    if len(found) > MOST_CELLS:
+        message = _("These are more than %(most)d conditions: choose some by level=.")
+        raise BadSide(parameter, "too_many", message % {"most": MOST_CELLS})
+    return found
+
+
+def _levels(cell: Cell) -> dict[str, Any]:
+    levels: Mapping[str, Any] = series_cells.levels_of(cell)
+    return {name: level for name, level in levels.items() if name != series_cells.REVISION}

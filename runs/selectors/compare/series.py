@@ -1,0 +1,296 @@
+"""Compared series: the cells of a campaign under fixed levels, along one factor."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from runs.analysis.mann_whitney import MINIMUM_RUNS
+from runs.analysis.summary import Summary
+from runs.models import (
+    Campaign,
+    Cell,
+    CellSummary,
+    Environment,
+    HardwareProfile,
+    Measurement,
+    Metric,
+    Run,
+    SettingsSnapshot,
+)
+from runs.selectors.access import projects
+from runs.selectors.access.projects import Reader
+from runs.selectors.archive import versions
+from runs.selectors.campaigns import metrics
+from runs.selectors.compare import cell_runs, series_cells
+from runs.selectors.compare import state as compare_state
+from runs.selectors.compare.cell_runs import CellRuns
+from runs.selectors.compare.series_keys import SeriesKey, level_text
+
+# Ranks of more repeats than these add nothing to the intervals, and would be much to load.
+MOST_RANKED = 200
+
+
+@dataclass(frozen=True)
+class SeriesCell:
+    """A cell of a series: its level on the x axis (None: there is none), its summary and runs.
+
+    `values` are the single repeats, where there are enough of them for a test by ranks.
+    """
+
+    id: int
+    x: Any
+    levels: Mapping[str, Any]
+    summary: Summary
+    runs: CellRuns
+    values: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Series:
+    """Cells that differ in the factor of the x axis only, in its order.
+
+    `key` fixes all other factors that vary; `levels` are all levels that the cells share.
+    """
+
+    key: SeriesKey
+    campaign: Campaign
+    version: str
+    levels: Mapping[str, Any]
+    cells: tuple[SeriesCell, ...]
+
+    @property
+    def runs(self) -> CellRuns:
+        """The conditions of its cells: those of the first, which mostly are those of all."""
+        return self.cells[0].runs if self.cells else CellRuns()
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A summary that was found, and the levels of its cell."""
+
+    summary: CellSummary
+    levels: Mapping[str, Any]
+
+    @property
+    def campaign_id(self) -> int:
+        return self.summary.cell.campaign_id
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes series along an axis from rows, with the runs and single values of their cells."""
+
+    axis: str | None
+    runs: Mapping[int, CellRuns]
+    values: Mapping[int, tuple[float, ...]]
+
+    def series(self, key: SeriesKey, campaign: Campaign, group: Sequence[_Row]) -> Series:
+        """One series of the rows of one group."""
+        cells = [self._cell(row) for row in group]
+        if all(isinstance(cell.x, int | float) for cell in cells):
+            cells.sort(key=lambda cell: cell.x)
+        elif self.axis == series_cells.VERSION:
+            cells.sort(key=lambda cell: versions.order(str(cell.x)))
+        first = group[0].levels
+        shared = {name: level for name, level in first.items() if name != self.axis}
+        return Series(
+            key, campaign, str(shared.get(series_cells.VERSION, "")), shared, tuple(cells)
+        )
+
+    def _cell(self, row: _Row) -> SeriesCell:
+        cell_id = row.summary.cell_id
+        return SeriesCell(
+            id=cell_id,
+            x=row.levels.get(self.axis) if self.axis else None,
+            levels=row.levels,
+            summary=metrics.summary_of(row.summary),
+            runs=self.runs.get(cell_id, CellRuns()),
+            values=self.values.get(cell_id),
+        )
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Everything that a comparison reads. `faults` say what was asked for and is not there.
+
+    `factors` are those that may be the x axis; `metrics` those that the cells have.
+    """
+
+    series: tuple[Series, ...] = ()
+    x: str | None = None
+    metric: Metric | None = None
+    factors: tuple[str, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+    hardware: Mapping[int, HardwareProfile] = field(default_factory=dict)
+    environments: Mapping[int, Environment] = field(default_factory=dict)
+    settings: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
+
+
+def load(keys: Sequence[SeriesKey], *, metric: str = "", x: str = "", reader: Reader) -> Loaded:
+    """The series that the keys name, with summaries of one metric. At most nine queries.
+
+    A key that leaves factors open besides `x` gives a series for each combination of their
+    levels. Cells of uploads without a fixed revision are those of the newest one. Campaigns of
+    projects that the reader may not see are as unknown as those that do not exist.
+    """
+    campaigns = _campaigns(keys, reader)
+    faults = [
+        _("There is no campaign %(slug)s.") % {"slug": slug}
+        for slug in dict.fromkeys(key.slug for key in keys)
+        if slug not in campaigns
+    ]
+    known = [key for key in keys if key.slug in campaigns]
+    if not known:
+        return Loaded(faults=tuple(faults))
+    cells = series_cells.wanted(known, campaigns, x)
+    found = _metrics(cells)
+    chosen = next((each for each in found if each.name == metric), found[0] if found else None)
+    if metric and (chosen is None or chosen.name != metric):
+        faults.append(_("None of these series has the metric %(name)s.") % {"name": metric})
+    rows = _rows(cells, chosen)
+    factors = _factors(known, campaigns, rows)
+    axis = _axis(x, factors, faults)
+    cell_ids = [row.summary.cell_id for row in rows]
+    make = _Maker(axis, cell_runs.of_cells(cell_ids), _values(rows, chosen))
+    series = _series(known, campaigns, rows, make, faults)
+    return Loaded(
+        series=series,
+        x=axis,
+        metric=chosen,
+        factors=tuple(factors),
+        metrics=tuple(found),
+        faults=tuple(faults),
+        **conditions_of(series),
+    )
+
+
+def _campaigns(keys: Sequence[SeriesKey], reader: Reader) -> dict[str, Campaign]:
+    listed = Campaign.objects.filter(slug__in={key.slug for key in keys})
+    seen = projects.visible(listed, to=reader)
+    related = seen.select_related("scenario", "topology", "configuration")
+    return {campaign.slug: campaign for campaign in related}
+
+
+def _metrics(cells: QuerySet[Cell]) -> list[Metric]:
+    """The metrics of the cells, the likeliest first: tps, then what has a better end."""
+    summarised = CellSummary.objects.filter(cell__in=cells).order_by()
+    found = list(Metric.objects.filter(pk__in=summarised.values("metric")))
+    found.sort(key=lambda each: (each.name != "tps", each.direction == "neutral", each.name))
+    return found
+
+
+def _rows(cells: QuerySet[Cell], metric: Metric | None) -> list[_Row]:
+    if metric is None:
+        return []
+    found = CellSummary.objects.filter(cell__in=cells, metric=metric)
+    related = found.select_related("cell__revision")
+    ordered = related.order_by("cell__campaign_id", "cell__ordinal")
+    return [_Row(summary, series_cells.levels_of(summary.cell)) for summary in ordered]
+
+
+def _factors(
+    keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], rows: Sequence[_Row]
+) -> dict[str, int]:
+    """The factors that vary within what one key names, with the most levels they have there."""
+    most: dict[str, int] = {}
+    for key in keys:
+        of_key = _of_key(key, campaigns[key.slug], rows)
+        for name, count in series_cells.open_factors(row.levels for row in of_key).items():
+            most[name] = max(most.get(name, 0), count)
+    return most
+
+
+def _of_key(key: SeriesKey, campaign: Campaign, rows: Sequence[_Row]) -> list[_Row]:
+    return [row for row in rows if row.campaign_id == campaign.pk and key.matches(row.levels)]
+
+
+def _axis(asked: str, factors: Mapping[str, int], faults: list[str]) -> str | None:
+    if asked == compare_state.NO_AXIS:
+        return None
+    if asked and asked not in factors:
+        faults.append(
+            _("The factor %(name)s does not vary in these series: it cannot be the x axis.")
+            % {"name": asked}
+        )
+        asked = ""
+    return asked or series_cells.best_axis(factors)
+
+
+def _values(rows: Sequence[_Row], metric: Metric | None) -> dict[int, tuple[float, ...]]:
+    counted = {row.summary.cell_id: row.summary.n for row in rows}
+    ranked = {cell: n for cell, n in counted.items() if MINIMUM_RUNS <= n <= MOST_RANKED}
+    found: dict[int, list[float]] = defaultdict(list)
+    if ranked:
+        single = Measurement.objects.filter(
+            metric=metric, run__cell__in=ranked, run__state=Run.State.FINISHED
+        )
+        for cell, value in single.order_by("pk").values_list("run__cell_id", "value"):
+            found[cell].append(value)
+    # A published summary may stand for repeats that are not printed.
+    return {cell: tuple(values) for cell, values in found.items() if len(values) == ranked[cell]}
+
+
+def _series(
+    keys: Sequence[SeriesKey],
+    campaigns: Mapping[str, Campaign],
+    rows: Sequence[_Row],
+    make: _Maker,
+    faults: list[str],
+) -> tuple[Series, ...]:
+    made: dict[SeriesKey, Series] = {}
+    for key in keys:
+        of_key = _of_key(key, campaigns[key.slug], rows)
+        if not of_key:
+            faults.append(_("No finished run belongs to %(key)s.") % {"key": key})
+        for full, group in _groups(key, of_key, make.axis):
+            made.setdefault(full, make.series(full, campaigns[key.slug], group))
+    if len(made) > compare_state.MOST_SERIES:
+        faults.append(compare_state.too_many(len(made)))
+    return tuple(made.values())[: compare_state.MOST_SERIES]
+
+
+def _groups(
+    key: SeriesKey, rows: Sequence[_Row], axis: str | None
+) -> list[tuple[SeriesKey, list[_Row]]]:
+    """The rows by the levels of the factors that the key leaves open, old versions first."""
+    named = {axis, *(name for name, _text in key.levels)}
+    parting = [
+        name for name in series_cells.open_factors(row.levels for row in rows) if name not in named
+    ]
+    grouped: dict[tuple[tuple[str, str], ...], list[_Row]] = defaultdict(list)
+    for row in rows:
+        fixed = tuple((name, level_text(row.levels.get(name, ""))) for name in parting)
+        grouped[fixed].append(row)
+    places = {others: place for place, others in reversed(list(enumerate(map(_others, grouped))))}
+    ordered = sorted(
+        grouped, key=lambda fixed: (places[_others(fixed)], versions.order(_version(fixed)))
+    )
+    return [(key.fixed(fixed), grouped[fixed]) for fixed in ordered]
+
+
+def _others(fixed: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    return tuple(level for level in fixed if level[0] != series_cells.VERSION)
+
+
+def _version(fixed: tuple[tuple[str, str], ...]) -> str:
+    return dict(fixed).get(series_cells.VERSION, "")
+
+
+def conditions_of(series: Sequence[Series]) -> dict[str, Any]:
+    """The stored rows behind the conditions of series, as fields of Loaded: a query a kind."""
+    runs = [cell.runs for each in series for cell in each.cells]
+    snapshots = SettingsSnapshot.objects.in_bulk(_keys(each.settings for each in runs))
+    return {
+        "hardware": HardwareProfile.objects.in_bulk(_keys(each.hardware for each in runs)),
+        "environments": Environment.objects.in_bulk(_keys(each.environment for each in runs)),
+        "settings": {key: snapshot.settings for key, snapshot in snapshots.items()},
+    }
+
+
+def _keys(found: Iterable[tuple[int, ...]]) -> list[int]:
+    return sorted({key for keys in found for key in keys})

@@ -1,0 +1,115 @@
+"""Which cells the keys of series name, and which factors vary among them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Coalesce
+
+from runs.models import Campaign, Cell
+from runs.models.campaigns import Origin
+from runs.selectors.compare import series_keys
+from runs.selectors.compare.series_keys import SeriesKey, level_text
+
+VERSION, REVISION = "version", "revision"
+# The factor of a campaign over several servers; its levels are their slugs.
+SERVER = "server"
+# What is measured, and not under what.
+SUBJECTS = (VERSION, "bindir", REVISION)
+# A commit without a date stands where its first upload came.
+MADE_AT = Coalesce("revision__committed_at", "revision__created_at")
+
+
+def wanted(keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str) -> QuerySet[Cell]:
+    """The cells that the keys name; of uploads those of the newest revision, unless asked for."""
+    condition = Q(pk__in=[])
+    for key in keys:
+        campaign = campaigns[key.slug]
+        of_key = Q(campaign=campaign)
+        for name, text in key.levels:
+            of_key &= _has_level(name, text)
+        if (
+            campaign.origin == Origin.UPLOADED
+            and x != REVISION
+            and REVISION not in dict(key.levels)
+        ):
+            of_key &= _without_history(campaign)
+        condition |= of_key
+    return Cell.objects.filter(condition)
+
+
+def current(campaign: Campaign) -> QuerySet[Cell]:
+    """The cells that a campaign's own tables and charts show, in their order.
+
+    All of them, but of each series of uploads only that of the newest revision: the others have
+    the same levels, and are the campaign's history.
+    """
+    cells = campaign.cells.order_by("ordinal")
+    if campaign.origin != Origin.UPLOADED:
+        return cells
+    return cells.filter(_without_history(campaign))
+
+
+def _has_level(name: str, text: str) -> Q:
+    if name == REVISION:
+        return Q(revision__sha__startswith=text)
+    condition = Q(pk__in=[])
+    for level in series_keys.level_forms(text):
+        condition |= Q(levels__contains={name: level})
+    if not text:
+        condition |= ~Q(levels__has_key=name)
+    return condition | Q(version=text) if name == VERSION else condition
+
+
+def _without_history(campaign: Campaign) -> Q:
+    """Of each series of uploads the newest revision; what has none where the series has no other.
+
+    A history leaves out just the same.
+    """
+    revised = Cell.objects.filter(campaign=campaign, revision__isnull=False).order_by()
+    bare = Q(revision=None) & ~Q(series_key__in=revised.values("series_key"))
+    return bare | Q(pk__in=_newest(campaign))
+
+
+def _newest(campaign: Campaign) -> QuerySet[Cell, Any]:
+    """Of each series of uploads the cell of the newest revision."""
+    return (
+        Cell.objects.filter(campaign=campaign, revision__isnull=False)
+        .order_by("series_key", MADE_AT.desc(), "-revision_id")
+        .distinct("series_key")
+        .values("pk")
+    )
+
+
+def levels_of(cell: Cell) -> dict[str, Any]:
+    """A cell's levels, with its version and its revision as levels like the others."""
+    levels = {VERSION: cell.version} if cell.version else {}
+    levels |= cell.levels
+    if cell.revision is not None:
+        levels[REVISION] = str(cell.revision)
+    return levels
+
+
+def open_factors(cells: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """The factors that vary among cells with these levels, with the number of their levels."""
+    texts: dict[str, set[str]] = defaultdict(set)
+    listed = list(cells)
+    for name in dict.fromkeys(name for levels in listed for name in levels):
+        texts[name] = {level_text(levels.get(name, "")) for levels in listed}
+    return {name: len(found) for name, found in texts.items() if len(found) > 1}
+
+
+def best_axis(factors: Mapping[str, int]) -> str | None:
+    """The factor that is the x axis unless another is asked for: clients, else the most varied.
+
+    Not what is measured itself: versions and builds are compared, and so are revisions. Servers
+    are compared as well, unless nothing else varies.
+    """
+    offered = [name for name in factors if name not in SUBJECTS]
+    return max(offered, key=lambda name: fitness(name, factors[name]), default=None)
+
+
+def fitness(name: str, levels: int) -> tuple[bool, bool, int, str]:
+    """How well a factor with so many levels serves as an x axis: the greatest does best."""
+    return name == "clients", name != SERVER, levels, name

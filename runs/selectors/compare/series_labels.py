@@ -1,0 +1,115 @@
+"""What compared series are called: by the levels in which they differ, as short as will do."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from runs.selectors.archive import archive, versions
+from runs.selectors.compare.series import Loaded, Series
+from runs.selectors.compare.series_keys import level_text
+
+LONGEST_TITLE = 40
+UNKNOWN = "–"
+
+
+class Wording(Protocol):
+    """The names of factors and levels in the reader's language."""
+
+    def title(self, name: str) -> str:
+        """A factor."""
+
+    def level(self, name: str, value: Any) -> str:
+        """A level of it."""
+
+
+class PlainWording:
+    """The names as they are stored: for files and programs."""
+
+    def title(self, name: str) -> str:
+        """The factor's own name."""
+        return name
+
+    def level(self, name: str, value: Any) -> str:
+        """The level as text; a version by the name of its product."""
+        return f"PostgreSQL {value}" if name == "version" else level_text(value)
+
+
+def labels(loaded: Loaded, wording: Wording | None = None) -> tuple[str, ...]:
+    """A label for each series, all different.
+
+    Levels that tell them apart come first; where these do not, the operating system, the
+    hardware, the topology, and last the campaign.
+    """
+    words = wording or PlainWording()
+    found = [" · ".join(parts) for parts in _by_levels(loaded.series, words)]
+    for more in (_operating_system, _hardware, _topology, _title):
+        found = _told_apart(found, [more(loaded, each) for each in loaded.series])
+    return tuple(
+        label or each.campaign.title for label, each in zip(found, loaded.series, strict=True)
+    )
+
+
+def facet(loaded: Loaded, each: Series, by: str) -> str:
+    """The value of a series for small multiples: its system, hardware, topology or version."""
+    values: dict[str, Callable[[Loaded, Series], str]] = {
+        "os": _operating_system,
+        "hardware": _hardware,
+        "topology": _topology,
+        "version": lambda _loaded, series: versions.major(series.version),
+    }
+    return values[by](loaded, each) or UNKNOWN
+
+
+def _by_levels(series: Sequence[Series], words: Wording) -> list[list[str]]:
+    names = list(dict.fromkeys(name for each in series for name in each.levels))
+    parting = [
+        name
+        for name in names
+        if len({level_text(each.levels.get(name, "")) for each in series}) > 1
+    ]
+    shown = parting or [name for name in names if name == "version"]
+    return [
+        [spoken_level(words, name, each.levels[name]) for name in shown if name in each.levels]
+        for each in series
+    ]
+
+
+def spoken_level(words: Wording, name: str, value: Any) -> str:
+    """A level that can stand by itself: "PostgreSQL 16", "All on SSD", "Clients 8"."""
+    told = words.level(name, value)
+    if name == "version" or (isinstance(value, str) and told != value):
+        return told
+    return f"{words.title(name)} {told}"
+
+
+def _told_apart(found: Sequence[str], more: Sequence[str]) -> list[str]:
+    """The labels, those that occur more than once with what more there is to tell."""
+    counts = Counter(found)
+    differs = {label: set() for label in counts}  # type: dict[str, set[str]]
+    for label, text in zip(found, more, strict=True):
+        differs[label].add(text)
+    return [
+        " · ".join(part for part in (label, text) if part)
+        if counts[label] > 1 and len(differs[label]) > 1
+        else label
+        for label, text in zip(found, more, strict=True)
+    ]
+
+
+def _operating_system(loaded: Loaded, each: Series) -> str:
+    found = [loaded.environments[key] for key in each.runs.environment]
+    return ", ".join(dict.fromkeys(archive.operating_system(env.os_name) for env in found))
+
+
+def _hardware(loaded: Loaded, each: Series) -> str:
+    return ", ".join(dict.fromkeys(loaded.hardware[key].name for key in each.runs.hardware))
+
+
+def _topology(_loaded: Loaded, each: Series) -> str:
+    topology = each.campaign.topology
+    return str(topology.get_kind_display()) if topology else ""
+
+
+def _title(_loaded: Loaded, each: Series) -> str:
+    title = each.campaign.title
+    return title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1].rstrip()}…"

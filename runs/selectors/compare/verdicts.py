@@ -1,0 +1,170 @@
+"""Head against base for a CI job: every condition that both have, with a verdict for the whole."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from runs.analysis.comparison import Comparison, Direction, Verdict, adjust, compare
+from runs.analysis.conditions import Conditions
+from runs.analysis.overall import exit_code, overall
+from runs.analysis.summary import Summary
+from runs.models import CellSummary, Metric
+from runs.selectors.campaigns import metrics
+from runs.selectors.compare import cell_runs, series_cells
+from runs.selectors.compare.cell_runs import CellRuns
+from runs.selectors.compare.head_and_base import Side
+from runs.selectors.compare.series_keys import level_text
+
+DEFAULT_EFFECT = 3.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is compared: metrics by name (none: all that have a better end), fixed levels as text.
+
+    `effect` is the minimum effect in percent; `ignore` has conditions that may differ.
+    """
+
+    metrics: tuple[str, ...] = ()
+    levels: tuple[tuple[str, str], ...] = ()
+    effect: float = DEFAULT_EFFECT
+    ignore: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class VerdictRow:
+    """A metric under the levels that both sides share. A summary is None where nothing is known.
+
+    `base_runs` and `head_runs` are the runs behind the summaries.
+    """
+
+    levels: Mapping[str, Any]
+    metric: Metric
+    base: Summary | None
+    head: Summary | None
+    base_runs: CellRuns
+    head_runs: CellRuns
+    comparison: Comparison
+
+    @property
+    def counts(self) -> bool:
+        """What the base does not have is new, and says nothing about a regression."""
+        return self.base is not None
+
+
+@dataclass(frozen=True)
+class SideVerdict:
+    """The table, and what it says as a whole."""
+
+    base: Side
+    head: Side
+    rows: tuple[VerdictRow, ...]
+    effect: float
+
+    @property
+    def overall(self) -> Verdict:
+        """One word for all rows that count."""
+        return overall(row.comparison.verdict for row in self.rows if row.counts)
+
+    @property
+    def exit_code(self) -> int:
+        """0 no regression, 1 slower, 2 not decidable."""
+        return exit_code(self.overall)
+
+
+Levels = Mapping[str, Any]
+Pair = tuple[Levels, int | None, int | None]
+
+
+def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
+    """Compare two sides, their cells paired by equal levels. Two queries, however many cells."""
+    pairs = _pairs(base, head, asked.levels)
+    ids = {cell for _levels, *cells in pairs for cell in cells if cell is not None}
+    summaries = _summaries(ids, asked.metrics)
+    runs = cell_runs.of_cells(ids)
+    rows = [
+        _row(levels, metric, (one, other), summaries, runs, asked)
+        for metric in _ordered(metric for metric, _cell in summaries)
+        for levels, one, other in pairs
+        if (metric, one) in summaries or (metric, other) in summaries
+    ]
+    adjusted = adjust([row.comparison for row in rows])
+    judged = (replace(row, comparison=each) for row, each in zip(rows, adjusted, strict=True))
+    return SideVerdict(base, head, tuple(judged), asked.effect)
+
+
+def _pairs(base: Side, head: Side, wanted: Sequence[tuple[str, str]]) -> list[Pair]:
+    """(levels, cell of the base, cell of the head), in the order of the base's cells."""
+    apart = _apart(base, head)
+    paired: dict[str, tuple[Levels, dict[str, int]]] = {}
+    for name, side in (("base", base), ("head", head)):
+        for cell, levels in side.levels.items():
+            shared = {factor: level for factor, level in levels.items() if factor not in apart}
+            if _has(levels, wanted):
+                paired.setdefault(level_text(shared), (shared, {}))[1][name] = cell
+    return [(levels, cells.get("base"), cells.get("head")) for levels, cells in paired.values()]
+
+
+def _apart(base: Side, head: Side) -> set[str]:
+    """The factors in which the sides may differ: what was asked to be compared.
+
+    That is what the request fixes on a side, and versions and builds where each side has just one.
+    Another factor never is, even where each side has one level of it: a job that broke off after
+    its first condition must not be compared with another one's last.
+    """
+    apart = set()
+    if base.run is not None and head.run is not None:
+        return {name for side in (base, head) for each in side.levels.values() for name in each}
+    # Of a side that leaves open what the other fixes, only the same level can stand against it.
+    for name in {*base.fixed, *head.fixed, *series_cells.SUBJECTS}:
+        if all(len(_texts(side, name)) <= 1 for side in (base, head)):
+            apart.add(name)
+    return apart
+
+
+def _texts(side: Side, name: str) -> set[str]:
+    return {level_text(levels.get(name, "")) for levels in side.levels.values()}
+
+
+def _has(levels: Levels, wanted: Sequence[tuple[str, str]]) -> bool:
+    return all(level_text(levels.get(name, "")) == text for name, text in wanted)
+
+
+def _summaries(
+    cells: Collection[int], names: Sequence[str]
+) -> dict[tuple[Metric, int | None], Summary]:
+    found = CellSummary.objects.filter(cell__in=cells).select_related("metric").order_by("cell")
+    if names:
+        found = found.filter(metric__name__in=names)
+    else:
+        found = found.exclude(metric__direction=Metric.Direction.NEUTRAL)
+    return {(row.metric, row.cell_id): metrics.summary_of(row) for row in found}
+
+
+def _ordered(found: Iterable[Metric]) -> list[Metric]:
+    """The likeliest first: tps, then by name."""
+    return sorted(set(found), key=lambda each: (each.name != "tps", each.name))
+
+
+def _row(
+    levels: Levels,
+    metric: Metric,
+    cells: tuple[int | None, int | None],
+    summaries: Mapping[tuple[Metric, int | None], Summary],
+    runs: Mapping[int, CellRuns],
+    asked: Asked,
+) -> VerdictRow:
+    base, head = (summaries.get((metric, cell)) for cell in cells)
+    of_base, of_head = (runs.get(cell or 0, CellRuns()) for cell in cells)
+    direction: Direction = metric.direction  # type: ignore[assignment]
+    both: tuple[Conditions, Conditions] | None = (of_base.conditions, of_head.conditions)
+    compared = compare(
+        base,
+        head,
+        direction=direction,
+        minimum_effect=asked.effect / 100,
+        # Of a side that was not measured there is nothing else to say.
+        conditions=both if base and head else None,
+        ignore=[f"{name}_differs" for name in asked.ignore],
+    )
+    return VerdictRow(levels, metric, base, head, of_base, of_head, compared)

@@ -1,0 +1,118 @@
+"""The conditions of a campaign for its report: machines, systems, settings, and what was kept."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.models import Campaign, Environment, HardwareProfile, Run
+from runs.reports.report import Block, Facts, Table
+from runs.selectors.campaigns import factor_names as designs
+from runs.selectors.campaigns import treatments
+from runs.templatetags.formats import bytesize, quantity, spoken
+
+
+def machines(campaign: Campaign) -> list[Block]:
+    """One row for each combination of server, hardware and environment that took part."""
+    found = (
+        campaign.runs.exclude(hardware=None, environment=None, server=None)
+        .order_by("server_id", "hardware_id", "environment_id", "pk")
+        .select_related("server", "hardware", "environment")
+        .distinct("server_id", "hardware_id", "environment_id")
+        .defer("plan")
+    )
+    rows = tuple(
+        (
+            run.server.name if run.server else "–",
+            hardware(run.hardware),
+            environment(run.environment),
+        )
+        for run in found
+    )
+    heads = (_("Server"), _("Hardware"), _("Environment"))
+    return [Table(_("Machines"), heads, rows)] if rows else []
+
+
+def programs(campaign: Campaign) -> list[Block]:
+    """The versions of server and tool, as the runs found them."""
+    columns = ("server_version", "tool_name", "tool_version")
+    found = campaign.runs.filter(state=Run.State.FINISHED).values_list(*columns)
+    rows = tuple(
+        (server or "–", f"{tool} {version}".strip() or "–")
+        for server, tool, version in found.order_by(*columns).distinct()
+        if server or tool
+    )
+    return [Table(_("Software"), ("PostgreSQL", _("Load generator")), rows)] if rows else []
+
+
+def settings(campaign: Campaign) -> list[Block]:
+    """The configuration by name; a sentence where everything was at its default."""
+    configuration = campaign.configuration
+    if configuration is None:
+        return []
+    options = " ".join(map(str, configuration.initdb_options))
+    rows = [(name, str(value)) for name, value in configuration.settings.items()]
+    rows += [("initdb", options)] if options else []
+    return [settings_table(configuration.name, dict(rows))] if rows else []
+
+
+def settings_table(name: str, found: Mapping[str, Any]) -> Table:
+    """Settings of postgresql.conf."""
+    caption = _("Settings: %(name)s") % {"name": name}
+    rows = tuple((setting, str(value)) for setting, value in found.items())
+    return Table(caption, (_("Setting"), _("Value")), rows)
+
+
+def kept(campaign: Campaign) -> Facts:
+    """Factors with their levels, parameters, repeats and the order of the runs."""
+    words = designs.words(campaign)
+    titles = {"version": _("Version"), **words.titles}
+    rows = [
+        (
+            titles.get(name, name.replace("_", " ")),
+            ", ".join(str(words.level(name, level)) for level in levels),
+        )
+        for name, levels in campaign.factors.items()
+    ]
+    rows += [
+        (title, f"{quantity(value) if isinstance(value, int | float) else value} {unit}".strip())
+        for title, value, unit in designs.parameters(campaign)
+    ]
+    rows += treatments.told(campaign)
+    rows.append((_("Repeats"), str(campaign.repeats)))
+    if campaign.topology:
+        rows.append((_("Topology"), str(campaign.topology.get_kind_display())))
+    return Facts(tuple(rows))
+
+
+def hardware(profile: HardwareProfile | None) -> str:
+    """A machine in one line; what is not known is left out."""
+    if profile is None:
+        return "–"
+    cores, threads = profile.cores, profile.threads
+    parts = [
+        profile.name,
+        profile.cpu_model if profile.cpu_model != profile.name else "",
+        _("%(count)d cores") % {"count": cores} if cores else "",
+        _("%(count)d threads") % {"count": threads} if threads else "",
+        bytesize(profile.memory_bytes) if profile.memory_bytes else "",
+        profile.virtualization,
+        *(f"{name}: {text}" for name, value in profile.facts.items() if (text := _told(value))),
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def environment(found: Environment | None) -> str:
+    """An operating system in one line."""
+    if found is None:
+        return "–"
+    parts = (found.os_name, f"{found.kernel} {found.architecture}".strip())
+    return " · ".join(part for part in parts if part) or "–"
+
+
+def _told(value: Any) -> str:
+    """A fact that is a text, in both languages or one; structures are for programs."""
+    if isinstance(value, str | int | float):
+        return str(value)
+    is_text = isinstance(value, dict) and "en" in value and isinstance(value["en"], str)
+    return spoken(value) if is_text else ""

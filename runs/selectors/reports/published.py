@@ -1,0 +1,137 @@
+"""What a publication prints of a campaign, for its report."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.models import Campaign, PrintedFigure, PublishedTable
+from runs.reports.report import Block, Bullets, Paragraph, Picture, Table
+from runs.selectors.archive import archive
+from runs.selectors.archive.chart import Ratios, draw, plots
+from runs.selectors.archive.words import Factors, factors
+from runs.selectors.reports import conditions as report_conditions
+from runs.templatetags.formats import factor, place, quantity, spoken, told
+
+
+def machines(table: PublishedTable) -> list[Block]:
+    """The machines by role, and the settings of each configuration once."""
+    nodes = list(table.nodes.select_related("hardware", "environment", "configuration"))
+    rows = tuple(
+        (
+            spoken(node.name) or node.role,
+            report_conditions.hardware(node.hardware),
+            report_conditions.environment(node.environment),
+            node.software or "–",
+        )
+        for node in nodes
+    )
+    heads = (_("Role"), _("Hardware"), _("Environment"), _("Software"))
+    blocks: list[Block] = [Table(_("Machines"), heads, rows)] if rows else []
+    found = {node.configuration.pk: node.configuration for node in nodes if node.configuration}
+    blocks += [
+        report_conditions.settings_table(each.name, each.settings)
+        for each in found.values()
+        if each.settings
+    ]
+    return blocks
+
+
+def method(table: PublishedTable) -> list[Block]:
+    """What the publication says of its method, in our words."""
+    text = spoken(table.method) if table.method else ""
+    return [Paragraph(text)] if text else []
+
+
+def results(campaign: Campaign) -> list[Block]:
+    """Charts, ratios computed from the printed figures, and the table as printed."""
+    table = campaign.published
+    words = factors(table.columns)
+    cells = list(campaign.cells.order_by("ordinal"))
+    wanted = table.chart if isinstance(table.chart, list) else [table.chart] if table.chart else []
+    drawn = [(each, shown) for each in wanted if (shown := plots(campaign, each, cells, words))]
+    blocks: list[Block] = [
+        Picture(f"chart-{number}", told(campaign, "title"), draw(each, shown))
+        for number, (each, shown) in enumerate(drawn, start=1)
+    ]
+    if drawn and (ratios := drawn[0][1][0].ratios()):
+        blocks.append(_ratio_table(ratios, drawn[0][1][0].x, words))
+    if table.grid:
+        blocks.append(_printed(table))
+    notes = tuple(spoken(note) for note in table.notes)
+    return [*blocks, *([Bullets(notes)] if notes else [])]
+
+
+def findings(table: PublishedTable) -> list[Block]:
+    """What the publication concludes."""
+    found = tuple(spoken(finding) for finding in table.findings)
+    return [Bullets(found)] if found else []
+
+
+def discrepancies(table: PublishedTable) -> list[Block]:
+    """Where it contradicts itself."""
+    rows = tuple(
+        (
+            str(each.get_kind_display()),
+            each.printed,
+            each.recomputed or "–",
+            spoken(each.explanation),
+        )
+        for each in archive.discrepancies().filter(table=table)
+    )
+    heads = (_("Kind"), _("Printed"), _("Computed"), _("Explanation"))
+    return [Table("", heads, rows)] if rows else []
+
+
+def where(table: PublishedTable) -> str:
+    """Where in the publication it stands: its title, table, section and page."""
+    source = table.source
+    parts = [
+        told(source, "title"),
+        place(table.number),
+        _("section %(section)s") % {"section": table.section} if table.section else "",
+        _("p. %(page)s") % {"page": table.page} if table.page else "",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _ratio_table(ratios: Ratios, x: str, words: Factors) -> Table:
+    caption = _("Ratios computed from the printed figures; base: %(base)s") % {"base": ratios.base}
+    rows = tuple((name, *(factor(value) for value in values)) for name, values in ratios.rows)
+    numbers = frozenset(range(1, len(ratios.heads) + 1))
+    return Table(caption, (words.title(x), *ratios.heads), rows, numbers)
+
+
+def _printed(table: PublishedTable) -> Table:
+    figures = archive.printed(table)
+    heads = tuple(
+        " · ".join(filter(None, (spoken(each.get("group")), spoken(each.get("label")))))
+        for each in table.columns
+    )
+    rows = tuple(
+        _padded(
+            [
+                _text(text, table.columns[column], figures.get((row, column)))
+                for column, text in enumerate(texts)
+            ],
+            len(heads),
+        )
+        for row, texts in enumerate(table.grid)
+    )
+    numbers = frozenset(column for column, each in enumerate(table.columns) if "factor" not in each)
+    return Table(_("As printed"), heads, rows, numbers)
+
+
+def _text(text: str, column: Mapping[str, Any], figure: PrintedFigure | None) -> str:
+    """As printed; where BenchLab computes something else, that beside it."""
+    if figure and figure.differs:
+        computed = _("computed: %(value)s") % {"value": quantity(figure.recomputed)}
+        return f"{text} ({computed})"
+    if figure and figure.kind == PrintedFigure.Kind.NOT_MEASURED:
+        return f"{text} ({_('not measured')})"
+    level = (column.get("values") or {}).get(text, text)
+    return spoken((column.get("label_of") or {}).get(level)) or text
+
+
+def _padded(row: Sequence[str], width: int) -> tuple[str, ...]:
+    return (*row, *([""] * (width - len(row))))

@@ -1,0 +1,172 @@
+"""What a campaign that was executed or uploaded gave, for its report: tables, figures, verdicts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.analysis.summary import Summary
+from runs.charts.bars import Bar, Group, bars
+from runs.charts.figure import Figure
+from runs.charts.forest import Branch, forest
+from runs.charts.forest import Words as ForestWords
+from runs.charts.scaling import Words, scaling
+from runs.models import Campaign, CellSummary, Metric
+from runs.reports.report import Block, Paragraph, Picture, Table
+from runs.selectors.archive.chart import metric_label
+from runs.selectors.campaigns import campaigns, metrics
+from runs.selectors.campaigns import factor_names as designs
+from runs.selectors.campaigns.grids import Grid, GridCell
+from runs.selectors.compare.ratios import RatioRow
+from runs.templatetags.formats import change, factor, quantity, verdict
+
+MINIMUM_EFFECT = 0.03
+# More metrics than these say the same again in other units.
+MOST_METRICS = 8
+# Beyond, a forest is a page of its own; the table has every row.
+MOST_BRANCHES = 60
+
+
+def results(campaign: Campaign) -> list[Block]:
+    """A chart of the primary metric, and a table for each metric. Four queries a metric."""
+    blocks: list[Block] = []
+    for metric in _metrics(campaign):
+        grid = campaigns.grid(campaign, metric)
+        figure = None if blocks else _figure(campaign, metric, grid)
+        if figure:
+            blocks.append(Picture("results", _caption(campaign, metric, grid), figure))
+        blocks.append(_table(campaign, metric, grid))
+    return blocks or [Paragraph(_("No run has finished yet."))]
+
+
+def verdicts(campaign: Campaign) -> list[Block]:
+    """Ratios of the primary metric with intervals and verdicts: a table and a forest."""
+    metric = metrics.primary(campaign)
+    rows = campaigns.ratios(campaign, metric.name) if metric else []
+    if not metric or not rows:
+        return []
+    words = designs.words(campaign)
+    blocks: list[Block] = [_ratio_table(metric, rows, words)]
+    branches = [
+        Branch(
+            f"{_named(row, words)} · {words.listed(row.levels)}".rstrip(" ·"),
+            row.comparison.verdict,
+            row.comparison.ratio,
+            row.comparison.low,
+            row.comparison.high,
+        )
+        for row in rows
+        if row.comparison.ratio
+    ]
+    if 0 < len(branches) <= MOST_BRANCHES:
+        caption = _("Ratios of %(metric)s, 95 %% interval") % {"metric": metric_label(metric)}
+        forest_words = ForestWords(
+            ratio=_("ratio"),
+            interval=_("interval (95 %)"),
+            verdicts={branch.verdict: verdict(branch.verdict) for branch in branches},
+        )
+        figure = forest(branches, minimum_effect=MINIMUM_EFFECT, words=forest_words)
+        blocks.append(Picture("ratios", caption, figure))
+    return blocks
+
+
+def _metrics(campaign: Campaign) -> list[Metric]:
+    """Those that have values, the primary one first."""
+    first = metrics.primary(campaign)
+    summarised = CellSummary.objects.filter(cell__campaign=campaign).order_by()
+    found = list(Metric.objects.filter(pk__in=summarised.values("metric")))
+    found.sort(key=lambda each: (each != first, each.direction == "neutral", each.name))
+    return found[:MOST_METRICS]
+
+
+def _table(campaign: Campaign, metric: Metric, grid: Grid) -> Table:
+    title = designs.factor_title(campaign, grid.factor)
+    heads = tuple(f"{title} {level}".strip() for level in grid.columns)
+    rows = tuple(
+        (f"PostgreSQL {row.label}".strip(), *(_cell(cell) for cell in row.cells))
+        for row in grid.rows
+    )
+    caption = _("%(metric)s: median, least to greatest, number of runs") % {
+        "metric": _with_unit(metric)
+    }
+    return Table(caption, (_("Condition"), *heads), rows, frozenset(range(1, len(heads) + 1)))
+
+
+def _cell(cell: GridCell | None) -> str:
+    found: Summary | None = cell.summary if cell else None
+    if found is None:
+        return "–"
+    if found.n == 1:
+        return quantity(found.median)
+    least, greatest = quantity(found.minimum), quantity(found.maximum)
+    return f"{quantity(found.median)} ({least}–{greatest}, n={found.n})"
+
+
+def _figure(campaign: Campaign, metric: Metric, grid: Grid) -> Figure | None:
+    """Lines where the levels are numbers, bars where they are names."""
+    words = Words(median=_("median"), range=_("min–max"), runs=_("runs"))
+    x_title = designs.factor_title(campaign, grid.factor)
+    lines = campaigns.lines(campaign, metric.name)
+    if any(len(line.points) > 1 for line in lines):
+        return scaling(lines, x_title=x_title, y_title=_with_unit(metric), words=words)
+    groups = [
+        Group(row.label, tuple(_bars(row.cells, grid.columns)), row.major) for row in grid.rows
+    ]
+    if not any(group.bars for group in groups):
+        return None
+    return bars(groups, x_title=x_title, y_title=_with_unit(metric), words=words)
+
+
+def _bars(cells: Sequence[GridCell | None], columns: Sequence[Any]) -> list[Bar]:
+    return [
+        Bar("" if level is None else str(level), s.median, s.minimum, s.maximum, s.n)
+        for cell, level in zip(cells, columns, strict=True)
+        if cell and (s := cell.summary)
+    ]
+
+
+def _ratio_table(metric: Metric, rows: Sequence[RatioRow], words: designs.Words) -> Table:
+    heads = (
+        _("Compared"),
+        _("Levels"),
+        _("Ratio"),
+        _("Difference"),
+        _("interval (95 %)"),
+        _("Verdict"),
+    )
+    told = tuple(
+        (
+            _("%(head)s against %(base)s")
+            % {
+                "head": words.level(row.subject, row.head_label),
+                "base": words.level(row.subject, row.base_label),
+            },
+            words.listed(row.levels),
+            factor(row.comparison.ratio),
+            change(row.comparison.ratio),
+            f"{factor(row.comparison.low)} – {factor(row.comparison.high)}"
+            if row.comparison.low
+            else "–",
+            verdict(row.comparison.verdict),
+        )
+        for row in rows
+    )
+    caption = _("Ratios of %(metric)s") % {"metric": metric_label(metric)}
+    return Table(caption, heads, told, frozenset((2, 3, 4)))
+
+
+def _caption(campaign: Campaign, metric: Metric, grid: Grid) -> str:
+    return _("%(metric)s against %(factor)s: median, whiskers from the least to the greatest") % {
+        "metric": metric_label(metric),
+        "factor": designs.factor_title(campaign, grid.factor),
+    }
+
+
+def _with_unit(metric: Metric) -> str:
+    title = metric_label(metric)
+    return f"{title} ({metric.unit})" if metric.unit and metric.unit != title else title
+
+
+def _named(row: RatioRow, words: designs.Words) -> str:
+    level = words.level(row.subject, row.head_label)
+    return f"PostgreSQL {level}" if row.subject == "version" else str(level)

@@ -1,0 +1,95 @@
+"""Runs: one with everything of its page, and lists of those in progress and done."""
+
+from django.db.models import IntegerField, Prefetch, Q, QuerySet
+from django.db.models.expressions import Func
+
+from runs.models import Command, HardwareProfile, Measurement, Run, Series
+from runs.selectors.access.projects import NOBODY, Reader, visible
+
+RELATED = ("campaign__scenario", "cell__installation", "server", "hardware", "environment")
+
+
+def listed() -> QuerySet[Run]:
+    """Runs for a list, the newest first. The frozen plan stays in the database."""
+    return Run.objects.select_related("campaign", "cell", "server").defer("plan").order_by("-pk")
+
+
+def on_hardware(rows: QuerySet[Run], *, fingerprint: str) -> QuerySet[Run]:
+    """Those on the profile of that fingerprint.
+
+    Reads its key first: with it at hand PostgreSQL goes straight to runs that are few or none.
+    """
+    profiles = HardwareProfile.objects.filter(fingerprint=fingerprint).order_by()
+    return rows.filter(hardware__in=list(profiles.values_list("pk", flat=True)))
+
+
+def detail(run_id: int, *, to: Reader = NOBODY) -> Run:
+    """A run with all that its page shows, in a fixed number of queries. Raises Run.DoesNotExist.
+
+    Outputs and whole series come along: expensive for a run of days.
+    """
+    return visible(_whole(Series.objects.order_by("name")), to=to).get(pk=run_id)
+
+
+def with_findings() -> QuerySet[Run]:
+    """Runs as `detail` gives them, with each series' number of values (`length`) in their place."""
+    length = Func("values", 1, function="array_length", output_field=IntegerField())
+    return _whole(Series.objects.order_by("name").defer("values").annotate(length=length))
+
+
+def running_now() -> QuerySet[Run]:
+    """The runs that a worker has now, the longest first; at most one per server."""
+    return (
+        Run.objects.filter(state__in=Run.ACTIVE)
+        .select_related("campaign__scenario", "cell", "server")
+        .defer("plan")
+        .order_by("started_at", "pk")
+    )
+
+
+def latest(limit: int, *, to: Reader = NOBODY) -> QuerySet[Run]:
+    """The runs that ended last, of those that the reader may see."""
+    ended = (
+        Run.objects.filter(state__in=Run.ENDED, finished_at__isnull=False)
+        .select_related("campaign__scenario", "cell", "server")
+        .defer("plan")
+        .order_by("-finished_at", "-pk")
+    )
+    return visible(ended, to=to)[:limit]
+
+
+def _whole(series: QuerySet[Series]) -> QuerySet[Run]:
+    measurements = Measurement.objects.select_related("metric").order_by("metric__name")
+    commands = Command.objects.order_by("attempt", "ordinal")
+    return (
+        Run.objects.select_related(*RELATED, "campaign__configuration", "settings", "cluster")
+        .prefetch_related(
+            "events",
+            "artifacts",
+            Prefetch("measurements", measurements),
+            Prefetch("commands", commands),
+            Prefetch("series", series),
+        )
+        .order_by("-pk")
+    )
+
+
+def generators_of(run: Run) -> list[int]:
+    """The servers, beside its own, from which a run's load comes. Reads its plan."""
+    generators = (run.plan or {}).get("generators", ())
+    return sorted({each["server_id"] for each in generators} - {run.server_id})
+
+
+def generating(server_id: int) -> Q:
+    """The condition that a server generates the load of a run."""
+    return Q(plan__generators__contains=[{"server_id": server_id}])
+
+
+def at_work_on(server_id: int) -> Q:
+    """The condition that a server is one of a run's machines: its database's, or a generator."""
+    return Q(server_id=server_id) | generating(server_id)
+
+
+def machines_of(run: Run) -> list[int]:
+    """All servers of a run, its own first. Reads its plan."""
+    return [*([run.server_id] if run.server_id else []), *generators_of(run)]

@@ -1,0 +1,33 @@
+"""Schedules with what each of them did last."""
+
+from django.contrib.auth.models import User
+from django.db.models import Prefetch, QuerySet
+
+from runs.models import Schedule, ScheduleEvent, Token
+from runs.selectors.access.projects import DEFAULT, Reader, hidden
+
+EVENTS_SHOWN = 5
+
+
+def listed(*, to: Reader) -> QuerySet[Schedule]:
+    """The schedules that a reader may see, with server and their newest five `newest_events`.
+
+    Two queries, beside one for the private projects.
+    """
+    events = ScheduleEvent.objects.select_related("campaign").order_by("-pk")[:EVENTS_SHOWN]
+    is_superuser = isinstance(to, User) and to.is_superuser
+    private = [] if is_superuser else list(hidden(to).values_list("pk", flat=True))
+    return (
+        Schedule.objects.exclude(draft__project__in=private)
+        .select_related("server", "created_by")
+        .prefetch_related(Prefetch("events", events, to_attr="newest_events"))
+        .order_by("title", "pk")
+    )
+
+
+def is_own(schedule: Schedule, token: Token) -> bool:
+    """Whether the campaigns of a schedule are of the token's project."""
+    project_id = schedule.draft.get("project")
+    if project_id is None:
+        return bool(token.project.slug == DEFAULT)
+    return bool(project_id == token.project_id)

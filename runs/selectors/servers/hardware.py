@@ -1,0 +1,121 @@
+"""Hardware profiles: which there are, and what was measured on each."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Count, Exists, Func, IntegerField, OuterRef, Q, QuerySet
+
+from runs.models import Campaign, HardwareProfile, PublishedNode, Run, Server
+from runs.models.campaigns import Origin
+from runs.selectors.access import projects
+from runs.selectors.access.projects import Reader
+from runs.selectors.campaigns import campaigns
+from runs.selectors.campaigns.campaigns import CampaignRow
+from runs.selectors.servers.hardware_facts import Facts, facts_of
+
+MOST_WORDS = 8
+# Runs beyond are not counted: a list of machines must not read a million of them.
+MOST_COUNTED = 1_000
+
+
+@dataclass(frozen=True)
+class HardwareRow:
+    """A profile, the servers that have it now, and how much was measured on it.
+
+    `runs` are the finished ones that the reader may see, counted up to MOST_COUNTED; those of
+    publications are told by their campaigns.
+    """
+
+    hardware: HardwareProfile
+    facts: Facts
+    servers: tuple[Server, ...]
+    runs: int
+    published: int
+
+    @property
+    def has_more_runs(self) -> bool:
+        """There are more runs than were counted."""
+        return self.runs >= MOST_COUNTED
+
+
+def listed(*, to: Reader, words: str = "") -> QuerySet[HardwareProfile]:
+    """Profiles by name that have all of the words, as far as the reader may know of them.
+
+    That is those of a server or a publication, and those on which a run was made that the reader
+    may see: what only a private project has uploaded is its own.
+    """
+    seen = projects.visible(Run.objects.filter(hardware=OuterRef("pk")), to=to)
+    found = HardwareProfile.objects.filter(
+        Exists(Server.objects.filter(hardware=OuterRef("pk")))
+        | Exists(PublishedNode.objects.filter(hardware=OuterRef("pk")))
+        | Exists(seen.order_by())
+    ).order_by("name", "pk")
+    for word in words.split()[:MOST_WORDS]:
+        found = found.filter(_mentions(word))
+    return found
+
+
+def rows(found: Sequence[HardwareProfile], *, to: Reader) -> list[HardwareRow]:
+    """These profiles with what was measured on each. Three queries, whatever their number."""
+    keys = [each.pk for each in found]
+    servers, runs, published = _servers(keys), _runs(keys, to), _published(keys, to)
+    return [
+        HardwareRow(
+            hardware=each,
+            facts=facts_of(each),
+            servers=tuple(servers[each.pk]),
+            runs=runs.get(each.pk, 0),
+            published=published.get(each.pk, 0),
+        )
+        for each in found
+    ]
+
+
+def detail(key: int, *, to: Reader) -> HardwareRow:
+    """One profile. Raises HardwareProfile.DoesNotExist."""
+    (row,) = rows([listed(to=to).get(pk=key)], to=to)
+    return row
+
+
+def used_by(hardware: HardwareProfile, *, to: Reader, limit: int) -> list[CampaignRow]:
+    """The newest campaigns, run here or published, on it; of those that the reader may see."""
+    ran = Run.objects.filter(campaign=OuterRef("pk"), hardware=hardware).order_by()
+    printed = PublishedNode.objects.filter(hardware=hardware, table__campaign=OuterRef("pk"))
+    using = campaigns.listed().filter(Exists(ran) | Exists(printed.order_by()))
+    return campaigns.rows(projects.visible(using, to=to)[:limit])
+
+
+def _servers(keys: Sequence[int]) -> dict[int, list[Server]]:
+    found: dict[int, list[Server]] = defaultdict(list)
+    for server in Server.objects.filter(hardware__in=keys).order_by("name", "pk"):
+        found[server.hardware_id or 0].append(server)
+    return found
+
+
+def _runs(keys: Sequence[int], to: Reader) -> dict[int, int]:
+    # Told by what is hidden: PostgreSQL then reads a profile's runs only, and stops at the limit.
+    hidden = Campaign.objects.exclude(pk__in=projects.visible(Campaign.objects.all(), to=to))
+    own = Run.objects.filter(hardware=OuterRef("pk"), state=Run.State.FINISHED).order_by()
+    here = own.exclude(origin=Origin.PUBLISHED)
+    first = ArraySubquery(here.exclude(campaign__in=hidden).values("pk")[:MOST_COUNTED])
+    counted = Func(first, function="cardinality", output_field=IntegerField())
+    profiles = HardwareProfile.objects.filter(pk__in=keys).order_by()
+    return dict(profiles.annotate(number=counted).values_list("pk", "number"))
+
+
+def _published(keys: Sequence[int], to: Reader) -> dict[int, int]:
+    seen = projects.visible(Campaign.objects.all(), to=to)
+    nodes = PublishedNode.objects.filter(hardware__in=keys, table__campaign__in=seen).order_by()
+    counted = nodes.values_list("hardware").annotate(Count("table__campaign", distinct=True))
+    return {key: number for key, number in counted if key is not None}
+
+
+def _mentions(word: str) -> Q:
+    return (
+        Q(name__icontains=word)
+        | Q(cpu_model__icontains=word)
+        | Q(virtualization__icontains=word)
+        | Q(facts__cloud__icontains=word)
+    )

@@ -1,0 +1,93 @@
+"""Servers: what is on them, what they do now, and how much waits for them."""
+
+from dataclasses import dataclass
+
+from django.db.models import BooleanField, Case, Count, Prefetch, QuerySet, When
+
+from runs.models import Installation, Lease, Run, Server, ServerEvent
+from runs.selectors.access import projects
+
+
+@dataclass(frozen=True)
+class ServerRow:
+    """A server with the installations it has now, the run in progress, and its queue's length.
+
+    A load generator is busy with the run that it serves. `is_open` says whether the reader may
+    look at that run.
+    """
+
+    server: Server
+    installations: tuple[Installation, ...]
+    active_run: Run | None
+    is_open: bool
+    queued: int
+
+
+def listed() -> QuerySet[Server]:
+    """Servers with hardware, environment, and the installations that they have now."""
+    present = Installation.objects.filter(removed_at=None).order_by("version_num", "bindir")
+    return Server.objects.select_related(
+        "hardware", "environment", "ssh_key", "jump"
+    ).prefetch_related(Prefetch("installations", present, to_attr="present_installations"))
+
+
+def overview(*, to: projects.Reader = projects.NOBODY) -> list[ServerRow]:
+    """All servers by name. Four queries, whatever their number."""
+    return _rows(listed().order_by("name", "pk"), to)
+
+
+def detail(slug: str, *, to: projects.Reader = projects.NOBODY) -> ServerRow:
+    """One server. Raises Server.DoesNotExist."""
+    found = _rows(listed().filter(slug=slug), to)
+    if not found:
+        raise Server.DoesNotExist(f"There is no server {slug!r}.")
+    return found[0]
+
+
+def changes(server: Server) -> QuerySet[ServerEvent]:
+    """What inspections found to be another than before, the newest first."""
+    return server.events.filter(code__in=("hardware_changed", "environment_changed"))
+
+
+def registration_events(server: Server) -> QuerySet[ServerEvent]:
+    """What was done to a server's registration and host key, the newest first."""
+    return server.events.exclude(code__in=("hardware_changed", "environment_changed"))
+
+
+def _rows(servers: QuerySet[Server], to: projects.Reader) -> list[ServerRow]:
+    found = list(servers)
+    active, queued = _active(found, to), _queued(found)
+    rows = []
+    for server in found:
+        run, is_open = active.get(server.pk, (None, False))
+        rows.append(
+            ServerRow(
+                server=server,
+                installations=tuple(getattr(server, "present_installations", ())),
+                active_run=run,
+                is_open=is_open,
+                queued=queued.get(server.pk, 0),
+            )
+        )
+    return rows
+
+
+def _active(servers: list[Server], to: projects.Reader) -> dict[int, tuple[Run, bool]]:
+    """By server: for which run its lease is held, and whether the reader may look at it."""
+    seen = projects.visible(Run.objects.order_by(), to=to).values("pk")
+    open_ = Case(When(run__in=seen, then=True), default=False, output_field=BooleanField())
+    held = Lease.objects.filter(server__in=servers, run__state__in=Run.ACTIVE)
+    leases = held.select_related("run__campaign", "run__cell").defer("run__plan")
+    return {
+        lease.server_id: (lease.run, lease.is_open)
+        for lease in leases.annotate(is_open=open_)
+        if lease.run is not None
+    }
+
+
+def _queued(servers: list[Server]) -> dict[int | None, int]:
+    """How many runs wait: those queued, and those that lost their worker."""
+    waiting = Run.objects.filter(
+        server__in=servers, state__in=(Run.State.QUEUED, Run.State.LOST)
+    ).order_by()
+    return dict(waiting.values_list("server_id").annotate(Count("pk")))

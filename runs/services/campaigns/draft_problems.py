@@ -1,0 +1,96 @@
+"""Everything that is wrong with a draft, each with its remedy, before it is queued."""
+
+from collections.abc import Iterator, Sequence
+
+from django.utils.translation import gettext as _
+
+from runs.scenarios.definition import AnyFactor, Factor, Level, Parameter, Scenario
+from runs.services.campaigns import repeats, topologies, treatments
+from runs.services.campaigns.drafts import MOST_REPEATS, Draft, cells
+from runs.services.configurations.fitting import InstallationFit
+from runs.services.problems import Problem
+from runs.services.servers import suitability as server_problems
+
+MOST_RUNS = 10_000
+
+
+def problems(
+    draft: Draft, scenario: Scenario, runs: int, fits: Sequence[InstallationFit]
+) -> Iterator[Problem]:
+    """Every problem of a draft that has so many runs at most and these fits."""
+    if not draft.title.strip():
+        yield Problem("no_title", _("The campaign has no title."), _("Give one."), "title")
+    yield from topologies.generator_problems(draft.servers, draft.generators)
+    yield from treatments.problems(
+        draft.treatment, servers=draft.servers, generators=draft.generators
+    )
+    for name in set(draft.levels) - {factor.name for factor in scenario.factors}:
+        message = _("This scenario has no factor %(name)s.") % {"name": name}
+        yield Problem("unknown_factor", message, _("Leave it out."), "levels")
+    for factor in scenario.factors:
+        yield from _level_problems(factor, draft.levels.get(factor.name, ()))
+    for parameter in scenario.parameters:
+        yield from _parameter_problems(parameter, draft.parameters.get(parameter.name))
+    if not 1 <= draft.repeats <= MOST_REPEATS:
+        message = _("Repeats must be from 1 to %(most)d.") % {"most": MOST_REPEATS}
+        yield Problem("out_of_range", message, _("Three or more are needed to compare."), "repeats")
+    yield from repeats.problems(
+        repeats=draft.repeats,
+        wanted_half_width=draft.wanted_half_width,
+        most_repeats=draft.most_repeats,
+        limit=MOST_REPEATS,
+    )
+    if runs > MOST_RUNS:
+        message = _("%(runs)d runs are too many.") % {"runs": runs}
+        yield Problem("too_many_runs", message, _("Choose fewer levels or repeats."), "levels")
+    yield from _objections(draft, scenario)
+    yield from server_problems.problems(draft, scenario, fits)
+
+
+def _objections(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
+    """Why cells make no sense to the scenario, each reason once; and a design without a cell."""
+    designed = cells(draft)
+    told = {
+        Problem("senseless_cell", _(each.reason) % each.words, _(each.remedy), each.of)
+        for _installation, levels in designed
+        if (each := scenario.objection(levels, draft.parameters))
+    }
+    yield from sorted(told, key=lambda problem: problem.message)
+    is_whole = all(draft.levels.get(each.name) for each in scenario.factors)
+    if not designed and draft.installations and is_whole:
+        message = _("No combination of these levels belongs to the scenario.")
+        remedy = _("Choose further levels, or another parameter that limits them.")
+        yield Problem("no_cell", message, remedy, "levels")
+
+
+def _level_problems(factor: AnyFactor, levels: Sequence[Level]) -> Iterator[Problem]:
+    if not levels:
+        message = _("%(factor)s has no level.") % {"factor": _(factor.title)}
+        yield Problem("no_level", message, _("Give at least one."), factor.name)
+    for level in levels:
+        if not factor.accepts(level):
+            yield _not_accepted(factor, level)
+
+
+def _not_accepted(factor: AnyFactor, level: Level) -> Problem:
+    if isinstance(factor, Factor) and isinstance(level, int):
+        return _out_of_range(factor, level)
+    message = _("%(name)s cannot be %(level)s.") % {"name": _(factor.title), "level": level}
+    return Problem("unknown_level", message, _("Choose from what is offered."), factor.name)
+
+
+def _parameter_problems(parameter: Parameter, value: int | None) -> Iterator[Problem]:
+    if value is None:
+        message = _("%(parameter)s is not given.") % {"parameter": _(parameter.title)}
+        yield Problem("missing", message, _("Give a whole number."), parameter.name)
+    elif not parameter.minimum <= value <= parameter.maximum:
+        yield _out_of_range(parameter, value)
+
+
+def _out_of_range(of: Factor | Parameter, value: int) -> Problem:
+    message = _("%(name)s %(value)d is out of range.") % {"name": _(of.title), "value": value}
+    remedy = _("Choose from %(minimum)d to %(maximum)d.") % {
+        "minimum": of.minimum,
+        "maximum": of.maximum,
+    }
+    return Problem("out_of_range", message, remedy, of.name)

@@ -1,0 +1,155 @@
+"""Topologies: the database on one server, and the load from it or from others."""
+
+import hashlib
+import ipaddress
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from runs.execution.plan import GeneratorPlan
+from runs.models import Installation, Server, Topology, TopologyNode
+from runs.services.problems import Problem
+from runs.services.servers.servers import single_topology
+from runs.services.servers.tools import having_pgbench, installed
+from runs.wording import gettext_noop
+
+MOST_GENERATORS = 16
+LONGEST_NAME = 200
+
+
+@transaction.atomic
+def topology_of(
+    *, server: Server, generators: Sequence[Server] = (), more_servers: Sequence[Server] = ()
+) -> Topology:
+    """The topology of these servers; the same one for the same servers in the same order.
+
+    With `more_servers` it has a database node for each server, of which every run uses one: the
+    kind is that of its runs. Without generators each puts the load on itself.
+    """
+    databases = (server, *more_servers)
+    if not generators and not more_servers:
+        return single_topology(server=server)
+    kind = Topology.Kind.CLIENT if generators else Topology.Kind.SINGLE
+    slugs = "-".join(each.slug for each in (*databases, *generators))
+    made_of = [[each.slug for each in databases], [each.slug for each in generators]]
+    text = json.dumps(made_of) if more_servers else slugs
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    topology, created = Topology.objects.get_or_create(
+        slug=f"{kind}-{slugs[:80]}-{digest}",
+        defaults={"name": _name(databases, generators), "kind": kind},
+    )
+    if created:
+        role = TopologyNode.Role
+        _add_nodes(topology, role.DATABASE, databases)
+        _add_nodes(topology, role.LOAD_GENERATOR, generators or databases)
+    return topology
+
+
+def _name(databases: Sequence[Server], generators: Sequence[Server]) -> str:
+    name = ", ".join(each.name for each in databases)
+    if generators:
+        name = _("%(generators)s against %(server)s") % {
+            "generators": ", ".join(each.name for each in generators),
+            "server": name,
+        }
+    return name[:LONGEST_NAME]
+
+
+def _add_nodes(topology: Topology, role: str, servers: Sequence[Server]) -> None:
+    TopologyNode.objects.bulk_create(
+        TopologyNode(topology=topology, server=each, role=role, ordinal=ordinal)
+        for ordinal, each in enumerate(servers, start=1)
+    )
+
+
+def generator_plans(
+    servers: Sequence[Server], generators: Sequence[Server]
+) -> dict[int, tuple[GeneratorPlan, ...]]:
+    """What the plan of a run on each of the servers (by their keys) holds of its generators.
+
+    Each generator uses its newest pgbench. One query.
+    """
+    present = installed(generators)
+    return {each.pk: _plans_against(each, generators, present) for each in servers}
+
+
+def _plans_against(
+    server: Server, generators: Sequence[Server], present: Mapping[int, Sequence[Installation]]
+) -> tuple[GeneratorPlan, ...]:
+    plans = []
+    for number, each in enumerate(generators, start=1):
+        client = having_pgbench(present[each.pk])[0]
+        plans.append(
+            GeneratorPlan(
+                name=f"load{number}",
+                server_id=each.pk,
+                host=each.address,
+                port=each.port,
+                username=each.username,
+                base_dir=each.base_dir,
+                client_bindir=client.bindir,
+                client_version_num=client.pgbench_version_num or client.version_num,
+                address_of_database=server.address,
+            )
+        )
+    return tuple(plans)
+
+
+def generator_problems(
+    servers: Sequence[Server], generators: Sequence[Server]
+) -> Iterator[Problem]:
+    """Everything for which generators cannot put the load on each of these servers.
+
+    Several servers may share their generators: a run holds the leases of all its machines, so
+    that they take turns.
+    """
+    if len(generators) > MOST_GENERATORS:
+        message = _("%(number)d load generators are too many.") % {"number": len(generators)}
+        yield Problem("out_of_range", message, _("Choose fewer."), "generators")
+    for server in servers:
+        if server in generators:
+            message = _("%(server)s is the database, and cannot be a load generator beside.") % {
+                "server": server.name
+            }
+            remedy = _("Leave it out; without others the load comes from it anyway.")
+            yield Problem("generator_is_database", message, remedy, "generators")
+    present = installed(generators) if generators else {}
+    for each in generators:
+        yield from _problems_of(each, present[each.pk])
+        for server in servers:
+            yield from _reach_problems(server, each)
+
+
+def _reach_problems(server: Server, generator: Server) -> Iterator[Problem]:
+    if _is_loopback(server.address) and not _is_loopback(generator.address):
+        message = _("%(generator)s cannot reach the database at %(address)s.") % {
+            "generator": generator.name,
+            "address": server.address,
+        }
+        remedy = _("Register the server by the address that other machines reach it at.")
+        yield Problem("address_is_local", message, remedy, "server")
+
+
+def _problems_of(generator: Server, present: Sequence[Installation]) -> Iterator[Problem]:
+    name = {"server": generator.name}
+    if generator.state != Server.State.READY or generator.is_only_a_hop:
+        message = generator.problem or _("Server %(server)s is not ready.") % name
+        remedy = _(
+            generator.problem_remedy or gettext_noop("Inspect it on its page, or choose another.")
+        )
+        yield Problem("server_not_ready", message, remedy, "generators")
+    elif not having_pgbench(present):
+        message = _("No installation on %(server)s has pgbench.") % name
+        remedy = _("Install PostgreSQL's client programs there and inspect the server again.")
+        yield Problem("missing_program", message, remedy, "generators")
+
+
+def _is_loopback(address: str) -> bool:
+    if address == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

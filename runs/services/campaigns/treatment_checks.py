@@ -1,0 +1,38 @@
+"""A treatment against what a machine says of itself now: tools, the kernel's permission."""
+
+from collections.abc import Iterator
+
+from django.utils.translation import gettext as _
+
+from runs.execution.preflight import Target
+from runs.execution.treatment import Treatment
+from runs.models import Server
+from runs.services.campaigns import treatments
+from runs.services.problems import Problem
+
+
+def problems(treatment: Treatment, server: Server, target: Target) -> Iterator[Problem]:
+    """Why this machine cannot be treated so, though nothing that is stored says it.
+
+    Ask for what is done to this very machine: of a load generator `Treatment.on_generator`.
+    """
+    pinned = [name for name in ("server_cpus", "pgbench_cpus") if getattr(treatment, name)]
+    if pinned and "taskset" not in target.tools:
+        yield _missing("taskset", _("Install util-linux on the server."), pinned[0])
+    if treatment.profile:
+        if "perf" not in target.tools:
+            remedy = _("Install it (linux-perf, linux-tools or perf), or leave the profile out.")
+            yield _missing("perf", remedy, "profile")
+        elif (
+            "perf" not in server.privileges
+            and target.paranoia.isdigit()
+            and int(target.paranoia) > treatments.STRICTEST_FOR_OWN
+        ):
+            yield treatments.perf_not_permitted(server, target.paranoia)
+    if treatment.governor and treatments.offered(server)["governor"]:
+        yield from treatments.cpufreq_problems(server, list(target.governors))
+
+
+def _missing(program: str, remedy: str, field: str) -> Problem:
+    message = _("The program %(program)s is missing on the server.") % {"program": program}
+    return Problem("missing_program", message, remedy, field)

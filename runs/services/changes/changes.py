@@ -1,0 +1,146 @@
+"""Changes in histories: found when results have come, told once, and decided upon by people."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.utils import timezone
+
+from runs import dispatch
+from runs.analysis import monitoring
+from runs.analysis.alarm import Alarm
+from runs.analysis.change_points import ChangePoint
+from runs.models import Campaign, Cell, Change, Metric, StaleCell
+from runs.models.campaigns import Origin
+from runs.selectors.changes import watched
+from runs.selectors.changes.watched import Watched
+from runs.selectors.histories import points as history_points
+from runs.selectors.histories.points import HistoryPoint
+from runs.services.changes import events
+from runs.services.statements import Statement
+
+# The first half of the advisory lock's key; the second is the campaign's.
+LOCK = 0x6C6162
+
+
+def noting(*, cells: Collection[tuple[int, int]]) -> Statement:
+    """Queues (campaign, cell) that got new runs, and waits for nobody.
+
+    To be performed in the transaction that stores the runs, which calls `find_once_committed`.
+    """
+    campaigns, ids = zip(*sorted(cells), strict=True)
+    return Statement(
+        "INSERT INTO runs_stalecell (campaign_id, cell_id, at)"
+        " SELECT campaign_id, cell_id, now()"
+        " FROM unnest(%s::bigint[], %s::bigint[]) AS stale (campaign_id, cell_id)",
+        (list(campaigns), list(ids)),
+    )
+
+
+def find_once_committed(*, campaign_ids: Iterable[int]) -> None:
+    """Wake a worker for what was queued, once it is committed."""
+    for campaign_id in sorted(set(campaign_ids)):
+        dispatch.find_changes(campaign_id)
+
+
+def wake() -> None:
+    """Wake a worker for each campaign whose histories wait: messages get lost, rows do not."""
+    waiting = StaleCell.objects.order_by("campaign").values_list("campaign", flat=True)
+    for campaign_id in waiting.distinct():
+        dispatch.find_changes(campaign_id)
+
+
+@transaction.atomic
+def find(*, campaign_id: int) -> list[Change]:
+    """Look at the histories of a campaign that got new runs; give and tell what is new in them.
+
+    One worker at a time: another one's call does nothing. What comes meanwhile stays queued.
+    """
+    campaign = Campaign.objects.select_related("project").filter(pk=campaign_id).first()
+    if campaign is None or not _locked(campaign_id):
+        return []
+    waiting = list(StaleCell.objects.filter(campaign=campaign).values_list("pk", "cell_id"))
+    found: list[Change] = []
+    if campaign.origin == Origin.UPLOADED:
+        for key, cells in _by_series({cell for _pk, cell in waiting}).items():
+            for each in watched.of(campaign, key, cells):
+                found += _news(each)
+    StaleCell.objects.filter(pk__in=[pk for pk, _cell in waiting]).delete()
+    for change in found:
+        events.changed(change=change, campaign=campaign)
+    return found
+
+
+@transaction.atomic
+def decide(*, change: Change, decision: str, note: str = "", by: User | None = None) -> Change:
+    """Keep what a person says of a change; `open` takes it back. Later analyses leave it alone."""
+    is_open = decision == Change.Decision.OPEN
+    change.decision = decision
+    change.note = note
+    change.decided_by = None if is_open else by
+    change.decided_at = None if is_open else timezone.now()
+    change.save(update_fields=["decision", "note", "decided_by", "decided_at"])
+    return change
+
+
+def _locked(campaign_id: int) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [LOCK, campaign_id % 2**31])
+        return bool(cursor.fetchone()[0])
+
+
+def _by_series(cells: Collection[int]) -> dict[str, set[int]]:
+    found: dict[str, set[int]] = defaultdict(set)
+    listed = Cell.objects.filter(pk__in=cells).exclude(series_key="").order_by("pk")
+    for cell, key in listed.values_list("pk", "series_key"):
+        found[key].add(cell)
+    return found
+
+
+def _news(each: Watched) -> list[Change]:
+    """Store what is new in one history of one metric, and bring up to date what is known."""
+    news = monitoring.news(each.history, each.known, last_is_new=each.last_is_new)
+    for key, step in news.moved:
+        Change.objects.filter(pk=key, decision=Change.Decision.OPEN).update(**_numbers(step))
+    _settle(news.confirmed, Change.Decision.CONFIRMED)
+    _settle(news.refuted, Change.Decision.REFUTED)
+    made = [
+        (step.position, Change(kind=Change.Kind.STEP, metric=each.metric, **_numbers(step)))
+        for step in news.steps
+    ]
+    if news.alarm is not None:
+        made.append((len(each.points) - 1, _raised(news.alarm, each.metric)))
+    return _stored([(each.points[position], change) for position, change in made])
+
+
+def _numbers(step: ChangePoint) -> dict[str, float]:
+    names = ("ratio", "before", "after", "p_value")
+    return {name: getattr(step, name) for name in names}
+
+
+def _raised(alarm: Alarm, metric: Metric) -> Change:
+    return Change(
+        kind=Change.Kind.ALARM,
+        metric=metric,
+        ratio=alarm.ratio,
+        before=alarm.expected.median,
+        after=alarm.value,
+    )
+
+
+def _stored(made: Sequence[tuple[HistoryPoint, Change]]) -> list[Change]:
+    """Store changes at the points where they begin."""
+    runs = history_points.first_runs({point.cell for point, _change in made}) if made else {}
+    for point, change in made:
+        change.cell_id = point.cell
+        change.run_id = point.run or runs[point.cell]
+        change.save()
+    return [change for _point, change in made]
+
+
+def _settle(alarms: Iterable[int], decision: str) -> None:
+    """What later runs say of alarms that nobody has decided upon."""
+    Change.objects.filter(pk__in=list(alarms), decision=Change.Decision.OPEN).update(
+        decision=decision
+    )

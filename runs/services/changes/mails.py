@@ -1,0 +1,176 @@
+"""Mails to the members of a project: changes in its histories, and uploads that stay away.
+
+Off without `EMAIL_URL`.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import timedelta
+from smtplib import SMTPException
+
+from django.conf import settings
+from django.core.mail import send_mail
+from django.db import connection
+from django.db.models import F, Max, Q, QuerySet
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from runs import dispatch
+from runs.models import Campaign, Change, Project
+from runs.services.changes import events
+
+logger = logging.getLogger(__name__)
+
+# Older changes are no news: mails may have been switched on today.
+NEWS_FOR = timedelta(days=1)
+MOST_CHANGES = 200
+# Who holds it sends mails; see LOCK in changes.py for the other one.
+LOCK = (0x6D61696C, 0)
+RELATED = ("cell__campaign__project", "cell__revision", "metric", "run")
+
+
+def wake() -> None:
+    """Wake a worker if something waits to be mailed."""
+    if settings.SENDS_MAIL and (_waiting().exists() or _absences().exists()):
+        dispatch.send_mails()
+
+
+def send() -> int:
+    """Send what waits and give how many mails that were.
+
+    Changes are one mail a project, an absence of uploads is one mail a campaign. One worker at a
+    time sends, and meanwhile locks no row: uploads do not wait for a mail server. What is not sent
+    is tried again with the next look: refused mails, and those of a worker that was killed.
+    """
+    if not settings.SENDS_MAIL or not _begun():
+        return 0
+    try:
+        return _send_waiting()
+    finally:
+        _ended()
+
+
+def _begun() -> bool:
+    """Whether nobody else is sending. The lock is the connection's: it ends with a worker."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", LOCK)
+        return bool(cursor.fetchone()[0])
+
+
+def _ended() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_unlock(%s, %s)", LOCK)
+
+
+def _send_waiting() -> int:
+    by_project: dict[Project | None, list[Change]] = defaultdict(list)
+    for change in _waiting().select_related(*RELATED)[:MOST_CHANGES]:
+        by_project[change.cell.campaign.project].append(change)
+    absences = list(_absences())
+    sent = sum(_send(project, changes) for project, changes in by_project.items())
+    return sent + sum(_send_absence(campaign) for campaign in absences)
+
+
+def _waiting() -> QuerySet[Change]:
+    since = timezone.now() - NEWS_FOR
+    return Change.objects.filter(mailed_at=None, found_at__gte=since).order_by("pk")
+
+
+def _absences() -> QuerySet[Campaign]:
+    """Campaigns of which was told lately, and not mailed yet, that uploads stay away."""
+    unmailed = Q(missing_mailed_at=None) | Q(missing_mailed_at__lt=F("missing_told_at"))
+    since = timezone.now() - NEWS_FOR
+    told = Campaign.objects.filter(unmailed, missing_told_at__gte=since)
+    return told.filter(expected_every__isnull=False).select_related("project").order_by("pk")
+
+
+def _send(project: Project | None, changes: Sequence[Change]) -> int:
+    receivers = _receivers(project)
+    if not _mailed(_subject(changes), _text(changes), receivers):
+        return 0
+    now = timezone.now()
+    Change.objects.filter(pk__in=[change.pk for change in changes]).update(mailed_at=now)
+    return 1 if receivers else 0
+
+
+def _send_absence(campaign: Campaign) -> int:
+    receivers = _receivers(campaign.project)
+    subject = _("BenchLab: uploads to %(campaign)s stay away") % {"campaign": campaign.slug}
+    if not _mailed(subject, _text_of_absence(campaign), receivers):
+        return 0
+    # Of this absence, and not of one that was told while this mail was on its way.
+    Campaign.objects.filter(pk=campaign.pk).update(missing_mailed_at=campaign.missing_told_at)
+    return 1 if receivers else 0
+
+
+def _mailed(subject: str, text: str, receivers: list[str]) -> bool:
+    """Whether nothing remains to be sent: the mail server took it, or nobody is to get it."""
+    if not receivers:
+        return True
+    try:
+        send_mail(subject, text, None, receivers)
+    except (SMTPException, OSError):
+        logger.exception("a mail could not be sent")
+        return False
+    return True
+
+
+def _receivers(project: Project | None) -> list[str]:
+    if project is None:
+        return []
+    members = project.members.filter(is_active=True).exclude(email="").order_by("email")
+    return list(members.values_list("email", flat=True))
+
+
+def _text_of_absence(campaign: Campaign) -> str:
+    last = campaign.runs.aggregate(last=Max("queued_at"))["last"]
+    words = {
+        "campaign": campaign.slug,
+        "every": campaign.expected_every,
+        "last": f"{last:%Y-%m-%d %H:%M} UTC" if last else _("never"),
+    }
+    told = _(
+        "%(campaign)s expects an upload every %(every)s (days, hours:minutes:seconds)."
+        " The last one came: %(last)s. Look at the job that uploads."
+    )
+    url = events.address(reverse("campaign-detail", args=[campaign.slug]))
+    return f"{told % words}\n{url}\n"
+
+
+def _subject(changes: Sequence[Change]) -> str:
+    campaigns = sorted({change.cell.campaign.slug for change in changes})
+    number = len(changes)
+    words = {"number": number, "campaigns": ", ".join(campaigns[:3])}
+    subject = ngettext(
+        "BenchLab: %(number)d change in %(campaigns)s",
+        "BenchLab: %(number)d changes in %(campaigns)s",
+        number,
+    )
+    return subject % words
+
+
+def _text(changes: Sequence[Change]) -> str:
+    return "\n\n".join(_line(change) for change in changes) + "\n"
+
+
+def _line(change: Change) -> str:
+    cell = change.cell
+    words = {
+        "campaign": cell.campaign.slug,
+        "metric": change.metric.name,
+        "levels": ", ".join(f"{name} {level}" for name, level in cell.levels.items()),
+        "effect": f"{(change.ratio - 1) * 100:+.1f} %",
+        "verdict": change.verdict,
+        "since": str(cell.revision) if cell.revision else f"{change.run.started_at:%Y-%m-%d}",
+        "url": events.history_address(cell.campaign, change),
+    }
+    if change.kind == Change.Kind.ALARM:
+        told = _("%(campaign)s: %(metric)s (%(levels)s) of %(since)s alone is off by %(effect)s.")
+    else:
+        told = _(
+            "%(campaign)s: %(metric)s (%(levels)s) is %(verdict)s by %(effect)s from %(since)s on."
+        )
+    return f"{told % words}\n{words['url']}"

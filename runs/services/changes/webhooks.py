@@ -1,0 +1,165 @@
+"""Webhooks: making and changing them, and queueing a report for each that wants an event."""
+
+import json
+import secrets
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from runs import dispatch
+from runs.models import Project, Webhook, WebhookDelivery
+from runs.services.access import encryption, projects
+from runs.services.errors import ServiceError
+
+EVENTS = ("change.found", "alarm.raised", "upload.missing", "campaign.finished")
+PING = "ping"
+SECRET_BYTES = 32
+SHORTEST_SECRET = 16
+
+
+@dataclass(frozen=True)
+class NewWebhook:
+    """A webhook just made, and the secret of its signatures, which nobody can show again."""
+
+    webhook: Webhook
+    secret: str
+
+
+@transaction.atomic
+def create(
+    *, project: Project, url: str, events: Sequence[str] = EVENTS, secret: str = ""
+) -> NewWebhook:
+    """Make a webhook; without a secret it gets one of 256 random bits.
+
+    Raises ServiceError `url_not_allowed`, `event_unknown`, `no_event` or `secret_too_short`.
+    """
+    _check_url(url)
+    if secret and len(secret) < SHORTEST_SECRET:
+        message = _("A secret has at least %(number)d characters.") % {"number": SHORTEST_SECRET}
+        raise ServiceError("secret_too_short", message, field="secret")
+    secret = secret or secrets.token_urlsafe(SECRET_BYTES)
+    webhook = Webhook.objects.create(
+        project=project,
+        url=url,
+        events=_checked(events),
+        encrypted_secret=encryption.encrypt(secret).decode(),
+    )
+    return NewWebhook(webhook, secret)
+
+
+@transaction.atomic
+def change(
+    *,
+    webhook: Webhook,
+    url: str | None = None,
+    events: Sequence[str] | None = None,
+    is_active: bool | None = None,
+) -> Webhook:
+    """Change what is given. What waits for one that is switched off is given up.
+
+    Raises ServiceError as `create`.
+    """
+    if url is not None:
+        _check_url(url)
+        webhook.url = url
+    if events is not None:
+        webhook.events = _checked(events)
+    if is_active is not None:
+        webhook.is_active = is_active
+    webhook.save()
+    give_up(webhook.deliveries.all())
+    return webhook
+
+
+def give_up(deliveries: QuerySet[WebhookDelivery]) -> int:
+    """Give up what of them waits for a webhook that is switched off, and say how many.
+
+    Pings are sent all the same: somebody has just asked for them.
+    """
+    unwanted = deliveries.filter(state=WebhookDelivery.State.WAITING, webhook__is_active=False)
+    return unwanted.exclude(event=PING).update(
+        state=WebhookDelivery.State.GIVEN_UP,
+        next_try_at=None,
+        problem=_("The webhook was switched off."),
+    )
+
+
+def remove(*, webhook: Webhook) -> None:
+    """Remove a webhook, and all that waits for it."""
+    webhook.delete()
+
+
+def secret_of(webhook: Webhook) -> str:
+    """The secret in clear. Raises InvalidToken under another encryption key."""
+    return encryption.decrypt(webhook.encrypted_secret.encode())
+
+
+@transaction.atomic
+def ping(*, webhook: Webhook) -> WebhookDelivery:
+    """Queue a report without an event, to see whether they arrive."""
+    return _queued([webhook], PING, {"project": webhook.project.slug})[0]
+
+
+def queue(*, event: str, project_id: int | None, content: dict[str, Any]) -> None:
+    """Queue a report for each webhook that wants it. Call it in the event's transaction.
+
+    What belongs to no project is the default one's.
+    """
+    project = Project.objects.filter(pk=project_id).first() if project_id else projects.default()
+    wanting = [
+        each
+        for each in Webhook.objects.filter(project=project, is_active=True).order_by("pk")
+        if event in each.events
+    ]
+    if wanting and project:
+        _queued(wanting, event, {"project": project.slug, **content})
+
+
+def _queued(hooks: Sequence[Webhook], event: str, content: dict[str, Any]) -> list[WebhookDelivery]:
+    now = timezone.now()
+    body = {"id": str(uuid.uuid4()), "event": event, "at": now.isoformat(), **content}
+    payload = json.dumps(body, ensure_ascii=False)
+    made = WebhookDelivery.objects.bulk_create(
+        [
+            WebhookDelivery(webhook=hook, event=event, payload=payload, next_try_at=now)
+            for hook in hooks
+        ]
+    )
+    for delivery in made:
+        dispatch.deliver(delivery.pk)
+    return made
+
+
+def _checked(events: Sequence[str]) -> list[str]:
+    if not events:
+        raise ServiceError("no_event", _("Choose at least one event."), field="events")
+    for event in events:
+        if event not in EVENTS:
+            message = _("There is no event %(event)s; known are: %(known)s.")
+            names = {"event": event, "known": ", ".join(EVENTS)}
+            raise ServiceError("event_unknown", message % names, field="events")
+    return [event for event in EVENTS if event in events]
+
+
+def _check_url(url: str) -> None:
+    """Refuse what is no address of a web server. Where it leads is looked at with each report."""
+    try:
+        parts = urlsplit(url)
+        is_good = (
+            parts.scheme in {"http", "https"}
+            and bool(parts.hostname)
+            and parts.username is None
+            and parts.port != 0
+        )
+    except ValueError:
+        is_good = False
+    if not is_good:
+        message = _("“%(url)s” is not an address http(s)://host/path without a user name.")
+        raise ServiceError("url_not_allowed", message % {"url": url}, field="url")

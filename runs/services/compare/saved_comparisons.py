@@ -1,0 +1,31 @@
+"""Saved comparisons: an address of the compare page under a title."""
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from runs.models import SavedComparison
+from runs.selectors.compare.state import CompareState
+from runs.services import slugs
+from runs.services.errors import ServiceError
+
+
+@transaction.atomic
+def save(*, state: CompareState, title: str, note: str, user: User) -> SavedComparison:
+    """Keep a state under a title. Raises ServiceError for none, and for a state without series."""
+    title, note = (text.replace("\0", "").strip() for text in (title, note))
+    if not title:
+        raise ServiceError(
+            code="title_missing",
+            message=_("The comparison has no title."),
+            remedy=_("Give it a title by which others find it."),
+            field="title",
+        )
+    if not state.series:
+        raise ServiceError(
+            code="no_series",
+            message=_("Nothing is compared yet."),
+            remedy=_("Add at least one series, and save then."),
+        )
+    comparison = SavedComparison(title=title[:200], note=note, query=state.query, created_by=user)
+    return slugs.store(comparison, called=title, otherwise="comparison")

@@ -1,0 +1,187 @@
+"""Configurations: named PostgreSQL settings, one row per name, one revision per content."""
+
+from collections.abc import Mapping, Sequence
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.text import slugify
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from runs.models import Configuration, ConfigurationRevision
+from runs.services.configurations import fitting as fitted_configurations
+from runs.services.configurations.contents import FIXED_POINT, Content
+from runs.services.errors import Refused, ServiceError
+
+__all__ = [
+    "FIXED_POINT",
+    "Content",
+    "built_in",
+    "create",
+    "current_revision",
+    "edit",
+    "store",
+    "sync",
+]
+
+Origin = Configuration.Origin
+
+# Addresses of pages that stand beside those of configurations.
+NOT_SLUGS = frozenset({"check", "diff", "names", "new"})
+FIXED_POINT_SLUG = "fixed-point-small"
+DEFAULTS_SLUG = "postgresql-defaults"
+
+
+@transaction.atomic
+def built_in() -> Configuration:
+    """The configuration of a campaign that names none."""
+    return store(
+        slug=FIXED_POINT_SLUG,
+        name=gettext_noop("Fixed-point observation, small machine"),
+        description=gettext_noop(
+            "After the settings of the WG1 reports; all data of a small scale in memory."
+        ),
+        settings=FIXED_POINT,
+        initdb_options=[],
+        origin=Origin.BUILT_IN,
+    )
+
+
+@transaction.atomic
+def sync() -> None:
+    """Make the built-in configurations, or bring them up to date."""
+    built_in()
+    store(
+        slug=DEFAULTS_SLUG,
+        name=gettext_noop("PostgreSQL defaults"),
+        description=gettext_noop("No setting at all: each version as initdb leaves it."),
+        settings={},
+        initdb_options=[],
+        origin=Origin.BUILT_IN,
+    )
+
+
+@transaction.atomic
+def store(
+    *,
+    slug: str,
+    name: str,
+    description: str,
+    settings: Mapping[str, str],
+    initdb_options: Sequence[str],
+    written_for: str = "",
+    origin: str = Origin.OWN,
+    by: User | None = None,
+) -> Configuration:
+    """Make a configuration, or bring the one of that slug up to date.
+
+    Other content becomes a new revision. Nothing is checked here: what was printed somewhere is
+    stored as it was printed.
+    """
+    content = Content(dict(settings), list(initdb_options), written_for)
+    fields = {
+        "name": name,
+        "description": description,
+        "origin": origin,
+        "settings": content.settings,
+        "initdb_options": content.initdb_options,
+        "written_for": written_for,
+        "content_hash": content.digest,
+    }
+    configuration, is_new = Configuration.objects.update_or_create(
+        slug=slug, defaults=fields, create_defaults={**fields, "created_by": by}
+    )
+    current_revision(configuration=configuration, by=by, is_new=is_new)
+    return configuration
+
+
+@transaction.atomic
+def current_revision(
+    *, configuration: Configuration, by: User | None = None, is_new: bool = False
+) -> ConfigurationRevision:
+    """The revision of the present content, which is kept from now on."""
+    latest = None if is_new else configuration.revisions.order_by("-number").first()
+    if latest is not None and latest.content_hash == configuration.content_hash:
+        return latest
+    return ConfigurationRevision.objects.create(
+        configuration=configuration,
+        number=latest.number + 1 if latest else 1,
+        settings=configuration.settings,
+        initdb_options=configuration.initdb_options,
+        written_for=configuration.written_for,
+        content_hash=configuration.content_hash,
+        created_by=by,
+    )
+
+
+@transaction.atomic
+def create(
+    *, name: str, description: str, content: Content, slug: str = "", by: User | None = None
+) -> Configuration:
+    """A configuration of somebody's own.
+
+    Raises ServiceError for a slug that is taken, Refused with every fault of its settings.
+    """
+    _require_name(name)
+    if slug and Configuration.objects.filter(slug=slug).exists():
+        message = _("There is a configuration %(slug)s already.") % {"slug": slug}
+        raise ServiceError("slug_taken", message, remedy=_("Choose another name."), field="slug")
+    _require_startable(content)
+    return store(
+        slug=slug or _free_slug(name),
+        name=name.strip(),
+        description=description,
+        settings=content.settings,
+        initdb_options=content.initdb_options,
+        written_for=content.written_for,
+        by=by,
+    )
+
+
+@transaction.atomic
+def edit(
+    *,
+    configuration: Configuration,
+    name: str,
+    description: str,
+    content: Content,
+    by: User | None = None,
+) -> Configuration:
+    """Give a configuration other content. Runs that are queued or done keep what they had.
+
+    Raises ServiceError for a configuration that is not one's own, Refused with every fault.
+    """
+    if configuration.origin != Origin.OWN:
+        message = _("Built-in and published configurations stay as they are.")
+        raise ServiceError("not_own", message, remedy=_("Make a copy and change that."))
+    _require_name(name)
+    _require_startable(content)
+    return store(
+        slug=configuration.slug,
+        name=name.strip(),
+        description=description,
+        settings=content.settings,
+        initdb_options=content.initdb_options,
+        written_for=content.written_for,
+        by=by,
+    )
+
+
+def _require_name(name: str) -> None:
+    if not name.strip():
+        raise ServiceError("no_name", _("The configuration has no name."), field="name")
+
+
+def _require_startable(content: Content) -> None:
+    faults = fitted_configurations.faults(content)
+    if faults:
+        raise Refused("contradicts", faults)
+
+
+def _free_slug(name: str) -> str:
+    wanted = slugify(name)[:90] or "configuration"
+    slug, number = wanted, 1
+    while Configuration.objects.filter(slug=slug).exists() or slug in NOT_SLUGS:
+        number += 1
+        slug = f"{wanted}-{number}"
+    return slug

@@ -1,0 +1,151 @@
+"""What results refer to: found by what names it, made where it is not there yet.
+
+What is there stays as it is. Where it contradicts the file, the file is refused: results must not
+change their meaning by moving.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.db.models import Model
+from django.utils.translation import gettext as _
+
+from runs.models import (
+    Configuration,
+    ConfigurationRevision,
+    Environment,
+    HardwareProfile,
+    Metric,
+    Project,
+    Revision,
+    Scenario,
+    SettingsSnapshot,
+    Topology,
+)
+from runs.selectors.exchange import exports
+from runs.selectors.exchange.exports import Row
+from runs.services.exchange.format import IMPORTED
+from runs.services.exchange.reading import contradicted, refused
+
+
+class Known:
+    """The keys of what a file has named so far, by kind and name."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.keys: dict[tuple[str, Any], int] = {}
+        self.makers: Mapping[str, Callable[[Row], tuple[Any, Model]]] = {
+            "scenario": _scenario,
+            "metric": _metric,
+            "hardware": _hardware,
+            "environment": _environment,
+            "settings": _settings,
+            "configuration": self._configuration,
+            "topology": _topology,
+            "revision": self._revision,
+        }
+
+    def add(self, number: int, kind: str, row: Row) -> None:
+        """Find or make what a line describes. Raises Refused where the two contradict."""
+        try:
+            name, found = self.makers[kind](row)
+        except _Contradiction as contradiction:
+            message = _("%(kind)s %(name)s is here already, and differs in: %(fields)s.")
+            names = {"kind": kind, "name": contradiction.name, "fields": contradiction.field}
+            raise contradicted(number, "differs", message % names) from contradiction
+        self.keys[kind, name] = found.pk
+
+    def key(self, number: int, kind: str, name: Any) -> int | None:
+        """The key of what has this name; None for no name. Raises Refused for an unknown one."""
+        if name is None:
+            return None
+        if (kind, name) not in self.keys:
+            message = _("%(kind)s %(name)s is named here, but not described before.")
+            raise refused(number, "not_described", message % {"kind": kind, "name": name})
+        return self.keys[kind, name]
+
+    def _revision(self, row: Row) -> tuple[str, Revision]:
+        found, created = Revision.objects.get_or_create(
+            project=self.project, sha=row["sha"], defaults=_fields(row, exports.REVISION, "sha")
+        )
+        if created:
+            Revision.objects.filter(pk=found.pk).update(created_at=row["created_at"])
+        return row["sha"], found
+
+    def _configuration(self, row: Row) -> tuple[str, Configuration]:
+        found, created = Configuration.objects.get_or_create(
+            slug=row["slug"], defaults=_fields(row, exports.CONFIGURATION, "slug")
+        )
+        if found.content_hash != row["content_hash"]:
+            raise _Contradiction(row["slug"], "content_hash")
+        for each in row["revisions"] if created else ():
+            made = ConfigurationRevision.objects.create(
+                configuration=found, **_fields(each, exports.CONFIGURATION_REVISION)
+            )
+            ConfigurationRevision.objects.filter(pk=made.pk).update(created_at=each["created_at"])
+        known = ConfigurationRevision.objects.filter(configuration=found)
+        for number, key in known.values_list("number", "pk"):
+            self.keys["configuration_revision", (row["slug"], number)] = key
+        return row["slug"], found
+
+
+class _Contradiction(Exception):
+    def __init__(self, name: str, field: str) -> None:
+        super().__init__(name)
+        self.name = name
+        self.field = field
+
+
+def _scenario(row: Row) -> tuple[str, Scenario]:
+    defaults = _fields(row, exports.SCENARIO, "slug")
+    return row["slug"], Scenario.objects.get_or_create(slug=row["slug"], defaults=defaults)[0]
+
+
+def _metric(row: Row) -> tuple[str, Metric]:
+    defaults = _fields(row, exports.METRIC, "name")
+    found, _created = Metric.objects.get_or_create(name=row["name"], defaults=defaults)
+    for name in ("unit", "direction"):
+        if getattr(found, name) != row[name]:
+            raise _Contradiction(row["name"], name)
+    return row["name"], found
+
+
+def _hardware(row: Row) -> tuple[str, HardwareProfile]:
+    fields = _fields(row, exports.HARDWARE, "fingerprint")
+    return row["fingerprint"], _profile(HardwareProfile, row["fingerprint"], fields)
+
+
+def _environment(row: Row) -> tuple[str, Environment]:
+    fields = _fields(row, exports.ENVIRONMENT, "fingerprint")
+    return row["fingerprint"], _profile(Environment, row["fingerprint"], fields)
+
+
+def _profile(model: Any, fingerprint: str, fields: Row) -> Any:
+    """The profile of this content. A slug that another has here is left to that one."""
+    if fields["slug"] and model.objects.filter(slug=fields["slug"]).exists():
+        fields = {**fields, "slug": ""}
+    return model.objects.get_or_create(fingerprint=fingerprint, defaults=fields)[0]
+
+
+def _settings(row: Row) -> tuple[str, SettingsSnapshot]:
+    found, _created = SettingsSnapshot.objects.get_or_create(
+        content_hash=row["content_hash"], defaults={"settings": row["settings"]}
+    )
+    if json.dumps(found.settings, sort_keys=True) != json.dumps(row["settings"], sort_keys=True):
+        raise _Contradiction(row["content_hash"], "settings")
+    return row["content_hash"], found
+
+
+def _topology(row: Row) -> tuple[str, Topology]:
+    """One without nodes: servers are not a project's, and stay where they are."""
+    slug = f"{IMPORTED}{row['slug']}"[:100]
+    found, _created = Topology.objects.get_or_create(
+        slug=slug, defaults={"name": row["name"], "kind": row["kind"]}
+    )
+    return row["slug"], found
+
+
+def _fields(row: Row, names: tuple[str, ...], *without: str) -> Row:
+    left_out = {"created_at", *without}
+    return {name: row[name] for name in names if name not in left_out}

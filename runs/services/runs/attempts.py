@@ -1,0 +1,93 @@
+"""Further attempts of a run: what BenchLab begins anew by itself, and what a person asks for."""
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils.translation import gettext as _
+
+from runs import dispatch
+from runs.models import Measurement, Run, RunEvent
+from runs.services.errors import ServiceError
+from runs.services.runs import runs as run_service
+
+S = Run.State
+
+# In the history of a run: an attempt that nobody asked for.
+BEGUN_AGAIN = "begun_again"
+# What a run that waits for its next attempt does not say any more.
+_AS_NEW: dict[str, str | None] = {
+    **dict.fromkeys(("code", "message", "remedy"), ""),
+    **dict.fromkeys(("started_at", "finished_at")),
+}
+
+
+@transaction.atomic
+def start_again(*, run_id: int, token: int, code: str, message: str, most: int) -> bool:
+    """Fail an attempt for the target's sake, and queue the run anew; say whether it is.
+
+    Not where its cancel was asked for: then it is cancelled. Nor where `most` attempts were begun
+    without anybody asking: the first, and those that this has queued.
+    """
+    if run_service.cancel_where_asked(run_id=run_id, token=token):
+        return False
+    run = Run.objects.defer("plan").get(pk=run_id)
+    again = 1 + run.events.filter(code=BEGUN_AGAIN).count() < most
+    if not run_service.transition(
+        run_id=run_id, to=S.FAILED, code=code, message=message, token=token, is_passing=again
+    ):
+        return False
+    if not again or not run_service.transition(
+        run_id=run_id, to=S.QUEUED, code=BEGUN_AGAIN, message=message
+    ):
+        return False
+    Measurement.objects.filter(run_id=run_id).delete()
+    Run.objects.filter(pk=run_id).update(attempt=run.attempt + 1, **_AS_NEW)
+    run_service.refresh_campaign(campaign_id=run.campaign_id)
+    return True
+
+
+@transaction.atomic
+def retry(*, run: Run, by: object = None) -> Run:
+    """Queue a run that did not finish anew, as its next attempt. Raises `run_not_failed`."""
+    if not retry_all(runs=Run.objects.filter(pk=run.pk), by=by):
+        raise ServiceError(
+            "run_not_failed",
+            _("Only a run that BenchLab executed and that did not finish can be queued again."),
+            remedy=_("Wait for its end, or queue a new campaign for another kind of run."),
+        )
+    run_service.refresh_campaign(campaign_id=run.campaign_id)
+    run.refresh_from_db()
+    return run
+
+
+def retry_all(*, runs: QuerySet[Run], by: object = None) -> int:
+    """Queue those of one campaign's runs anew that ended without success; how many.
+
+    In a transaction. Their new attempt begins from nothing: a worker that takes it over must not
+    take what the one before has left for its result.
+    """
+    message = f"Queued again by {by or 'BenchLab'}."
+    ended = list(
+        runs.filter(Run.RETRIABLE)
+        .select_for_update(of=("self",)).order_by("pk").defer("plan")
+    )  # fmt: skip
+    RunEvent.objects.bulk_create(
+        RunEvent(
+            run=run,
+            from_state=run.state,
+            to_state=S.QUEUED,
+            code="queued_again",
+            message=message,
+            attempt=run.attempt,
+        )
+        for run in ended
+    )
+    # What an error of BenchLab has left for a person to look at is looked at no more.
+    for run in Run.objects.filter(pk__in=[run.pk for run in ended], state=S.ERRORED):
+        run_service.sweep_later(run)
+    Measurement.objects.filter(run__in=ended).delete()
+    Run.objects.filter(pk__in=[run.pk for run in ended]).update(
+        state=S.QUEUED, attempt=F("attempt") + 1, cancel_requested_at=None, **_AS_NEW
+    )
+    for server_id in {run.server_id for run in ended if run.server_id is not None}:
+        dispatch.wake(server_id)
+    return len(ended)

@@ -1,0 +1,267 @@
+"""Executing a claimed run: joins the engine with the results database."""
+
+import logging
+import threading
+import traceback
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from runs.execution.director import Director
+from runs.execution.errors import (
+    Cancelled,
+    CommandTimeout,
+    Detached,
+    EndNotSeen,
+    HostKeyChanged,
+    HostUnreachable,
+    LoginRefused,
+    TargetProblem,
+    TargetRestarted,
+)
+from runs.execution.fence import LeaseLost
+from runs.execution.line import Line
+from runs.execution.nodes import Place
+from runs.execution.plan import RunPlan
+from runs.execution.ssh import Host
+from runs.execution.watch import Order, clean_up_watched, execute_watched
+from runs.models import Run, Server
+from runs.scenarios import registry
+from runs.services.access import instances
+from runs.services.errors import ServiceError
+from runs.services.runs import attempts, leases, reporting, runs
+from runs.services.runs import results as findings
+from runs.services.runs.leases import Claim
+from runs.services.servers import logins as ways
+from runs.services.servers import servers
+
+logger = logging.getLogger(__name__)
+
+# Set when this worker is asked to stop: its runs are handed over instead of waited for.
+stopping = threading.Event()
+
+MOST_TAKEOVERS = 20
+
+
+def execute(claim: Claim) -> None:
+    """Execute a claimed run to its end, whatever the end is. Raises nothing of the run's own."""
+    run = Run.objects.select_related("server__ssh_key", "campaign").get(pk=claim.run_id)
+    try:
+        if not _is_lost_for_good(run, claim):
+            _conclude(run, claim)
+    except EndNotSeen as unseen:
+        runs.transition(
+            run_id=run.pk,
+            to=Run.State.LOST,
+            code="end_not_seen",
+            message=str(unseen),
+            token=claim.token,
+        )
+    except LeaseLost as lost:
+        if leases.catch_up(run_id=run.pk, token=claim.token, seen=lost.token):
+            logger.error("run %s: the results database is behind its targets", run.pk)
+    except Detached:
+        logger.info("run %s goes on elsewhere", run.pk)
+    except Exception:
+        logger.exception("run %s ended in an error of BenchLab", run.pk)
+        runs.transition(
+            run_id=run.pk,
+            to=Run.State.ERRORED,
+            code="internal_error",
+            message=traceback.format_exc(limit=-5).replace("\0", ""),
+            remedy=_("This is a fault of BenchLab: please report it with this text."),
+            token=claim.token,
+        )
+
+
+def _is_lost_for_good(run: Run, claim: Claim) -> bool:
+    """Whether an attempt loses one worker after the other; if so, it is given up.
+
+    It may itself be what ends them. What it left is swept before the next attempt begins.
+    """
+    taken = run.events.filter(code="taken_over", attempt=run.attempt).count()
+    if not claim.taken_over or taken <= MOST_TAKEOVERS:
+        return False
+    runs.sweep_later(run)
+    attempts.start_again(
+        run_id=run.pk,
+        token=claim.token,
+        code="lost_for_good",
+        message=_("This attempt has lost %(number)d workers.") % {"number": taken},
+        most=run.campaign.most_attempts,
+    )
+    return True
+
+
+def _conclude(run: Run, claim: Claim) -> None:
+    """Execute, and turn the outcome into the run's state."""
+    try:
+        director = _director(run, claim)
+    except TargetProblem as problem:
+        _hand_back(run, claim, problem)
+        return
+    # The worker before may have stored the result and not lived to clean up and say so.
+    is_stored = claim.taken_over and run.measurements.exists()
+    try:
+        async_to_sync(_watched)(director, claim, is_stored)
+    except Cancelled:
+        _end(run, claim, director, Run.State.CANCELLED, "cancelled", _("Stopped on the server."))
+    except (HostUnreachable, HostKeyChanged, LoginRefused) as problem:
+        _hand_back(run, claim, problem)
+    except TargetRestarted as problem:
+        attempts.start_again(
+            run_id=run.pk,
+            token=claim.token,
+            code=problem.code,
+            message=problem.message,
+            most=run.campaign.most_attempts,
+        )
+    except TargetProblem as problem:
+        if isinstance(problem, CommandTimeout):
+            runs.sweep_later(run)
+        _end(run, claim, director, Run.State.FAILED, problem.code, problem.message, problem.remedy)
+    else:
+        _finish(run, claim)
+
+
+async def _watched(director: Director, claim: Claim, is_stored: bool) -> None:
+    async def pulse() -> Order:
+        return await sync_to_async(_pulse)(claim)
+
+    execute_or_clean = clean_up_watched if is_stored else execute_watched
+    try:
+        await execute_or_clean(director, pulse, interval_s=settings.HEARTBEAT_SECONDS)
+    finally:
+        await director.bench.close()
+
+
+def _pulse(claim: Claim) -> Order:
+    if stopping.is_set():
+        runs.transition(
+            run_id=claim.run_id, to=Run.State.LOST, code="worker_stopped", token=claim.token
+        )
+        return "detach"
+    return reporting.retrying(lambda: leases.pulse(run_id=claim.run_id, token=claim.token))
+
+
+def _finish(run: Run, claim: Claim) -> None:
+    """Say that the run has finished; its findings were stored before the target was cleaned."""
+
+    def say() -> None:
+        for state in (Run.State.COLLECTING, Run.State.FINISHED):
+            runs.transition(run_id=run.pk, to=state, code=state, token=claim.token)
+
+    reporting.retrying(say)
+
+
+def _end(
+    run: Run,
+    claim: Claim,
+    director: Director,
+    state: Run.State,
+    code: str,
+    message: str,
+    remedy: str = "",
+) -> None:
+    """End a run that has no result; what it printed is kept."""
+
+    def say() -> None:
+        with transaction.atomic():
+            found = director.bench.findings
+            if findings.keep_partial(run_id=run.pk, token=claim.token, findings=found):
+                runs.transition(
+                    run_id=run.pk,
+                    to=state,
+                    code=code,
+                    message=message.replace("\0", ""),
+                    remedy=_(remedy) if remedy else "",
+                    token=claim.token,
+                )
+
+    reporting.retrying(say)
+
+
+def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
+    """A server cannot be used now: the run waits for it, and that server's page says why.
+
+    A run that somebody cancelled waits for nobody: nothing could end it there before.
+    """
+    away = Server.objects.filter(pk=problem.server_id or claim.server_id).first()
+    if away is not None:
+        servers.record_problem(server=away, problem=problem)
+
+    def leave_as(state: Run.State) -> bool:
+        return runs.transition(
+            run_id=run.pk,
+            to=state,
+            code=problem.code,
+            message=problem.message,
+            remedy=_(problem.remedy) if problem.remedy else "",
+            token=claim.token,
+        )
+
+    @transaction.atomic
+    def leave() -> None:
+        if runs.cancel_where_asked(run_id=run.pk, token=claim.token, is_out_of_reach=True):
+            return
+        # One that was on the target before is lost, not queued: something may still be there.
+        if claim.taken_over or not leave_as(Run.State.QUEUED):
+            leave_as(Run.State.LOST)
+
+    reporting.retrying(leave)
+
+
+def _director(run: Run, claim: Claim) -> Director:
+    plan = RunPlan.from_json(run.plan or {})
+    scenario = registry.get(plan.scenario)
+    server = run.server
+    if server is None:
+        raise ValueError(f"run {run.pk} has no server")
+    return Director(
+        plan=plan,
+        attempt=run.attempt,
+        instance=instances.name(),
+        places=_places(server, plan, claim),
+        procedure=scenario.procedure,
+        reporter=reporting.DatabaseReporter(
+            run=run, token=claim.token, is_taken_over=claim.taken_over
+        ),
+        disk_bytes=scenario.procedure.sizes({**plan.parameters, **plan.levels}).disk_bytes,
+        taken_over=claim.taken_over,
+    )
+
+
+def _places(server: Server, plan: RunPlan, claim: Claim) -> list[Place]:
+    """The ways to all machines of a run, in the plan's order."""
+    generators = Server.objects.select_related("ssh_key").in_bulk(
+        [each.server_id for each in plan.generators]
+    )
+    machines = [server, *(generators[each.server_id] for each in plan.generators)]
+    return [
+        Place(_line(each), each.pk, claim.token, tuple(each.privileges), title=each.name)
+        for each in machines
+    ]
+
+
+def _line(server: Server) -> Line:
+    """Where the server is *now*: a machine that moved to another port still has its runs.
+
+    Raises TargetProblem `private_key_unreadable`.
+    """
+    try:
+        way = servers.readable_way(server)
+    except ServiceError as error:
+        unreadable = TargetProblem(error.message, code=error.code, remedy=error.remedy)
+        unreadable.server_id = server.pk
+        raise unreadable from error
+
+    async def connect() -> Host:
+        try:
+            return await ways.connect_along(way)
+        except TargetProblem as problem:
+            problem.server_id = server.pk
+            raise
+
+    return Line(connect)

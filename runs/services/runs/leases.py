@@ -1,0 +1,219 @@
+"""Leases: which worker has which server, and who is given up for lost.
+
+Times are those of the database's clock: the workers' own may differ.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
+from django.db.models.functions import Now
+
+from runs.execution.watch import Order
+from runs.models import Lease, Run, Server
+from runs.selectors.runs.runs import generators_of, machines_of
+from runs.services.runs import reservations, runs
+from runs.services.runs.reservations import Reservation
+
+# Behind so many campaigns that wait for other machines, nobody looks for one that does not.
+MOST_PASSED_OVER = 100
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A run that this worker now has. `token` proves it to every later write."""
+
+    run_id: int
+    server_id: int
+    token: int
+    taken_over: bool
+
+
+def claim(*, server_id: int, holder: str) -> Claim | None:
+    """Take the next waiting run of a server, if the server is free; lost runs go first.
+
+    The lease row is locked with SKIP LOCKED: of two workers one claims, the other goes home.
+    """
+    try:
+        return _claim(server_id, holder)
+    except _TakenMeanwhile:
+        return None
+
+
+class _TakenMeanwhile(Exception):
+    """The run was cancelled in the moment in which it was claimed."""
+
+
+@transaction.atomic
+def _claim(server_id: int, holder: str) -> Claim | None:
+    lease = next(iter(_free_leases([server_id], for_lost=True)), None)
+    found = _next_run(lease) if lease else None
+    if found is None:
+        return None
+    run, held = found
+    token = max(each.token for each in held) + 1
+    Lease.objects.filter(pk__in=[each.pk for each in held]).update(
+        run=run, token=token, holder=holder, heartbeat_at=Now()
+    )
+    taken_over = run.state == Run.State.LOST
+    code = "taken_over" if taken_over else "claimed"
+    claimed = runs.transition(
+        run_id=run.pk, to=Run.State.CLAIMED, code=code, message=holder, token=token
+    )
+    if not claimed:
+        raise _TakenMeanwhile
+    return Claim(run.pk, server_id, token, taken_over)
+
+
+def idle_lease(server_id: int) -> Lease | None:
+    """Lock the lease of a server that is ready, free, and without the load of a lost run.
+
+    None when it is not so, or when somebody else has it locked. In a transaction.
+    """
+    lease = next(iter(_free_leases([server_id], for_lost=True)), None)
+    # Looked at with the lease in hand: no run gets lost here from now on.
+    return lease if lease and server_id not in maybe_loaded() else None
+
+
+def _free_leases(server_ids: Sequence[int], *, for_lost: bool) -> list[Lease]:
+    """Lock those leases of ready and free servers that nobody else has locked.
+
+    A lost run also gets those of servers that are maintained, or are to be swept: it has begun
+    there already, and what lies there may be its own.
+    """
+    free = Lease.objects.select_for_update(skip_locked=True, of=("self",)).filter(
+        server_id__in=server_ids, run=None, server__state=Server.State.READY
+    )
+    return list((free if for_lost else free.filter(_is_usable())).order_by("server_id"))
+
+
+def catch_up(*, run_id: int, token: int, seen: int) -> bool:
+    """Let the next claim have a higher token than the target has seen; say whether it was ours.
+
+    The results database may have come back from a backup, and be behind its targets.
+    """
+    held = Lease.objects.filter(run_id=run_id, token=token, token__lt=seen)
+    server_ids = list(held.values_list("server_id", flat=True))
+    if not server_ids:
+        return False
+    runs.transition(run_id=run_id, to=Run.State.LOST, code="lease_behind", token=token)
+    Lease.objects.filter(server_id__in=server_ids, token__lt=seen).update(token=seen)
+    return True
+
+
+def pulse(*, run_id: int, token: int) -> Order:
+    """Show a sign of life and take the order that waits for this run's worker."""
+    # The lease of the run's own server speaks for all that it holds.
+    own = Lease.objects.filter(run_id=run_id, token=token, run__server=F("server"))
+    with transaction.atomic():
+        # Locked first: the time is that after waiting for whoever stores the run's findings.
+        if own.select_for_update(of=("self",)).first() is None:
+            return "detach"
+        own.update(heartbeat_at=Now())
+    asked = Run.objects.filter(pk=run_id).exclude(cancel_requested_at=None).exists()
+    return "cancel" if asked else "go_on"
+
+
+def give_up_the_silent() -> list[int]:
+    """Declare runs lost whose worker shows no sign of life; return their ids."""
+    found = list(_silent().values_list("run_id", "token", "holder"))
+    return [run_id for run_id, token, holder in found if _give_up(run_id, token, holder)]
+
+
+def _silent() -> QuerySet[Lease]:
+    limit = Now() - timedelta(seconds=settings.HEARTBEAT_TIMEOUT_SECONDS)
+    return Lease.objects.filter(run__server=F("server"), heartbeat_at__lt=limit)
+
+
+@transaction.atomic
+def _give_up(run_id: int, token: int, holder: str) -> bool:
+    """Declare a run lost if its worker is silent still; say whether it was."""
+    held = Lease.objects.filter(run_id=run_id, token=token)
+    locked = held.select_for_update(skip_locked=True).order_by("pk")
+    # A worker that stores has them locked, and its sign of life waits for itself.
+    if len(locked) < held.count() or not _silent().filter(run_id=run_id, token=token).exists():
+        return False
+    return runs.transition(
+        run_id=run_id,
+        to=Run.State.LOST,
+        code="no_heartbeat",
+        message=f"No sign of life from {holder}.",
+        token=token,
+    )
+
+
+def waiting_runs() -> QuerySet[Run]:
+    """Runs that may begin now, if their server is free and ready.
+
+    A lost run has begun already: it goes on, whether its campaign pauses, or its server is being
+    maintained or is to be swept.
+    """
+    queued = Q(state=Run.State.QUEUED, campaign__paused_at=None) & _is_usable()
+    return Run.objects.filter(queued | Q(state=Run.State.LOST), server__isnull=False)
+
+
+def _is_usable() -> Q:
+    """The condition that a run's or lease's server is not being maintained, nor to be swept."""
+    is_over = Q(server__maintenance_since=None) | Q(server__maintenance_until__lt=Now())
+    return Q(server__needs_sweep=False) & is_over
+
+
+def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
+    """Lost runs first, then by their campaigns' priority, then the oldest; with all its leases.
+
+    A run whose other machines are not all free is passed over, and holds none of them meanwhile;
+    when that has lasted long, it reserves them (`reservations`). Not so a lost one, whose cluster
+    and load may still be running: until it goes on, nothing new begins on any of its machines.
+    """
+    waiting, loaded = waiting_runs().filter(server_id=lease.server_id), maybe_loaded()
+    reserved = reservations.standing(loaded=loaded)
+    passed: dict[tuple[int, ...], Run] = {}
+    for run in _first_of_each_campaign(waiting):
+        others = generators_of(run)
+        is_lost = run.state == Run.State.LOST
+        if not is_lost and _must_wait(run, loaded, reserved):
+            continue
+        held = _free_leases(others, for_lost=is_lost) if others else []
+        if len(held) == len(others):
+            _note(passed)
+            return run, [lease, *held]
+        if is_lost:
+            break
+        # Of the runs that need the same machines the first is the one whose turn it is.
+        passed.setdefault(tuple(others), run)
+    _note(passed)
+    return None
+
+
+def _first_of_each_campaign(waiting: QuerySet[Run]) -> QuerySet[Run]:
+    """What cannot begin stands for the rest of its campaign, which needs the same machines, later.
+
+    However many they are, they hide no run of another campaign that can begin.
+    """
+    lost_first = Case(
+        When(state=Run.State.LOST, then=Value(0)), default=Value(1), output_field=IntegerField()
+    )
+    first = waiting.order_by("campaign_id", lost_first, "pk").distinct("campaign_id")
+    in_order = Run.objects.filter(pk__in=first.values("pk")).select_related("campaign")
+    return in_order.order_by(lost_first, "-campaign__priority", "pk")[:MOST_PASSED_OVER]
+
+
+def _note(passed: Mapping[tuple[int, ...], Run]) -> None:
+    for run in passed.values():
+        reservations.note(run)
+
+
+def _must_wait(run: Run, loaded: set[int], reserved: Sequence[Reservation]) -> bool:
+    """Whether one of its machines is not to be had for this run, free or not."""
+    machines, place = machines_of(run), reservations.place_of(run)
+    is_held_up = any(each.holds_up(place, machines) for each in reserved)
+    return is_held_up or not loaded.isdisjoint(machines)
+
+
+def maybe_loaded() -> set[int]:
+    """Servers on which something may still run for a run that has lost its worker."""
+    lost = Run.objects.filter(state=Run.State.LOST)
+    return {server_id for run in lost for server_id in machines_of(run)}

@@ -1,0 +1,105 @@
+"""Freezing a run's plan: what it will do, whatever changes in the database afterwards."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from runs.execution.plan import RunPlan
+from runs.execution.treatment import Treatment
+from runs.models import Campaign, Cell, Installation, Run, Server
+from runs.postgresql_settings.fitting import Fitted
+from runs.scenarios.definition import Scenario
+from runs.services.servers.tools import Tools
+
+# The factor whose levels are numbers of processor cores.
+CORES = "cores"
+
+
+def freeze(
+    *,
+    run: Run,
+    campaign: Campaign,
+    cell: Cell,
+    scenario: Scenario,
+    server: Server,
+    installation: Installation,
+    tools: Tools,
+    fitted: Fitted,
+) -> RunPlan:
+    """The plan of one run.
+
+    `tools` says whose pgbench and psql are used, `fitted` what the installation gets of the
+    campaign's configuration.
+    """
+    configuration = campaign.configuration
+    wanted = scenario.cluster(installation.version_num, cell.levels)
+    settings = {**wanted.settings, **fitted.settings}
+    options = [*wanted.initdb_options, *(configuration.initdb_options if configuration else [])]
+    key = _cluster_key(campaign, server, installation, settings, options, wanted.data)
+    writes = scenario.changes_data(cell.levels)
+    return RunPlan(
+        run_id=run.pk,
+        campaign=campaign.slug,
+        scenario=scenario.slug,
+        host=server.address,
+        port=server.port,
+        username=server.username,
+        base_dir=server.base_dir,
+        bindir=installation.bindir,
+        version_num=installation.version_num,
+        client_bindir=tools.pgbench.bindir,
+        client_version_num=tools.pgbench.pgbench_version_num or tools.pgbench.version_num,
+        psql_bindir=tools.psql.bindir,
+        settings={name: str(value) for name, value in settings.items()},
+        initdb_options=tuple(options),
+        levels=cell.levels,
+        parameters=campaign.parameters,
+        treatment=Treatment.of(campaign.treatment),
+        cores=int(cell.levels.get(CORES, 0)),
+        cluster_key="" if writes else key,
+        template_key=key if writes else "",
+        translated=_translated(fitted),
+    )
+
+
+def _translated(fitted: Fitted) -> tuple[dict[str, Any], ...]:
+    """What the configuration says in other words than the run's settings, as the run keeps it."""
+    changes = [vars(change) for change in fitted.changes]
+    lost = [
+        {
+            "name_from": each.name,
+            "value_from": each.value,
+            "name_to": "",
+            "value_to": "",
+            "reason": each.reason,
+            "parameters": each.parameters,
+        }
+        for each in fitted.left_out
+    ]
+    return tuple({**each, "parameters": dict(each["parameters"])} for each in [*changes, *lost])
+
+
+def without_needless_templates(plans: Sequence[RunPlan]) -> list[RunPlan]:
+    """A template that a single run would use costs more than it saves: that run loads by itself."""
+    uses = Counter(plan.template_key for plan in plans)
+    return [
+        replace(plan, template_key="") if uses[plan.template_key] < 2 else plan for plan in plans
+    ]
+
+
+def _cluster_key(
+    campaign: Campaign,
+    server: Server,
+    installation: Installation,
+    settings: object,
+    options: object,
+    data: object,
+) -> str:
+    """The same for runs that can share a loaded cluster: same machine, binaries, settings, data."""
+    binaries = [server.slug, installation.bindir, installation.version]
+    made_of = [*binaries, settings, options, campaign.parameters, data]
+    digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
+    return f"{campaign.pk}-{digest[:12]}"

@@ -1,0 +1,165 @@
+"""What the engine reports about a run, written into the results database."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from asgiref.sync import sync_to_async
+from django.db import InterfaceError, OperationalError, connection, transaction
+
+from runs.execution.errors import Detached
+from runs.execution.facts import Facts
+from runs.execution.reporter import Findings, Phase, SeriesData
+from runs.execution.steps import StepResult
+from runs.models import Command, PreparedCluster, Run
+from runs.services.runs import results as finding_service
+from runs.services.runs import runs
+from runs.services.servers import machines
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+# What a command's record shows of each stream; the whole output is an artifact where it matters.
+SHOWN_CHARACTERS = 16_000
+WAITS_SECONDS = (0.5, 1, 2, 5, 10, 30, 60, 60, 60)
+AWAY = (OperationalError, InterfaceError)
+
+
+class DatabaseReporter:
+    """Writes reports for the holder of the lease `token`; outlives short losses of the database.
+
+    After a long one each of them raises Detached.
+
+    What was reported while the run became somebody else's is dropped: another worker may have
+    finished it by then.
+    """
+
+    def __init__(self, *, run: Run, token: int, is_taken_over: bool = False) -> None:
+        self.run = run
+        self.token = token
+        self.is_taken_over = is_taken_over
+        self._commands = 0
+
+    async def phase(self, phase: Phase) -> None:
+        """Change the state. Raises Detached when the run is somebody else's by now."""
+        if not await self._write(lambda: self._enter(phase)):
+            raise Detached
+
+    async def command(self, host: str, result: StepResult) -> None:
+        """Keep a step; a replayed one is the same row again."""
+        self._commands += 1
+        ordinal = self._commands
+        await self._write_as_holder(lambda: self._keep_command(host, ordinal, result))
+
+    async def machine(self, name: str, facts: Facts | None) -> None:
+        """Keep what a machine of the run is; a change of it is told on its server's page."""
+
+        def keep() -> None:
+            machines.keep_found(
+                run=self.run, name=name, facts=facts, is_taken_over=self.is_taken_over
+            )
+
+        await self._write_as_holder(keep)
+
+    async def event(self, code: str, message: str) -> None:
+        """Leave a line in the run's history."""
+        await self._write_as_holder(lambda: self._keep_event(code, message))
+
+    async def cluster(self, directory: str, *, prepared_now: bool) -> None:
+        """Note which shared cluster the run uses, and who made it."""
+        await self._write_as_holder(lambda: self._keep_cluster(directory, prepared_now))
+
+    async def found(self, findings: Findings) -> None:
+        """Keep the result, before anything of it goes from the target. Raises Detached."""
+
+        def store() -> bool:
+            return finding_service.store(run_id=self.run.pk, token=self.token, findings=findings)
+
+        if not await self._write(store):
+            raise Detached
+
+    async def live_series(self, series: Sequence[SeriesData]) -> None:
+        """Show progress."""
+        await self._write_as_holder(
+            lambda: finding_service.store_series(run_id=self.run.pk, series=series)
+        )
+
+    def _keep_event(self, code: str, message: str) -> None:
+        runs.record_event(run_id=self.run.pk, code=code, message=message, attempt=self.run.attempt)
+        if code == "cleanup_incomplete":
+            runs.sweep_later(self.run)
+
+    def _enter(self, phase: Phase) -> bool:
+        return runs.transition(run_id=self.run.pk, to=phase, code=phase, token=self.token)
+
+    def _keep_command(self, host: str, ordinal: int, result: StepResult) -> None:
+        stdout, stderr = _shown(result.stdout), _shown(result.stderr)
+        Command.objects.update_or_create(
+            run=self.run,
+            attempt=self.run.attempt,
+            step=result.name,
+            defaults={
+                "ordinal": ordinal,
+                "host": host,
+                "argv": list(result.argv),
+                "stdin": _shown(result.stdin),
+                "exit_status": result.exit_status,
+                "started_at": datetime.fromtimestamp(result.started, UTC),
+                "finished_at": datetime.fromtimestamp(result.finished, UTC),
+                "stdout": stdout,
+                "stderr": stderr,
+                "truncated": (stdout, stderr) != (result.stdout, result.stderr),
+            },
+        )
+
+    def _keep_cluster(self, directory: str, prepared_now: bool) -> None:
+        cluster, _created = PreparedCluster.objects.get_or_create(
+            server=self.run.server,
+            directory=directory,
+            removed_at=None,
+            defaults={
+                "campaign_id": self.run.campaign_id,
+                "key": directory.rpartition("/")[2],
+                "prepared_by": self.run if prepared_now else None,
+            },
+        )
+        Run.objects.filter(pk=self.run.pk).update(cluster=cluster)
+
+    async def _write_as_holder(self, write: Callable[[], None]) -> None:
+        @transaction.atomic
+        def write_if_held() -> None:
+            if runs.holds(self.run.pk, self.token):
+                write()
+
+        await self._write(write_if_held)
+
+    async def _write(self, write: Callable[[], T]) -> T:
+        """Raises Detached where the database stays away: who takes the run over finds it all."""
+        try:
+            return await sync_to_async(lambda: retrying(write))()
+        except AWAY as error:
+            logger.exception("results database stays away; run %s is let go of", self.run.pk)
+            raise Detached from error
+
+
+def retrying(write: Callable[[], T]) -> T:
+    """Do a write again while the results database is away, for some minutes."""
+    for wait in WAITS_SECONDS:
+        try:
+            return write()
+        except AWAY:
+            logger.warning("results database is away; trying again in %s s", wait, exc_info=True)
+            connection.close()
+            time.sleep(wait)
+    return write()
+
+
+def _shown(text: str) -> str:
+    text = text.replace("\0", "\N{SYMBOL FOR NULL}")  # PostgreSQL's text cannot hold a null
+    if len(text) <= SHOWN_CHARACTERS:
+        return text
+    half = SHOWN_CHARACTERS // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half} characters ...]\n{text[-half:]}"

@@ -1,0 +1,95 @@
+"""Storing what a run has found: measurements, series, artifacts, settings, quality notes."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterable, Mapping
+
+from django.db import transaction
+
+from runs.execution.reporter import Findings, SeriesData
+from runs.models import Measurement, Metric, Run, Series, SettingsSnapshot
+from runs.services.runs import artifacts, flame_graphs, runs
+
+logger = logging.getLogger(__name__)
+
+
+@transaction.atomic
+def store(*, run_id: int, token: int, findings: Findings) -> bool:
+    """Store everything that a run has found, in one act; say whether the run was still ours.
+
+    Whatever an earlier, interrupted attempt may have left is replaced: a run has each measurement
+    exactly once, and no series or artifact that its last attempt does not have.
+    """
+    if not runs.holds(run_id, token):
+        return False
+    run = Run.objects.select_related("cell").get(pk=run_id)
+    run.series.all().delete()
+    _store(run, findings)
+    metrics = {each.name: each for each in Metric.objects.filter(name__in=findings.measurements)}
+    run.measurements.all().delete()
+    Measurement.objects.bulk_create(
+        Measurement(run=run, metric=metrics[name], value=value)
+        for name, value in findings.measurements.items()
+    )
+    return True
+
+
+@transaction.atomic
+def keep_partial(*, run_id: int, token: int, findings: Findings) -> bool:
+    """Keep the outputs of a run that failed: no measurement, but all that explains the failure.
+
+    Series that it had shown until then are of this attempt, and stay.
+    """
+    if not runs.holds(run_id, token):
+        return False
+    run = Run.objects.select_related("cell").get(pk=run_id)
+    run.measurements.all().delete()
+    _store(run, findings)
+    return True
+
+
+def store_series(*, run_id: int, series: Iterable[SeriesData]) -> None:
+    """Keep series of a run, replacing earlier ones of the same names."""
+    for data in series:
+        Series.objects.update_or_create(
+            run_id=run_id,
+            name=data.name,
+            defaults={
+                "unit": data.unit,
+                "start": data.start,
+                "interval": data.interval,
+                "values": list(data.values),
+            },
+        )
+
+
+def _store(run: Run, findings: Findings) -> None:
+    # The files themselves go with the old ones, when somebody prunes those.
+    run.artifacts.all().delete()
+    notes = [vars(note) for note in findings.notes]
+    pictures = flame_graphs.drawn(run, findings.artifacts)
+    for data in (*findings.artifacts, *pictures):
+        try:
+            artifacts.store(run=run, data=data)
+        except OSError as error:
+            # The figures matter more than the file: say it, and keep them.
+            logger.exception("artifact %s of run %s was not kept", data.name, run.pk)
+            message = f"{data.name}: {error}"
+            notes.append({"code": "artifact_not_kept", "message": message, "level": "warning"})
+    store_series(run_id=run.pk, series=findings.series)
+    if findings.settings:
+        run.settings = snapshot(settings=findings.settings)
+    run.server_version = findings.server_version
+    run.tool_name, run.tool_version = findings.tool_name, findings.tool_version
+    run.quality = notes
+    run.save(update_fields=["settings", "server_version", "tool_name", "tool_version", "quality"])
+
+
+def snapshot(*, settings: Mapping[str, Mapping[str, str]]) -> SettingsSnapshot:
+    """The stored settings of this content; made where there are none yet."""
+    content = json.dumps(settings, sort_keys=True)
+    made, _created = SettingsSnapshot.objects.get_or_create(
+        content_hash=hashlib.sha256(content.encode()).hexdigest(), defaults={"settings": settings}
+    )
+    return made

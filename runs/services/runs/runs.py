@@ -1,0 +1,246 @@
+"""The states of a run: the one table of transitions, and the one service that changes a state."""
+
+from collections import Counter
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from runs import dispatch
+from runs.models import Campaign, Lease, Run, RunEvent, Server
+from runs.selectors.runs.runs import machines_of
+from runs.services.campaigns import repeats, summaries
+from runs.services.changes import events
+from runs.services.errors import ServiceError
+from runs.wording import gettext_noop
+
+S = Run.State
+
+GOING_ON = (Campaign.State.QUEUED, Campaign.State.RUNNING)
+
+ENDINGS = {S.FAILED, S.ERRORED, S.CANCELLED, S.LOST}
+TRANSITIONS: dict[str, set[str]] = {
+    S.QUEUED: {S.CLAIMED, S.CANCELLED},
+    # Straight to collecting: the worker before had stored the result, and not yet cleaned up.
+    S.CLAIMED: {S.PREPARING, S.COLLECTING, S.QUEUED} | ENDINGS,
+    S.PREPARING: {S.MEASURING} | ENDINGS,
+    S.MEASURING: {S.COLLECTING} | ENDINGS,
+    S.COLLECTING: {S.FINISHED} | ENDINGS,
+    S.LOST: {S.CLAIMED, S.CANCELLED},
+    S.FAILED: {S.QUEUED},
+    S.ERRORED: {S.QUEUED},
+    S.CANCELLED: {S.QUEUED},
+    S.FINISHED: set(),
+}
+
+
+@transaction.atomic
+def transition(
+    *,
+    run_id: int,
+    to: str,
+    code: str,
+    message: str = "",
+    remedy: str = "",
+    token: int | None = None,
+    only_from: str | None = None,
+    is_passing: bool = False,
+) -> bool:
+    """Change a run's state by compare-and-swap and leave an event; say whether it happened.
+
+    `only_from` narrows the states that it may come from to one. With `token` only the holder of
+    that lease may: a worker that was given up for lost, and wakes again, changes nothing any more.
+    A passing state is left again in the same transaction: its campaign has not ended by it.
+    """
+    if token is not None and not holds(run_id, token):
+        return False
+    run = Run.objects.defer("plan").get(pk=run_id)
+    if to not in TRANSITIONS[run.state] or only_from not in {None, run.state}:
+        return False
+    fields = {"state": to, "code": code, "message": message, "remedy": remedy}
+    if to == S.PREPARING:
+        fields |= {"code": "", "message": "", "remedy": ""}
+    changed = Run.objects.filter(pk=run_id, state=run.state).update(**fields, **_times(run, to))
+    if not changed:
+        return False
+    record_event(
+        run_id=run_id, code=code, message=message, attempt=run.attempt, from_to=(run.state, to)
+    )
+    _after(run, to, is_passing=is_passing)
+    return True
+
+
+def holds(run_id: int, token: int) -> bool:
+    """Whether the lease `token` still has the run; locks the lease. Call it in a transaction."""
+    lease = Lease.objects.select_for_update().filter(run_id=run_id, token=token)
+    return lease.first() is not None
+
+
+def record_event(
+    *, run_id: int, code: str, message: str, attempt: int, from_to: tuple[str, str] = ("", "")
+) -> None:
+    """Leave a line in the run's history."""
+    RunEvent.objects.create(
+        run_id=run_id,
+        from_state=from_to[0],
+        to_state=from_to[1],
+        code=code,
+        message=message,
+        attempt=attempt,
+    )
+
+
+@transaction.atomic
+def cancel(*, run: Run, by: object = None) -> Run:
+    """Cancel a waiting run at once; ask the worker of an active one to stop it on its target.
+
+    Raises ServiceError `run_has_ended`.
+    """
+    if not cancel_all(runs=Run.objects.filter(pk=run.pk), by=by):
+        raise ServiceError("run_has_ended", _("This run has ended already."))
+    refresh_campaign(campaign_id=run.campaign_id)
+    run.refresh_from_db()
+    return run
+
+
+def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
+    """Cancel those of one campaign's runs that have not ended; how many. In a transaction.
+
+    A waiting run is cancelled here. A run that a worker has, or had, on its target is cancelled by
+    a worker, once its processes have ended there; unless the server is out of reach: then nobody
+    could ever end it; the event says what may be left, and the server is swept when it is back.
+    """
+    # What is kept is in English, whoever asks; pages translate what they can.
+    message = f"Cancelled by {by or 'BenchLab'}."
+    # In one order, so that two who cancel do not wait for each other.
+    open_runs = list(
+        runs.exclude(state__in=Run.ENDED).select_for_update(of=("self",)).order_by("pk")
+        .defer("plan")
+    )  # fmt: skip
+    now = timezone.now()
+    at_once = [run for run in open_runs if _can_be_cancelled_here(run)]
+    cancelled = {run.pk for run in at_once}
+    asked = [run for run in open_runs if run.pk not in cancelled]
+    Run.objects.filter(pk__in=[run.pk for run in open_runs]).update(cancel_requested_at=now)
+    Run.objects.filter(pk__in=cancelled).update(
+        state=S.CANCELLED, code="cancelled", message=message, remedy="", finished_at=now
+    )
+    for run in at_once:
+        if run.state == S.LOST:
+            sweep_later(run)
+    RunEvent.objects.bulk_create(
+        [_cancelled_event(run, message) for run in at_once]
+        + [
+            RunEvent(run=run, code="cancel_requested", message=message, attempt=run.attempt)
+            for run in asked
+        ]
+    )
+    return len(open_runs)
+
+
+def _can_be_cancelled_here(run: Run) -> bool:
+    if run.state == S.QUEUED:
+        return True
+    if run.state != S.LOST:
+        return False
+    away = Server.objects.filter(pk__in=machines_of(run)).exclude(state=Server.State.READY)
+    return away.exists()
+
+
+def sweep_later(run: Run) -> None:
+    """Something of a run may be left on any of its machines: each is swept when it is free."""
+    machines = Server.objects.filter(pk__in=machines_of(run))
+    machines.update(needs_sweep=True, sweep_after=Now())
+
+
+def _cancelled_event(run: Run, message: str) -> RunEvent:
+    if run.state == S.LOST:
+        message = f"{message} {_left_there()}"
+    return RunEvent(
+        run=run,
+        from_state=run.state,
+        to_state=S.CANCELLED,
+        code="cancelled",
+        message=message,
+        attempt=run.attempt,
+    )
+
+
+def _left_there() -> str:
+    return gettext_noop(
+        "The server is out of reach: processes and files of the run may be left there."
+    )
+
+
+@transaction.atomic
+def cancel_where_asked(*, run_id: int, token: int, is_out_of_reach: bool = False) -> bool:
+    """Cancel a run that its worker lets go of, if somebody asked for that; say whether it was.
+
+    The run stays locked until the caller's transaction ends: nobody asks in between. What may be
+    left of it on its machines is swept when they are free.
+    """
+    if not holds(run_id, token):
+        return False
+    run = Run.objects.select_for_update(of=("self",)).defer("plan").get(pk=run_id)
+    if run.cancel_requested_at is None:
+        return False
+    asked = run.events.filter(code="cancel_requested").last()
+    said = [asked.message if asked else "", _left_there() if is_out_of_reach else ""]
+    sweep_later(run)
+    return transition(
+        run_id=run_id,
+        to=S.CANCELLED,
+        code="cancelled",
+        message=" ".join(filter(None, said)),
+        token=token,
+    )
+
+
+def refresh_campaign(*, campaign_id: int) -> None:
+    """Derive a campaign's state from those of its runs. Call it in a transaction.
+
+    When all have ended, cells that need further repeats get them, and the campaign goes on.
+    """
+    campaign = Campaign.objects.select_for_update().get(pk=campaign_id)
+    states = Counter(Run.objects.filter(campaign_id=campaign_id).values_list("state", flat=True))
+    if all(state in Run.ENDED for state in states):
+        states[S.QUEUED] += repeats.add_round(campaign=campaign)
+    before, campaign.state = campaign.state, campaign_state(states)
+    campaign.save(update_fields=["state"])
+    if before in GOING_ON and campaign.state not in GOING_ON:
+        events.finished(campaign=campaign)
+
+
+def campaign_state(states: Counter[str]) -> str:
+    """What the states of its runs make of a campaign."""
+    total = sum(states.values())
+    ended = sum(states[state] for state in Run.ENDED)
+    if ended < total:
+        untouched = states[S.QUEUED] == total
+        return Campaign.State.QUEUED if untouched else Campaign.State.RUNNING
+    if states[S.CANCELLED]:
+        return Campaign.State.CANCELLED
+    return Campaign.State.FINISHED if states[S.FINISHED] == total else Campaign.State.INCOMPLETE
+
+
+def _times(run: Run, to: str) -> dict[str, object]:
+    now = timezone.now()
+    if to == S.PREPARING and run.started_at is None:
+        return {"started_at": now, "finished_at": None}
+    return {"finished_at": now} if to in Run.ENDED else {}
+
+
+def _after(run: Run, to: str, *, is_passing: bool) -> None:
+    if to == S.PREPARING and run.started_at is None:
+        # What the attempt before had shown of its load would pass for that of this one.
+        run.series.all().delete()
+    if to in Run.ENDED or to in {S.LOST, S.QUEUED}:
+        Lease.objects.filter(run_id=run.pk).update(run=None, holder="", heartbeat_at=None)
+    if to in Run.ENDED:
+        summaries.refresh(cell_id=run.cell_id)
+    if (to in Run.ENDED and not is_passing) or to == S.CLAIMED:
+        refresh_campaign(campaign_id=run.campaign_id)
+    if run.server_id is not None and to not in Run.ACTIVE:
+        dispatch.wake(run.server_id)

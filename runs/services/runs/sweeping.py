@@ -1,0 +1,170 @@
+"""Sweeping a server: what runs that were given up left there is ended and removed.
+
+Until that is done no new run takes the server, be it for the database or for the load.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from asgiref.sync import async_to_sync
+from cryptography.fernet import InvalidToken
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from runs.execution import sweep as leftover
+from runs.execution.base_dir import BaseDir
+from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
+from runs.execution.set_back import NOT_SET_BACK
+from runs.models import PreparedCluster, Run, Server, ServerEvent
+from runs.selectors.runs.runs import at_work_on
+from runs.services.access import instances
+from runs.services.errors import ServiceError
+from runs.services.runs import clusters, leases
+from runs.services.servers import logins as ways
+from runs.services.servers import servers
+
+PAUSE = timedelta(minutes=5)
+# What is left for one of these may still work there. The rest is another's, or only takes room.
+STILL_AT_WORK = ("step_does_not_end", "postgres_does_not_stop")
+SWEPT, NOT_SWEPT = "swept", "not_swept"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Swept:
+    """The folders that a sweep removed, and why it left what it left."""
+
+    removed: tuple[str, ...]
+    left: tuple[TargetProblem, ...]
+
+
+@transaction.atomic
+def sweep(*, server: Server, keeps_errored: bool = False) -> Swept:
+    """Remove every folder of this BenchLab on a server that belongs to no open run.
+
+    In the others, such as clusters that later runs need, what still runs is ended. So it is in the
+    folders of runs that ended in an error of BenchLab: with `keeps_errored` they stay as well, for
+    a person to look at, until their runs are queued again.
+
+    The lease's row stays locked meanwhile: nothing is measured beside it, and nothing begins. What
+    could not be removed is told by an event; where it may still work the server is to be swept
+    again, and no new run begins on it before. Raises ServiceError `server_busy`, and TargetProblem
+    when the server cannot be reached, or when a run has left it set otherwise (`not_set_back`):
+    what is measured on it would say nothing.
+    """
+    if leases.idle_lease(server.pk) is None:
+        raise ServiceError(
+            "server_busy",
+            _("%(server)s is measuring, or not ready.") % {"server": server.name},
+            remedy=_("Sweep it when its run has ended, and when it can be reached."),
+        )
+    asked = Server.objects.values_list("sweep_after", flat=True).get(pk=server.pk)
+    base = BaseDir(server.base_dir, instances.name())
+    way, kept = ways.way_to(server), live_folders(server.pk)
+    if keeps_errored:
+        kept |= errored_folders(server.pk)
+    swept = async_to_sync(_sweep)(server, way, base, kept)
+    _conclude(server, asked, swept)
+    return swept
+
+
+def due() -> QuerySet[Server]:
+    """Servers that are to be swept now."""
+    is_time = Q(sweep_after=None) | Q(sweep_after__lte=Now())
+    return Server.objects.filter(is_time, needs_sweep=True)
+
+
+def sweep_where_needed(*, server_id: int) -> None:
+    """Sweep a server on which a run was given up, once it can be reached. Raises nothing."""
+    server = due().filter(pk=server_id, state=Server.State.READY).first()
+    if server is None:
+        return
+    try:
+        sweep(server=server, keeps_errored=True)
+    except ServiceError:
+        logger.info("%s is swept later", server)
+    except TargetProblem as problem:
+        servers.record_problem(server=server, problem=problem)
+    except InvalidToken:
+        logger.exception("the private key for %s cannot be read", server)
+        _put_off(server)
+        name = {"server": server.name}
+        _tell(server, NOT_SWEPT, _("The private key for %(server)s cannot be decrypted.") % name)
+
+
+def live_folders(server_id: int) -> set[str]:
+    """The folders, relative to the base directory, that open runs and campaigns need."""
+    open_runs = Run.objects.filter(at_work_on(server_id)).exclude(state__in=Run.ENDED)
+    keys = ("pk", "attempt", "plan__cluster_key", "plan__template_key")
+    live: set[str] = set()
+    for run_id, attempt, cluster_key, template_key in open_runs.values_list(*keys):
+        live |= {f"runs/{run_id}-{attempt}", f"clusters/run-{run_id}"}
+        live |= {f"clusters/{key}" for key in (cluster_key, template_key) if key}
+    kept = PreparedCluster.objects.filter(server_id=server_id, removed_at=None)
+    needed = kept.exclude(campaign__state__in=clusters.ENDED)
+    return live | {f"clusters/{key}" for key in needed.values_list("key", flat=True)}
+
+
+def errored_folders(server_id: int) -> set[str]:
+    """The folders in which the result of a run may lie that ended in an error of BenchLab."""
+    errored = Run.objects.filter(at_work_on(server_id), state=Run.State.ERRORED)
+    return {f"runs/{run_id}-{attempt}" for run_id, attempt in errored.values_list("pk", "attempt")}
+
+
+async def _sweep(server: Server, way: ways.Way, base: BaseDir, kept: set[str]) -> Swept:
+    host = await ways.connect_along(way)
+    removed: list[str] = []
+    left: list[TargetProblem] = []
+    async with host:
+        paths = {base.below(path) for path in kept}
+        for path in await leftover.marked(host, base):
+            is_kept = path in paths
+            try:
+                await (leftover.end if is_kept else leftover.remove)(host, base, path)
+            except (ConnectionLost, CommandTimeout):
+                raise
+            except TargetProblem as problem:
+                logger.warning("%s on %s is left alone: %s", path, server, problem)
+                left.append(problem)
+            else:
+                removed += [] if is_kept else [path]
+    for each in left:
+        if each.code == NOT_SET_BACK:
+            raise each
+    return Swept(tuple(removed), tuple(left))
+
+
+def _conclude(server: Server, asked: datetime | None, swept: Swept) -> None:
+    if any(each.code in STILL_AT_WORK for each in swept.left):
+        _put_off(server)
+    else:
+        # Not where somebody has asked for a sweep since this one began.
+        unasked = Server.objects.filter(pk=server.pk, sweep_after=asked)
+        unasked.update(needs_sweep=False, sweep_after=None)
+    if swept.left:
+        _tell(server, NOT_SWEPT, _told(swept.left))
+    elif server.events.filter(code__in=(SWEPT, NOT_SWEPT)).exists():
+        _tell(server, SWEPT, _("Nothing is left there of runs that were given up."))
+
+
+def _put_off(server: Server) -> None:
+    again = Now() + PAUSE
+    Server.objects.filter(pk=server.pk).update(needs_sweep=True, sweep_after=again)
+
+
+def _told(left: Sequence[TargetProblem]) -> str:
+    return "\n".join(
+        f"{each.message} {_(each.remedy) if each.remedy else ''}".strip() for each in left
+    )
+
+
+def _tell(server: Server, code: str, message: str) -> None:
+    """Keep it in the server's history, once for each thing that is left."""
+    last = server.events.filter(code__in=(SWEPT, NOT_SWEPT)).first()
+    if last is None or (last.code, last.message) != (code, message):
+        ServerEvent.objects.create(server=server, code=code, message=message)

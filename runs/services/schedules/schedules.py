@@ -1,0 +1,279 @@
+"""Schedules: a campaign again, at certain times or for each new installation."""
+
+import contextlib
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from runs.execution.treatment import Treatment
+from runs.models import (
+    Campaign,
+    Configuration,
+    Project,
+    Schedule,
+    ScheduleEvent,
+    Server,
+)
+from runs.selectors.compare.series_cells import SERVER
+from runs.services.campaigns import campaigns
+from runs.services.campaigns.drafts import SIDE, Draft
+from runs.services.errors import ServiceError
+from runs.services.schedules import (
+    failures as schedule_failures,
+)
+from runs.services.schedules import (
+    servers as schedule_servers,
+)
+from runs.services.schedules import (
+    times as schedule_times,
+)
+from runs.services.schedules.times import EVERY_DAY, next_time
+
+__all__ = [
+    "EVERY_DAY",
+    "create",
+    "delete",
+    "design_of",
+    "edit",
+    "enable",
+    "fire_due",
+    "next_time",
+]
+
+# As much as Campaign.title holds.
+LONGEST_TITLE = 200
+NOT_LEVELS = {"version", "bindir", SERVER, SIDE}
+
+logger = logging.getLogger(__name__)
+
+
+@transaction.atomic
+def create(
+    *,
+    title: str,
+    campaign: Campaign,
+    kind: str = Schedule.Kind.TIMES,
+    weekdays: Sequence[int] = EVERY_DAY,
+    hour: int = 0,
+    minute: int = 0,
+    time_zone: str = "UTC",
+    by: User | None = None,
+) -> Schedule:
+    """Have a campaign's design queued again by itself.
+
+    Raises ServiceError `not_executed` for results that BenchLab did not measure, and
+    `no_such_time` for a time of day, a weekday or a time zone that there is not.
+    """
+    first = campaign.runs.filter(plan__isnull=False, server__isnull=False).first()
+    if first is None or first.server is None:
+        raise ServiceError(
+            "not_executed", _("Only a campaign that BenchLab executed can be queued again.")
+        )
+    schedule_times.check(weekdays, hour, minute, time_zone)
+    design = design_of(campaign)
+    baseline = Server.objects.filter(slug__in=campaign.factors.get(SERVER, ())[:1]).first()
+    schedule = Schedule(
+        title=title.strip() or campaign.title,
+        server=baseline or first.server,
+        kind=kind,
+        draft=design,
+        weekdays=sorted(set(weekdays)),
+        hour=hour,
+        minute=minute,
+        time_zone=time_zone,
+        created_by=by,
+    )
+    schedule.seen_installations = schedule_servers.present(schedule)
+    schedule_times.begin(schedule)
+    schedule.save()
+    return schedule
+
+
+@transaction.atomic
+def edit(*, schedule: Schedule, **changes: Any) -> Schedule:
+    """Change title, kind, weekdays, hour, minute or time zone; what is not given stays.
+
+    What it missed under its old times is not made up for. Raises ServiceError `no_such_time`.
+    """
+    for name, value in changes.items():
+        setattr(schedule, name, value)
+    schedule_times.check(schedule.weekdays, schedule.hour, schedule.minute, schedule.time_zone)
+    schedule.weekdays = sorted(set(schedule.weekdays))
+    if "kind" in changes:
+        schedule.seen_installations = schedule_servers.present(schedule)
+    schedule_times.begin(schedule)
+    schedule.save()
+    return schedule
+
+
+@transaction.atomic
+def enable(*, schedule: Schedule, enabled: bool) -> Schedule:
+    """Switch a schedule on or off. What it missed while it was off is not made up for."""
+    schedule.enabled = enabled
+    if enabled:
+        schedule.seen_installations = schedule_servers.present(schedule)
+        schedule_times.begin(schedule)
+        schedule_failures.note_resumed(schedule)
+    schedule.save()
+    return schedule
+
+
+def delete(*, schedule: Schedule) -> None:
+    """Remove a schedule and its history; its campaigns stay."""
+    schedule.delete()
+
+
+def fire_due() -> None:
+    """Fire every schedule whose time has come. Raises nothing: a fault of one is its event."""
+    due = Schedule.objects.filter(enabled=True)
+    for schedule_id in due.values_list("pk", flat=True):
+        try:
+            _fire_if_due(schedule_id, timezone.now())
+        except Exception as error:
+            logger.exception("schedule %s could not be fired", schedule_id)
+            with contextlib.suppress(Exception):
+                _give_up_this_time(schedule_id, error)
+
+
+def design_of(campaign: Campaign) -> dict[str, Any]:
+    """What a schedule keeps of a campaign."""
+    factors = campaign.factors
+    measured = schedule_servers.measured(campaign)
+    first, *more = schedule_servers.in_order(campaign, measured)
+    planned = campaign.runs.filter(plan__isnull=False).order_by("pk")
+    on_first = planned.filter(server=first) if more else planned
+    plan = on_first.values_list("plan", flat=True).first() or {}
+    tools = planned.order_by().values_list("plan__client_version_num", flat=True).distinct()
+    return {
+        "title": campaign.title,
+        "project": campaign.project_id,
+        "scenario": campaign.scenario.slug,
+        "bindirs": measured.get(first, []),
+        "more_servers": [[server_id, measured[server_id]] for server_id in more],
+        "levels": {name: found for name, found in factors.items() if name not in NOT_LEVELS},
+        "parameters": campaign.parameters,
+        "treatment": campaign.treatment,
+        "repeats": campaign.repeats,
+        "configuration": campaign.configuration.slug if campaign.configuration else None,
+        "priority": campaign.priority,
+        "most_attempts": campaign.most_attempts,
+        "wanted_half_width": campaign.wanted_half_width,
+        "most_repeats": campaign.most_repeats,
+        "is_a_a": SIDE in factors,
+        # Several servers whose own newest pgbench differ use those again.
+        "client": plan.get("client_bindir") if len(tools) < 2 else None,
+        "generators": [each["server_id"] for each in plan.get("generators", ())],
+    }
+
+
+@transaction.atomic
+def _fire_if_due(schedule_id: int, now: datetime) -> None:
+    """Several missed times are one firing; two beats at once are one as well."""
+    locked = Schedule.objects.select_for_update(skip_locked=True, of=("self",))
+    schedule = locked.select_related("server").filter(pk=schedule_id, enabled=True).first()
+    if schedule is None:
+        return
+    if schedule.kind == Schedule.Kind.INSTALLATION:
+        _fire_for_new(schedule)
+    elif schedule.next_at is not None and schedule.next_at <= now:
+        schedule.next_at = next_time(schedule, now)
+        schedule.save(update_fields=["next_at"])
+        if _is_busy(schedule):
+            message = _("The campaign before has not ended.")
+            ScheduleEvent.objects.create(schedule=schedule, code="skipped", message=message)
+        else:
+            _fire(schedule, ())
+
+
+@transaction.atomic
+def _give_up_this_time(schedule_id: int, error: Exception) -> None:
+    """Whatever went wrong, and rolled the firing back: it is told, and waits for the next time."""
+    schedule = Schedule.objects.select_for_update().get(pk=schedule_id)
+    schedule_times.begin(schedule)
+    if schedule.kind == Schedule.Kind.INSTALLATION:
+        schedule.seen_installations = schedule_servers.present(schedule)
+    schedule.save()
+    schedule_failures.unexpected(schedule, error)
+
+
+def _fire_for_new(schedule: Schedule) -> None:
+    """Measure what was found since; it waits for the campaign before, and for servers away."""
+    seen = {tuple(each) for each in schedule.seen_installations}
+    present = schedule_servers.present(schedule)
+    new = [each for each in present if tuple(each) not in seen]
+    if not new:
+        return
+    if _is_busy(schedule) or not _is_at_hand(schedule):
+        return
+    schedule.seen_installations = present
+    schedule.save(update_fields=["seen_installations"])
+    _fire(schedule, new)
+
+
+def _fire(schedule: Schedule, new: Sequence[Sequence[str]]) -> None:
+    """Queue the campaign with what is new as well, or keep why it cannot be."""
+    campaign, code, message = None, "queued", ""
+    try:
+        with transaction.atomic():
+            campaign = campaigns.create(
+                draft=_draft(schedule, new),
+                by=schedule.created_by,
+                project=Project.objects.filter(pk=schedule.draft["project"]).first(),
+            )
+    except ServiceError as error:
+        code, message = error.code, f"{error.message} {error.remedy}".strip()
+    ScheduleEvent.objects.create(schedule=schedule, campaign=campaign, code=code, message=message)
+    if campaign is None:
+        schedule_failures.pause_if_it_keeps_failing(schedule)
+
+
+def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
+    kept = schedule.draft
+    today = timezone.now().astimezone(ZoneInfo(schedule.time_zone)).strftime("%Y-%m-%d")
+    copied = ("scenario", "levels", "parameters", "repeats", "priority", "most_attempts",
+              "wanted_half_width", "most_repeats", "is_a_a")  # fmt: skip
+    return Draft(
+        title=_dated(kept["title"], today),
+        server=schedule.server,
+        installations=schedule_servers.installations(schedule, new),
+        more_servers=schedule_servers.further(schedule),
+        configuration=Configuration.objects.filter(slug=kept["configuration"]).first(),
+        treatment=Treatment.of(kept.get("treatment")),
+        # The same tool, so that it is the servers which are compared; one that is gone cannot be.
+        client=schedule.server.installations.filter(
+            removed_at=None, pgbench_version_num__isnull=False, bindir=kept.get("client")
+        ).first(),
+        generators=schedule_servers.generators(kept.get("generators", ())),
+        **{name: kept[name] for name in copied},
+    )
+
+
+def _dated(title: str, day: str) -> str:
+    """A title with its day; one that is too long with it is cut."""
+    room = LONGEST_TITLE - len(day) - 1
+    kept = title if len(title) <= room else f"{title[: room - 1].rstrip()}…"
+    return f"{kept} {day}"
+
+
+def _is_at_hand(schedule: Schedule) -> bool:
+    """Whether every server that it measures on, or loads from, is ready.
+
+    So is what waiting does not mend: the firing then tells of it.
+    """
+    try:
+        generators = schedule_servers.generators(schedule.draft.get("generators", ()))
+        servers = [schedule.server, *schedule_servers.further(schedule), *generators]
+    except ServiceError:
+        return True
+    return all(server.state == Server.State.READY for server in servers)
+
+
+def _is_busy(schedule: Schedule) -> bool:
+    return schedule.events.filter(campaign__state__in=Campaign.LIVE).exists()

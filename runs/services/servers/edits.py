@@ -1,0 +1,130 @@
+"""Editing a server that is registered: where it is, how it is reached, what is allowed there."""
+
+from dataclasses import dataclass
+
+from asgiref.sync import async_to_sync
+from cryptography.fernet import InvalidToken
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from runs.execution import privileged
+from runs.execution.base_dir import BaseDir
+from runs.execution.errors import TargetProblem
+from runs.models import PreparedCluster, Run, Server, ServerEvent, SSHKey
+from runs.selectors.runs.runs import at_work_on
+from runs.services.access import instances
+from runs.services.errors import ServiceError
+from runs.services.servers import logins as ways
+from runs.services.servers import servers
+
+# A change of these is a change of the way there; the host key stays pinned meanwhile.
+WAY = ("address", "port", "username", "jump", "ssh_key")
+
+
+@dataclass(frozen=True)
+class Edit:
+    """All that can be changed of a server."""
+
+    name: str
+    address: str
+    port: int
+    username: str
+    base_dir: str
+    bindirs: list[str]
+    ssh_key: SSHKey
+    jump: Server | None
+    privileges: list[str]
+
+
+def edit(*, server: Server, to: Edit, by: object = None) -> Server:
+    """Change a server; it is to be inspected afterwards. The pinned host key stays.
+
+    Runs that wait go to the new address. Raises ServiceError as `servers.check`,
+    `base_dir_in_use`, `server_busy`, `unknown_privilege`, and where the machine has to be asked
+    and cannot be.
+    """
+    if unknown := set(to.privileges) - set(privileged.NAMES):
+        raise ServiceError(
+            "unknown_privilege",
+            _("There is no privileged action %(name)s.") % {"name": ", ".join(sorted(unknown))},
+            field="privileges",
+        )
+    before = Server.objects.select_related("ssh_key", "jump").get(pk=server.pk)
+    changed = Server.objects.get(pk=server.pk)
+    for name, value in vars(to).items():
+        setattr(changed, name, value)
+    servers.check(changed)
+    _check_runs(before, changed)
+    if not before.host_key and any(getattr(before, each) != getattr(changed, each) for each in WAY):
+        changed.offered_host_key = servers.offered_host_key(changed)
+    if before.base_dir and before.base_dir != changed.base_dir:
+        _release(before)
+    return _store(before, changed, by)
+
+
+def _check_runs(before: Server, changed: Server) -> None:
+    """What a run's plan has fixed does not change below it."""
+    open_runs = Run.objects.filter(at_work_on(before.pk)).exclude(state__in=Run.ENDED)
+    if before.base_dir != changed.base_dir and (
+        open_runs.exists()
+        or PreparedCluster.objects.filter(server=before, removed_at=None).exists()
+    ):
+        raise ServiceError(
+            "base_dir_in_use",
+            _("Runs of this server still need %(base_dir)s.") % {"base_dir": before.base_dir},
+            remedy=_("Let its campaigns end or cancel them, then change the folder."),
+            field="base_dir",
+        )
+    if before.username != changed.username and open_runs.exclude(state=Run.State.QUEUED).exists():
+        raise ServiceError(
+            "server_busy",
+            _("A run is in progress as %(user)s.") % {"user": before.username},
+            remedy=_("Let it end or cancel it, then change the user."),
+            field="username",
+        )
+
+
+def _release(server: Server) -> None:
+    """Leave the old base directory, if the machine can be asked; one that is gone cannot be."""
+    if server.state != Server.State.READY:
+        return
+    try:
+        async_to_sync(_released)(server.base_dir, instances.name(), ways.way_to(server))
+    except TargetProblem as problem:
+        raise ServiceError(
+            problem.code, problem.message, remedy=_(problem.remedy), field="base_dir"
+        ) from problem
+    except InvalidToken:
+        return  # The inspection that follows says so.
+
+
+async def _released(base_dir: str, instance: str, way: ways.Way) -> None:
+    async with await ways.connect_along(way) as host:
+        await BaseDir(base_dir, instance).release(host)
+
+
+@transaction.atomic
+def _store(before: Server, changed: Server, by: object) -> Server:
+    names = [name for name in Edit.__dataclass_fields__ if _differs(before, changed, name)]
+    fields = [*names]
+    if changed.offered_host_key != before.offered_host_key:
+        fields.append("offered_host_key")
+    if before.host_key and set(names) & {*WAY, "base_dir"}:
+        changed.state = Server.State.UNREACHABLE
+        fields.append("state")
+    if names:
+        changed.save(update_fields=fields)
+        message = "; ".join(
+            f"{each}: {_text(before, each)} → {_text(changed, each)}" for each in names
+        )
+        ServerEvent.objects.create(server=changed, code="edited", message=message, by=str(by or ""))
+    return changed
+
+
+def _differs(before: Server, changed: Server, name: str) -> bool:
+    return bool(getattr(before, name) != getattr(changed, name))
+
+
+def _text(server: Server, name: str) -> str:
+    value = getattr(server, name)
+    return ", ".join(value) if isinstance(value, list) else str(value or "–")

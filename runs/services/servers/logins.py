@@ -1,0 +1,96 @@
+"""The way to a server: where BenchLab logs in, with which keys, and through which hops."""
+
+from django.utils.translation import gettext as _
+
+from runs.execution import ssh
+from runs.models import Server
+from runs.services.errors import ServiceError
+from runs.services.servers import ssh_keys
+
+MOST_HOPS = 3
+
+Way = tuple[ssh.Login, ...]
+
+
+def address_of(server: Server) -> ssh.Address:
+    """Where to log in."""
+    return ssh.Address(server.address, server.port, server.username, server.name)
+
+
+def way_to(server: Server) -> Way:
+    """The logins on the way, the first hop first and the server last. Reads the database.
+
+    Raises InvalidToken when a private key was encrypted under a key that is not given.
+    """
+    return tuple(
+        ssh.Login(address_of(each), each.host_key, ssh_keys.private_key(each.ssh_key))
+        for each in [*reversed(hops_before(server)), server]
+    )
+
+
+async def connect_along(way: Way) -> ssh.Host:
+    """Open a connection to the last of the way. Raises as `ssh.connect`."""
+    *hops, last = way
+    return await ssh.connect(
+        last.address, host_key=last.host_key, private_key=last.private_key, through=hops
+    )
+
+
+def hops_before(server: Server) -> list[Server]:
+    """The hops on the way to a server, the nearest to it first; never more than allowed."""
+    found: list[Server] = []
+    here = server.jump
+    while here is not None and len(found) < MOST_HOPS:
+        found.append(here)
+        here = here.jump
+    return found
+
+
+def check_jump(server: Server, jump: Server | None) -> None:
+    """Raise ServiceError `hop_loop`, `hop_not_confirmed` or `too_many_hops` for such a hop."""
+    if jump is None:
+        return
+    if not jump.host_key:
+        raise ServiceError(
+            "hop_not_confirmed",
+            _("The host key of %(hop)s is not confirmed yet.") % {"hop": jump.name},
+            remedy=_("Confirm it on its own page first."),
+            field="jump",
+        )
+    before = _chain(jump)
+    if server in before:
+        raise ServiceError(
+            "hop_loop",
+            _("The way to %(hop)s passes through %(server)s itself.")
+            % {"hop": jump.name, "server": server.name},
+            remedy=_("Choose another hop."),
+            field="jump",
+        )
+    if len(before) + _longest_behind(server) > MOST_HOPS:
+        raise ServiceError(
+            "too_many_hops",
+            _("The way would have more than %(most)d hops.") % {"most": MOST_HOPS},
+            remedy=_("Choose a hop that is reached more directly."),
+            field="jump",
+        )
+
+
+def _chain(hop: Server) -> list[Server]:
+    """A hop and those before it."""
+    found: list[Server] = []
+    here: Server | None = hop
+    while here is not None and here not in found:
+        found.append(here)
+        here = here.jump
+    return found
+
+
+def _longest_behind(server: Server) -> int:
+    """How many hops a server is itself part of behind it: 0 where nothing is reached through it."""
+    if server._state.adding:
+        return 0
+    behind, level = 0, [server.pk]
+    while level and behind <= MOST_HOPS:
+        level = list(Server.objects.filter(jump__in=level).values_list("pk", flat=True))
+        behind += bool(level)
+    return behind

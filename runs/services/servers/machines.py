@@ -1,0 +1,124 @@
+"""What servers are made of: stored once per content, and each change told as an event."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+from django.db import transaction
+
+from runs.execution.facts import Facts
+from runs.execution.machine import MEMORY_GRAIN_BYTES, Hardware, OperatingSystem
+from runs.execution.nodes import DATABASE_NODE
+from runs.models import Environment, HardwareProfile, Run, Server, ServerEvent
+from runs.selectors.runs.runs import at_work_on
+from runs.selectors.servers.host_facts import HARDWARE_FIELDS, Difference, differences
+
+HARDWARE_CHANGED = "hardware_changed"
+ENVIRONMENT_CHANGED = "environment_changed"
+# The sysctl that a run's profile sets, for its time.
+PARANOIA = "kernel.perf_event_paranoid"
+
+
+def keep(*, server: Server, hardware: Hardware, system: OperatingSystem) -> None:
+    """Give the server, unsaved, the profile and environment of these facts.
+
+    An event tells what is another than before. What was not known before is no change.
+    """
+    profile, environment = _profile(hardware, server.hardware), _environment(system)
+    if server.hardware is not None and server.hardware != profile:
+        _tell(server, HARDWARE_CHANGED, differences(server.hardware, profile))
+    if server.environment is not None and server.environment != environment:
+        _tell(server, ENVIRONMENT_CHANGED, differences(server.environment, environment))
+    server.hardware, server.environment = profile, environment
+
+
+@transaction.atomic
+def keep_found(*, run: Run, name: str, facts: Facts | None, is_taken_over: bool) -> None:
+    """Keep what the machine of that name in the run's plan is, with its server and with the run.
+
+    Without facts the run has those that are known of its server. Those of a run that was taken
+    over were found by the worker before: they are the run's, but no news of the server.
+    """
+    is_own = name == DATABASE_NODE
+    if is_own:
+        # The run first, then its server, as whoever cancels it.
+        Run.objects.select_for_update(of=("self",)).filter(pk=run.pk).only("pk").first()
+    server = _server(run, name)
+    if facts is not None:
+        before = server.hardware_id, server.environment_id
+        if is_taken_over:
+            server.hardware = _profile(facts.hardware, server.hardware)
+            server.environment = _environment(facts.operating_system)
+        else:
+            keep(server=server, hardware=facts.hardware, system=facts.operating_system)
+            if (server.hardware_id, server.environment_id) != before:
+                server.save(update_fields=["hardware", "environment"])
+    if is_own and not (is_taken_over and facts is None):
+        Run.objects.filter(pk=run.pk).update(
+            hardware=server.hardware, environment=server.environment
+        )
+
+
+def as_untreated(*, server: Server, system: OperatingSystem) -> OperatingSystem:
+    """The facts of a machine, without what the treatment of a run may have set there just now.
+
+    While a run has the machine, or has left something there, that is told as it was known before.
+    """
+    known = server.environment.facts if server.environment else {}
+    if not known or not _is_in_use(server):
+        return system
+    was = {PARANOIA: known.get("kernel_settings", {}).get(PARANOIA)}
+    settings = {**system.kernel_settings, **{name: value for name, value in was.items() if value}}
+    return replace(
+        system, governor=known.get("governor", system.governor), kernel_settings=settings
+    )
+
+
+def _is_in_use(server: Server) -> bool:
+    begun = Run.objects.filter(state__in=(*Run.ACTIVE, Run.State.LOST))
+    return server.needs_sweep or begun.filter(at_work_on(server.pk)).exists()
+
+
+def _server(run: Run, name: str) -> Server:
+    """The server of a machine in the run's plan, locked."""
+    generators = {
+        each["name"]: each["server_id"] for each in (run.plan or {}).get("generators", ())
+    }
+    key = run.server_id if name == DATABASE_NODE else generators[name]
+    servers = Server.objects.select_related("hardware", "environment")
+    return servers.select_for_update(of=("self",)).get(pk=key or 0)
+
+
+def _tell(server: Server, code: str, differing: Sequence[Difference]) -> None:
+    if differing:
+        message = "\n".join(each.told for each in differing)
+        ServerEvent.objects.create(server=server, code=code, message=message)
+
+
+def _profile(hardware: Hardware, known: HardwareProfile | None) -> HardwareProfile:
+    if known is not None and _is_same(hardware, known):
+        return known
+    facts = asdict(hardware)
+    columns = {name: facts.pop(name) for name in HARDWARE_FIELDS}
+    name = hardware.cloud or hardware.product or hardware.cpu_model or "?"
+    profile, _created = HardwareProfile.objects.get_or_create(
+        fingerprint=hardware.fingerprint, defaults={"name": name[:200], **columns, "facts": facts}
+    )
+    return profile
+
+
+def _is_same(hardware: Hardware, known: HardwareProfile) -> bool:
+    """But for the pages that the kernel keeps for itself, wherever the bounds of a grain lie."""
+    now, before = hardware.memory_bytes, known.memory_bytes
+    if now is None or before is None or abs(now - before) >= MEMORY_GRAIN_BYTES / 2:
+        return False
+    return replace(hardware, memory_bytes=before).fingerprint == known.fingerprint
+
+
+def _environment(system: OperatingSystem) -> Environment:
+    facts = asdict(system)
+    columns = {"os_name": facts.pop("name")}
+    columns |= {name: facts.pop(name) for name in ("kernel", "architecture")}
+    environment, _created = Environment.objects.get_or_create(
+        fingerprint=system.fingerprint, defaults={**columns, "facts": facts}
+    )
+    return environment

@@ -1,0 +1,228 @@
+"""Preflight: whether a server can take a campaign now, every problem with its server and remedy.
+
+It is answered within the request that asks. A queued task would answer no sooner, and behind 32
+busy runs much later; and a host that is dead costs the request at most
+PATIENCE_SECONDS of runs.services.servers.preflight_questions.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from django.utils.translation import gettext as _
+
+from runs.execution.errors import TargetProblem
+from runs.execution.preflight import Target
+from runs.models import Installation, Server
+from runs.postgresql_settings.effective import Effective
+from runs.services.campaigns import drafts, estimates, treatment_checks, treatments
+from runs.services.campaigns.drafts import Draft
+from runs.services.configurations import fitting as fitted_configurations
+from runs.services.servers import (
+    generator_checks as generator_findings,
+)
+from runs.services.servers import (
+    machine_checks as machine_findings,
+)
+from runs.services.servers import (
+    preflight_questions as questions,
+)
+from runs.services.servers import (
+    tools,
+)
+from runs.services.servers.machine_checks import Finding, error
+from runs.services.servers.preflight_questions import Question
+
+LEAST_FREE_BYTES = 512 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What was found in how many seconds; a target is None where nobody answered.
+
+    `servers` are the databases, then the load generators; `targets` theirs, in that order.
+    """
+
+    servers: tuple[Server, ...]
+    findings: list[Finding]
+    targets: tuple[Target | None, ...]
+    seconds: float
+
+    @property
+    def target(self) -> Target | None:
+        """What the first server says of itself."""
+        return self.targets[0]
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether every server could be asked."""
+        return None not in self.targets
+
+    @property
+    def names(self) -> str:
+        """The servers in words."""
+        return ", ".join(each.name for each in self.servers)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether nothing forbids to begin."""
+        return not any(finding.level == "error" for finding in self.findings)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A server with what of it is to be looked at, and for which part of a campaign.
+
+    A load generator is asked for the way to each address in `reaches`; a database for none.
+    """
+
+    server: Server
+    installations: list[Installation]
+    draft: Draft | None
+    reaches: tuple[str, ...] = ()
+
+    @property
+    def privileges(self) -> list[str]:
+        """What is asked of sudo: of a load generator just what the campaign does there."""
+        if self.draft and self.reaches:
+            return generator_findings.needed_privileges(self.draft.treatment, self.server)
+        return list(self.server.privileges)
+
+
+def of_server(server: Server) -> Preflight:
+    """Look at a server and all its installations."""
+    installed = list(server.installations.filter(removed_at=None))
+    return _fly([_Asked(server, installed, None)], None)
+
+
+def of_draft(draft: Draft) -> Preflight:
+    """Look at a campaign's servers for just what the campaign needs; its own faults come along.
+
+    All servers, load generators too, are asked at the same time.
+    """
+    asked = [_Asked(each.server, list(each.installations), each) for each in drafts.parts(draft)]
+    present = tools.installed(draft.generators)
+    addresses = tuple(each.address for each in draft.servers)
+    for server in draft.generators:
+        client = tools.having_pgbench(present[server.pk])[:1]
+        asked.append(_Asked(server, client, draft, addresses))
+    return _fly(asked, draft)
+
+
+def _fly(asked: Sequence[_Asked], draft: Draft | None) -> Preflight:
+    began = time.monotonic()
+    findings = list(_faults(draft))
+    targets: list[Target | None] = []
+    answers = questions.ask_all([_question(each) for each in asked])
+    for each, answer in zip(asked, answers, strict=True):
+        if isinstance(answer, Target):
+            findings += _of_answer(each, answer)
+        elif isinstance(answer, TargetProblem):
+            findings.append(_of_problem(each.server, answer))
+        else:
+            message = _("The private key cannot be decrypted.")
+            remedy = _("Add the key it was encrypted under to BENCHLAB_ENCRYPTION_KEY.")
+            findings.append(error(each.server, "private_key_unreadable", message, remedy))
+        targets.append(answer if isinstance(answer, Target) else None)
+    servers = tuple(each.server for each in asked)
+    return Preflight(servers, _each_once(findings), tuple(targets), time.monotonic() - began)
+
+
+def _of_answer(asked: _Asked, target: Target) -> Iterator[Finding]:
+    server, draft = asked.server, asked.draft
+    if draft and asked.reaches:
+        yield from generator_findings.of_generator(
+            server, target, client=next(iter(asked.installations), None), treatment=draft.treatment
+        )
+        return
+    needed = treatments.needed_privileges(draft.treatment, server) if draft else ()
+    yield from _programs(server, target, asked.installations)
+    privileges = asked.privileges
+    yield from machine_findings.of_machine(server, target, privileges=privileges, needed=needed)
+    yield from _of_needs(server, target, draft)
+    yield from _of_treatment(server, target, draft)
+
+
+def _question(asked: _Asked) -> Question:
+    bindirs = tuple(each.bindir for each in asked.installations)
+    return Question(asked.server, bindirs, tuple(asked.privileges), asked.reaches)
+
+
+def _faults(draft: Draft | None) -> Iterator[Finding]:
+    """What is known without asking the machine; not what the machine itself tells better."""
+    if draft is None:
+        return
+    machines = (*draft.servers, *draft.generators)
+    told_better = {"disk_too_small", *(each.problem_code for each in machines)}
+    names = ", ".join(each.name for each in draft.servers)
+    for problem in estimates.estimate(draft).problems:
+        if problem.code not in told_better:
+            yield Finding(names, problem.code, "error", problem.message, problem.remedy)
+
+
+def _of_problem(server: Server, problem: TargetProblem) -> Finding:
+    return error(server, problem.code, problem.message, _(problem.remedy))
+
+
+def _programs(
+    server: Server, target: Target, installations: Sequence[Installation]
+) -> Iterator[Finding]:
+    if target.uid == 0:
+        message = _("BenchLab logs in as root, and PostgreSQL does not run as root.")
+        remedy = _("Make an ordinary user for BenchLab on the server and log in as that.")
+        yield error(server, "login_is_root", message, remedy)
+    inspect = _("Inspect the server again; what is gone is then no longer offered.")
+    for installation in installations:
+        bindir = installation.bindir
+        if missing := target.lacks(bindir):
+            message = _("%(programs)s missing in %(bindir)s.")
+            words = {"programs": ", ".join(missing), "bindir": bindir}
+            yield error(server, "missing_program", message % words, inspect)
+        elif installation.version not in target.versions.get(bindir, ""):
+            message = _("%(bindir)s does not start as PostgreSQL %(version)s any more.")
+            words = {"version": installation.version, "bindir": bindir}
+            yield error(server, "installation_changed", message % words, inspect)
+
+
+def _of_needs(server: Server, target: Target, draft: Draft | None) -> Iterator[Finding]:
+    needed = LEAST_FREE_BYTES
+    if draft is not None:
+        needed = drafts.needed_bytes(draft) or needed
+        yield from _memory(server, target, draft)
+    if target.free_bytes is not None and target.free_bytes < needed:
+        message = _("%(needed).1f GB are needed below %(path)s; %(free).1f GB are free.")
+        words = {
+            "needed": needed / 1e9,
+            "free": target.free_bytes / 1e9,
+            "path": server.base_dir,
+        }
+        remedy = _("Choose a smaller scale, free space, or use another base directory.")
+        yield error(server, "disk_too_small", message % words, remedy)
+
+
+def _of_treatment(server: Server, target: Target, draft: Draft | None) -> Iterator[Finding]:
+    """What the machine has not that the campaign asks for; without it no run would begin."""
+    if draft is None:
+        return
+    treatment = draft.treatment
+    if draft.generators:  # then no pgbench runs here
+        treatment = replace(treatment, pgbench_cpus="")
+    for problem in treatment_checks.problems(treatment, server, target):
+        yield error(server, problem.code, problem.message, problem.remedy)
+
+
+def _memory(server: Server, target: Target, draft: Draft) -> Iterator[Finding]:
+    """The shared memory that the greediest of the versions takes at its start."""
+    most = 0
+    for fit in drafts.configuration_fits(draft):
+        major = fitted_configurations.major_of(fit.installation)
+        most = max(most, Effective(fit.fitted.settings, major).bytes("shared_buffers") or 0)
+    if target.available_bytes is not None and most > target.available_bytes:
+        message = _("shared_buffers of %(needed).1f GB; %(free).1f GB of memory are available.")
+        words = {"needed": most / 1e9, "free": target.available_bytes / 1e9}
+        remedy = _("Choose a configuration with less, or end what uses the memory there.")
+        yield error(server, "memory_too_small", message % words, remedy)
+
+
+def _each_once(findings: list[Finding]) -> list[Finding]:
+    return list(dict.fromkeys(findings))

@@ -1,0 +1,296 @@
+"""Servers: registering, confirming the host key, and discovering what the machine is."""
+
+import contextlib
+from collections.abc import Sequence
+
+from asgiref.sync import async_to_sync
+from cryptography.fernet import InvalidToken
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from runs import dispatch
+from runs.execution import ssh
+from runs.execution.base_dir import LONGEST_BASE_DIR, BaseDir, is_plain_path
+from runs.execution.errors import (
+    CommandTimeout,
+    ConnectionLost,
+    HostKeyChanged,
+    HostUnreachable,
+    TargetProblem,
+)
+from runs.execution.facts import Facts, InstallationFacts, discover
+from runs.models import (
+    Installation,
+    Lease,
+    Server,
+    SSHKey,
+    Topology,
+    TopologyNode,
+)
+from runs.services import slugs
+from runs.services.access import instances
+from runs.services.errors import ServiceError
+from runs.services.servers import host_keys, machines, ssh_keys
+from runs.services.servers import logins as ways
+
+# Pages beside those of the servers.
+NOT_SLUGS = frozenset(("new", "keys"))
+# What may be over when the server is looked at again, without anybody mending something here.
+PASSING = (HostUnreachable, ConnectionLost, CommandTimeout)
+
+
+def public_key() -> str:
+    """The line that a server's `authorized_keys` needs."""
+    return ssh_keys.default().public_key
+
+
+def fingerprint(host_key: str) -> str:
+    """`SHA256:...` of a public host key line."""
+    return ssh.fingerprint(host_key)
+
+
+def register(
+    *,
+    name: str,
+    address: str,
+    port: int,
+    username: str,
+    base_dir: str,
+    bindirs: list[str],
+    ssh_key: SSHKey | None = None,
+    jump: Server | None = None,
+    by: object = None,
+) -> Server:
+    """Ask the machine for its host key and keep it for a person to confirm.
+
+    Without a base directory it is only a hop. Nothing is logged in to or executed yet, but the
+    hops on the way. Raises ServiceError `host_unreachable`, `server_exists`, `base_dir_too_long`,
+    and those of `ways.check_jump`.
+    """
+    server = Server(
+        name=name,
+        address=address,
+        port=port,
+        username=username,
+        base_dir=base_dir.rstrip("/") or base_dir,
+        bindirs=bindirs,
+        ssh_key=ssh_key or ssh_keys.default(),
+        jump=jump,
+    )
+    check(server)
+    server.offered_host_key = offered_host_key(server)
+    return _store(server)
+
+
+def check(server: Server) -> None:
+    """Raise ServiceError for what cannot be stored of a server: paths, a double, a wrong hop."""
+    _check_paths(server.base_dir, server.bindirs)
+    same = Server.objects.filter(
+        address=server.address, port=server.port, username=server.username, jump=server.jump
+    )
+    if same.exclude(pk=server.pk).exists():
+        raise ServiceError(
+            "server_exists",
+            _("%(address)s is registered already.")
+            % {"address": f"{server.username}@{server.address}:{server.port}"},
+            remedy=_("Open it in the list of servers."),
+            field="address",
+        )
+    ways.check_jump(server, server.jump)
+
+
+@transaction.atomic
+def add_bindirs(*, server: Server, bindirs: Sequence[str]) -> Server:
+    """Look for PostgreSQL in these folders as well, from the next inspection on.
+
+    Raises ServiceError `path_not_plain`.
+    """
+    server = Server.objects.select_for_update().get(pk=server.pk)
+    _check_paths(server.base_dir, list(bindirs))
+    server.bindirs = list(dict.fromkeys([*server.bindirs, *bindirs]))
+    server.save(update_fields=["bindirs"])
+    return server
+
+
+def inspect(*, server: Server) -> Server:
+    """Log in, claim the base directory, discover hardware, OS and installations; keep the result.
+
+    A fault of the target is not raised: it becomes the server's state and problem, with the
+    remedy, for the page. A server that is only a hop is just logged in to. Raises ServiceError
+    `host_key_not_confirmed`, `private_key_unreadable`.
+    """
+    if not server.host_key:
+        raise ServiceError(
+            "host_key_not_confirmed",
+            _("The host key of this server is not confirmed yet."),
+            remedy=_("Compare the fingerprint on the server and confirm it here."),
+        )
+    way = readable_way(server)
+    try:
+        if server.is_only_a_hop:
+            async_to_sync(_greet)(way)
+            return _keep_hop(server)
+        base = BaseDir(server.base_dir, instances.name())
+        facts, free = async_to_sync(_look)(server, way, base)
+    except TargetProblem as problem:
+        return record_problem(server=server, problem=problem)
+    return _keep(server, facts, free)
+
+
+def record_problem(*, server: Server, problem: TargetProblem) -> Server:
+    """Note why a server cannot be used now; a changed host key is fetched for confirmation."""
+    is_at_a_hop = problem.code.startswith("hop_")
+    offered = ""
+    if isinstance(problem, HostKeyChanged) and not is_at_a_hop:
+        with contextlib.suppress(ServiceError):
+            offered = offered_host_key(server)
+            host_keys.note_changed(server, offered)
+    state = Server.State.UNREACHABLE
+    # Behind a hop that is mended the server answers again, without anybody looking at it.
+    if not is_at_a_hop and not isinstance(problem, PASSING):
+        state = Server.State.REFUSED
+    Server.objects.filter(pk=server.pk).update(
+        state=state,
+        problem_code=problem.code,
+        problem=problem.message,
+        problem_remedy=problem.remedy,
+        offered_host_key=offered,
+        checked_at=timezone.now(),
+    )
+    server.refresh_from_db()
+    return server
+
+
+@transaction.atomic
+def single_topology(*, server: Server) -> Topology:
+    """The topology in which this server is both database and load generator."""
+    topology, created = Topology.objects.get_or_create(
+        slug=f"single-{server.slug}",
+        defaults={"name": server.name, "kind": Topology.Kind.SINGLE},
+    )
+    if created:
+        for role in (TopologyNode.Role.DATABASE, TopologyNode.Role.LOAD_GENERATOR):
+            TopologyNode.objects.create(topology=topology, server=server, role=role)
+    return topology
+
+
+def _check_paths(base_dir: str, bindirs: list[str]) -> None:
+    given = [("base_dir", base_dir)] if base_dir else []
+    for field, path in (*given, *(("bindirs", bindir) for bindir in bindirs)):
+        if not is_plain_path(path):
+            raise ServiceError(
+                "path_not_plain",
+                _("%(path)s is not a path that BenchLab can use.") % {"path": path},
+                remedy=_(
+                    "Give an absolute path in its shortest form, without quotes, commas or signs "
+                    "that a shell reads."
+                ),
+                field=field,
+            )
+    if len(base_dir.encode()) > LONGEST_BASE_DIR:
+        raise ServiceError(
+            "base_dir_too_long",
+            _("The base directory has %(length)d bytes; at most %(most)d are possible.")
+            % {"length": len(base_dir.encode()), "most": LONGEST_BASE_DIR},
+            remedy=_("PostgreSQL's Unix socket lies below it: choose a shorter path."),
+            field="base_dir",
+        )
+
+
+def offered_host_key(server: Server) -> str:
+    """What the machine shows now, by the way to it. Raises ServiceError, as `ssh.connect` codes."""
+    hops = readable_way(server)[:-1]
+    try:
+        return async_to_sync(ssh.offered_host_key)(ways.address_of(server), hops)
+    except TargetProblem as problem:
+        field = "jump" if problem.code.startswith("hop_") else "address"
+        raise ServiceError(
+            problem.code, problem.message, remedy=_(problem.remedy), field=field
+        ) from problem
+
+
+def readable_way(server: Server) -> ways.Way:
+    """The logins on the way to a server. Raises ServiceError `private_key_unreadable`."""
+    try:
+        return ways.way_to(server)
+    except InvalidToken as error:
+        raise ServiceError(
+            "private_key_unreadable",
+            _("The private key for %(server)s cannot be decrypted.") % {"server": server.name},
+            remedy=_(
+                "Add the key it was encrypted under to BENCHLAB_ENCRYPTION_KEY of web and workers, "
+                "restart them, and inspect the server again."
+            ),
+        ) from error
+
+
+@transaction.atomic
+def _store(server: Server) -> Server:
+    slugs.store(server, called=server.name, otherwise="server", taken=NOT_SLUGS)
+    Lease.objects.create(server=server)
+    single_topology(server=server)
+    return server
+
+
+async def _look(server: Server, way: ways.Way, base: BaseDir) -> tuple[Facts, int]:
+    async with await ways.connect_along(way) as host:
+        free = await base.claim(host)
+        return await discover(host, server.bindirs, base_dir=server.base_dir), free
+
+
+async def _greet(way: ways.Way) -> None:
+    async with await ways.connect_along(way):
+        pass
+
+
+@transaction.atomic
+def _keep_hop(server: Server) -> Server:
+    server = Server.objects.select_for_update().get(pk=server.pk)
+    server.state = Server.State.READY
+    server.problem_code = server.problem = server.problem_remedy = ""
+    server.offered_host_key = ""
+    server.checked_at = timezone.now()
+    server.save()
+    return server
+
+
+@transaction.atomic
+def _keep(server: Server, facts: Facts, free: int) -> Server:
+    server = Server.objects.select_for_update().get(pk=server.pk)
+    system = machines.as_untreated(server=server, system=facts.operating_system)
+    machines.keep(server=server, hardware=facts.hardware, system=system)
+    server.free_bytes = free
+    server.sweep_after = timezone.now()
+    server.state = Server.State.READY
+    server.problem_code = server.problem = server.problem_remedy = ""
+    server.offered_host_key = ""
+    server.checked_at = timezone.now()
+    server.save()
+    usable = [found for found in facts.installations if is_plain_path(found.bindir)]
+    for found in usable:
+        _keep_installation(server, found)
+    gone = server.installations.exclude(bindir__in=[found.bindir for found in usable])
+    gone.filter(removed_at=None).update(removed_at=timezone.now())
+    dispatch.wake(server.pk)
+    return server
+
+
+def _keep_installation(server: Server, found: InstallationFacts) -> None:
+    Installation.objects.update_or_create(
+        server=server,
+        bindir=found.bindir,
+        defaults={
+            "version": found.version,
+            "version_num": found.version_num,
+            "vendor": found.vendor,
+            "configure_options": found.configure_options,
+            "cflags": found.cflags,
+            "block_size": found.block_size,
+            "wal_segment_size": found.wal_segment_size,
+            "extensions": list(found.extensions),
+            "pgbench_version_num": found.pgbench_version_num,
+            "has_psql": found.has_psql,
+            "removed_at": None,
+        },
+    )

@@ -1,0 +1,97 @@
+"""The keys with which BenchLab logs in; their private halves are encrypted at rest."""
+
+from django.db import transaction
+from django.db.models import ProtectedError
+from django.utils.translation import gettext as _
+
+from runs.execution import private_keys, ssh
+from runs.execution.private_keys import PrivateKeyRefused
+from runs.models import SSHKey
+from runs.services.access import encryption
+from runs.services.errors import ServiceError
+
+DEFAULT = "benchlab"
+
+
+@transaction.atomic
+def default() -> SSHKey:
+    """This BenchLab's own key, generated at first use."""
+    key = SSHKey.objects.filter(name=DEFAULT).first()
+    if key is not None:
+        return key
+    private, public = ssh.generate_private_key()
+    key, _created = SSHKey.objects.get_or_create(
+        name=DEFAULT,
+        defaults={"public_key": public, "private_key_encrypted": encryption.encrypt(private)},
+    )
+    return key
+
+
+@transaction.atomic
+def generate(*, name: str) -> SSHKey:
+    """Make an ed25519 key. Raises ServiceError `ssh_key_exists` for a name that is taken."""
+    _check_name(name)
+    private, public = ssh.generate_private_key()
+    return _store(name, private, public)
+
+
+@transaction.atomic
+def upload(*, name: str, private_key: str, passphrase: str = "") -> SSHKey:
+    """Keep a key that somebody else made; the passphrase is used once and not kept.
+
+    Raises ServiceError `ssh_key_exists`, and with the codes of PrivateKeyRefused.
+    """
+    _check_name(name)
+    try:
+        private, public = private_keys.read(private_key, passphrase)
+    except PrivateKeyRefused as refused:
+        raise ServiceError(
+            refused.code, _(refused.message), remedy=_(refused.remedy), field=refused.field
+        ) from refused
+    if taken := SSHKey.objects.filter(public_key__startswith=_without_comment(public)).first():
+        raise ServiceError(
+            "ssh_key_exists",
+            _("This very key is kept already, as “%(name)s”.") % {"name": taken.name},
+            remedy=_("Choose it when you register a server."),
+            field="private_key",
+        )
+    return _store(name, private, public)
+
+
+@transaction.atomic
+def delete(*, key: SSHKey) -> None:
+    """Forget a key. Raises ServiceError `ssh_key_in_use` while a server is reached with it."""
+    try:
+        key.delete()
+    except ProtectedError as error:
+        names = ", ".join(key.servers.order_by("name").values_list("name", flat=True))
+        raise ServiceError(
+            "ssh_key_in_use",
+            _("The key “%(name)s” is used for %(servers)s.") % {"name": key.name, "servers": names},
+            remedy=_("Choose another key for these servers first."),
+        ) from error
+
+
+def private_key(key: SSHKey) -> str:
+    """The private half in OpenSSH form. Raises InvalidToken under another encryption key."""
+    return encryption.decrypt(bytes(key.private_key_encrypted))
+
+
+def _check_name(name: str) -> None:
+    if SSHKey.objects.filter(name=name).exists():
+        raise ServiceError(
+            "ssh_key_exists",
+            _("There is a key “%(name)s” already.") % {"name": name},
+            remedy=_("Give another name."),
+            field="name",
+        )
+
+
+def _store(name: str, private: str, public: str) -> SSHKey:
+    return SSHKey.objects.create(
+        name=name, public_key=public, private_key_encrypted=encryption.encrypt(private)
+    )
+
+
+def _without_comment(public: str) -> str:
+    return " ".join(public.split()[:2])

@@ -1,0 +1,168 @@
+"""What the page of a published campaign shows: the print, a chart, conditions, and its faults."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from runs.models import Artifact, Campaign, PrintedFigure, PublishedNode, PublishedTable
+from runs.selectors.archive import archive
+from runs.selectors.archive.chart import draw, plots
+from runs.selectors.archive.words import citation, factors
+from runs.selectors.campaigns.factor_names import parameters
+from runs.templatetags.formats import quantity, spoken
+from runs.web.campaigns import annotations
+
+
+@dataclass(frozen=True)
+class Head:
+    """A head of the table, over so many columns and rows."""
+
+    text: str
+    columns: int = 1
+    rows: int = 1
+
+
+@dataclass(frozen=True)
+class PrintedCell:
+    """A cell of the table. `figure` is None for levels, words and empty cells."""
+
+    text: str
+    is_level: bool
+    figure: PrintedFigure | None
+    recomputed: str
+
+
+@dataclass(frozen=True)
+class Node:
+    """A machine, with those of its settings in which it differs from the first one's."""
+
+    node: PublishedNode
+    differences: list[tuple[str, str, str]]
+
+
+def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
+    """Everything that the template needs. The number of queries does not grow with the table."""
+    table = campaign.published
+    words = factors(table.columns)
+    cells = list(campaign.cells.order_by("ordinal"))
+    charts = [(wanted, plots(campaign, wanted, cells, words)) for wanted in _charts(table)]
+    drawn = [(wanted, shown) for wanted, shown in charts if shown]
+    nodes = list(table.nodes.select_related("hardware", "environment", "configuration"))
+    return {
+        "campaign": campaign,
+        "table": table,
+        "source": table.source,
+        "heads": heads(table.columns),
+        "rows": rows(table),
+        "figures": [
+            annotations.on_plots(draw(wanted, shown), campaign, shown) for wanted, shown in drawn
+        ],
+        "ratios": drawn[0][1][0].ratios() if drawn else None,
+        "factor_title": words.title(drawn[0][1][0].x) if drawn else "",
+        "designed": _designed(campaign, words) if not table.has_figures else [],
+        "nodes": _nodes(nodes),
+        "discrepancies": list(archive.discrepancies().filter(table=table)),
+        "artifacts": list(
+            Artifact.objects.filter(run__campaign=campaign).order_by("name").select_related("run")
+        ),
+        "parameters": parameters(campaign),
+        "citation": citation(table, request.build_absolute_uri(request.path)),
+        "data_query": f"?source={table.source.slug}&table={table.number}",
+        "can_run": campaign.scenario.runnable and bool(table.reproduce),
+        "reproduce_url": f"{reverse('campaign-new')}?from={campaign.slug}",
+    }
+
+
+def heads(columns: Sequence[Mapping[str, Any]]) -> list[list[Head]]:
+    """One row of heads, or two where columns stand in groups."""
+    groups = [spoken(column.get("group")) for column in columns]
+    labels = [spoken(column.get("label")) for column in columns]
+    if not any(groups):
+        return [[Head(label) for label in labels]]
+    upper: list[Head] = []
+    lower: list[Head] = []
+    previous = ""
+    for group, label in zip(groups, labels, strict=True):
+        if not group:
+            upper.append(Head(label, rows=2))
+        elif group == previous:
+            upper[-1] = Head(group, columns=upper[-1].columns + 1)
+            lower.append(Head(label))
+        else:
+            upper.append(Head(group))
+            lower.append(Head(label))
+        previous = group
+    return [upper, lower]
+
+
+def rows(table: PublishedTable) -> list[list[PrintedCell]]:
+    """The table as printed, each figure with what is known of it."""
+    figures = archive.printed(table)
+    made = []
+    for row, texts in enumerate(table.grid):
+        cells = []
+        for column, text in enumerate(texts):
+            figure = figures.get((row, column))
+            described = table.columns[column]
+            cells.append(
+                PrintedCell(
+                    text=_printed(text, described),
+                    is_level="factor" in described,
+                    figure=figure,
+                    recomputed=_recomputed(figure),
+                )
+            )
+        made.append(cells)
+    return made
+
+
+def _printed(text: str, column: Mapping[str, Any]) -> str:
+    """A level by the name that the file gives it, else as printed."""
+    values = column.get("values") or {}
+    names = column.get("label_of") or {}
+    level = values.get(text, text)
+    return spoken(names.get(level)) or text
+
+
+def _recomputed(figure: PrintedFigure | None) -> str:
+    if figure is None or figure.recomputed is None or figure.measurement is None:
+        return ""
+    return f"{quantity(figure.recomputed)} {figure.measurement.metric.unit}".strip()
+
+
+def _charts(table: PublishedTable) -> list[Mapping[str, Any]]:
+    if isinstance(table.chart, list):
+        return table.chart
+    return [table.chart] if table.chart else []
+
+
+def _designed(campaign: Campaign, words: Any) -> list[tuple[str, str]]:
+    """The factors with their levels, for a campaign whose figures are only in a picture."""
+    return [
+        (words.title(name), ", ".join(str(level) for level in levels))
+        for name, levels in campaign.factors.items()
+    ]
+
+
+def _nodes(nodes: Sequence[PublishedNode]) -> list[Node]:
+    first = next((node.configuration for node in nodes if node.configuration), None)
+    return [
+        Node(
+            node,
+            _differences(first.settings, node.configuration.settings)
+            if first and node.configuration and node.configuration != first
+            else [],
+        )
+        for node in nodes
+    ]
+
+
+def _differences(base: Mapping[str, str], head: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    return [
+        (name, str(base.get(name, "–")), str(head.get(name, "–")))
+        for name in sorted({*base, *head})
+        if base.get(name) != head.get(name)
+    ]

@@ -1,0 +1,122 @@
+"""The versions page: from 9.2 to the newest, by every pair that was measured on one machine."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from runs.analysis.trend import Trend
+from runs.charts import version_line as drawing
+from runs.charts.figure import Figure
+from runs.models.campaigns import Origin
+from runs.selectors.archive import version_line as lines
+from runs.selectors.archive import versions
+from runs.selectors.archive.version_line import Pair, Undocumented
+
+THEMES = (lines.READ, lines.UPDATE)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Two neighbouring versions: what measured them, or what is missing."""
+
+    base: str
+    head: str
+    year: int
+    pairs: list[Pair]
+    pictures: list[Undocumented]
+
+
+@require_safe
+def version_page(request: HttpRequest) -> HttpResponse:
+    """The line, and a row for each step with the campaigns behind it."""
+    shown = context(request)
+    left_out = lines.left_out(shown["theme"], to=request.user)
+    return render(
+        request, "versions/index.html", {"section": "versions", "left_out": left_out, **shown}
+    )
+
+
+def context(request: HttpRequest) -> dict[str, Any]:
+    """What the page and the first page's line show, by the address."""
+    given = request.GET
+    theme = _one_of(given.get("theme", ""), THEMES, lines.READ)
+    measured = lines.measured(theme, to=request.user)
+    counts = lines.client_counts(measured)
+    clients = next((each for each in counts if str(each) == given.get("clients")), None)
+    pairs = lines.pairs(measured, clients=clients)
+    base = _one_of(given.get("base", ""), lines.MAJORS, _base(pairs))
+    trends = {origin: lines.line(pairs, origin=origin, base=base) for origin in lines.ORIGINS}
+    return {
+        "themes": [(lines.READ, _("Reading")), (lines.UPDATE, _("Updating"))],
+        "theme": theme,
+        "counts": counts,
+        "clients": clients,
+        "bases": lines.MAJORS,
+        "base": base,
+        "figure": _figure(trends, pairs),
+        "steps": _steps(pairs, lines.undocumented(theme)),
+        "pairs": pairs,
+        "most_executed": lines.MOST_EXECUTED,
+    }
+
+
+def _one_of(given: str, known: Sequence[str], otherwise: str) -> str:
+    return given if given in known else otherwise
+
+
+def _base(pairs: Sequence[Pair]) -> str:
+    """The oldest version of which anything is known."""
+    known = {end for pair in pairs for end in (pair.link.base, pair.link.head)}
+    return next((major for major in lines.MAJORS if major in known), lines.MAJORS[0])
+
+
+def _figure(trends: dict[Origin, Trend], pairs: Sequence[Pair]) -> Figure | None:
+    drawn = [
+        drawing.Origin(str(origin.label), trends[origin].chains, _urls(pairs, origin), dash)
+        for origin, dash in ((Origin.PUBLISHED, "solid"), (Origin.EXECUTED, "dot"))
+        if any(pair.campaign.origin == origin for pair in pairs)
+    ]
+    if not drawn:
+        return None
+    return drawing.version_line(
+        drawn,
+        lines.RELEASED,
+        x_title=_("PostgreSQL version, year of its release"),
+        y_title=_("Throughput, base = 1"),
+        words=drawing.Words(_("index"), _("interval (95 %)"), _("base")),
+    )
+
+
+def _urls(pairs: Sequence[Pair], origin: Origin) -> dict[str, str]:
+    """For each version the newest campaign that measured it."""
+    return {
+        version: reverse("campaign-detail", args=[pair.campaign.slug])
+        for pair in pairs
+        if pair.campaign.origin == origin
+        for version in (pair.link.base, pair.link.head)
+    }
+
+
+def _steps(pairs: Sequence[Pair], pictures: Sequence[Undocumented]) -> list[Step]:
+    """Every step from one major version to the next; longer jumps stand at their newer end."""
+    return [
+        Step(
+            base,
+            head,
+            lines.RELEASED[head],
+            [pair for pair in pairs if pair.link.head == head],
+            [
+                each
+                for each in pictures
+                if head in {versions.major(version) for version in each.versions[1:]}
+            ],
+        )
+        for base, head in pairwise(lines.MAJORS)
+    ]

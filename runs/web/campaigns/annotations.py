@@ -1,0 +1,188 @@
+"""Annotations: added, changed and deleted in place; forms that work without JavaScript too."""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from runs.charts.figure import Figure
+from runs.charts.notes import Mark, marked
+from runs.models import Annotation, Campaign, Cell
+from runs.selectors.access import projects
+from runs.selectors.archive.chart import Plot
+from runs.selectors.campaigns import annotations as annotation_selectors
+from runs.selectors.campaigns import factor_names as designs
+from runs.selectors.campaigns import metrics
+from runs.services.campaigns import annotations
+from runs.services.errors import ServiceError
+from runs.web import notices
+from runs.web.access.login import login_required
+
+# A list of more points to choose from is none.
+MOST_CELLS = 400
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An annotation on the page; `point` are the levels of its cell."""
+
+    annotation: Annotation
+    point: str
+    may_change: bool
+
+
+def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
+    """What the part of the page needs. Two queries; one more where the server is a factor."""
+    words = designs.words(campaign)
+    user = cast(User, request.user)
+    found = annotation_selectors.of_campaign(campaign)
+    return {
+        "annotations": [
+            Shown(each, _point(each.cell, words), annotations.may_change(each, user))
+            for each in found
+        ],
+        "annotation_kinds": Annotation.Kind.choices,
+        "annotation_cells": [(cell.pk, _point(cell, words)) for cell in _cells(campaign)]
+        if user.is_authenticated
+        else [],
+        "most_characters": annotations.MOST_CHARACTERS,
+    }
+
+
+@login_required
+@require_POST
+def annotation_add(request: HttpRequest, slug: str) -> HttpResponse:
+    """Add to a campaign, or to one of its cells."""
+    seen = projects.visible(Campaign.objects.select_related("scenario"), to=request.user)
+    campaign = get_object_or_404(seen, slug=slug)
+    given = request.POST.get("cell", "")
+    cell = get_object_or_404(campaign.cells, pk=int(given)) if given.isdecimal() else None
+    try:
+        annotations.add(
+            campaign=campaign,
+            text=request.POST.get("text", ""),
+            by=cast(User, request.user),
+            kind=request.POST.get("kind", Annotation.Kind.NOTE),
+            cell=cell,
+        )
+    except ServiceError as error:
+        return _answer(request, campaign, error)
+    return _answer(request, campaign)
+
+
+@login_required
+@require_POST
+def annotation_change(request: HttpRequest, annotation_id: int) -> HttpResponse:
+    """Write it anew."""
+    annotation = _annotation(request, annotation_id)
+    try:
+        annotations.change(
+            annotation=annotation,
+            text=request.POST.get("text", ""),
+            by=cast(User, request.user),
+        )
+    except ServiceError as error:
+        return _answer(request, annotation.campaign, error)
+    return _answer(request, annotation.campaign)
+
+
+@login_required
+@require_POST
+def annotation_delete(request: HttpRequest, annotation_id: int) -> HttpResponse:
+    """Take it away."""
+    annotation = _annotation(request, annotation_id)
+    try:
+        annotations.delete(annotation=annotation, by=cast(User, request.user))
+    except ServiceError as error:
+        return _answer(request, annotation.campaign, error)
+    return _answer(request, annotation.campaign)
+
+
+def on_lines(figure: Figure, campaign: Campaign, metric_name: str, factor: str) -> Figure:
+    """The chart of a campaign with marks at the points that have notes. One query, or two."""
+    noted = _noted(campaign)
+    if not noted:
+        return figure
+    summaries = metrics.summaries(campaign, metric_name)
+    places = {
+        cell.pk: (level, summaries[cell.pk].median)
+        for cell, _texts in noted
+        if cell.pk in summaries and isinstance(level := cell.levels.get(factor), int | float)
+    }
+    return _marked(figure, noted, places)
+
+
+def on_plots(figure: Figure, campaign: Campaign, shown: list[Plot]) -> Figure:
+    """The same for a published chart."""
+    noted = _noted(campaign)
+    by_name = figure["layout"]["xaxis"].get("type") == "category"
+    spots = {
+        cell.pk: spot
+        for cell, _texts in noted
+        for plot in shown
+        if (spot := plot.spot(cell, by_name=by_name))
+    }
+    return _marked(figure, noted, spots)
+
+
+def _marked(
+    figure: Figure,
+    noted: list[tuple[Cell, list[Annotation]]],
+    places: dict[int, tuple[Any, float]],
+) -> Figure:
+    marks = [
+        Mark(
+            *places[cell.pk],
+            "\n".join(each.text for each in written),
+            f"#annotation-{written[0].pk}",
+        )
+        for cell, written in noted
+        if cell.pk in places
+    ]
+    return marked(figure, marks, label=_("Notes"))
+
+
+def _noted(campaign: Campaign) -> list[tuple[Cell, list[Annotation]]]:
+    """Each cell that has notes, with them."""
+    found: dict[int, tuple[Cell, list[Annotation]]] = {}
+    for each in annotation_selectors.of_campaign(campaign):
+        if each.cell is not None:
+            found.setdefault(each.cell.pk, (each.cell, []))[1].append(each)
+    return list(found.values())
+
+
+def _annotation(request: HttpRequest, annotation_id: int) -> Annotation:
+    seen = projects.visible(Campaign.objects.all(), to=request.user)
+    listed = annotation_selectors.listed().select_related("campaign__scenario")
+    return get_object_or_404(listed.filter(campaign__in=seen), pk=annotation_id)
+
+
+def _answer(
+    request: HttpRequest, campaign: Campaign, error: ServiceError | None = None
+) -> HttpResponse:
+    """The part of the page for htmx; without it the page anew."""
+    if getattr(request, "htmx", False):
+        shown = {"campaign": campaign, "user": request.user, **context(request, campaign)}
+        shown |= {"annotation_error": error, "typed": request.POST.get("text", "") if error else ""}
+        return render(request, "campaigns/_annotations.html", shown)
+    if error:
+        notices.refused(request, error)
+    address = reverse("campaign-detail", args=[campaign.slug])
+    return redirect(f"{address}#annotations")
+
+
+def _cells(campaign: Campaign) -> list[Cell]:
+    return list(campaign.cells.order_by("ordinal")[:MOST_CELLS])
+
+
+def _point(cell: Cell | None, words: designs.Words) -> str:
+    """Version 16.14, Clients 8; empty for what is of the whole campaign."""
+    if cell is None:
+        return ""
+    levels = sorted(cell.levels.items(), key=lambda each: each[0] != "version")
+    return words.listed(dict(levels))

@@ -1,0 +1,208 @@
+"""Campaigns: the list, the form with its estimate, the live page, and cancelling."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+from django_htmx.http import trigger_client_event
+
+from runs.models import Campaign, Server
+from runs.models.campaigns import Origin
+from runs.scenarios import registry
+from runs.scenarios.definition import ChoiceFactor, Scenario
+from runs.selectors.access import projects
+from runs.selectors.archive.reproduction import Reproduction, reproduction
+from runs.selectors.campaigns import campaigns as campaign_selectors
+from runs.selectors.campaigns import noise
+from runs.services.campaigns import campaigns
+from runs.services.errors import ServiceError
+from runs.web import notices
+from runs.web.access.login import login_required
+from runs.web.archive import page as published_page
+from runs.web.campaigns import annotations, treatment_fields
+from runs.web.campaigns import page as campaign_page
+from runs.web.campaigns.fields import still_ticked
+from runs.web.campaigns.forms import CampaignForm
+from runs.web.configurations import page as configuration_page
+
+PAGE_SIZE = 25
+# What stays as typed when another scenario or server is chosen.
+KEPT = (
+    *("wanted_percent", "most_repeats", "is_a_a", "priority", "most_attempts"),
+    *treatment_fields.NAMES,
+)
+
+
+@require_safe
+def campaign_list(request: HttpRequest) -> HttpResponse:
+    """Campaigns made here, the newest first; or those of one origin."""
+    origin = request.GET.get("origin", "")
+    chosen = origin if origin in Origin.values else None
+    shown = projects.visible(campaign_selectors.of_origin(chosen), to=request.user)
+    paginator = Paginator(shown, PAGE_SIZE)
+    page = paginator.get_page(request.GET.get("page"))
+    context = {
+        "section": "campaigns",
+        "origin": chosen,
+        "origins": Origin.choices,
+        "page": page,
+        "campaigns": campaign_selectors.rows(page.object_list),
+    }
+    return render(request, "campaigns/list.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def campaign_new(request: HttpRequest) -> HttpResponse:
+    """The form; a choice of scenario or server brings the fields that follow from it."""
+    given = request.POST if request.method == "POST" else request.GET
+    servers = chosen_servers(given)
+    if not servers:
+        return render(request, "campaigns/form.html", {"section": "campaigns"})
+    scenario = _scenario(given)
+    if request.method != "POST":
+        reproduced = _reproduced(given, servers)
+        if reproduced:
+            scenario = registry.get(reproduced.scenario)
+        # A published design is scaled anew to another server; other fields stay as typed.
+        initial = {**_kept(given, scenario, servers), **(reproduced.initial if reproduced else {})}
+        form = CampaignForm(scenario=scenario, servers=servers, initial=initial)
+        page = _form_page(request, form, reproduced=reproduced)
+        # Where htmx asked for other choices, it then asks for the estimate of these.
+        return trigger_client_event(page, "choices", after="settle")
+    form = CampaignForm(request.POST, scenario=scenario, servers=servers)
+    if form.is_valid():
+        try:
+            campaign = campaigns.create(draft=form.draft(), by=cast(User, request.user))
+        except ServiceError as error:
+            notices.into_form(form, error)
+        else:
+            return redirect("campaign-detail", slug=campaign.slug)
+    return _form_page(request, form)
+
+
+@login_required
+@require_safe
+def campaign_estimate(request: HttpRequest) -> HttpResponse:
+    """What the campaign would take, and what stands against it, while the form is filled."""
+    servers = chosen_servers(request.GET)
+    if not servers:
+        return HttpResponse(status=204)
+    form = CampaignForm(request.GET, scenario=_scenario(request.GET), servers=servers)
+    return render(request, "campaigns/_estimate.html", _estimated(form))
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """The page, or its live part when htmx asks."""
+    listed = campaign_selectors.listed().select_related("topology", "published__source")
+    campaign = get_object_or_404(projects.visible(listed, to=request.user), slug=slug)
+    if hasattr(campaign, "published"):
+        context = {"section": "archive", **published_page.context(request, campaign)}
+        context |= annotations.context(request, campaign)
+        return render(request, "campaigns/published.html", context)
+    live = campaign_page.live(campaign, request.GET)
+    if getattr(request, "htmx", False):
+        return render(request, "campaigns/_live.html", live)
+    conditions = campaign_page.conditions(campaign)
+    written = annotations.context(request, campaign)
+    context = {"section": "campaigns", **live, **conditions, **written}
+    return render(request, "campaigns/detail.html", context)
+
+
+@login_required
+@require_POST
+def campaign_cancel(request: HttpRequest, slug: str) -> HttpResponse:
+    """Cancel what has not ended; finished runs stay."""
+    shown = projects.visible(Campaign.objects.all(), to=request.user)
+    campaign = get_object_or_404(shown, slug=slug)
+    try:
+        campaigns.cancel(campaign=campaign, by=request.user)
+    except ServiceError as error:
+        notices.refused(request, error)
+    else:
+        messages.success(request, _("The campaign is being cancelled; what has finished is kept."))
+    return redirect("campaign-detail", slug=slug)
+
+
+def _form_page(
+    request: HttpRequest, form: CampaignForm, *, reproduced: Reproduction | None = None
+) -> HttpResponse:
+    estimated = _estimated(form if form.is_bound else form.untouched())
+    context = {"section": "campaigns", "form": form, "reproduced": reproduced, **estimated}
+    return render(request, "campaigns/form.html", context)
+
+
+def _estimated(form: CampaignForm) -> dict[str, Any]:
+    """The estimate, or the form's own complaints while there is nothing to estimate."""
+    if not form.is_valid():
+        return {"estimate": None, "complaints": _complaints(form)}
+    draft = form.draft()
+    estimate = campaigns.estimate(draft)
+    told = configuration_page.of_installations(estimate.fits, estimate.remarks)
+    floor = noise.of_servers(draft.servers, registry.get(draft.scenario).primary_metric)
+    can_show = floor.can_show(draft.repeats) if floor else None
+    return {"estimate": estimate, "complaints": [], "draft": draft, "can_show": can_show, **told}
+
+
+def _complaints(form: CampaignForm) -> list[str]:
+    return [
+        f"{form.fields[name].label}: {error}" if name in form.fields else str(error)
+        for name, errors in form.errors.items()
+        for error in errors
+    ]
+
+
+def chosen_servers(given: QueryDict) -> list[Server]:
+    """The chosen server, and the further ones; without a choice the first ready, else the first.
+
+    None where there is no server.
+    """
+    targets = Server.objects.exclude(base_dir="")  # the others are only hops
+    targets = targets.select_related("hardware", "environment")
+    first = (
+        targets.filter(slug=given.get("server", "")).first()
+        or targets.filter(state=Server.State.READY).first()
+        or targets.first()
+    )
+    if first is None:
+        return []
+    more = targets.filter(slug__in=given.getlist("more_servers")).exclude(pk=first.pk)
+    return [first, *more.order_by("name", "pk")]
+
+
+def _scenario(given: Mapping[str, Any]) -> Scenario:
+    """The chosen scenario; without a choice the first. An unknown one is refused by the form."""
+    try:
+        return registry.get(str(given.get("scenario", "")))
+    except KeyError:
+        return registry.every()[0]
+
+
+def _reproduced(given: QueryDict, servers: Sequence[Server]) -> Reproduction | None:
+    """The published design that the address names, scaled to the servers."""
+    campaign = Campaign.objects.filter(slug=given.get("from", ""), published__isnull=False).first()
+    found = reproduction(campaign, servers) if campaign else None
+    wants_other = found and given.get("scenario", found.scenario) != found.scenario
+    return None if wants_other else found
+
+
+def _kept(given: QueryDict, scenario: Scenario, servers: Sequence[Server]) -> dict[str, Any]:
+    """What was typed already and still has its place."""
+    factors = [factor.name for factor in scenario.factors]
+    parameters = [parameter.name for parameter in scenario.parameters]
+    names = ["repeats", "seed", "client", *KEPT, *factors, *parameters]
+    kept: dict[str, Any] = {name: given[name] for name in names if given.get(name)}
+    # Of several boxes the first alone would be half an answer.
+    chosen = [each.name for each in scenario.factors if isinstance(each, ChoiceFactor)]
+    ticked = still_ticked(given, servers)
+    kept |= {"installations": ticked} if ticked else {}
+    return kept | {name: given.getlist(name) for name in chosen if name in kept}

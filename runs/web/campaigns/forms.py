@@ -1,0 +1,279 @@
+"""The form of a new campaign; its fields follow from the scenario and the server."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from runs.models import Configuration, Installation, Server
+from runs.scenarios import registry
+from runs.scenarios.definition import AnyFactor, ChoiceFactor, Parameter, Scenario
+from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
+from runs.services.campaigns.repeats import NARROWEST, WIDEST
+from runs.web.campaigns.fields import (
+    ChoicesField,
+    ClientField,
+    InstallationsField,
+    LevelsField,
+    ServersField,
+    VersionsField,
+    as_offered,
+)
+from runs.web.campaigns.treatment_fields import TreatmentFields
+
+REPEATS = 3
+
+
+class CampaignForm(TreatmentFields):
+    """A campaign with `scenario` on `servers`. `draft()` is what it asks for, once it is valid.
+
+    Of one server its installations are offered; of several, which begin with the baseline, the
+    versions that any of them has.
+    """
+
+    title = forms.CharField(label=gettext_lazy("Title"), max_length=200)
+    scenario = forms.ChoiceField(label=gettext_lazy("Scenario"))
+    server = forms.ModelChoiceField(
+        Server.objects.none(),
+        label=gettext_lazy("Server"),
+        to_field_name="slug",
+        empty_label=None,
+    )
+    more_servers = ServersField(
+        Server.objects.none(),
+        label=gettext_lazy("Also on these servers"),
+        to_field_name="slug",
+        required=False,
+        help_text=gettext_lazy(
+            "The same is measured on each, at the same time, and the server becomes a factor."
+        ),
+    )
+    installations: forms.Field = InstallationsField(
+        Installation.objects.none(), label=gettext_lazy("PostgreSQL installations")
+    )
+    repeats = forms.IntegerField(
+        label=gettext_lazy("Repeats"),
+        min_value=1,
+        max_value=MOST_REPEATS,
+        help_text=gettext_lazy("The median is adopted; three or more are needed for a verdict."),
+    )
+    wanted_percent = forms.FloatField(
+        label=gettext_lazy("Repeat until the interval is ±"),
+        min_value=100 * NARROWEST,
+        max_value=100 * WIDEST,
+        required=False,
+        help_text=gettext_lazy("Cells that scatter more than this get further repeats."),
+    )
+    most_repeats = forms.IntegerField(
+        label=gettext_lazy("Repeats at most"),
+        min_value=2,
+        max_value=MOST_REPEATS,
+        required=False,
+        help_text=gettext_lazy("The end of it for cells that never come to rest."),
+    )
+    is_a_a = forms.BooleanField(
+        label=gettext_lazy("A/A: measure everything twice under two labels"),
+        required=False,
+        help_text=gettext_lazy("Shows how large a difference this server makes of none."),
+    )
+    priority = forms.IntegerField(
+        label=gettext_lazy("Priority"),
+        min_value=-HIGHEST_PRIORITY,
+        max_value=HIGHEST_PRIORITY,
+        required=False,
+        help_text=gettext_lazy("Higher ones go first on a server; 0 where left empty."),
+    )
+    most_attempts = forms.IntegerField(
+        label=gettext_lazy("Attempts at most"),
+        min_value=1,
+        max_value=MOST_ATTEMPTS,
+        required=False,
+        help_text=gettext_lazy("How often a run is begun whose server restarts."),
+    )
+    configuration = forms.ModelChoiceField(
+        Configuration.objects.all(),
+        label=gettext_lazy("PostgreSQL configuration"),
+        required=False,
+        empty_label=gettext_lazy("Built in: fixed-point observation, small machine"),
+    )
+    client = ClientField(
+        Installation.objects.none(),
+        label=gettext_lazy("Load generator"),
+        required=False,
+        empty_label=gettext_lazy("The newest pgbench on the server"),
+        help_text=gettext_lazy("One pgbench for all versions, so that only the servers differ."),
+    )
+    generators = ServersField(
+        Server.objects.none(),
+        label=gettext_lazy("Load from other servers"),
+        to_field_name="slug",
+        required=False,
+        help_text=gettext_lazy(
+            "Each gets its share of the clients and connects over the network. Without any, the "
+            "load comes from the server itself."
+        ),
+    )
+    seed = forms.IntegerField(
+        label=gettext_lazy("Random seed"),
+        min_value=0,
+        max_value=2**31 - 1,
+        required=False,
+        help_text=gettext_lazy("For the order of the runs. Left empty, one is drawn and kept."),
+    )
+
+    def __init__(
+        self,
+        data: QueryDict | None = None,
+        *,
+        scenario: Scenario,
+        servers: Sequence[Server],
+        initial: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.definition = scenario
+        self.servers = servers
+        server = servers[0]
+        super().__init__(
+            None if data is None else as_offered(data, servers),
+            initial=_initial(scenario, servers) | dict(initial or {}),
+        )
+        self.choice("scenario").choices = [(each.slug, _(each.title)) for each in registry.every()]
+        targets = Server.objects.exclude(base_dir="")  # the others are only hops
+        targets = targets.order_by("name", "pk").select_related("hardware", "environment")
+        self.choice("server").queryset = targets
+        self.choice("more_servers").queryset = targets.exclude(pk=server.pk)
+        self._offer_installations(dict(initial or {}))
+        self.choice("client").queryset = server.installations.filter(
+            removed_at=None, pgbench_version_num__isnull=False
+        ).order_by("-pgbench_version_num", "bindir")
+        self.choice("generators").queryset = (
+            Server.objects.filter(state=Server.State.READY)
+            .exclude(pk__in=[each.pk for each in servers])
+            .exclude(base_dir="")
+            .order_by("name", "pk")
+        )
+        for factor in scenario.factors:
+            self.fields[factor.name] = _levels(factor)
+        for parameter in scenario.parameters:
+            self.fields[parameter.name] = _number(parameter)
+
+    def _offer_installations(self, initial: Mapping[str, Any]) -> None:
+        if len(self.servers) == 1:
+            present = self.servers[0].installations.filter(removed_at=None)
+            self.choice("installations").queryset = present
+            return
+        field = VersionsField(
+            label=_("PostgreSQL versions"),
+            help_text=_("Each server measures its own installations of these releases."),
+        )
+        common = field.offer(self.servers)
+        self.fields["installations"] = field
+        self.initial["installations"] = initial.get("installations") or common
+        self.choice("client").empty_label = _("The newest pgbench on each server")
+        self.choice("client").help_text = _(
+            "Each server uses its own pgbench of that version, so that only the servers differ."
+        )
+
+    def clean(self) -> dict[str, Any]:
+        """Adaptive repeats need both their numbers."""
+        given = super().clean() or {}
+        if given.get("wanted_percent") and not given.get("most_repeats"):
+            self.add_error("most_repeats", _("Say when to stop, too."))
+        return given
+
+    def choice(self, name: str) -> Any:
+        """A field whose choices depend on the database or the registry."""
+        return self.fields[name]
+
+    @property
+    def factor_fields(self) -> list[tuple[forms.BoundField, bool]]:
+        """The fields of the scenario's factors, and whether they are choices."""
+        factors = self.definition.factors
+        return [(self[each.name], isinstance(each, ChoiceFactor)) for each in factors]
+
+    @property
+    def parameter_fields(self) -> list[tuple[forms.BoundField, str]]:
+        """The fields of the scenario's parameters, with their units."""
+        return [(self[each.name], each.unit) for each in self.definition.parameters]
+
+    def untouched(self) -> "CampaignForm":
+        """This form as it would be sent without a change: what the first estimate is of."""
+        data = QueryDict(mutable=True)
+        for name, given in self.initial.items():
+            value = self.fields[name].prepare_value(given) if name in self.fields else given
+            data.setlist(name, value if isinstance(value, list) else [str(value)])
+        return CampaignForm(data, scenario=self.definition, servers=self.servers)
+
+    def draft(self) -> Draft:
+        """The campaign asked for. Only of a valid form."""
+        given = self.cleaned_data
+        return Draft(
+            title=given["title"],
+            scenario=given["scenario"],
+            server=given["server"],
+            more_servers=list(given["more_servers"]),
+            installations=self._installations(given),
+            levels={each.name: given[each.name] for each in self.definition.factors},
+            parameters={each.name: given[each.name] for each in self.definition.parameters},
+            repeats=given["repeats"],
+            wanted_half_width=given["wanted_percent"] and given["wanted_percent"] / 100,
+            most_repeats=given["most_repeats"],
+            is_a_a=given["is_a_a"],
+            priority=given["priority"] or 0,
+            most_attempts=given["most_attempts"],
+            seed=given["seed"],
+            configuration=given["configuration"],
+            client=given["client"],
+            generators=list(given["generators"]),
+            treatment=self.treatment(),
+        )
+
+    def _installations(self, given: Mapping[str, Any]) -> list[Installation]:
+        if len(self.servers) == 1:
+            return list(given["installations"])
+        found = Installation.objects.filter(server__in=self.servers, removed_at=None)
+        return list(found.filter(version__in=given["installations"]))
+
+
+def _initial(scenario: Scenario, servers: Sequence[Server]) -> dict[str, Any]:
+    server, *others = servers
+    names = ", ".join(each.name for each in servers)
+    found = {
+        "title": _("%(scenario)s on %(server)s") % {"scenario": _(scenario.title), "server": names},
+        "scenario": scenario.slug,
+        "server": server.slug,
+        "more_servers": [each.slug for each in others],
+        "installations": []
+        if others
+        else list(server.installations.filter(removed_at=None).values_list("pk", flat=True)),
+        "repeats": REPEATS,
+    }
+    for factor in scenario.factors:
+        is_choice = isinstance(factor, ChoiceFactor)
+        default = list(factor.default) if is_choice else ", ".join(map(str, factor.default))
+        found[factor.name] = default
+    return found | {each.name: each.default for each in scenario.parameters}
+
+
+def _levels(factor: AnyFactor) -> forms.Field:
+    if isinstance(factor, ChoiceFactor):
+        choices = [(choice.value, _(choice.title)) for choice in factor.choices]
+        return ChoicesField(label=_(factor.title), choices=choices)
+    return LevelsField(
+        label=_(factor.title),
+        max_length=500,
+        help_text=_("Whole numbers from %(minimum)s to %(maximum)s, with commas between.")
+        % {"minimum": f"{factor.minimum:,}", "maximum": f"{factor.maximum:,}"},
+        widget=forms.TextInput(attrs={"autocomplete": "off", "inputmode": "text"}),
+    )
+
+
+def _number(parameter: Parameter) -> forms.IntegerField:
+    return forms.IntegerField(
+        label=_(parameter.title),
+        min_value=parameter.minimum,
+        max_value=parameter.maximum,
+        help_text=_(parameter.help) if parameter.help else "",
+    )

@@ -1,0 +1,224 @@
+"""What the page of a campaign shows: numbers and figures, ready for the template."""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from runs.charts.scaling import Words, scaling
+from runs.models import Campaign, Metric, Run
+from runs.models.campaigns import Origin
+from runs.selectors.campaigns import campaigns as campaign_selectors
+from runs.selectors.campaigns import factor_names as designs
+from runs.selectors.campaigns import metrics, treatments, waiting
+from runs.selectors.campaigns.campaigns import Grid, RatioRow
+from runs.selectors.campaigns.factor_names import Words as Named
+from runs.selectors.campaigns.factor_names import factor_title, parameters
+from runs.selectors.compare.series_cells import SERVER
+from runs.web.campaigns import annotations, parts
+
+LIVE = Campaign.LIVE
+TROUBLED = (Run.State.FAILED, Run.State.ERRORED, Run.State.LOST)
+# Below this the interval marks of a table share a scale of at least 10 % to each side.
+NARROWEST = math.log(1.1)
+# More lines than these cannot be told apart: then the chart has those of the rows on the page.
+MOST_LINES = 24
+# Of more places a verdict tells how many more there are: the table has them all.
+MOST_PLACES = 40
+
+
+@dataclass(frozen=True)
+class IntervalMark:
+    """Where an interval lies in its drawing, in percent from the left."""
+
+    unity: float
+    low: float
+    high: float
+    point: float
+
+
+@dataclass(frozen=True)
+class RatioLine:
+    """A row of the ratio table with its drawing; None where there is no interval yet."""
+
+    row: RatioRow
+    head: str
+    base: str
+    levels: str
+    mark: IntervalMark | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the table says of one thing against another, in words."""
+
+    head: str
+    base: str
+    verdicts: list[tuple[str, str]]
+
+
+def live(campaign: Campaign, given: QueryDict) -> dict[str, Any]:
+    """The part that changes while the campaign runs; `given` says which pages of its tables."""
+    metric = metrics.primary(campaign)
+    grid = campaign_selectors.grid(campaign, metric, page=given.get(parts.CELLS, 1))
+    rows = campaign_selectors.ratios(campaign, metric.name) if metric else []
+    words = designs.words(campaign)
+    ratios = ratio_lines(rows, words)
+    is_live = campaign.state in LIVE
+    return {
+        "campaign": campaign,
+        "is_live": is_live,
+        "can_retry": campaign_selectors.can_retry(campaign),
+        "hindrances": waiting.of_campaign(campaign) if is_live else [],
+        "grid": grid,
+        "metric": metric,
+        "factor_title": factor_title(campaign, grid.factor),
+        "figure": _figure(campaign, metric, grid) if metric else None,
+        "rows": parts.part(grid.page, parts.CELLS, given) if grid.page else None,
+        "query": parts.query(given),
+        "ratios": parts.listed(ratios, parts.RATIOS, given),
+        "baselines": ", ".join(dict.fromkeys(line.base for line in ratios)),
+        "findings": findings(rows, words),
+        "compares_servers": any(row.subject == SERVER for row in rows),
+        "progress": campaign_selectors.progress(campaign),
+        "counts": campaign_selectors.run_counts([campaign.pk])[campaign.pk],
+        "troubled": parts.listed(
+            campaign.runs.filter(state__in=TROUBLED)
+            .select_related("cell", "server")
+            .defer("plan")
+            .order_by("position"),
+            parts.TROUBLED,
+            given,
+        ),
+        "has_history": _has_history(campaign),
+        "order": parts.listed(
+            campaign.runs.order_by("position").only("campaign", "position", "state"),
+            parts.ORDER,
+            given,
+        ),
+    }
+
+
+def conditions(campaign: Campaign) -> dict[str, Any]:
+    """What was kept the same, and on what: machines, configuration."""
+    return {
+        "machines": _machines(campaign),
+        "configuration": campaign.configuration,
+        # What it contained then; it may say something else by now.
+        "contained": campaign.configuration_revision or campaign.configuration,
+        "parameters": parameters(campaign),
+        "treatment": treatments.told(campaign),
+    }
+
+
+def _machines(campaign: Campaign) -> list[Run]:
+    """A run of each server with its hardware and environment, in the order of the factor.
+
+    Of a campaign whose results tell no server, the first run.
+    """
+    first = (
+        campaign.runs.select_related("server", "hardware", "environment")
+        .defer("plan")
+        .order_by("server_id", "position")
+        .distinct("server_id")
+    )
+    places = {slug: place for place, slug in enumerate(campaign.factors.get(SERVER, ()))}
+    return sorted(
+        first, key=lambda run: (places.get(run.server.slug if run.server else "", 0), run.position)
+    )
+
+
+def ratio_lines(rows: Sequence[RatioRow], words: Named) -> list[RatioLine]:
+    """The rows, drawn to one common scale."""
+    reach = NARROWEST
+    for row in rows:
+        for value in (row.comparison.low, row.comparison.high, row.comparison.ratio):
+            if value:
+                reach = max(reach, abs(math.log(value)))
+    return [
+        RatioLine(
+            row,
+            _subject(row, row.head_label, words),
+            _subject(row, row.base_label, words),
+            words.listed(row.levels),
+            _mark(row, reach),
+        )
+        for row in rows
+    ]
+
+
+def findings(rows: Sequence[RatioRow], words: Named) -> list[Finding]:
+    """The verdicts of each pair that was compared, with the levels that they hold for."""
+    pairs: dict[tuple[str, str], dict[str, list[RatioRow]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        head = _subject(row, row.head_label, words)
+        base = _subject(row, row.base_label, words)
+        pairs[head, base][row.comparison.verdict].append(row)
+    return [
+        Finding(
+            head, base, [(verdict, _places(found, words)) for verdict, found in verdicts.items()]
+        )
+        for (head, base), verdicts in pairs.items()
+    ]
+
+
+def _has_history(campaign: Campaign) -> bool:
+    """Whether there are revisions, of which the page shows the newest."""
+    is_uploaded = campaign.origin == Origin.UPLOADED
+    return is_uploaded and campaign.cells.filter(revision__isnull=False).exists()
+
+
+def _subject(row: RatioRow, label: str, words: Named) -> str:
+    """What was compared: "PostgreSQL 18.4", "Page checksums on"."""
+    return words.named(row.subject, label)
+
+
+def _places(rows: Sequence[RatioRow], words: Named) -> str:
+    """Where a verdict holds: "Clients 1, 2", or each combination where there are more factors."""
+    shown = rows[:MOST_PLACES]
+    if all(len(row.levels) == 1 for row in rows):
+        (name,) = rows[0].levels
+        values = [str(words.level(name, level)) for row in shown for level in row.levels.values()]
+        places = words.named(name, ", ".join(values))
+    else:
+        places = " · ".join(words.listed(row.levels) for row in shown)
+    return f"{places} {_more(len(rows) - len(shown))}".rstrip()
+
+
+def _more(number: int) -> str:
+    if not number:
+        return ""
+    text = ngettext("and %(number)d more", "and %(number)d more", number)
+    return text % {"number": number}
+
+
+def _figure(campaign: Campaign, metric: Metric, grid: Grid) -> dict[str, Any] | None:
+    factor = grid.factor
+    lines = campaign_selectors.lines(campaign, metric.name)
+    if grid.page and len(lines) > MOST_LINES:
+        lines = lines[grid.page.start_index() - 1 : grid.page.end_index()]
+    if factor is None or not any(line.points for line in lines):
+        return None
+    figure = scaling(
+        lines,
+        x_title=factor_title(campaign, factor),
+        y_title=f"{_(metric.title)} ({metric.unit})" if metric.unit else _(metric.title),
+        words=Words(median=_("median"), range=_("min–max"), runs=_("runs")),
+    )
+    return annotations.on_lines(figure, campaign, metric.name, factor)
+
+
+def _mark(row: RatioRow, reach: float) -> IntervalMark | None:
+    found = row.comparison
+    if not (found.ratio and found.low and found.high):
+        return None
+
+    def place(value: float) -> float:
+        return round(50 + 48 * math.log(value) / reach, 2)
+
+    return IntervalMark(place(1), place(found.low), place(found.high), place(found.ratio))

@@ -1,0 +1,34 @@
+"""Scenarios that BenchLab can run: a list, and what each varies, keeps and measures."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from runs.scenarios import registry
+from runs.selectors.access import projects
+from runs.selectors.campaigns import campaigns
+
+NEWEST = 10
+
+
+@require_safe
+def scenario_list(request: HttpRequest) -> HttpResponse:
+    """All scenarios."""
+    context = {"section": "scenarios", "scenarios": registry.every()}
+    return render(request, "scenarios/list.html", context)
+
+
+@require_safe
+def scenario_detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """One scenario, and the newest campaigns with it."""
+    try:
+        scenario = registry.get(slug)
+    except KeyError as error:
+        raise Http404 from error
+    own = campaigns.listed().filter(scenario__slug=slug)
+    context = {
+        "section": "scenarios",
+        "scenario": scenario,
+        "campaigns": campaigns.rows(projects.visible(own, to=request.user)[:NEWEST]),
+    }
+    return render(request, "scenarios/detail.html", context)

@@ -1,0 +1,49 @@
+"""Topologies: which servers play which roles, and the campaigns that used them."""
+
+from urllib.parse import urlencode
+
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from runs.models import Topology
+from runs.selectors.campaigns import topologies as selectors
+
+PAGE_SIZE = 50
+MOST_CAMPAIGNS = 20
+Kind = Topology.Kind
+
+
+@require_safe
+def topology_list(request: HttpRequest) -> HttpResponse:
+    """All topologies, or those of one kind."""
+    kind = request.GET.get("kind", "")
+    chosen = kind if kind in Kind.values else ""
+    found = selectors.listed(to=request.user, kind=chosen)
+    page = Paginator(found, PAGE_SIZE).get_page(request.GET.get("page"))
+    context = {
+        "section": "servers",
+        "kind": chosen,
+        "kinds": Kind.choices,
+        "page": page,
+        "query": f"{urlencode({'kind': chosen})}&" if chosen else "",
+        "rows": selectors.rows(list(page.object_list), to=request.user),
+    }
+    return render(request, "topologies/list.html", context)
+
+
+@require_safe
+def topology_detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """One topology: its nodes, and the newest campaigns with it."""
+    try:
+        row = selectors.detail(slug, to=request.user)
+    except Topology.DoesNotExist as error:
+        raise Http404 from error
+    context = {
+        "section": "servers",
+        "row": row,
+        "topology": row.topology,
+        "campaigns": selectors.used_by(row.topology, to=request.user, limit=MOST_CAMPAIGNS),
+    }
+    return render(request, "topologies/detail.html", context)

@@ -1,0 +1,29 @@
+"""The form of a new webhook."""
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from runs.models import Project
+from runs.services.changes.webhooks import EVENTS
+
+
+class WebhookForm(forms.Form):
+    """Where to report to, of which project, and what."""
+
+    url = forms.CharField(
+        label=_("Address"),
+        max_length=500,
+        widget=forms.URLInput(attrs={"placeholder": "https://", "autocomplete": "off"}),
+    )
+    project = forms.ModelChoiceField(
+        Project.objects.order_by("name", "pk"),
+        label=_("Project"),
+        to_field_name="slug",
+        empty_label=None,
+    )
+    events = forms.MultipleChoiceField(
+        label=_("Events"),
+        choices=[(event, event) for event in EVENTS],
+        initial=list(EVENTS),
+        widget=forms.CheckboxSelectMultiple,
+    )

@@ -1,0 +1,78 @@
+"""Webhooks: the list with their deliveries, a new one, whose secret is shown once, and removing."""
+
+from typing import cast
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from runs.models import Webhook
+from runs.selectors.changes import webhooks as webhook_selectors
+from runs.services.access import projects
+from runs.services.changes import webhooks
+from runs.services.changes.webhooks import NewWebhook
+from runs.services.errors import ServiceError
+from runs.web import notices
+from runs.web.access.login import login_required
+from runs.web.changes.webhook_forms import WebhookForm
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def webhook_list(request: HttpRequest) -> HttpResponse:
+    """The webhooks with their last reports, and the form of a new one. For administrators."""
+    if not cast(User, request.user).is_superuser:
+        raise PermissionDenied
+    projects.default()  # so that there is a project to choose
+    if request.method != "POST":
+        return _page(request, WebhookForm())
+    form = WebhookForm(request.POST)
+    if form.is_valid():
+        try:
+            made = webhooks.create(**form.cleaned_data)
+        except ServiceError as error:
+            notices.into_form(form, error)
+        else:
+            # No redirect: the secret is nowhere but in this answer.
+            return _page(request, WebhookForm(), made=made)
+    return _page(request, form)
+
+
+@login_required
+@require_POST
+def webhook_ping(request: HttpRequest, webhook_id: int) -> HttpResponse:
+    """Queue a report without an event."""
+    webhooks.ping(webhook=_seen(request, webhook_id))
+    messages.success(request, _("A ping is on its way; its outcome stands in the list."))
+    return redirect("webhook-list")
+
+
+@login_required
+@require_POST
+def webhook_remove(request: HttpRequest, webhook_id: int) -> HttpResponse:
+    """Remove a webhook, and what waits for it."""
+    webhook = _seen(request, webhook_id)
+    webhooks.remove(webhook=webhook)
+    messages.success(request, _("The webhook to %(url)s was removed.") % {"url": webhook.url})
+    return redirect("webhook-list")
+
+
+def _seen(request: HttpRequest, webhook_id: int) -> Webhook:
+    found: Webhook = get_object_or_404(webhook_selectors.of(request.user), pk=webhook_id)
+    return found
+
+
+def _page(request: HttpRequest, form: WebhookForm, made: NewWebhook | None = None) -> HttpResponse:
+    context = {
+        "section": "tokens",
+        "form": form,
+        "made": made,
+        "webhooks": webhook_selectors.with_deliveries(request.user),
+    }
+    return render(request, "webhooks/list.html", context)

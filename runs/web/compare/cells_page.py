@@ -1,0 +1,73 @@
+"""What the page of two cells shows."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.urls import reverse
+
+from runs.selectors.compare.cells import ComparedCells, MetricRow
+from runs.selectors.compare.state import CompareState
+from runs.templatetags.formats import VERDICTS, quantity, ratio, tone
+from runs.web.compare import words as compare_words
+
+
+@dataclass(frozen=True)
+class MetricLine:
+    """A metric of both, all in text."""
+
+    title: str
+    a: str
+    b: str
+    ratio: str
+    change: str
+    interval: str
+    tone: str
+    verdict: str
+    notes: str
+
+
+def context(found: ComparedCells, state: CompareState) -> dict[str, Any]:
+    """Both cells, their metrics with verdicts, their runs, and in what they differ."""
+    reasons = dict.fromkeys(code for row in found.rows for code in row.comparison.reasons)
+    despite = dict.fromkeys(code for row in found.rows for code in row.comparison.despite)
+    return {
+        "found": found,
+        "lines": [_line(row) for row in found.rows],
+        "differences": [
+            (
+                compare_words.KINDS[each.kind],
+                compare_words.fact(each.kind, each.name),
+                [compare_words.fact_value(each.name, value) for value in each.values],
+            )
+            for each in found.differences
+        ],
+        "despite": compare_words.sentence(despite),
+        "overrides": [
+            (str(label), _address(found, replace(state, ignore=(*state.ignore, name))))
+            for name, label in compare_words.OVERRIDES.items()
+            if f"{name}_differs" in reasons
+        ],
+        "swapped": _address(found, state, swapped=True),
+    }
+
+
+def _address(found: ComparedCells, state: CompareState, *, swapped: bool = False) -> str:
+    a, b = found.a.cell.pk, found.b.cell.pk
+    pair = f"a={b}&b={a}" if swapped else f"a={a}&b={b}"
+    more = replace(state, series=()).query
+    return f"{reverse('compare-cells')}?{pair}{'&' if more else ''}{more}"
+
+
+def _line(row: MetricRow) -> MetricLine:
+    found = row.comparison
+    return MetricLine(
+        title=compare_words.metric_title(row.metric),
+        a=quantity(row.a.median),
+        b=quantity(row.b.median),
+        ratio=ratio(found.ratio),
+        change=compare_words.change(found.ratio),
+        interval=f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–",
+        tone=tone(found.verdict),
+        verdict=str(VERDICTS[found.verdict]),
+        notes=compare_words.sentence(found.reasons),
+    )

@@ -1,0 +1,183 @@
+"""The compare page: series of every origin side by side, two cells, and kept comparisons."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from runs.models import Cell, SavedComparison
+from runs.selectors.archive.words import Factors
+from runs.selectors.compare import candidates, series_words
+from runs.selectors.compare import state as compare_state
+from runs.selectors.compare.candidates import Candidate, CandidateFilters
+from runs.selectors.compare.cells import compared_cells
+from runs.selectors.compare.comparisons import ComparedPage, compared
+from runs.selectors.compare.series_labels import spoken_level
+from runs.selectors.compare.state import CompareState
+from runs.services.compare import saved_comparisons as comparisons
+from runs.services.errors import ServiceError
+from runs.web import notices
+from runs.web.access.login import login_required
+from runs.web.compare import (
+    cells_page as compare_cells_page,
+)
+from runs.web.compare import (
+    examples as compare_examples,
+)
+from runs.web.compare import (
+    exports as compare_exports,
+)
+from runs.web.compare import (
+    page as compare_page,
+)
+
+LONGEST_SEARCH = 200
+FILTERS = ("version", "os", "topology", "hardware", "origin")
+NEWEST_SAVED = 5
+PAGE_SIZE = 50
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def compare(request: HttpRequest) -> HttpResponse:
+    """The comparison that the address says; a file of it; or what can be added, when htmx asks."""
+    state, faults = compare_state.read(request.GET)
+    if getattr(request, "htmx", False) and request.htmx.target == "candidates":  # type: ignore[attr-defined]
+        return render(request, "compare/_candidates.html", _search(request, state))
+    words = series_words.wording({key.slug for key in state.series})
+    page = compared(state, reader=request.user, wording=words)
+    if wanted := request.GET.get("format"):
+        answer = compare_exports.answer(page, words, wanted)
+        if answer is None:
+            raise Http404(f"format={wanted}")
+        return answer
+    context = {"section": "compare", "faults": [*faults, *page.loaded.faults]}
+    return render(request, "compare/index.html", context | _shown(request, state, page, words))
+
+
+@require_safe
+def compare_cells(request: HttpRequest) -> HttpResponse:
+    """Two cells, A against B: `a` and `b`, or two of `cell` as the table's boxes send them."""
+    chosen = [request.GET.get("a", ""), request.GET.get("b", "")]
+    if not any(chosen):
+        chosen = request.GET.getlist("cell")
+    if len(chosen) != 2 or not all(text.isdecimal() for text in chosen):
+        return render(request, "compare/choose_two.html", {"section": "compare"}, status=400)
+    state, _faults = compare_state.read(request.GET)
+    a, b = (int(text) for text in chosen)
+    try:
+        found = compared_cells(
+            a,
+            b,
+            reader=request.user,
+            ignore=state.ignored_codes,
+            effect=state.effect / 100,
+            wording=series_words.wording(_slugs(a, b)),
+        )
+    except Cell.DoesNotExist:
+        raise Http404("cell") from None
+    context = {"section": "compare", **compare_cells_page.context(found, state)}
+    return render(request, "compare/cells.html", context)
+
+
+@require_safe
+def compare_saved(request: HttpRequest) -> HttpResponse:
+    """Every kept comparison, the newest first."""
+    saved = SavedComparison.objects.select_related("created_by")
+    page = Paginator(saved, PAGE_SIZE).get_page(request.GET.get("page"))
+    return render(request, "compare/saved.html", {"section": "compare", "page": page})
+
+
+@require_safe
+def compare_open(request: HttpRequest, slug: str) -> HttpResponse:
+    """A kept comparison: its address."""
+    saved = get_object_or_404(SavedComparison, slug=slug)
+    return redirect(f"{reverse('compare')}?{saved.query}")
+
+
+@login_required
+@require_POST
+def compare_save(request: HttpRequest) -> HttpResponse:
+    """Keep the comparison whose query string the form carries."""
+    state, _faults = compare_state.read(QueryDict(request.POST.get("query", "")))
+    given = request.POST
+    try:
+        comparisons.save(
+            state=state,
+            title=given.get("title", ""),
+            note=given.get("note", ""),
+            user=request.user,  # type: ignore[arg-type]
+        )
+    except ServiceError as error:
+        notices.refused(request, error)
+    else:
+        messages.success(request, _("The comparison is kept; everyone finds it in the list."))
+        return redirect("compare-saved")
+    return redirect(f"{reverse('compare')}?{state.query}")
+
+
+def _shown(
+    request: HttpRequest, state: CompareState, page: ComparedPage, words: Factors
+) -> dict[str, Any]:
+    """The comparison; before there is one, examples and what can be added."""
+    searched = "q" in request.GET or not page.loaded.series
+    return {
+        **compare_page.context(page, words),
+        **compare_page.form(page, words),
+        **(_search(request, page.state) if searched else {"q": "", "filters": CandidateFilters()}),
+        "is_picking": searched,
+        "examples": [] if page.loaded.series else compare_examples.examples(request.user),
+        "saved": []
+        if page.loaded.series
+        else list(SavedComparison.objects.select_related("created_by")[:NEWEST_SAVED]),
+    }
+
+
+def _search(request: HttpRequest, state: CompareState) -> dict[str, Any]:
+    """The campaigns that were searched for, each series with the address that adds it."""
+    words = _text(request, "q")
+    filters = CandidateFilters(**{name: _text(request, f"in_{name}") for name in FILTERS})
+    found = candidates.candidates(words, filters, reader=request.user)
+    told = series_words.wording({each.campaign.slug for each in found})
+    return {
+        "q": words,
+        "filters": filters,
+        "state": state,
+        "offers": [_offer(each, state, told) for each in found],
+    }
+
+
+def _text(request: HttpRequest, name: str) -> str:
+    """What was asked for; PostgreSQL has no null character in its texts."""
+    return request.GET.get(name, "")[:LONGEST_SEARCH].replace("\0", "")
+
+
+def _offer(each: Candidate, state: CompareState, words: Factors) -> dict[str, Any]:
+    return {
+        "campaign": each.campaign,
+        "more": each.more,
+        "all": state.with_series(each.key).query,
+        "count": len(each.series) + each.more,
+        "axis": words.title(each.axis) if each.axis else "",
+        "series": [
+            {
+                "label": " · ".join(
+                    spoken_level(words, name, level) for name, level in offered.levels.items()
+                ),
+                "query": state.with_series(offered.key).query,
+                "is_chosen": offered.key in state.series,
+            }
+            for offered in each.series
+        ],
+    }
+
+
+def _slugs(*cells: int) -> set[str]:
+    found = Cell.objects.filter(pk__in=cells).order_by()
+    return set(found.values_list("campaign__slug", flat=True))

@@ -1,0 +1,129 @@
+"""A comparison as a file: CSV, JSON, Markdown, LaTeX."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from runs.reports import tables
+from runs.reports.tables import Table
+from runs.selectors.compare.comparisons import ComparedPage, ComparedRow
+from runs.selectors.compare.series import Series
+from runs.selectors.compare.series_labels import Wording
+from runs.templatetags.formats import VERDICTS
+from runs.web.compare import figures as compare_figures
+from runs.web.compare import words as compare_words
+
+FORMATS = {
+    "csv": ("text/csv", "csv", tables.as_csv),
+    "md": ("text/markdown", "md", tables.as_markdown),
+    "latex": ("application/x-tex", "tex", tables.as_latex),
+}
+
+
+def answer(page: ComparedPage, words: Wording, wanted: str) -> HttpResponse | None:
+    """The file that was asked for; None for a format that there is not."""
+    if wanted == "json":
+        return _file(tables.as_json(content(page)), "application/json", "json")
+    if wanted not in FORMATS:
+        return None
+    media_type, ending, write = FORMATS[wanted]
+    return _file(write(table(page, words)), media_type, ending)
+
+
+def table(page: ComparedPage, words: Wording) -> Table:
+    """The values of every series, each with its ratio to the baseline."""
+    compared = {row.head_cell.id: row for row in page.rows}
+    metric = page.loaded.metric
+    return Table(
+        heads=(
+            pgettext("compared", "Series"),
+            words.title(page.loaded.x) if page.loaded.x else _("Level"),
+            compare_words.metric_title(metric) if metric else _("Median"),
+            _("Minimum"),
+            _("Maximum"),
+            "n",
+            _("Ratio"),
+            _("Low"),
+            _("High"),
+            _("p (Holm)"),
+            _("Verdict"),
+        ),
+        rows=tuple(
+            (
+                label,
+                compare_figures.level(cell.x, page, words),
+                cell.summary.median,
+                cell.summary.minimum,
+                cell.summary.maximum,
+                cell.summary.n,
+                *_told(compared.get(cell.id)),
+            )
+            for each, label in zip(page.loaded.series, page.labels, strict=True)
+            for cell in each.cells
+        ),
+        caption=_("Ratios to %(base)s") % {"base": page.label(page.base)} if page.base else "",
+    )
+
+
+def content(page: ComparedPage) -> dict[str, Any]:
+    """The comparison for programs: codes and numbers, nothing translated."""
+    metric = page.loaded.metric
+    return {
+        "metric": metric
+        and {"name": metric.name, "unit": metric.unit, "direction": metric.direction},
+        "x": page.loaded.x,
+        "minimum_effect_percent": page.state.effect,
+        "ignored": page.state.ignore,
+        "base": str(page.base.key) if page.base else None,
+        "query": page.state.query,
+        "series": [
+            _series(each, label)
+            for each, label in zip(page.loaded.series, page.labels, strict=True)
+        ],
+        "rows": [_row(row) for row in page.rows],
+        "differences": [vars(each) for each in page.differences],
+        "faults": page.loaded.faults,
+    }
+
+
+def _series(each: Series, label: str) -> dict[str, Any]:
+    return {
+        "key": str(each.key),
+        "label": label,
+        "campaign": each.campaign.slug,
+        "origin": each.campaign.origin,
+        "levels": dict(each.levels),
+        "cells": [{"id": cell.id, "x": cell.x, **vars(cell.summary)} for cell in each.cells],
+    }
+
+
+def _row(row: ComparedRow) -> dict[str, Any]:
+    found = row.comparison
+    ranks = found.hodges_lehmann
+    return {
+        "head": str(row.head.key),
+        "base": str(row.base.key),
+        "x": row.x,
+        **(vars(found) | {"hodges_lehmann": vars(ranks) if ranks else None}),
+    }
+
+
+def _told(row: ComparedRow | None) -> tuple[str | float | None, ...]:
+    if row is None:
+        return (None, None, None, None, "")
+    found = row.comparison
+    return (
+        found.ratio,
+        found.low,
+        found.high,
+        found.adjusted_p_value,
+        str(VERDICTS[found.verdict]),
+    )
+
+
+def _file(text: str, media_type: str, ending: str) -> HttpResponse:
+    response = HttpResponse(text, content_type=f"{media_type}; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="comparison.{ending}"'
+    return response

@@ -1,0 +1,312 @@
+"""What the compare page shows: texts and figures, ready for the template."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.templatetags.static import static
+from django.utils.translation import gettext as _
+
+from runs.analysis.comparison import Comparison
+from runs.selectors.compare import state as compare_state
+from runs.selectors.compare.comparisons import ComparedPage, ComparedRow
+from runs.selectors.compare.series import Series, SeriesCell
+from runs.selectors.compare.series_keys import level_text
+from runs.selectors.compare.series_labels import Wording
+from runs.templatetags.formats import VERDICTS, quantity, ratio, tone
+from runs.web.compare import figures as compare_figures
+from runs.web.compare import words as compare_words
+
+# Beyond, the table is a file's business.
+MOST_ROWS = 100
+# The steps of the heat table: an effect from this ratio on is as strong as colour gets.
+STEPS = (1.03, 1.1, 1.3, 2.0)
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A series that was chosen, with the addresses that change it."""
+
+    series: Series
+    label: str
+    is_base: bool
+    conditions: str
+    cells: int
+    without: str
+    as_base: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cell in the table of values. `tone` and `verdict` are empty for the baseline."""
+
+    id: int
+    name: str
+    median: str
+    spread: str
+    change: str
+    tone: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class RatioLine:
+    """A row of the table of ratios, all in text."""
+
+    label: str
+    level: str
+    base: str
+    head: str
+    ratio: str
+    change: str
+    interval: str
+    p_value: str
+    ranks: str
+    tone: str
+    verdict: str
+    notes: str
+    url: str
+
+
+@dataclass(frozen=True)
+class HeatPlace:
+    """A cell of the table of all pairs. `step` names its colour; an empty text is the diagonal."""
+
+    text: str = ""
+    change: str = ""
+    verdict: str = ""
+    step: str = ""
+
+
+def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
+    """Everything about the comparison; asks the database nothing."""
+    rows = page.forest[:MOST_ROWS]
+    return {
+        "page": page,
+        "state": page.state,
+        "sprite": static("icons/sprite.svg"),
+        "chips": _chips(page),
+        "metric_title": compare_words.metric_title(page.loaded.metric)
+        if page.loaded.metric
+        else "",
+        "x_title": words.title(page.loaded.x) if page.loaded.x else "",
+        "figures": compare_figures.lines(page, words),
+        "columns": _columns(page, words),
+        "places": _places(page, words),
+        "forest": compare_figures.forest_plot(page.forest, page, words),
+        "drawn_rows": compare_figures.MOST_BRANCHES,
+        "ratio_lines": [
+            _ratio_line(row, url, page, words)
+            for row, url in zip(rows, compare_figures.pair_urls(rows, page), strict=True)
+        ],
+        "left_out": len(page.forest) - len(rows),
+        "counts": _counts(page),
+        "heat": _heat(page, words),
+        "differences": _differences(page),
+        "fits": _fits(page),
+        "reasons": compare_words.sentence(page.reasons),
+        # What was overridden is said by itself.
+        "despite": compare_words.sentence(
+            code for code in page.despite if not code.endswith("_differs")
+        ),
+        "overrides": _overrides(page),
+        "ignored": compare_words.sentence(f"{name}_differs" for name in page.state.ignore),
+        "exports": _exports(page),
+    }
+
+
+def form(page: ComparedPage, words: Wording) -> dict[str, Any]:
+    """The choices of the form: (value, label, is chosen)."""
+    loaded, state = page.loaded, page.state
+    factors = [(name, words.title(name)) for name in loaded.factors]
+    metric = loaded.metric.name if loaded.metric else ""
+    return {
+        "x_choices": _choices(
+            [*factors, (compare_state.NO_AXIS, _("no axis: a bar for each"))],
+            loaded.x or compare_state.NO_AXIS,
+        ),
+        "metric_choices": _choices(
+            [(each.name, compare_words.metric_title(each)) for each in loaded.metrics], metric
+        ),
+        "facet_choices": _choices(compare_words.FACETS.items(), state.facet),
+        "fit_choices": _choices(compare_words.FITS.items(), state.fit),
+        "base_choices": _choices(
+            [
+                (str(each.key), label)
+                for each, label in zip(loaded.series, page.labels, strict=True)
+            ],
+            str(page.base.key) if page.base else "",
+        ),
+        "at_choices": _choices(
+            [("", _("each at its best")), *_levels(page, words)],
+            page.heat.level if page.heat else "",
+        ),
+    }
+
+
+def _choices(offered: Any, chosen: str) -> list[tuple[str, str, bool]]:
+    return [(value, str(label), value == chosen) for value, label in offered]
+
+
+def _levels(page: ComparedPage, words: Wording) -> list[tuple[str, str]]:
+    """The levels of the axis: (text, name), numbers in order."""
+    found = {level_text(cell.x): cell.x for each in page.loaded.series for cell in each.cells}
+    if page.loaded.x is None:
+        return []
+    levels = list(found.values())
+    if all(isinstance(level, int | float) for level in levels):
+        levels.sort()
+    return [(level_text(level), words.level(page.loaded.x, level)) for level in levels]
+
+
+def _chips(page: ComparedPage) -> list[Chip]:
+    return [
+        Chip(
+            series=each,
+            label=label,
+            is_base=each is page.base,
+            conditions=compare_figures.conditions(page, each.cells[0]) if each.cells else "",
+            cells=len(each.cells),
+            without=page.state.without_series(each.key).query,
+            as_base=replace(page.state, base=str(each.key)).query,
+        )
+        for each, label in zip(page.loaded.series, page.labels, strict=True)
+    ]
+
+
+def _columns(page: ComparedPage, words: Wording) -> list[str]:
+    return [name for _text, name in _levels(page, words)] if page.loaded.x else [""]
+
+
+def _places(page: ComparedPage, words: Wording) -> list[tuple[str, bool, list[Place | None]]]:
+    """For each series its label, whether it is the baseline, and its cells by column."""
+    compared = {row.head_cell.id: row.comparison for row in page.rows}
+    levels = [text for text, _name in _levels(page, words)] or [level_text(None)]
+    names = dict(zip(levels, _columns(page, words), strict=True))
+    found = []
+    for each, label in zip(page.loaded.series, page.labels, strict=True):
+        at = {level_text(cell.x): cell for cell in each.cells}
+        places = [
+            _place(at[level], f"{label} {names[level]}", compared) if level in at else None
+            for level in levels
+        ]
+        found.append((label, each is page.base, places))
+    return found
+
+
+def _place(cell: SeriesCell, name: str, compared: dict[int, Comparison]) -> Place:
+    summary, found = cell.summary, compared.get(cell.id)
+    return Place(
+        id=cell.id,
+        name=name,
+        median=quantity(summary.median),
+        spread=f"{quantity(summary.minimum)} – {quantity(summary.maximum)} · n = {summary.n}"
+        if summary.minimum < summary.maximum
+        else f"n = {summary.n}",
+        change=compare_words.change(found.ratio) if found else "",
+        tone=tone(found.verdict) if found else "",
+        verdict=str(VERDICTS[found.verdict]) if found else "",
+    )
+
+
+def _ratio_line(row: ComparedRow, url: str, page: ComparedPage, words: Wording) -> RatioLine:
+    found = row.comparison
+    return RatioLine(
+        label=row.head_label,
+        level=compare_figures.level(row.x, page, words),
+        base=quantity(row.base_cell.summary.median),
+        head=quantity(row.head_cell.summary.median),
+        ratio=ratio(found.ratio),
+        change=compare_words.change(found.ratio),
+        interval=f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–",
+        p_value=_p(found.adjusted_p_value),
+        ranks=_p(found.mann_whitney_p),
+        tone=tone(found.verdict),
+        verdict=str(VERDICTS[found.verdict]),
+        notes=compare_words.sentence(found.reasons),
+        url=url,
+    )
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _counts(page: ComparedPage) -> list[tuple[str, str, int]]:
+    """How many rows have each verdict: (tone, word, number), the most first."""
+    counted: dict[str, int] = {}
+    for row in page.rows:
+        counted[row.comparison.verdict] = counted.get(row.comparison.verdict, 0) + 1
+    ordered = sorted(counted.items(), key=lambda item: -item[1])
+    return [(tone(code), str(VERDICTS[code]), number) for code, number in ordered]
+
+
+def _heat(page: ComparedPage, words: Wording) -> list[tuple[str, str, list[HeatPlace]]]:
+    """For each series its label, where it stands, and its ratio to each other."""
+    if page.heat is None:
+        return []
+    better = page.loaded.metric.direction if page.loaded.metric else "neutral"
+    found = []
+    for label, cell, row in zip(page.labels, page.heat.cells, page.heat.rows, strict=True):
+        at = compare_figures.level(cell.x, page, words) if cell else "–"
+        found.append((label, at, [_heat_place(each, better) for each in row]))
+    return found
+
+
+def _heat_place(each: Comparison | None, better: str) -> HeatPlace:
+    if each is None:
+        return HeatPlace()
+    verdict = str(VERDICTS[each.verdict])
+    if each.ratio is None:
+        return HeatPlace("–", "", verdict, "")
+    size = max(each.ratio, 1 / each.ratio)
+    strength = sum(size >= step for step in STEPS)
+    is_better = (each.ratio > 1) == (better != "lower")
+    return HeatPlace(
+        text=ratio(each.ratio),
+        change=compare_words.change(each.ratio),
+        verdict=verdict,
+        step=f"{'up' if is_better else 'down'}-{strength}" if strength else "",
+    )
+
+
+def _differences(page: ComparedPage) -> list[tuple[str, list[tuple[str, list[str]]]]]:
+    """By kind: what differs, with the value of each series."""
+    found: dict[str, list[tuple[str, list[str]]]] = {}
+    for each in page.differences:
+        values = [compare_words.fact_value(each.name, value) for value in each.values]
+        name = compare_words.fact(each.kind, each.name)
+        found.setdefault(str(compare_words.KINDS[each.kind]), []).append((name, values))
+    return list(found.items())
+
+
+def _fits(page: ComparedPage) -> list[dict[str, str]]:
+    return [
+        {
+            "label": found.label,
+            "gamma": quantity(found.fit.gamma),
+            "alpha": f"{found.fit.alpha:.4g}",
+            "beta": f"{found.fit.beta:.3g}",
+            "r_squared": f"{found.fit.r_squared:.3f}",
+            "peak_level": quantity(found.fit.peak_level),
+            "peak": quantity(found.fit.peak),
+        }
+        for found in page.fits
+    ]
+
+
+def _overrides(page: ComparedPage) -> list[tuple[str, str]]:
+    """For each difference that forbids: the words of the override, and its address."""
+    state = page.state
+    return [
+        (str(label), replace(state, ignore=(*state.ignore, name)).query)
+        for name, label in compare_words.OVERRIDES.items()
+        if f"{name}_differs" in page.reasons
+    ]
+
+
+def _exports(page: ComparedPage) -> Sequence[tuple[str, str]]:
+    formats = (("csv", "CSV"), ("json", "JSON"), ("md", "Markdown"), ("latex", "LaTeX"))
+    return [(label, f"{page.state.query}&format={name}") for name, label in formats]

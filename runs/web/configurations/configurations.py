@@ -1,0 +1,200 @@
+"""Configurations: list, page, editor with its check, and postgresql.conf for any version."""
+
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from runs.models import Configuration
+from runs.postgresql_settings.completion import complete
+from runs.selectors.configurations import configurations as selectors
+from runs.services.configurations import configurations
+from runs.services.configurations.check import OFFERED_MAJORS
+from runs.services.errors import Refused, ServiceError
+from runs.web import notices
+from runs.web.access.login import login_required
+from runs.web.configurations import page as configuration_page
+from runs.web.configurations.forms import ConfigurationForm, initial_of
+
+PAGE_SIZE = 50
+MOST_CAMPAIGNS = 20
+Origin = Configuration.Origin
+
+
+@require_safe
+def configuration_list(request: HttpRequest) -> HttpResponse:
+    """All configurations, or those with some words or of one origin."""
+    words, origin = request.GET.get("q", "")[:200], request.GET.get("origin", "")
+    chosen = origin if origin in Origin.values else ""
+    page = Paginator(selectors.listed(words=words, origin=chosen), PAGE_SIZE).get_page(
+        request.GET.get("page")
+    )
+    found = list(page.object_list)
+    uses = selectors.uses([each.pk for each in found], to=request.user)
+    context = {
+        "section": "configurations",
+        "words": words,
+        "origin": chosen,
+        "origins": Origin.choices,
+        "page": page,
+        "query": f"{urlencode({'q': words, 'origin': chosen})}&",
+        "rows": [(each, uses[each.pk]) for each in found],
+    }
+    return render(request, "configurations/list.html", context)
+
+
+@require_safe
+def configuration_detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """Settings and their meaning, what another version gets, uses and history."""
+    configuration = get_object_or_404(Configuration, slug=slug)
+    wanted = request.GET.get("version", "")
+    own = configuration_page.own_major(configuration)
+    major = wanted if wanted in OFFERED_MAJORS else own
+    context = {
+        "section": "configurations",
+        "configuration": configuration,
+        "own_major": own,
+        "majors": OFFERED_MAJORS,
+        "meanings": configuration_page.meanings(configuration),
+        "campaigns": selectors.used_by(configuration, to=request.user, limit=MOST_CAMPAIGNS),
+        "past": configuration_page.past(list(selectors.history(configuration))),
+        "is_own": configuration.origin == Origin.OWN,
+        **configuration_page.translated(configuration, major),
+    }
+    return render(request, "configurations/detail.html", context)
+
+
+@require_safe
+def configuration_file(request: HttpRequest, slug: str) -> HttpResponse:
+    """postgresql.conf for a version, as a download."""
+    configuration = get_object_or_404(Configuration, slug=slug)
+    wanted = request.GET.get("version", "")
+    major = wanted if wanted in OFFERED_MAJORS else configuration_page.own_major(configuration)
+    name = f"{slug}-{major}.conf"
+    return HttpResponse(
+        configuration_page.file(configuration, major),
+        content_type="text/plain; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def configuration_new(request: HttpRequest) -> HttpResponse:
+    """A new configuration, empty or from one that is there (`?from=slug`)."""
+    if request.method == "POST":
+        return _edited(request, None)
+    origin = Configuration.objects.filter(slug=request.GET.get("from", "")).first()
+    initial: dict[str, Any] = {"majors": selectors.installed_majors()}
+    if origin is not None:
+        name = _("%(name)s, changed") % {"name": origin.name}
+        initial = initial_of(origin, initial["majors"]) | {"name": name[:200]}
+    return _editor(request, ConfigurationForm(initial=initial), None)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def configuration_edit(request: HttpRequest, slug: str) -> HttpResponse:
+    """Change one of somebody's own; what others are is only copied."""
+    configuration = get_object_or_404(Configuration, slug=slug)
+    if request.method == "POST":
+        return _edited(request, configuration)
+    form = ConfigurationForm(initial=initial_of(configuration, selectors.installed_majors()))
+    return _editor(request, form, configuration)
+
+
+@login_required
+@require_POST
+def configuration_check(request: HttpRequest) -> HttpResponse:
+    """What is to be said of the text, while it is typed."""
+    form = ConfigurationForm(request.POST, is_draft=True)
+    return render(request, "configurations/_check.html", _checked(form))
+
+
+@require_safe
+def configuration_names(request: HttpRequest) -> HttpResponse:
+    """Names of settings that begin with, or contain, what was typed: JSON for the editor."""
+    majors = [each for each in request.GET.getlist("majors") if each in OFFERED_MAJORS]
+    found = complete(request.GET.get("prefix", "")[:64], majors or OFFERED_MAJORS[-1:], most=8)
+    fields = ("name", "default", "allowed", "versions", "missing", "description")
+    names = [{field: getattr(each, field) for field in fields} for each in found]
+    return JsonResponse({"names": names})
+
+
+def _edited(request: HttpRequest, configuration: Configuration | None) -> HttpResponse:
+    """The form as it was sent: only checked, its file read, or stored."""
+    form = ConfigurationForm(request.POST, request.FILES, is_draft="store" not in request.POST)
+    if not form.is_valid():
+        return _editor(request, form, configuration)
+    form.show_text_of_file()
+    if "store" not in request.POST:
+        return _editor(request, form, configuration)
+    stored = _stored(form, configuration, cast(User, request.user))
+    if stored is None:
+        return _editor(request, form, configuration)
+    messages.success(request, _("The configuration is stored."))
+    return redirect("configuration-detail", slug=stored.slug)
+
+
+def _stored(
+    form: ConfigurationForm, configuration: Configuration | None, by: User
+) -> Configuration | None:
+    """The stored configuration; None with the reasons in the form."""
+    checked = form.checked()
+    if any(remark.line and not remark.name for remark in checked.errors):
+        form.add_error("text", _("Some lines are no settings; the check names them."))
+        return None
+    given = form.cleaned_data
+    told: dict[str, Any] = {
+        "name": given["name"],
+        "description": given["description"],
+        "content": checked.content,
+        "by": by,
+    }
+    try:
+        if configuration is None:
+            return configurations.create(**told)
+        return configurations.edit(configuration=configuration, **told)
+    except ServiceError as error:
+        notices.into_form(form, error)
+    except Refused as refused:
+        for fault in refused.faults:
+            place = "initdb_options" if fault.pointer == "/initdb_options" else "text"
+            form.add_error(place, fault.message)
+    return None
+
+
+def _editor(
+    request: HttpRequest, form: ConfigurationForm, configuration: Configuration | None
+) -> HttpResponse:
+    data = form.data if form.is_bound else {"name": "x", **form.initial}
+    # A form of its own: what was refused is to be checked as well.
+    shown = ConfigurationForm(data, is_draft=True)
+    context = {
+        "section": "configurations",
+        "configuration": configuration,
+        "form": form,
+        **_checked(shown),
+    }
+    return render(request, "configurations/form.html", context)
+
+
+def _checked(form: ConfigurationForm) -> dict[str, Any]:
+    needed = ("text", "majors", "initdb_options", "written_for", "server")
+    form.is_valid()
+    if not all(name in form.cleaned_data for name in needed):
+        return {"checked": None}
+    checked = form.checked()
+    general = [each for each in checked.remarks if each.line is None]
+    return {
+        "checked": checked,
+        "line_remarks": [each for each in checked.remarks if each.line is not None],
+        "general_remarks": [each for each in general if each.code != "default_differs"],
+        "default_remarks": [each for each in general if each.code == "default_differs"],
+    }

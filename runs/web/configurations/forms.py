@@ -1,0 +1,167 @@
+"""The editor of a configuration: postgresql.conf as text, and what to check it against."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy
+
+from runs.models import Configuration, Server
+from runs.postgresql_settings import conf_file
+from runs.services.configurations import check as configuration_check
+from runs.services.configurations.check import (
+    MOST_CHARACTERS,
+    MOST_SETTINGS,
+    OFFERED_MAJORS,
+    Checked,
+)
+
+NEWEST_FIRST = OFFERED_MAJORS[::-1]
+MAJORS = [(major, major) for major in OFFERED_MAJORS]
+
+
+class ConfigurationForm(forms.Form):
+    """`checked()` is what the check says of it, once its text is valid."""
+
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
+    description = forms.CharField(
+        label=gettext_lazy("Description"),
+        required=False,
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    written_for = forms.ChoiceField(
+        label=gettext_lazy("Written for"),
+        required=False,
+        choices=[
+            ("", gettext_lazy("No version in particular")),
+            *((major, f"PostgreSQL {major}") for major in NEWEST_FIRST),
+        ],
+        help_text=gettext_lazy("In whose words the settings are; others get a translation."),
+    )
+    text = forms.CharField(
+        label=gettext_lazy("Settings"),
+        required=False,
+        max_length=MOST_CHARACTERS,
+        strip=False,
+        help_text=gettext_lazy("As in postgresql.conf: one name = value a line."),
+        widget=forms.Textarea(
+            attrs={
+                "rows": 18,
+                "class": "code",
+                "spellcheck": "false",
+                "autocomplete": "off",
+                "autocapitalize": "off",
+                "wrap": "off",
+            }
+        ),
+    )
+    file = forms.FileField(
+        label=gettext_lazy("postgresql.conf"),
+        required=False,
+        help_text=gettext_lazy("Takes the place of the text above."),
+        widget=forms.ClearableFileInput(attrs={"accept": ".conf,text/plain"}),
+    )
+    initdb_options = forms.CharField(
+        label=gettext_lazy("initdb options"),
+        required=False,
+        max_length=1000,
+        help_text=gettext_lazy("With blanks between: --data-checksums --wal-segsize=64"),
+        widget=forms.TextInput(attrs={"spellcheck": "false", "autocomplete": "off"}),
+    )
+    majors = forms.MultipleChoiceField(
+        label=gettext_lazy("Check against"),
+        required=False,
+        choices=MAJORS,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    server = forms.ModelChoiceField(
+        Server.objects.none(),
+        label=gettext_lazy("Memory of"),
+        required=False,
+        to_field_name="slug",
+        empty_label=gettext_lazy("No server: leave the sums out"),
+    )
+
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        files: Any = None,
+        *,
+        initial: Mapping[str, Any] | None = None,
+        is_draft: bool = False,
+    ) -> None:
+        super().__init__(data, files, initial=dict(initial or {}))
+        servers: Any = self.fields["server"]
+        servers.queryset = Server.objects.select_related("hardware").order_by("name", "pk")
+        if is_draft:
+            self.fields["name"].required = False
+
+    def clean_file(self) -> str | None:
+        """The text of an uploaded file; a ValidationError for what is none."""
+        uploaded = self.cleaned_data["file"]
+        if uploaded is None:
+            return None
+        if uploaded.size > MOST_CHARACTERS:
+            message = gettext_lazy("The file is larger than %(most)d kB.")
+            raise forms.ValidationError(message, params={"most": MOST_CHARACTERS // 1024})
+        try:
+            text = uploaded.read().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            message = gettext_lazy("The file is no text in UTF-8.")
+            raise forms.ValidationError(message) from error
+        return str(text)
+
+    def clean(self) -> dict[str, Any]:
+        """The text is that of the file, where there is one; a ValidationError for a huge one."""
+        given = super().clean() or {}
+        if given.get("file") is not None:
+            given["text"] = given["file"]
+        if len(conf_file.read(given.get("text", "")).settings) > MOST_SETTINGS:
+            message = gettext_lazy("More than %(most)d settings.")
+            self.add_error("text", forms.ValidationError(message, params={"most": MOST_SETTINGS}))
+        return given
+
+    def checked(self) -> Checked:
+        """The check's result. Only of a valid form."""
+        given = self.cleaned_data
+        return configuration_check.check_text(
+            given["text"],
+            given["majors"] or [given["written_for"] or OFFERED_MAJORS[-1]],
+            initdb_options=re.split(r"\s+", given["initdb_options"].strip())
+            if given["initdb_options"].strip()
+            else [],
+            written_for=given["written_for"],
+            memory_bytes=configuration_check.memory_of(given["server"]),
+        )
+
+    def show_text_of_file(self) -> None:
+        """Show the text of the uploaded file in the place of what was typed. Only when valid."""
+        shown: Any = self.data
+        shown = shown.copy()
+        shown["text"] = self.cleaned_data["text"]
+        self.data = shown
+
+
+def initial_of(configuration: Configuration, majors: list[str]) -> dict[str, Any]:
+    """The form as it begins with a configuration that is there."""
+    return {
+        "name": configuration.name,
+        "description": configuration.description,
+        "written_for": configuration.written_for,
+        "text": as_text(configuration.settings),
+        "initdb_options": " ".join(configuration.initdb_options),
+        "majors": majors,
+    }
+
+
+def as_text(settings: Mapping[str, str]) -> str:
+    """Settings as lines to edit, by name."""
+    return "".join(f"{name} = {_value(value)}\n" for name, value in sorted(settings.items()))
+
+
+def _value(value: str) -> str:
+    """In quotes, unless it is read back the same without."""
+    plain = conf_file.read(f"x = {value}")
+    return value if plain.settings.get("x") == value and value else conf_file.quoted(value)

@@ -1,0 +1,176 @@
+"""What the page of a configuration shows, ready for the template."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.models import Configuration, ConfigurationRevision
+from runs.postgresql_settings import conf_file, values
+from runs.postgresql_settings.catalogue import Setting, setting
+from runs.postgresql_settings.completion import versions
+from runs.postgresql_settings.findings import Finding
+from runs.postgresql_settings.fitting import Fitted, home
+from runs.services.configurations import (
+    check as configuration_check,
+)
+from runs.services.configurations import (
+    fitting as fitted_configurations,
+)
+from runs.services.configurations.check import OFFERED_MAJORS
+from runs.services.configurations.contents import content
+from runs.services.configurations.fitting import InstallationFit
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """A setting of a configuration, and what its version says of it."""
+
+    name: str
+    value: str
+    facts: Setting | None
+    default: str
+    allowed: str
+    versions: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A setting that a revision brought, changed or dropped; empty where there was none."""
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Past:
+    """A revision and what it changed against the one before."""
+
+    revision: ConfigurationRevision
+    differences: Sequence[Difference]
+
+
+def own_major(configuration: Configuration) -> str:
+    """The version in whose words it is; the newest that takes them where none is told."""
+    return configuration.written_for or home(configuration.settings, OFFERED_MAJORS[-1])
+
+
+def meanings(configuration: Configuration) -> list[Meaning]:
+    """Each setting with its facts in the configuration's own version."""
+    major = own_major(configuration)
+    return [_meaning(name, value, major) for name, value in sorted(configuration.settings.items())]
+
+
+def translated(configuration: Configuration, major: str) -> dict[str, Any]:
+    """What a version gets: the settings, and what changed on the way."""
+    wanted = content(configuration)
+    checked = configuration_check.check(wanted, [major])
+    fitted = checked.fitted[0]
+    return {
+        "major": major,
+        "fitted": fitted,
+        "changes": changes(fitted),
+        "remarks": [each for each in checked.remarks if each.severity != "info"],
+        "notes": [_(note.message) % note.parameters for note in fitted.notes],
+    }
+
+
+def changes(fitted: Fitted) -> list[dict[str, str]]:
+    """What reads otherwise in that version, or is not there, with the reason."""
+    found = [
+        {
+            "before": f"{each.name_from} = {each.value_from}",
+            "after": f"{each.name_to} = {each.value_to}",
+            "reason": _(each.reason) % each.parameters,
+        }
+        for each in fitted.changes
+    ]
+    return found + [
+        {
+            "before": f"{each.name} = {each.value}",
+            "after": "",
+            "reason": _(each.reason) % each.parameters,
+        }
+        for each in fitted.left_out
+    ]
+
+
+def recorded_changes(translated: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """The same of a run, as its frozen plan keeps it."""
+    return [
+        {
+            "before": f"{each['name_from']} = {each['value_from']}",
+            "after": f"{each['name_to']} = {each['value_to']}" if each["name_to"] else "",
+            "reason": _(each["reason"]) % each["parameters"],
+        }
+        for each in translated
+    ]
+
+
+def of_installations(fits: Sequence[InstallationFit], remarks: Sequence[Finding]) -> dict[str, Any]:
+    """What installations get in other words than written, those alike together; and warnings."""
+    alike: dict[str, dict[str, Any]] = {}
+    for fit in fits:
+        found = changes(fit.fitted)
+        if found:
+            group = alike.setdefault(repr(found), {"versions": [], "changes": found})
+            if fit.installation.version not in group["versions"]:  # once for several servers
+                group["versions"].append(fit.installation.version)
+    told = [fitted_configurations.words(finding) for finding in remarks]
+    return {"translations": list(alike.values()), "remarks": told}
+
+
+def file(configuration: Configuration, major: str) -> str:
+    """postgresql.conf for that version, with what was changed told in its head."""
+    fitted = fitted_configurations.fitted(content(configuration), major)
+    told = [
+        f"{each['before']} -> {each['after'] or '-'}: {each['reason']}" for each in changes(fitted)
+    ]
+    options = " ".join(configuration.initdb_options)
+    head = [configuration.name, *([f"initdb {options}"] if options else []), *told]
+    return conf_file.write(fitted.settings, major, header=head)
+
+
+def past(revisions: Sequence[ConfigurationRevision]) -> list[Past]:
+    """Revisions, the newest first, each against the one before it."""
+    older = [*revisions[1:], None]
+    return [
+        Past(each, _differences(before, each))
+        for each, before in zip(revisions, older, strict=True)
+    ]
+
+
+def _meaning(name: str, value: str, major: str) -> Meaning:
+    facts = setting(name, major)
+    return Meaning(
+        name=name,
+        value=value,
+        facts=facts,
+        default=values.default(facts) if facts else "",
+        allowed=values.allowed(facts) if facts else "",
+        versions=versions(name),
+    )
+
+
+def _differences(
+    before: ConfigurationRevision | None, after: ConfigurationRevision
+) -> list[Difference]:
+    if before is None:
+        return []
+    old, new = _flat(before), _flat(after)
+    return [
+        Difference(name, old.get(name, ""), new.get(name, ""))
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name) != new.get(name)
+    ]
+
+
+def _flat(revision: ConfigurationRevision) -> dict[str, str]:
+    found = dict(revision.settings)
+    if revision.initdb_options:
+        found["initdb"] = " ".join(revision.initdb_options)
+    if revision.written_for:
+        found[_("written for")] = revision.written_for
+    return found

@@ -1,0 +1,147 @@
+"""What can be taken along from campaigns and runs: reports, shell scripts, figures as files."""
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from django.conf import settings
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBadRequest,
+    HttpResponseBase,
+    StreamingHttpResponse,
+)
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from runs.models import Campaign, Run
+from runs.reports import formats
+from runs.reports.shell_script import RecordedRun, shell_script
+from runs.selectors.access import projects
+from runs.selectors.campaigns import campaigns, cells_export
+from runs.selectors.campaigns import factor_names as designs
+from runs.selectors.reports import reports
+from runs.selectors.runs import recorded_commands as recorded
+
+R = TypeVar("R", bound=HttpResponseBase)
+
+# Characters that are sent at a time.
+BLOCK = 2**16
+
+
+@require_safe
+def campaign_report(request: HttpRequest, slug: str) -> HttpResponse:
+    """The report as a file: `format` is html, md or rst, `lang` en or ja."""
+    wanted = request.GET.get("format", "html")
+    if wanted not in formats.FORMATS:
+        known = ", ".join(formats.FORMATS)
+        message = _("There is no format %(format)s; known are %(known)s.")
+        return HttpResponseBadRequest(
+            message % {"format": wanted, "known": known}, content_type="text/plain; charset=utf-8"
+        )
+    campaign = _campaign(request, slug)
+    report = reports.of_campaign(
+        campaign,
+        language=language(request.GET.get("lang", "")),
+        address=request.build_absolute_uri(f"/campaigns/{slug}/"),
+        today=timezone.localdate(),
+    )
+    made = formats.FORMATS[wanted]
+    return file(made.write(report), f"{report.name}.{made.ending}", made.media_type)
+
+
+@require_safe
+def campaign_script(request: HttpRequest, slug: str) -> HttpResponse:
+    """All finished runs in the order of their execution; `server` leaves those of one server.
+
+    Of a campaign on several servers each has a script of its own: without a choice the first's.
+    """
+    campaign = _campaign(request, slug)
+    servers = designs.server_names(campaign)
+    chosen = request.GET.get("server") or next(iter(servers), "")
+    if chosen and chosen not in servers:
+        raise Http404(chosen)
+    return _script(
+        f"{campaign.slug}-{chosen}" if chosen else campaign.slug,
+        campaign.title,
+        recorded.of_campaign(campaign, server=chosen),
+        request.build_absolute_uri(f"/campaigns/{slug}/"),
+    )
+
+
+@require_safe
+def run_script(request: HttpRequest, run_id: int) -> HttpResponse:
+    """What one run executed."""
+    listed = Run.objects.select_related("campaign", "cell", "cluster")
+    run = get_object_or_404(projects.visible(listed, to=request.user), pk=run_id)
+    return _script(
+        f"run-{run.pk}",
+        run.campaign.title,
+        recorded.of_run(run),
+        request.build_absolute_uri(f"/runs/{run_id}/"),
+    )
+
+
+@require_safe
+def campaign_csv(request: HttpRequest, slug: str) -> StreamingHttpResponse:
+    """Each measurement of each run on a line."""
+    campaign = _campaign(request, slug)
+    return _streamed(cells_export.as_csv(campaign), f"{slug}.csv", "text/csv; charset=utf-8")
+
+
+@require_safe
+def campaign_json(request: HttpRequest, slug: str) -> StreamingHttpResponse:
+    """The campaign with its cells, their summaries and measurements."""
+    campaign = _campaign(request, slug)
+    return _streamed(cells_export.as_json(campaign), f"{slug}.json", "application/json")
+
+
+def language(wanted: str) -> str:
+    """A language that there is: the one wanted, else the reader's own."""
+    known = [code for code, _name in settings.LANGUAGES]
+    return wanted if wanted in known else (get_language() or "en")[:2]
+
+
+def _campaign(request: HttpRequest, slug: str) -> Campaign:
+    listed = campaigns.listed().select_related("topology", "configuration", "published__source")
+    return get_object_or_404(projects.visible(listed, to=request.user), slug=slug)
+
+
+def _script(name: str, title: str, runs: list[RecordedRun], address: str) -> HttpResponse:
+    try:
+        text = shell_script(name, title, runs, address=address)
+    except ValueError as error:
+        raise Http404(_("Nothing has been executed here.")) from error
+    return file(text.encode(), f"{name}.sh", "text/x-shellscript; charset=utf-8")
+
+
+def file(content: bytes, name: str, media_type: str) -> HttpResponse:
+    """As an attachment: what users wrote is never shown as a page of ours."""
+    return _attached(HttpResponse(content, content_type=media_type), name)
+
+
+def _streamed(texts: Iterable[str], name: str, media_type: str) -> StreamingHttpResponse:
+    """As an attachment that is sent while it is made."""
+    response = StreamingHttpResponse(_blocks(texts), content_type=media_type)
+    return _attached(response, name)
+
+
+def _blocks(texts: Iterable[str]) -> Iterator[bytes]:
+    """The texts in blocks: to send each line by itself would cost more than to make it."""
+    waiting = io.StringIO()
+    for text in texts:
+        if waiting.write(text) and waiting.tell() >= BLOCK:
+            yield waiting.getvalue().encode()
+            waiting = io.StringIO()
+    yield waiting.getvalue().encode()
+
+
+def _attached(response: R, name: str) -> R:
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response

@@ -1,0 +1,1 @@
+"""Runs: the queue, execution and results."""

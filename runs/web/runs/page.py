@@ -1,0 +1,223 @@
+"""What the page of a run shows: phases, figures and settings, ready for the template."""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from runs.charts.timeline import Track, timeline
+from runs.execution.monitored import is_monitored
+from runs.models import Measurement, Run, RunEvent, Series
+from runs.scenarios import registry
+from runs.selectors.archive import versions
+from runs.selectors.campaigns import treatments
+from runs.selectors.campaigns.factor_names import factor_titles
+from runs.selectors.compare.series_cells import SERVER
+from runs.services.runs.flame_graphs import NAME as FLAME_GRAPH
+from runs.web.configurations.page import recorded_changes
+from runs.web.runs import machines as run_machines
+
+S = Run.State
+WAY = (S.QUEUED, S.CLAIMED, S.PREPARING, S.MEASURING, S.COLLECTING, S.FINISHED)
+UNHAPPY = (S.FAILED, S.ERRORED, S.CANCELLED, S.LOST)
+# Sources of a setting that say nothing was chosen.
+UNCHOSEN = ("default", "override", "client", "session", "environment variable")
+MOST_ROWS = 300
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A state on the way of a run: when it was entered, how long it took; `when` is past,
+    now or ahead."""
+
+    state: str
+    label: str
+    when: str
+    entered: datetime | None
+    took: timedelta | None
+
+
+@dataclass(frozen=True)
+class SeriesFacts:
+    """A series in numbers: the text beside its chart. Values in `unit`."""
+
+    title: str
+    unit: str
+    count: int
+    minimum: float
+    median: float
+    maximum: float
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting as the server printed it."""
+
+    name: str
+    value: str
+    unit: str
+    source: str
+    is_chosen: bool
+
+
+def live(run: Run) -> dict[str, Any]:
+    """All that the page shows; most of it grows while the run goes on."""
+    events = list(run.events.all())
+    every = list(run.series.all())
+    series = [each for each in every if not is_monitored(each.name)]
+    machines = [each for each in every if is_monitored(each.name)]
+    major = versions.major(run.server_version or run.cell.version)
+    artifacts = list(run.artifacts.all())
+    return {
+        "run": run,
+        "campaign": run.campaign,
+        "levels": _levels(run),
+        "treatment": treatments.told(run.campaign),
+        "is_live": not run.has_ended,
+        "can_retry": run.can_retry,
+        "phases": phases(run, events, now=timezone.now()),
+        "events": events,
+        "measurements": _measurements(run),
+        "figure": _figure(run, series),
+        "series": [facts for facts in map(_facts, series) if facts],
+        "values": _values(series),
+        "machines_figure": run_machines.figure(machines, major=major),
+        "machines": [facts for facts in map(_facts, machines) if facts],
+        "commands": list(run.commands.all()),
+        "settings": settings_of(run.settings.settings) if run.settings else [],
+        "translated": recorded_changes((run.plan or {}).get("translated", [])),
+        "artifacts": artifacts,
+        "flame_graph": next((each for each in artifacts if each.name == FLAME_GRAPH), None),
+    }
+
+
+def phases(run: Run, events: Iterable[RunEvent], *, now: datetime) -> list[Phase]:
+    """The way of the latest attempt: states passed, the one it is in, those ahead.
+
+    A run that ended unhappily shows where it did, and nothing beyond.
+    """
+    entered: dict[str, datetime] = {S.QUEUED: run.queued_at}
+    for event in events:
+        if event.to_state and event.attempt == run.attempt:
+            entered[event.to_state] = event.at
+    way: list[str] = list(WAY)
+    if run.state in UNHAPPY:
+        way = [state for state in WAY if state in entered and state != S.FINISHED] + [run.state]
+    position = way.index(run.state)
+    return [
+        Phase(
+            state=state,
+            label=str(S(state).label),
+            when="past" if place < position else "now" if place == position else "ahead",
+            entered=entered.get(state) if place <= position else None,
+            took=_took(way, place, position, entered, now) if state not in Run.ENDED else None,
+        )
+        for place, state in enumerate(way)
+    ]
+
+
+def settings_of(settings: Mapping[str, Any]) -> list[Setting]:
+    """Settings by name, those that someone chose first."""
+    found = [
+        Setting(
+            name=name,
+            value=str(setting.get("setting", "")),
+            unit=str(setting.get("unit") or ""),
+            source=str(setting.get("source") or ""),
+            is_chosen=(setting.get("source") or "default") not in UNCHOSEN,
+        )
+        for name, setting in settings.items()
+    ]
+    return sorted(found, key=lambda setting: (not setting.is_chosen, setting.name))
+
+
+def _took(
+    way: Sequence[str], place: int, position: int, entered: Mapping[str, datetime], now: datetime
+) -> timedelta | None:
+    began = entered.get(way[place])
+    if began is None or place > position:
+        return None
+    if place == position:
+        return now - began
+    later = [entered[state] for state in way[place + 1 : position + 1] if state in entered]
+    return later[0] - began if later else None
+
+
+def _levels(run: Run) -> list[tuple[str, Any]]:
+    titles = {"version": "PostgreSQL", "bindir": _("folder"), **factor_titles(run.campaign)}
+    levels = sorted(run.cell.levels.items(), key=lambda item: item[0] != "version")
+    if run.server is not None:
+        levels = [(name, run.server.name if name == SERVER else level) for name, level in levels]
+    return [(titles.get(name, name), level) for name, level in levels]
+
+
+def _measurements(run: Run) -> list[Measurement]:
+    """In the order in which the scenarios name their metrics, unknown ones last."""
+    known = list(registry.metrics())
+    place = {name: position for position, name in enumerate(known)}
+    return sorted(
+        run.measurements.all(), key=lambda found: place.get(found.metric.name, len(known))
+    )
+
+
+def _series_title(name: str) -> str:
+    if is_monitored(name):
+        return run_machines.title_of(name)
+    known = registry.metrics()
+    if name in known:
+        return _(known[name].title)
+    return name.replace("_", " ").replace("-", " ").capitalize()
+
+
+def _figure(run: Run, series: Sequence[Series]) -> dict[str, Any] | None:
+    tracks = [
+        Track(
+            label=_series_title(each.name),
+            y_title=each.unit or _series_title(each.name),
+            start=each.start,
+            interval=each.interval,
+            values=each.values,
+        )
+        for each in series
+        if any(value is not None for value in each.values)
+    ]
+    if not tracks:
+        return None
+    major = versions.major(run.server_version or run.cell.version)
+    return timeline(tracks, x_title=_("seconds of measuring"), major=major)
+
+
+def _facts(series: Series) -> SeriesFacts | None:
+    values = [value for value in series.values if value is not None]
+    if not values:
+        return None
+    return SeriesFacts(
+        title=_series_title(series.name),
+        unit=series.unit,
+        count=len(values),
+        minimum=min(values),
+        median=statistics.median(values),
+        maximum=max(values),
+    )
+
+
+def _values(series: Sequence[Series]) -> dict[str, Any] | None:
+    """The series side by side as a table; of long ones every so many-th row."""
+    drawn = [each for each in series if each.values]
+    if not drawn or len({(each.start, each.interval) for each in drawn}) > 1:
+        return None
+    longest = max(len(each.values) for each in drawn)
+    step = -(-longest // MOST_ROWS)
+    rows = [
+        (
+            drawn[0].start + index * drawn[0].interval,
+            [each.values[index] if index < len(each.values) else None for each in drawn],
+        )
+        for index in range(0, longest, step)
+    ]
+    titles = [(_series_title(each.name), each.unit) for each in drawn]
+    return {"titles": titles, "rows": rows, "step": step}

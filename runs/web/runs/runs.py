@@ -1,0 +1,46 @@
+"""Runs: the live page, and cancelling."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from runs.models import Run
+from runs.selectors.access import projects
+from runs.selectors.campaigns import waiting
+from runs.selectors.runs import runs as run_selectors
+from runs.services.errors import ServiceError
+from runs.services.runs import runs
+from runs.web import notices
+from runs.web.access.login import login_required
+from runs.web.runs import page as run_page
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
+    """The page, or its live part when htmx asks."""
+    try:
+        run = run_selectors.detail(run_id, to=request.user)
+    except Run.DoesNotExist as error:
+        raise Http404 from error
+    hindrances = waiting.of_run(run)
+    context = {"section": "campaigns", "hindrances": hindrances, **run_page.live(run)}
+    is_fragment = getattr(request, "htmx", False)
+    return render(request, "runs/_live.html" if is_fragment else "runs/detail.html", context)
+
+
+@login_required
+@require_POST
+def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Cancel a run that has not ended."""
+    run = get_object_or_404(projects.visible(Run.objects.all(), to=request.user), pk=run_id)
+    try:
+        runs.cancel(run=run, by=request.user)
+    except ServiceError as error:
+        notices.refused(request, error)
+    else:
+        messages.success(request, _("The run is being cancelled."))
+    return redirect("run-detail", run_id=run_id)

@@ -1,0 +1,1 @@
+"""Schedules: campaigns that queue themselves."""

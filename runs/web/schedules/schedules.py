@@ -1,0 +1,121 @@
+"""Schedules: the list, making one of a campaign, and switching it."""
+
+from datetime import date, timedelta
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from runs.models import Campaign, Schedule
+from runs.selectors.access.projects import visible
+from runs.selectors.schedules import schedules as schedule_selectors
+from runs.services.errors import ServiceError
+from runs.services.schedules import schedules
+from runs.web import notices
+from runs.web.access.login import login_required
+
+A_MONDAY = date(2024, 1, 1)
+
+
+class ScheduleForm(forms.Form):
+    """When a campaign's design is queued again."""
+
+    title = forms.CharField(label=gettext_lazy("Title"), max_length=200)
+    kind = forms.ChoiceField(
+        label=gettext_lazy("Begins"), choices=Schedule.Kind.choices, widget=forms.RadioSelect
+    )
+    weekdays = forms.TypedMultipleChoiceField(
+        label=gettext_lazy("Weekdays"),
+        coerce=int,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    at = forms.TimeField(
+        label=gettext_lazy("Time of day"),
+        widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
+    )
+    time_zone = forms.CharField(
+        label=gettext_lazy("Time zone"),
+        max_length=60,
+        help_text=gettext_lazy("Such as UTC or Asia/Tokyo."),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        days = [(number, A_MONDAY + timedelta(days=number - 1)) for number in schedules.EVERY_DAY]
+        choices = [(number, date_format(day, "l")) for number, day in days]
+        cast(forms.TypedMultipleChoiceField, self.fields["weekdays"]).choices = choices
+
+
+@require_safe
+def schedule_list(request: HttpRequest) -> HttpResponse:
+    """All schedules, and what they did last."""
+    context = {"section": "campaigns", "schedules": schedule_selectors.listed(to=request.user)}
+    return render(request, "schedules/list.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def schedule_new(request: HttpRequest, slug: str) -> HttpResponse:
+    """Have a campaign queued again by itself."""
+    campaign = get_object_or_404(visible(Campaign.objects.all(), to=request.user), slug=slug)
+    initial = {
+        "title": campaign.title,
+        "kind": Schedule.Kind.TIMES,
+        "weekdays": schedules.EVERY_DAY,
+        "at": "02:00",
+        "time_zone": "UTC",
+    }
+    form = ScheduleForm(request.POST if request.method == "POST" else None, initial=initial)
+    if form.is_valid() and _created(request, form, campaign):
+        return redirect("schedule-list")
+    context = {"section": "campaigns", "form": form, "campaign": campaign}
+    return render(request, "schedules/form.html", context)
+
+
+@login_required
+@require_POST
+def schedule_switch(request: HttpRequest, schedule_id: int) -> HttpResponse:
+    """Switch a schedule on or off."""
+    schedule = _schedule(request, schedule_id)
+    schedules.enable(schedule=schedule, enabled=not schedule.enabled)
+    return redirect("schedule-list")
+
+
+@login_required
+@require_POST
+def schedule_delete(request: HttpRequest, schedule_id: int) -> HttpResponse:
+    """Remove a schedule; its campaigns stay."""
+    schedules.delete(schedule=_schedule(request, schedule_id))
+    messages.success(request, _("The schedule is removed; its campaigns stay."))
+    return redirect("schedule-list")
+
+
+def _schedule(request: HttpRequest, schedule_id: int) -> Schedule:
+    return get_object_or_404(schedule_selectors.listed(to=request.user), pk=schedule_id)
+
+
+def _created(request: HttpRequest, form: ScheduleForm, campaign: Campaign) -> bool:
+    given = form.cleaned_data
+    try:
+        schedules.create(
+            title=given["title"],
+            campaign=campaign,
+            kind=given["kind"],
+            weekdays=given["weekdays"],
+            hour=given["at"].hour,
+            minute=given["at"].minute,
+            time_zone=given["time_zone"],
+            by=cast(User, request.user),
+        )
+    except ServiceError as error:
+        notices.into_form(form, error)
+        return False
+    return True

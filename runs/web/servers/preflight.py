@@ -1,0 +1,45 @@
+"""Preflight pages: a server by itself, and the campaign that a form describes."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_safe
+
+from runs.models import Server
+from runs.scenarios import registry
+from runs.services.servers import preflight
+from runs.web.access.login import login_required
+from runs.web.campaigns.campaigns import chosen_servers
+from runs.web.campaigns.forms import CampaignForm
+
+
+@login_required
+@require_safe
+def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
+    """Look at a server now; takes seconds where it does not answer."""
+    server = get_object_or_404(Server, slug=slug)
+    if _is_from_elsewhere(request):
+        return redirect("server-detail", slug=slug)
+    found = preflight.of_server(server)
+    context = {"section": "servers", "server": server, "preflight": found}
+    return render(request, "servers/preflight.html", context)
+
+
+@login_required
+@require_safe
+def campaign_preflight(request: HttpRequest) -> HttpResponse:
+    """Look whether the servers can take the campaign in the form."""
+    server = get_object_or_404(Server, slug=request.GET.get("server", ""))
+    if _is_from_elsewhere(request):
+        return redirect("server-detail", slug=server.slug)
+    try:
+        scenario = registry.get(request.GET.get("scenario", ""))
+    except KeyError as error:
+        raise Http404 from error
+    form = CampaignForm(request.GET, scenario=scenario, servers=chosen_servers(request.GET))
+    found = preflight.of_draft(form.draft()) if form.is_valid() else None
+    return render(request, "servers/_preflight.html", {"preflight": found})
+
+
+def _is_from_elsewhere(request: HttpRequest) -> bool:
+    """Whether another site's link or image has a reader's browser ask: it is to contact nothing."""
+    return request.headers.get("Sec-Fetch-Site", "none") == "cross-site"

@@ -1,0 +1,143 @@
+"""Servers: the list, registration, the host key's confirmation, and a look at the machine."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from runs.execution import privileged
+from runs.models import Server
+from runs.scenarios.metrics import TPS
+from runs.selectors.access import projects
+from runs.selectors.campaigns import noise
+from runs.selectors.runs import runs as run_selectors
+from runs.selectors.servers import servers as server_selectors
+from runs.services.errors import ServiceError
+from runs.services.servers import edits as server_edits
+from runs.services.servers import host_keys, servers, ssh_keys
+from runs.web import notices
+from runs.web.access.login import login_required
+from runs.web.servers.forms import ServerEditForm, ServerForm
+
+NEWEST = 10
+
+
+@require_safe
+def server_list(request: HttpRequest) -> HttpResponse:
+    """All servers."""
+    context = {"section": "servers", "servers": server_selectors.overview(to=request.user)}
+    return render(request, "servers/list.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def server_new(request: HttpRequest) -> HttpResponse:
+    """Register a server: its host key is fetched, and shown for confirmation."""
+    form = ServerForm(request.POST or None, initial={"ssh_key": ssh_keys.default()})
+    if request.method == "POST" and form.is_valid():
+        try:
+            server = servers.register(**form.cleaned_data, by=request.user)
+        except ServiceError as error:
+            notices.into_form(form, error)
+        else:
+            return redirect("server-detail", slug=server.slug)
+    context = {"section": "servers", "form": form, "public_key": servers.public_key()}
+    return render(request, "servers/form.html", context)
+
+
+@require_safe
+def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """What the machine is, what is installed, and what has to be done before it can be used."""
+    try:
+        row = server_selectors.detail(slug, to=request.user)
+    except Server.DoesNotExist as error:
+        raise Http404 from error
+    server = row.server
+    runs = projects.visible(run_selectors.listed().filter(server=server), to=request.user)
+    context = {
+        "section": "servers",
+        "row": row,
+        "server": server,
+        "public_key": server.ssh_key.public_key,
+        "sudoers": privileged.sudoers(server.username, server.privileges),
+        "events": list(server_selectors.registration_events(server)[:NEWEST]),
+        "pinned": _fingerprint(server.host_key),
+        "offered": _fingerprint(server.offered_host_key),
+        "noise": noise.of_server(server, TPS.name),
+        "changes": list(server_selectors.changes(server)[:NEWEST]),
+        "runs": list(runs[:NEWEST]),
+    }
+    return render(request, "servers/detail.html", context)
+
+
+@login_required
+@require_POST
+def server_confirm(request: HttpRequest, slug: str) -> HttpResponse:
+    """Pin the host key that a person has compared, and look at the machine at once."""
+    server = get_object_or_404(Server, slug=slug)
+    try:
+        server = host_keys.confirm(
+            server=server, fingerprint=request.POST.get("fingerprint", ""), by=request.user
+        )
+        _inspect(request, server)
+    except ServiceError as error:
+        notices.refused(request, error)
+    return redirect("server-detail", slug=slug)
+
+
+@login_required
+@require_POST
+def server_replace_host_key(request: HttpRequest, slug: str) -> HttpResponse:
+    """Accept another host key, the end of whose fingerprint a person has typed."""
+    server = get_object_or_404(Server, slug=slug)
+    try:
+        server = host_keys.replace(
+            server=server, typed=request.POST.get("typed", ""), by=request.user
+        )
+        _inspect(request, server)
+    except ServiceError as error:
+        notices.refused(request, error)
+    return redirect("server-detail", slug=slug)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def server_edit(request: HttpRequest, slug: str) -> HttpResponse:
+    """Change a server, and look at it again."""
+    server = get_object_or_404(Server, slug=slug)
+    form = ServerEditForm(request.POST or None, instance=server)
+    if request.method == "POST" and form.is_valid():
+        try:
+            edited = server_edits.edit(server=server, to=form.edit(), by=request.user)
+            if edited.host_key:
+                _inspect(request, edited)
+        except ServiceError as error:
+            notices.into_form(form, error)
+        else:
+            return redirect("server-detail", slug=slug)
+    name = Server.objects.get(pk=server.pk).name  # the form has its own idea of it
+    context = {"section": "servers", "form": form, "slug": slug, "name": name}
+    return render(request, "servers/edit.html", context)
+
+
+@login_required
+@require_POST
+def server_inspect(request: HttpRequest, slug: str) -> HttpResponse:
+    """Log in and look again."""
+    server = get_object_or_404(Server, slug=slug)
+    try:
+        _inspect(request, server)
+    except ServiceError as error:
+        notices.refused(request, error)
+    return redirect("server-detail", slug=slug)
+
+
+def _inspect(request: HttpRequest, server: Server) -> None:
+    """A fault of the machine is shown by its page; only success needs a message."""
+    if servers.inspect(server=server).state == Server.State.READY:
+        messages.success(request, _("The server was inspected and is ready."))
+
+
+def _fingerprint(host_key: str) -> str:
+    return servers.fingerprint(host_key) if host_key else ""

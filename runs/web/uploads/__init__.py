@@ -1,0 +1,1 @@
+"""Uploads from other machines."""
