@@ -5,7 +5,7 @@ from pathlib import Path
 from runs.models import Run
 from runs.services.runs.runs import TRANSITIONS
 
-PAGE = Path(__file__).parents[3] / "docs/execution.md"
+PAGE = Path(__file__).parents[4] / "docs/execution.md"
 BEGIN, END = "```mermaid\n", "```\n"
 
 

@@ -5,7 +5,7 @@ import pytest
 from runs.models import Campaign
 from runs.services.campaigns import scenarios
 from tests import factories
-from tests.api.test_queueing import GIVEN
+from tests.api.campaigns.test_queueing import GIVEN
 
 pytestmark = pytest.mark.django_db
 

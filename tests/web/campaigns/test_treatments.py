@@ -5,7 +5,7 @@ import re
 import pytest
 
 from runs.models import Artifact, Campaign
-from tests.web.test_campaigns import draft
+from tests.web.campaigns.test_campaigns import draft
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from runs.models import Campaign
 from runs.services.campaigns import campaigns
 from tests import factories
-from tests.web.test_campaigns import draft as sent
+from tests.web.campaigns.test_campaigns import draft as sent
 
 pytestmark = pytest.mark.django_db
 
