@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 class Schedule(models.Model):
     """A campaign to queue at certain times, or when a new installation is found on a server.
 
-    `draft` says what to queue, as runs.services.schedules.schedules writes it. `weekdays` are those of ISO
+    `draft` says what to queue, as its service writes it. `weekdays` are those of ISO
     8601 (1 is Monday) in `time_zone`; `next_at` is the next time, null where installations are
     awaited: then `seen_installations` has the folder and version of each that is known already.
     """

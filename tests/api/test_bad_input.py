@@ -3,7 +3,7 @@
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from tests.api.uploads import run
+from tests.api.upload_bodies import run
 from tests.unit.tools.pgbench.samples import sample
 
 pytestmark = pytest.mark.django_db

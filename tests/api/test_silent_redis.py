@@ -14,7 +14,7 @@ from runs import dispatch
 from runs.models import Campaign, Run
 from runs.services.campaigns import scenarios
 from tests import factories
-from tests.api.uploads import run
+from tests.api.upload_bodies import run
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,7 @@ from tests import factories
 
 pytestmark = pytest.mark.django_db
 
-SAMPLE = Path(__file__).parents[1] / "samples/published/harbour-2020.yaml"
+SAMPLE = Path(__file__).parents[2] / "samples/published/harbour-2020.yaml"
 
 
 def measured(slug="lab", *, on, **fields):

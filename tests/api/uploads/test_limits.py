@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Campaign, Metric, Run, Scenario, Token, Upload
-from tests.api.uploads import run
+from tests.api.upload_bodies import run
 
 pytestmark = pytest.mark.django_db
 

@@ -16,7 +16,7 @@ from django.db import connection, transaction
 
 from runs.models import Campaign, Cell, CellSummary, Metric, Run, Upload
 from runs.services.access import projects, tokens
-from tests.api.uploads import run, text
+from tests.api.upload_bodies import run, text
 from tests.api.web_server import ROOT, WebServer
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]

@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db.models import Sum
 
 from runs.models import CellSummary, Run
-from tests.api.uploads import run
+from tests.api.upload_bodies import run
 from tests.unit.tools.pgbench.samples import FOLDER, all_samples, sample
 from tests.unit.tools.pgbench.test_samples import expected_status
 

@@ -26,7 +26,7 @@ from runs.models import (
 from runs.services.access import projects
 from runs.services.campaigns import summaries
 from tests import factories
-from tests.api.uploads import changed, run
+from tests.api.upload_bodies import changed, run
 
 pytestmark = pytest.mark.django_db
 

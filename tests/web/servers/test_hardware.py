@@ -12,7 +12,7 @@ from tests import factories
 
 pytestmark = pytest.mark.django_db
 
-SAMPLE = Path(__file__).parents[1] / "samples/published/harbour-2020.yaml"
+SAMPLE = Path(__file__).parents[2] / "samples/published/harbour-2020.yaml"
 FACTS = {
     "disks": [{"name": "nvme0n1", "model": "PM9A3", "size_bytes": 2**40, "rotational": False}],
     "network": [{"name": "eth0", "driver": "virtio_net", "speed_mbit": 10000, "mtu": 9000}],

@@ -32,7 +32,7 @@ from tests import factories
 
 pytestmark = pytest.mark.django_db
 
-SAMPLE = Path(__file__).parents[2] / "samples/published/harbour-2020.yaml"
+SAMPLE = Path(__file__).parents[3] / "samples/published/harbour-2020.yaml"
 STORED = (
     Source, Campaign, Cell, Run, Measurement, CellSummary, PublishedTable, PublishedNode,
     PrintedFigure, Discrepancy, HardwareProfile, Environment, Configuration, Topology, Artifact,
