@@ -11,9 +11,11 @@ from django.utils import timezone
 
 from runs.execution.reporter import ArtifactData
 from runs.models import Artifact, Campaign, Metric, Project, Run, Scenario, SettingsSnapshot
-from runs.services import artifacts, exchange, projects
+from runs.services import exchange
+from runs.services.access import projects
 from runs.services.errors import Refused
 from runs.services.exchange import reading
+from runs.services.runs import artifacts
 from tests import factories
 
 pytestmark = pytest.mark.django_db
