@@ -25,9 +25,9 @@ from runs.published.document import CampaignEntry, Document
 from runs.published.errors import PublishedFileError
 from runs.published.figures import Figure
 from runs.selectors.archive import versions
-from runs.services.published.conditions import Conditions
-from runs.services.published.planning import Identity, PlannedRun, planned_runs
-from runs.services.published.rows import keep_in_step
+from runs.services.archive.conditions import Conditions
+from runs.services.archive.planning import Identity, PlannedRun, planned_runs
+from runs.services.archive.rows import keep_in_step
 from runs.services.runs import artifacts
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from runs.models import Discrepancy, PrintedFigure, PublishedNode, PublishedTable, Source
 from runs.published.checks import CheckedTable
 from runs.published.document import CampaignEntry, Document
-from runs.services.published.conditions import Conditions
-from runs.services.published.results import Results
+from runs.services.archive.conditions import Conditions
+from runs.services.archive.results import Results
 
 
 def store(

@@ -12,8 +12,8 @@ from runs.published.checks import CheckedTable
 from runs.published.document import Document, MetricEntry, SourceEntry
 from runs.published.errors import PublishedFileError
 from runs.scenarios import registry
+from runs.services.archive import conditions, results, tables
 from runs.services.campaigns import scenarios
-from runs.services.published import conditions, results, tables
 
 
 @dataclass(frozen=True)
