@@ -6,7 +6,7 @@ import pytest
 
 from runs.models import Campaign, HardwareProfile
 from runs.selectors.servers import hardware as selectors
-from runs.services import published
+from runs.services import archive
 from runs.services.access import projects
 from tests import factories
 
@@ -26,7 +26,7 @@ FACTS = {
 @pytest.fixture
 def archive():
     """A publication that measured on one machine, the Crane."""
-    published.load(files=[SAMPLE])
+    archive.load(files=[SAMPLE])
     return HardwareProfile.objects.get(name="Crane")
 
 
