@@ -1,7 +1,8 @@
 """The bench: what a scenario's procedure works with while its run is executed.
 
-The database's machine is the first of `nodes`; where the load comes from others, those are the
-`generators`. A step is performed on the database's machine unless it says where else.
+The database's machine is the first of `nodes`; further machines of clusters follow, and where the
+load comes from others, those are the `generators`. A step is performed on the database's machine
+unless it says where else. `cluster` is the run's own; others, if there are any, are `members`.
 """
 
 import asyncio
@@ -22,8 +23,9 @@ from runs.execution.guard import (
 )
 from runs.execution.in_hand import InHand
 from runs.execution.line import Line
+from runs.execution.members import Member, members_of
 from runs.execution.nodes import Node
-from runs.execution.plan import RunPlan
+from runs.execution.plan import MAIN, RunPlan
 from runs.execution.postgres import DATABASE, Cluster
 from runs.execution.reporter import Findings, Note, Reporter
 from runs.execution.ssh import Answer, Host
@@ -51,6 +53,8 @@ class Bench:
         self.plan = plan
         self.nodes = tuple(nodes)
         self.cluster = cluster
+        # Its further clusters by name, in the order of their start.
+        self.members = members_of(plan, self.nodes)
         self.reporter = reporter
         self.findings = Findings()
         self.running_step: str | None = None
@@ -92,7 +96,12 @@ class Bench:
     @property
     def generators(self) -> tuple[Node, ...]:
         """The machines from which the load comes: the database's own where there are no others."""
-        return self.nodes[1:] or self.nodes
+        return self.nodes[1 + len(self.plan.machines) :] or self.nodes[:1]
+
+    @property
+    def database_nodes(self) -> tuple[Node, ...]:
+        """The machines on which clusters lie, that of the run's own first."""
+        return self.nodes[: 1 + len(self.plan.machines)]
 
     @property
     def line(self) -> Line:
@@ -196,18 +205,26 @@ class Bench:
 
         return await (on or self.database).on_host(act)
 
-    async def server_log(self, lines: int) -> str:
-        """The last lines of the server's log of this run; empty where none can be read."""
+    async def server_log(self, lines: int, of: Member | None = None) -> str:
+        """The last lines of a server's log of this run; empty where none can be read."""
+        log, node = (of.cluster.log, of.node) if of else (self.cluster.log, self.database)
         try:
-            answer = await self.run("tail", "-n", str(lines), self.cluster.log)
+            answer = await self.run("tail", "-n", str(lines), log, on=node)
         except CommandTimeout:
             logger.warning("the server's log of run %s cannot be read", self.plan.run_id)
             return ""
         return answer.stdout.decode(errors="replace").rstrip()
 
-    async def sql(self, name: str, statement: str, *, database: str = DATABASE) -> str:
-        """Run SQL as a step and return what it prints: rows by line, columns by tab."""
-        result = await self.step(name, self.cluster.psql(database=database), stdin=statement)
+    async def sql(
+        self, name: str, statement: str, *, database: str = DATABASE, at: str = MAIN
+    ) -> str:
+        """Run SQL as a step and return what it prints: rows by line, columns by tab.
+
+        `at` is the name of the cluster: by default the run's own.
+        """
+        member = None if at == MAIN else self.members[at]
+        cluster, node = (member.cluster, member.node) if member else (self.cluster, self.database)
+        result = await self.step(name, cluster.psql(database=database), stdin=statement, on=node)
         return result.stdout
 
     async def follow(
@@ -237,14 +254,15 @@ class Bench:
         return result
 
     async def loaded(self, work: Coroutine[Any, Any, None]) -> None:
-        """Put the load on; the database's disk is guarded also where no step of it runs there.
+        """Put the load on; disks of databases are guarded also where no step of it runs there.
 
         Raises TargetProblem `disk_almost_full`, and whatever `work` raises.
         """
-        if not self.nodes[1:]:
-            return await work
-        guard = DiskGuard(self.database, self.floor_bytes, self.look_s)
-        return await guarded(work, guard.watch())
+        for node in self.database_nodes:
+            if node not in self.generators:
+                guard = DiskGuard(node, self.floor_bytes, self.look_s)
+                work = guarded(work, guard.watch())
+        return await work
 
     def note(
         self, code: str, message: str, *, level: Literal["info", "warning"] = "warning"

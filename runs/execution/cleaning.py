@@ -36,13 +36,11 @@ class Cleaning:
         ended = await self._on_each(self._stop_steps)
         await self.attempt(self._keep_in_hand)
         set_back = await self._on_each(self._set_back)
-        stopped = [each for each in self.preparing.clusters if await self._stops(each)]
-        database = self.bench.database
-        if database in ended:
-            for cluster in stopped:
-                await self.attempt(partial(self._remove_where_needless, cluster))
-        if len(stopped) < len(self.preparing.clusters):
-            ended = [node for node in ended if node is not database]
+        served = [each for each in self._clusters() if not await self._stops(*each)]
+        for node, cluster in self._clusters():
+            if node in ended and (node, cluster) not in served:
+                await self.attempt(partial(self._remove_where_needless, node, cluster))
+        ended = [node for node in ended if node not in [at for at, _cluster in served]]
         if not keeps_folders:
             for node in ended:
                 if node in set_back:
@@ -58,6 +56,12 @@ class Cleaning:
             await self.bench.reporter.event(told, problem.message)
             return False
         return True
+
+    def _clusters(self) -> list[tuple[Node, Cluster]]:
+        """Every cluster that this run may have begun; standbys before whom they follow."""
+        members = reversed(self.bench.members.values())
+        found = [(member.node, member.cluster) for member in members]
+        return found + [(self.bench.database, each) for each in self.preparing.clusters]
 
     async def _on_each(self, part: Callable[[Node], Awaitable[None]]) -> list[Node]:
         """The machines on which it could be done. The last comes first: two may be the same."""
@@ -78,21 +82,21 @@ class Cleaning:
     async def _set_back(self, node: Node) -> None:
         await treating.set_back_whatever_was(self.bench, node)
 
-    async def _stops(self, cluster: Cluster) -> bool:
-        return await self.attempt(partial(self._stop_cluster, cluster))
+    async def _stops(self, node: Node, cluster: Cluster) -> bool:
+        return await self.attempt(partial(self._stop_cluster, node, cluster))
 
-    async def _stop_cluster(self, cluster: Cluster) -> None:
-        await self.preparing.check(cluster)
-        await self.bench.on_host(partial(stopping.stop, directory=cluster.directory))
+    async def _stop_cluster(self, node: Node, cluster: Cluster) -> None:
+        await node.on_host(partial(node.base.check, path=cluster.directory))
+        await node.on_host(partial(stopping.stop, directory=cluster.directory))
 
-    async def _remove_where_needless(self, cluster: Cluster) -> None:
+    async def _remove_where_needless(self, node: Node, cluster: Cluster) -> None:
         """Remove what no other run can use: what is not whole, and what does not start."""
         directory = cluster.directory
-        marked = await self.bench.run("test", "-f", f"{directory}/{PREPARED}")
-        # A cluster to which generators connect has an address and a port by now.
+        marked = await self.bench.run("test", "-f", f"{directory}/{PREPARED}", on=node)
+        # A cluster to which others connect has an address and a port by now.
         is_broken = self.preparing.is_broken and directory == self.bench.cluster.directory
         if marked.exit_status != 0 or is_broken:
-            await self.bench.on_host(partial(self.bench.database.base.remove, path=directory))
+            await node.on_host(partial(node.base.remove, path=directory))
 
     async def _remove_folder(self, node: Node) -> None:
         await node.on_host(partial(node.base.remove, path=node.directory))

@@ -4,15 +4,16 @@ Everything it decides rests on durable steps, so that executing the same plan ag
 folder takes the same way: that is how another worker goes on with a run.
 """
 
-import json
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from functools import partial
+from typing import Any
 
 from runs.execution import boot, clocks, cores, explaining, listening, release, treating
+from runs.execution.arrangement import Arrangement
 from runs.execution.bench import Bench
 from runs.execution.cleaning import Cleaning
 from runs.execution.errors import OUT_OF_REACH, Detached, TargetProblem
-from runs.execution.guard import MINUTES
+from runs.execution.guard import MINUTES, guarded
 from runs.execution.initdb import makes_checksums
 from runs.execution.monitors import Monitors
 from runs.execution.nodes import Place, nodes_of
@@ -23,29 +24,10 @@ from runs.execution.probing import Probing
 from runs.execution.procedure import Procedure
 from runs.execution.profiling import Profile
 from runs.execution.reporter import ArtifactData, Reporter
+from runs.execution.settings import READ_SETTINGS, read_settings
 from runs.wording import gettext_noop as _
 
 KEPT_LOG_LINES = 2000
-
-# One JSON object a line: a value may hold tabs and newlines. Known from 9.2 on.
-READ_SETTINGS = """
-SELECT row_to_json(s) FROM (
-    SELECT name, setting, coalesce(unit, '') AS unit, source FROM pg_settings ORDER BY name
-) s;
-"""
-# Where the run lay, not how the server was set.
-PLACES = frozenset(
-    (
-        "config_file",
-        "data_directory",
-        "hba_file",
-        "ident_file",
-        "listen_addresses",
-        "port",
-        "unix_socket_directories",
-        "unix_socket_directory",
-    )
-)
 
 
 class Director:
@@ -83,6 +65,7 @@ class Director:
             disk_bytes=disk_bytes,
             taken_over=taken_over,
         )
+        self.arrangement = Arrangement(self.bench)
         self.cleaning = Cleaning(self.bench, self.preparing)
 
     async def execute(self) -> None:
@@ -129,7 +112,7 @@ class Director:
         for node in self.bench.nodes:
             await node.on_host(partial(node.base.make_folder, path=node.directory))
             needed = [node.steps_directory]
-            needed += [self.bench.cluster.socket_dir] if node is self.bench.database else []
+            needed += [f"{node.directory}/s"] if node in self.bench.database_nodes else []
             await boot.make_folders(self.bench, node, needed)
         await self._start(free)
         if not self.plan.treatment.cold_cache:
@@ -149,9 +132,11 @@ class Director:
             await self.preparing.start("start")
             if self.plan.cores:
                 await cores.check(self.bench)
-            if self.plan.generators:
+            if self.plan.is_reached_by_others:
                 await listening.give_password(self.bench)
+            await self.arrangement.start()
             await self._read_settings()
+            await self.arrangement.read_settings()
             await probing.finish()
         finally:
             await probing.let_go()
@@ -159,12 +144,14 @@ class Director:
     async def _prepare_cluster(self, free: int) -> None:
         await treating.check_cpus(self.bench)
         await self.preparing.prepare(free)
-        if self.plan.generators:
+        if self.plan.is_reached_by_others or self.plan.clusters:
             self.bench.cluster = await listening.prepare(self.bench)
 
     async def _claim(self) -> int:
         """Make every base directory this BenchLab's own; the free bytes of the database's."""
         free = [await node.claim() for node in self.bench.nodes]
+        if not self.taken_over:
+            self.arrangement.check_disk(free, self.preparing.disk_bytes)
         return free[0]
 
     async def _measure(self) -> None:
@@ -174,7 +161,7 @@ class Director:
         try:
             await profile.begin()
             monitors.begin()
-            await self.bench.loaded(self.procedure.measure(self.bench))
+            await self.bench.loaded(self._watched(self.procedure.measure(self.bench)))
             await profile.stop()
             await monitors.end()
             await profile.read()
@@ -184,12 +171,14 @@ class Director:
         for act in self.bench.afterwards:
             await act()
 
+    async def _watched(self, work: Coroutine[Any, Any, None]) -> None:
+        if not self.plan.clusters:
+            return await work
+        return await guarded(work, self.arrangement.watch())
+
     async def _read_settings(self) -> None:
         printed = await self.bench.sql("read-settings", READ_SETTINGS)
-        rows = [json.loads(line) for line in printed.split("\n") if line]
-        self.bench.findings.settings = {
-            row.pop("name"): row for row in rows if row["name"] not in PLACES
-        }
+        self.bench.findings.settings = read_settings(printed)
         version = self.bench.findings.settings["server_version"]
         self.bench.findings.server_version = version["setting"].split()[0]
         release.check(self.plan, self.bench.findings.settings)
@@ -214,6 +203,7 @@ class Director:
         await self.reporter.found(self.bench.findings)
 
     async def _stop(self) -> None:
+        await self.arrangement.stop()
         await self.preparing.check(self.bench.cluster)
         # What was measured is not lost for a disk that is almost full: stopping needs little.
         await self.bench.step("stop", self.bench.cluster.stop(), limit_s=MINUTES, floor_bytes=0)
@@ -230,6 +220,7 @@ class Director:
         log = await self.bench.server_log(KEPT_LOG_LINES)
         if log:
             self.bench.findings.artifacts.append(ArtifactData("server.log", log.encode()))
+        await self.arrangement.keep_logs()
 
     def _cluster(self) -> Cluster:
         plan = self.plan

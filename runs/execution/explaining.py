@@ -3,6 +3,7 @@
 from functools import partial
 
 from runs.execution import boot
+from runs.execution.arrangement import Arrangement
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import CommandTimeout, TargetProblem, TargetRestarted
 from runs.execution.postgres import NOT_RUNNING, Cluster
@@ -44,6 +45,10 @@ async def _deeper(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> 
     if not bench.is_serving:
         return problem
     if await is_running(bench, bench.cluster):
+        if gone := await _gone(bench):
+            return TargetProblem(
+                f"{problem.message}\n{gone.message}", code=gone.code, remedy=gone.remedy
+            )
         return _out_of_reach(problem, bench) if _is_cut_off(problem, bench, log) else problem
     if taken_over:
         return TargetRestarted(f"The cluster is gone since the worker was: {problem}")
@@ -53,6 +58,18 @@ async def _deeper(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> 
         code="postgres_stopped",
         remedy=_("Read the server's log: out of memory, a crash, or somebody stopped it."),
     )
+
+
+async def _gone(bench: Bench) -> TargetProblem | None:
+    """The first of the further clusters, of those that were begun, that does not run any more."""
+    for member in bench.members.values():
+        begun = f"{member.cluster.data}/postmaster.opts"
+        if (await bench.run("test", "-e", begun, on=member.node)).exit_status != 0:
+            continue
+        status = await bench.run(*member.cluster.status(), on=member.node)
+        if status.exit_status in NOT_RUNNING:
+            return await Arrangement(bench).gone(member)
+    return None
 
 
 async def is_running(bench: Bench, cluster: Cluster) -> bool:

@@ -1,15 +1,17 @@
-"""A cluster that load generators reach: where they know it, one free port, only they, by password.
+"""Clusters that other machines reach: where they know them, on a free port, only they, by password.
 
-The password is made on the database's machine for one run, and goes from there to the generators
-through this worker's memory. It is in no argument list, step, log or record; both files that hold
-it go with the run's folders.
+The others are load generators, and further machines of clusters. The password is made on the
+database's machine for one run, and goes from there to the others through this worker's memory. It
+is in no argument list, step, log or record; the files that hold it go with the run's folders.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
+from runs.execution.members import Member
 from runs.execution.nodes import Node
 from runs.execution.postgres import DATABASE, SUPERUSER, Cluster
 from runs.execution.ssh import Answer, Host
@@ -66,32 +68,78 @@ _KEEP = 'umask 077; export LC_ALL=C; cat >"$1"'
 
 
 async def prepare(bench: Bench) -> Cluster:
-    """Choose a port, and let only the generators in; the cluster as it is to be started.
+    """Choose a port, and let only the run's other machines in; the cluster as it is to be started.
 
-    It listens on each address by which a generator knows the database. The cluster must not be
+    It listens on each address by which one of them knows the database. The cluster must not be
     running. Raises TargetProblem `address_unknown`, `no_free_port`.
     """
-    known_by = [_checked(each.address_of_database) for each in bench.plan.generators]
-    chosen = await bench.step("choose-port", ["sh", "-c", _FREE_PORT, "port"], check=False)
+    plan = bench.plan
+    known_by = [_checked(each.address_of_database) for each in plan.others]
+    if plan.clusters and not known_by:
+        await _admit(bench, "admit-clusters", bench.cluster, bench.database, [])
+        return bench.cluster
+    port = await _free_port(bench, "choose-port", bench.database)
+    ways = zip(bench.nodes[1:], known_by, strict=True)
+    sources = [await _source(bench, node, address) for node, address in ways]
+    among, loads = sources[: len(plan.machines)], sources[len(plan.machines) :]
+    lines = _hosts(("all", "replication"), among, _method(bench))
+    lines += _hosts((DATABASE,), loads, _method(bench))
+    await _admit(bench, "admit-generators", bench.cluster, bench.database, lines)
+    addresses = ",".join(dict.fromkeys(known_by))
+    return replace(
+        bench.cluster, port=port, address=addresses, passfile=_passfile_of_servers(bench)
+    )
+
+
+async def prepare_member(bench: Bench, member: Member) -> Cluster:
+    """The same of a named cluster, to which the machine of the run's own cluster connects."""
+    if not bench.plan.machines:
+        await _admit(bench, f"admit-at-{member.name}", member.cluster, member.node, [])
+        return member.cluster
+    machine = next((m for m in bench.plan.machines if m.name == member.node.name), None)
+    passfile = passfile_of(member.node)
+    if machine is None:  # beside the run's own cluster, which reaches it by its socket
+        await _admit(bench, f"admit-at-{member.name}", member.cluster, member.node, [])
+        return replace(member.cluster, passfile=passfile)
+    address = _checked(machine.host)
+    port = await _free_port(bench, f"choose-port-{member.name}", member.node)
+    source = await _source(bench, bench.database, address, step=f"source-to-{member.name}")
+    lines = _hosts(("all",), [source], _method(bench))
+    await _admit(bench, f"admit-at-{member.name}", member.cluster, member.node, lines)
+    return replace(member.cluster, port=port, address=address, passfile=passfile)
+
+
+def _hosts(databases: Sequence[str], sources: Sequence[str], method: str) -> list[str]:
+    return [
+        f"host {database} {SUPERUSER} {source} {method}"
+        for source in sorted(set(sources))
+        for database in databases
+    ]
+
+
+async def _free_port(bench: Bench, step: str, node: Node) -> int:
+    chosen = await bench.step(step, ["sh", "-c", _FREE_PORT, "port"], check=False, on=node)
     if chosen.exit_status != 0:
         raise TargetProblem(
-            f"No free port was found on {bench.database.address}.",
+            f"No free port was found on {node.address}.",
             code="no_free_port",
             remedy=_("Look at what uses the ports from 20000 to 29999 on the server."),
         )
-    ways = zip(bench.generators, known_by, strict=True)
-    sources = [await _source(bench, node, address) for node, address in ways]
-    method = _method(bench)
+    return int(chosen.stdout)
+
+
+async def _admit(
+    bench: Bench, step: str, cluster: Cluster, node: Node, hosts: Sequence[str]
+) -> None:
+    """Replace pg_hba.conf: the socket, standbys by the socket where there are any, and hosts."""
     lines = ["local all all trust"]
-    lines += [f"host {DATABASE} {SUPERUSER} {each} {method}" for each in sorted(set(sources))]
-    argv = ["sh", "-c", _ONLY_THESE, "admit", bench.cluster.data]
-    await bench.step("admit-generators", argv, stdin="\n".join([*lines, ""]))
-    addresses = ",".join(dict.fromkeys(known_by))
-    return replace(bench.cluster, port=int(chosen.stdout), address=addresses)
+    lines += ["local replication all trust"] if bench.plan.clusters else []
+    argv = ["sh", "-c", _ONLY_THESE, "admit", cluster.data]
+    await bench.step(step, argv, stdin="\n".join([*lines, *hosts, ""]), on=node)
 
 
 async def give_password(bench: Bench) -> None:
-    """Set the password in the running cluster, and leave it on each generator (PGPASSFILE).
+    """Set the password in the running cluster, and leave it on each other machine (PGPASSFILE).
 
     Raises TargetProblem `password_not_set`, `disk_full`.
     """
@@ -99,28 +147,47 @@ async def give_password(bench: Bench) -> None:
     password = made.stdout.decode().strip()
     if made.exit_status != 0 or not password:
         raise _not_set(bench.database, made)
-    encryption = "scram-sha-256" if _method(bench) == "scram-sha-256" else "on"
-    if encryption == "on" and bench.plan.version_num >= SCRAM_SINCE:
-        encryption = "md5"
-    done = await bench.run(
-        "sh", "-c", _SET, "set", bench.directory, encryption, SUPERUSER,
-        *bench.cluster.psql(),
-    )  # fmt: skip
-    if done.exit_status != 0:
-        raise _not_set(bench.database, done)
+    await _set(bench, bench.database, bench.cluster, _encryption(bench, bench.plan.version_num))
     line = f"*:*:*:*:{password}\n".encode()
-    for node in bench.generators:
-        await _leave(node, line)
+    among = bench.database_nodes if bench.plan.machines else ()
+    for node in dict.fromkeys((*among, *(bench.generators if bench.plan.generators else ()))):
+        await _leave(node, passfile_of(node), line)
+    for node in among[1:]:
+        await _leave(node, f"{node.directory}/password", password.encode())
 
 
-def passfile(node: Node) -> str:
-    """Where the password lies on a generator."""
+async def give_member_the_password(bench: Bench, member: Member) -> None:
+    """Set it in a named cluster that others reach, and that is no copy of one that has it."""
+    encryption = _encryption(bench, member.plan.version_num)
+    await _set(bench, member.node, member.cluster, encryption)
+
+
+async def _set(bench: Bench, node: Node, cluster: Cluster, encryption: str) -> None:
+    psql = cluster.psql(database="postgres")
+    words = ("sh", "-c", _SET, "set", node.directory, encryption, SUPERUSER, *psql)
+    done = await bench.run(*words, on=node)
+    if done.exit_status != 0:
+        raise _not_set(node, done)
+
+
+def _encryption(bench: Bench, version_num: int) -> str:
+    if _method(bench) == "scram-sha-256":
+        return "scram-sha-256"
+    return "md5" if version_num >= SCRAM_SINCE else "on"
+
+
+def passfile_of(node: Node) -> str:
+    """Where the password lies on a machine that connects to another one's cluster."""
     return f"{node.directory}/pgpass"
 
 
-async def _leave(node: Node, line: bytes) -> None:
+def _passfile_of_servers(bench: Bench) -> str:
+    return passfile_of(bench.database) if bench.plan.machines else ""
+
+
+async def _leave(node: Node, path: str, line: bytes) -> None:
     async def act(host: Host) -> Answer:
-        return await host.run(["sh", "-c", _KEEP, "keep", passfile(node)], stdin=line)
+        return await host.run(["sh", "-c", _KEEP, "keep", path], stdin=line)
 
     kept = await node.on_host(act)
     if kept.exit_status != 0:
@@ -141,28 +208,28 @@ def _not_set(node: Node, answer: Answer) -> TargetProblem:
 def _method(bench: Bench) -> str:
     """SCRAM where the server and every client know it."""
     versions = [each.client_version_num for each in bench.plan.generators]
+    versions += [each.version_num for each in bench.plan.clusters]
     knows = min([bench.plan.version_num, *versions]) >= SCRAM_SINCE
     return "scram-sha-256" if knows else "md5"
 
 
-async def _source(bench: Bench, node: Node, address: str) -> str:
-    """The generator's own address on the way to the database, with its whole length as mask.
+async def _source(bench: Bench, node: Node, address: str, *, step: str = "") -> str:
+    """A machine's own address on the way to a database, with its whole length as mask.
 
     Raises TargetProblem `missing_program`, `address_unknown`.
     """
     argv = ["sh", "-c", _SOURCE, "source", address]
-    found = await bench.step(f"source-{node.name}", argv, check=False, on=node)
+    found = await bench.step(step or f"source-{node.name}", argv, check=False, on=node)
     if found.exit_status == NO_SUCH_PROGRAM:
         raise TargetProblem(
             f"The program ip is missing on {node.address}.",
             code="missing_program",
-            remedy=_("Install iproute2 on the load generator."),
+            remedy=_("Install iproute2 on that machine."),
         )
     source = found.stdout.strip()
     if not _ADDRESS.fullmatch(source):
         raise TargetProblem(
-            f"{node.address} knows no way to {bench.database.address}: "
-            f"{found.stderr.strip()[-300:]}",
+            f"{node.address} knows no way to {address}: {found.stderr.strip()[-300:]}",
             code="address_unknown",
             remedy=_("Check the database's address on its server's page, as seen from there."),
         )

@@ -32,7 +32,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Node:
-    """One machine of a run. `name` is db, or load1, load2, ...; `address` is as it is shown."""
+    """One machine of a run. `name` is db, db2, ..., or load1, ...; `address` is as it is shown."""
 
     name: str
     address: str
@@ -68,9 +68,9 @@ class Node:
 def nodes_of(
     plan: RunPlan, places: Sequence[Place], *, attempt: int, instance: str, tell: Tell
 ) -> list[Node]:
-    """The run's machines, the database's first. `places` are in the same order."""
+    """The run's machines: the database's, further ones of clusters, generators; so are `places`."""
     machines = [(DATABASE_NODE, plan.host, plan.base_dir)]
-    machines += [(each.name, each.host, each.base_dir) for each in plan.generators]
+    machines += [(each.name, each.host, each.base_dir) for each in plan.others]
     nodes = []
     for (name, address, path), place in zip(machines, places, strict=True):
         base = BaseDir(path, instance)

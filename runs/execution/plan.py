@@ -1,10 +1,13 @@
 """The frozen plan of a run: all that the engine needs, readable without the database."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from runs.execution.ssh import Address
 from runs.execution.treatment import UNTREATED, Treatment
+
+# What the run's own cluster is called among others.
+MAIN = "main"
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,51 @@ class WorkloadPlan:
 
 
 @dataclass(frozen=True)
+class MachinePlan:
+    """A further machine of the databases, on which named clusters lie.
+
+    `host` is also the address at which its clusters listen, and `address_of_database` the first
+    machine as it is seen from here.
+    """
+
+    name: str
+    server_id: int
+    host: str
+    port: int
+    username: str
+    base_dir: str
+    address_of_database: str
+
+
+Origin = Literal["initdb", "copy", "standby"]
+
+
+@dataclass(frozen=True)
+class ClusterPlan:
+    """A named cluster besides the run's own, on the database's machine or a further one.
+
+    `origin` says how it comes into being, each run anew: by `initdb`, as a `copy` of the loaded
+    run's own cluster, or as a `standby` of it. `machine` is the name of its machine. `settings`
+    are appended to what it has from its origin; a copy has the settings of the run's own cluster.
+    """
+
+    name: str
+    role: str
+    origin: Origin
+    machine: str
+    bindir: str
+    version_num: int
+    psql_bindir: str
+    settings: dict[str, str]
+    initdb_options: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        """The cluster as it was stored."""
+        return cls(**{**data, "initdb_options": tuple(data.get("initdb_options", ()))})
+
+
+@dataclass(frozen=True)
 class RunPlan:
     """What a run does, fixed when it was queued.
 
@@ -75,6 +123,10 @@ class RunPlan:
     `treatment` is what is done to the machines. `cores` is the number of processor cores that
     PostgreSQL may use; 0 are all. `workload` is what a person's own scripts put on, where the
     cell's level names such.
+
+    The fields up to here are those of the run's own cluster, which is called `main` where there are
+    others. These are in `clusters`, in the order in which they are started; `machines` are those of
+    them that do not lie on the database's own machine. A run of one cluster has neither.
     """
 
     run_id: int
@@ -100,6 +152,18 @@ class RunPlan:
     treatment: Treatment = UNTREATED
     cores: int = 0
     workload: WorkloadPlan | None = None
+    machines: tuple[MachinePlan, ...] = ()
+    clusters: tuple[ClusterPlan, ...] = ()
+
+    @property
+    def others(self) -> tuple[MachinePlan | GeneratorPlan, ...]:
+        """The machines besides the database's: of further clusters, then the generators."""
+        return (*self.machines, *self.generators)
+
+    @property
+    def is_reached_by_others(self) -> bool:
+        """Whether other machines connect to its clusters: generators, or machines of clusters."""
+        return bool(self.generators or self.machines)
 
     @property
     def address(self) -> Address:
@@ -119,5 +183,7 @@ class RunPlan:
             "generators": tuple(GeneratorPlan(**each) for each in data.get("generators", ())),
             "treatment": Treatment.of(data.get("treatment")),
             "workload": WorkloadPlan.of(data.get("workload")),
+            "machines": tuple(MachinePlan(**each) for each in data.get("machines", ())),
+            "clusters": tuple(ClusterPlan.from_json(each) for each in data.get("clusters", ())),
         }
         return cls(**{**data, **parts})

@@ -36,7 +36,8 @@ class Cluster:
 
     `client_bindir` is where psql lies, `log` the server's log file of this run. The server listens
     on a Unix socket in a folder that only its owner can enter; and on `address`, if there is one
-    (several with commas between them). It runs on the processors `cpus` only, or on all.
+    (several with commas between them). It runs on the processors `cpus` only, or on all. In
+    `passfile` lies the password with which the server itself connects to others.
     """
 
     bindir: str
@@ -48,6 +49,7 @@ class Cluster:
     port: int = PORT
     address: str = ""
     cpus: str = ""
+    passfile: str = ""
 
     def elsewhere(self, directory: str) -> Self:
         """A cluster of the same binaries in another folder."""
@@ -71,15 +73,22 @@ class Cluster:
         Raises TargetProblem `setting_refused` for one that would run something on the target, as
         plans that were queued long ago may have it, or that does not fit into one line.
         """
-        lines = [_line(name, value) for name, value in sorted(settings.items())]
-        append = 'cat >>"$1"'
-        argv = ("sh", "-c", append, "configure", f"{self.data}/postgresql.conf")
-        return argv, "\n".join(["", "# BenchLab", "listen_addresses = ''", *lines, ""])
+        return self.append(["listen_addresses = ''", *lines_for(settings)])
+
+    def append(self, lines: Sequence[str]) -> tuple[tuple[str, ...], str]:
+        """Append lines of `lines_for` to postgresql.conf: (argv, standard input)."""
+        argv = ("sh", "-c", 'cat >>"$1"', "configure", f"{self.data}/postgresql.conf")
+        return argv, "\n".join(["", "# BenchLab", *lines, ""])
+
+    def reload(self) -> tuple[str, ...]:
+        """Let the running server read its configuration anew."""
+        return (f"{self.bindir}/pg_ctl", "reload", "-D", self.data)
 
     def start(self) -> tuple[str, ...]:
         """Start the server and wait until it answers."""
+        secret = ("env", f"PGPASSFILE={self.passfile}") if self.passfile else ()
         return (
-            *pinned(self.cpus),
+            *secret, *pinned(self.cpus),
             f"{self.bindir}/pg_ctl", "start", "-w", "-t", str(WAIT_SECONDS),
             "-D", self.data, "-l", self.log, "-o", self._options,
         )  # fmt: skip
@@ -110,6 +119,11 @@ class Cluster:
             "-v", "ON_ERROR_STOP=1", "-h", self.socket_dir, "-p", str(self.port),
             "-U", SUPERUSER, "-d", database, "-f", "-",
         )  # fmt: skip
+
+
+def lines_for(settings: Mapping[str, str]) -> list[str]:
+    """Lines of postgresql.conf, by name. Raises TargetProblem `setting_refused`."""
+    return [_line(name, value) for name, value in sorted(settings.items())]
 
 
 def _line(name: str, value: str) -> str:

@@ -3,11 +3,14 @@
 Whatever decides the way is a durable step, so that a worker that takes the run over goes the same.
 """
 
+from functools import partial
+
 from runs.execution import recording, stopping
 from runs.execution.base_dir import BaseDir
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.guard import MINUTES
+from runs.execution.nodes import Node
 from runs.execution.postgres import DATABASE, Cluster
 from runs.execution.procedure import Procedure
 from runs.execution.steps import NO_SPACE, StepResult
@@ -15,6 +18,11 @@ from runs.wording import gettext_noop as _
 
 BYTES_TO_SPARE = 256 * 1024 * 1024
 PREPARED = "prepared"
+
+# As every version says it of an address or of a socket that somebody else has.
+_PORT_TAKEN = (
+    "Address already in use", "Is another postmaster already running on port", "using socket file",
+)  # fmt: skip
 
 SERVING = "serving "
 # "serving" and its folder for each cluster in which a server works: a run that was given up, such
@@ -93,7 +101,7 @@ class Preparing:
         )
         if result.exit_status != 0:
             self.is_broken = True
-            raise await self._did_not_start(result)
+            raise did_not_start(result, await self.bench.server_log(LAST_LINES))
         self.bench.is_serving = True
 
     async def _find_cluster(self) -> bool:
@@ -173,31 +181,45 @@ class Preparing:
             await bench.reporter.cluster(cluster.directory, prepared_now=True)
 
     async def _replace_folder(self, cluster: Cluster) -> None:
-        """Begin with an empty, marked folder, once: a replay must not remove what it then finds."""
-        directory = cluster.directory
-        begun = f"{self.bench.directory}/begun-{directory.rpartition('/')[2]}"
-        if (await self.bench.run("test", "-e", begun)).exit_status != 0:
-            await self.bench.database.check()
-            await self.bench.on_host(lambda host: self.base.remove(host, directory))
-            await self.bench.on_host(lambda host: self.base.make_folder(host, directory))
-            await self.bench.run("touch", begun)
-
-    async def _did_not_start(self, result: StepResult) -> TargetProblem:
-        log = await self.bench.server_log(LAST_LINES)
-        if NO_SPACE in log + result.stderr:
-            return TargetProblem(
-                f"PostgreSQL does not start: the disk is full.\n{log}",
-                code="disk_full",
-                remedy=_("Free space on the server, or use another base directory."),
-            )
-        return TargetProblem(
-            f"PostgreSQL does not start. The last lines of its log:\n{log or result.stderr}",
-            code="postgres_does_not_start",
-            remedy=_("Check the configuration's settings against this version and machine."),
-        )
+        await replace_folder(self.bench, self.bench.database, cluster.directory)
 
     def _template(self) -> Cluster | None:
         key = self.bench.plan.template_key
         if not key:
             return None
         return self.cluster.elsewhere(self.base.below("clusters", key))
+
+
+async def replace_folder(bench: Bench, node: Node, directory: str) -> None:
+    """Begin with an empty, marked folder, once: a replay must not remove what it then finds."""
+    begun = f"{node.directory}/begun-{directory.rpartition('/')[2]}"
+    if (await bench.run("test", "-e", begun, on=node)).exit_status != 0:
+        await node.check()
+        await node.on_host(partial(node.base.remove, path=directory))
+        await node.on_host(partial(node.base.make_folder, path=directory))
+        await bench.run("touch", begun, on=node)
+
+
+def did_not_start(result: StepResult, log: str) -> TargetProblem:
+    """Why a server does not start: what the step said, and the last lines of its log."""
+    said = log + result.stderr
+    if NO_SPACE in said:
+        return TargetProblem(
+            f"PostgreSQL does not start: the disk is full.\n{log}",
+            code="disk_full",
+            remedy=_("Free space on the server, or use another base directory."),
+        )
+    if any(each in said for each in _PORT_TAKEN):
+        return TargetProblem(
+            f"PostgreSQL does not start: its port is taken.\n{log}",
+            code="port_taken",
+            remedy=_(
+                "Queue the run again, which chooses another port; look at what takes ports from "
+                "20000 to 29999 on the server."
+            ),
+        )
+    return TargetProblem(
+        f"PostgreSQL does not start. The last lines of its log:\n{log or result.stderr}",
+        code="postgres_does_not_start",
+        remedy=_("Check the configuration's settings against this version and machine."),
+    )

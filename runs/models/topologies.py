@@ -35,6 +35,7 @@ class TopologyNode(models.Model):
     class Role(models.TextChoices):
         DATABASE = "database", _("database")
         LOAD_GENERATOR = "load_generator", _("load generator")
+        CLUSTERS = "clusters", _("further clusters")
 
     topology = models.ForeignKey("Topology", models.CASCADE, related_name="nodes")
     server = models.ForeignKey("Server", models.PROTECT, related_name="nodes")

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any, Literal, Protocol
 
 from runs.execution.bench import Bench
+from runs.execution.plan import Origin
 
 Direction = Literal["higher", "lower", "neutral"]
 Level = int | str
@@ -146,16 +146,38 @@ class ClusterOptions:
     """What a scenario wants of the cluster of one cell, beside the campaign's configuration.
 
     `data` are the levels that decide what is loaded: cells that differ in them share no cluster.
+    The configuration has its way over `settings`, and `required` over the configuration: what the
+    cell is not without.
     """
 
     settings: Mapping[str, str] = field(default_factory=dict)
     initdb_options: tuple[str, ...] = ()
     data: tuple[Level, ...] = ()
+    required: Mapping[str, str] = field(default_factory=dict)
 
 
 def ordinary_cluster(_version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
     """No wishes: what the campaign's configuration says."""
     return ClusterOptions()
+
+
+@dataclass(frozen=True)
+class FurtherCluster:
+    """A named cluster that a cell needs besides its own (`execution.plan.ClusterPlan`).
+
+    Its settings are those of the campaign's configuration, and these; `role` is for people:
+    standby, foreign server, node.
+    """
+
+    name: str
+    role: str
+    origin: Origin
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def one_cluster(_version_num: int, _levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
+    """The smallest arrangement: the run's own cluster, and no others."""
+    return ()
 
 
 @dataclass(frozen=True)
@@ -209,11 +231,11 @@ class Scenario:
 
     `writes` says whether a run changes the data: such runs get a fresh cluster each, but those of
     cells of which `only_reads` says otherwise.
-    `cluster` tells what the cluster of a version at a cell's levels needs; `requires` which
+    `cluster` tells what the cluster of a version at a cell's levels needs, `arrangement` which
+    further ones there are, and `kind` what such a topology is called; `requires` which
     versions cannot run the scenario, or a level of it. `objection` says why a cell makes no sense,
     and `measures` leaves cells out that are not of the design where that is not the full product
     of its factors; a parameter that was not given is None in both. `quick` is its quick form.
-    `packages` are modules that a worker needs to make its data.
     `primary_metric` is the one that charts and comparisons show first.
     """
 
@@ -228,6 +250,8 @@ class Scenario:
     writes: bool
     procedure: Procedure
     cluster: Callable[[int, Mapping[str, Any]], ClusterOptions] = ordinary_cluster
+    arrangement: Callable[[int, Mapping[str, Any]], tuple[FurtherCluster, ...]] = one_cluster
+    kind: str = ""
     requires: tuple[Requirement, ...] = ()
     objection: Callable[[Mapping[str, Any], Mapping[str, int | None]], Objection | None] = (
         no_objection
@@ -235,15 +259,10 @@ class Scenario:
     measures: Callable[[Mapping[str, Any], Mapping[str, int | None]], bool] = every_cell
     quick: Quick = Quick()
     only_reads: Callable[[Mapping[str, Any]], bool] = never
-    packages: tuple[str, ...] = ()
 
     def changes_data(self, levels: Mapping[str, Any]) -> bool:
         """Whether a run of a cell of these levels changes the data."""
         return self.writes and not self.only_reads(levels)
-
-    def missing_packages(self) -> list[str]:
-        """Which of its packages BenchLab's own environment lacks."""
-        return [name for name in self.packages if find_spec(name) is None]
 
     def refusal(self, version_num: int, levels: Mapping[str, Any]) -> Requirement | None:
         """Why that version cannot run a cell of these levels; None where it can."""

@@ -254,7 +254,7 @@ class Load:
             random_seed=options.random_seed,
             log=self.log if is_counted else None,
         )
-        secret = (f"PGPASSFILE={listening.passfile(self.node)}",) if place else ()
+        secret = (f"PGPASSFILE={listening.passfile_of(self.node)}",) if place else ()
         cpus = pinned(self.bench.plan.treatment.pgbench_cpus)
         return ("env", "LC_ALL=C", *secret, *cpus, *command)
 

@@ -5,8 +5,8 @@ from runs.scenarios import (
     fixed_point_read,
     fixed_point_update,
     page_checksums,
-    parallel_query,
     pgbench_load,
+    replication,
 )
 from runs.scenarios.definition import MetricDefinition, Scenario
 from runs.scenarios.metrics import MONITORED
@@ -19,7 +19,7 @@ _SCENARIOS = {
         page_checksums.SCENARIO,
         cpu_cores.SCENARIO,
         pgbench_load.SCENARIO,
-        parallel_query.SCENARIO,
+        replication.SCENARIO,
     )
 }
 

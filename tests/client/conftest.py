@@ -16,6 +16,7 @@ from runs.services.access import projects, tokens
 from tests.api.web_server import ROOT, WebServer
 
 CLIENT = ROOT / "script" / "benchlab-upload"
+SAMPLES = ROOT / "tests" / "samples"
 # Of the CI that runs these tests, which must not find its way into them.
 NOT_OURS = ("GITHUB", "GITLAB", "CI", "BUILDKITE", "JENKINS", "GIT_", "PG", "BENCHLAB", "XDG")
 

@@ -61,8 +61,10 @@ def test_a_machine_without_ip_is_told_what_to_install(on_bench, monkeypatch):
 
 def test_a_password_that_does_not_fit_on_the_disk_is_told_as_a_full_disk(on_bench):
     async def act(bench):
-        await bench.run("ln", "-s", "/dev/full", listening.passfile(bench.database))
-        await listening._leave(bench.database, b"*:*:*:*:secret\n")
+        await bench.run("ln", "-s", "/dev/full", listening.passfile_of(bench.database))
+        await listening._leave(
+            bench.database, listening.passfile_of(bench.database), b"*:*:*:*:secret\n"
+        )
 
     problem = problem_of(on_bench, act)
     assert problem.code == "disk_full"
@@ -71,8 +73,10 @@ def test_a_password_that_does_not_fit_on_the_disk_is_told_as_a_full_disk(on_benc
 
 def test_a_password_that_cannot_be_left_is_told(on_bench):
     async def act(bench):
-        await bench.run("mkdir", listening.passfile(bench.database))
-        await listening._leave(bench.database, b"*:*:*:*:secret\n")
+        await bench.run("mkdir", listening.passfile_of(bench.database))
+        await listening._leave(
+            bench.database, listening.passfile_of(bench.database), b"*:*:*:*:secret\n"
+        )
 
     assert problem_of(on_bench, act).code == "password_not_set"
 

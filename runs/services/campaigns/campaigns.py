@@ -136,7 +136,10 @@ def _campaign(draft: Draft, by: User | None, project: Project | None) -> Campaig
         title=draft.title.strip(),
         scenario=Scenario.objects.get(slug=draft.scenario),
         topology=topologies.topology_of(
-            server=draft.server, generators=draft.generators, more_servers=draft.servers[1:]
+            server=draft.server,
+            generators=draft.generators,
+            more_servers=draft.servers[1:],
+            arrangement=registry.get(draft.scenario).kind,
         ),
         configuration=draft.configuration,
         configuration_revision=configurations.current_revision(configuration=draft.configuration)

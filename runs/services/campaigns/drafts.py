@@ -115,7 +115,7 @@ def cells(draft: Draft) -> list[tuple[Installation, dict[str, Any]]]:
 def _cells_on_one(draft: Draft, where: dict[str, Any]) -> list[tuple[Installation, dict[str, Any]]]:
     versions = [installation.version for installation in draft.installations]
     ordered = levels(draft)
-    measures = registry.get(draft.scenario).measures
+    scenario = registry.get(draft.scenario)
     found = []
     for installation in sorted(draft.installations, key=lambda each: each.version_num):
         base: dict[str, Any] = {"version": installation.version}
@@ -124,9 +124,31 @@ def _cells_on_one(draft: Draft, where: dict[str, Any]) -> list[tuple[Installatio
         found += [
             (installation, base | where | dict(zip(ordered, combination, strict=True)))
             for combination in product(*ordered.values())
-            if measures(dict(zip(ordered, combination, strict=True)), draft.parameters)
+            if _is_designed(scenario, dict(zip(ordered, combination, strict=True)), draft)
         ]
     return found
+
+
+def _is_designed(scenario: Scenario, levels: Mapping[str, Level], draft: Draft) -> bool:
+    """Whether the scenario measures that cell; of levels that it does not know it is not asked."""
+    return not _are_known(scenario, levels) or scenario.measures(levels, draft.parameters)
+
+
+def _are_known(scenario: Scenario, levels: Mapping[str, Any]) -> bool:
+    return all(each.accepts(levels.get(each.name)) for each in scenario.factors)
+
+
+def further_clusters(draft: Draft) -> int:
+    """How many clusters a run has at the most besides its own."""
+    scenario = registry.get(draft.scenario)
+    return max(
+        (
+            len(scenario.arrangement(each.version_num, levels))
+            for each, levels in cells(draft)
+            if _are_known(scenario, levels)
+        ),
+        default=0,
+    )
 
 
 def factors(draft: Draft) -> dict[str, list[Level]]:
@@ -186,4 +208,5 @@ def needed_bytes(draft: Draft) -> int | None:
     own = max((each.disk_bytes for each, writes in sizes if writes), default=0)
     run_bytes = max((each.run_bytes for each, _writes in sizes), default=0)
     recorded = recording.needed_bytes(draft.parameters)
-    return shared + own + run_bytes + recorded + BYTES_TO_SPARE
+    further = further_clusters(draft) * max((each.disk_bytes for each, _writes in sizes), default=0)
+    return shared + own + further + run_bytes + recorded + BYTES_TO_SPARE

@@ -21,39 +21,51 @@ LONGEST_NAME = 200
 
 @transaction.atomic
 def topology_of(
-    *, server: Server, generators: Sequence[Server] = (), more_servers: Sequence[Server] = ()
+    *,
+    server: Server,
+    generators: Sequence[Server] = (),
+    more_servers: Sequence[Server] = (),
+    arrangement: str = "",
+    cluster_servers: Sequence[Server] = (),
 ) -> Topology:
     """The topology of these servers; the same one for the same servers in the same order.
 
     With `more_servers` it has a database node for each server, of which every run uses one: the
-    kind is that of its runs. Without generators each puts the load on itself.
+    kind is that of its runs. Without generators each puts the load on itself. A scenario with
+    further clusters has a kind of its own (`arrangement`); they lie on `cluster_servers`, or
+    without such on the database's own.
     """
     databases = (server, *more_servers)
-    if not generators and not more_servers:
+    if not generators and not more_servers and not arrangement:
         return single_topology(server=server)
-    kind = Topology.Kind.CLIENT if generators else Topology.Kind.SINGLE
-    slugs = "-".join(each.slug for each in (*databases, *generators))
+    kind = arrangement or (Topology.Kind.CLIENT if generators else Topology.Kind.SINGLE)
+    slugs = "-".join(each.slug for each in (*databases, *cluster_servers, *generators))
     made_of = [[each.slug for each in databases], [each.slug for each in generators]]
-    text = json.dumps(made_of) if more_servers else slugs
+    made_of += [[each.slug for each in cluster_servers]] if arrangement else []
+    text = json.dumps(made_of) if more_servers or arrangement else slugs
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     topology, created = Topology.objects.get_or_create(
         slug=f"{kind}-{slugs[:80]}-{digest}",
-        defaults={"name": _name(databases, generators), "kind": kind},
+        defaults={"name": _name(databases, generators, kind), "kind": kind},
     )
     if created:
         role = TopologyNode.Role
         _add_nodes(topology, role.DATABASE, databases)
         _add_nodes(topology, role.LOAD_GENERATOR, generators or databases)
+        if arrangement:
+            _add_nodes(topology, role.CLUSTERS, cluster_servers or databases)
     return topology
 
 
-def _name(databases: Sequence[Server], generators: Sequence[Server]) -> str:
+def _name(databases: Sequence[Server], generators: Sequence[Server], kind: str) -> str:
     name = ", ".join(each.name for each in databases)
     if generators:
         name = _("%(generators)s against %(server)s") % {
             "generators": ", ".join(each.name for each in generators),
             "server": name,
         }
+    if kind not in {Topology.Kind.SINGLE, Topology.Kind.CLIENT}:
+        name = f"{name} ({Topology.Kind(kind).label})"
     return name[:LONGEST_NAME]
 
 

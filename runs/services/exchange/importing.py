@@ -38,8 +38,9 @@ def load(*, lines: Iterable[bytes], into: Project | None = None) -> Imported:
     try:
         with transaction.atomic():
             return _load(reading.rows(lines), into, files)
-    finally:
+    except BaseException:
         files.discard()
+        raise
 
 
 def _load(rows: Iterator[tuple[int, str, Row]], into: Project | None, files: Files) -> Imported:
@@ -48,12 +49,11 @@ def _load(rows: Iterator[tuple[int, str, Row]], into: Project | None, files: Fil
     try:
         project = into or _project(described)
         known = Known(project)
-        results = Results(project, known, files)
+        results = Results(project, known)
         for number, kind, row in rows:  # told where it goes wrong
             _take(number, kind, row, known, files, results)
         files.finish(number)
         results.store()
-        files.place()
     except (DataError, IntegrityError, KeyError, TypeError, ValueError) as error:
         # Rows are stored many at a time: the fault is in this line or in one not far before it.
         message = _("In or before this line: %(error)s") % {"error": _short(error)}

@@ -3,16 +3,18 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from runs.execution.plan import RunPlan
+from runs.execution.nodes import DATABASE_NODE
+from runs.execution.plan import ClusterPlan, RunPlan
 from runs.execution.treatment import Treatment
 from runs.models import Campaign, Cell, Installation, Run, Server
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios.definition import Scenario
 from runs.services.servers.tools import Tools
+from runs.wording import gettext_noop
 
 # The factor whose levels are numbers of processor cores.
 CORES = "cores"
@@ -36,7 +38,7 @@ def freeze(
     """
     configuration = campaign.configuration
     wanted = scenario.cluster(installation.version_num, cell.levels)
-    settings = {**wanted.settings, **fitted.settings}
+    settings = {**wanted.settings, **fitted.settings, **wanted.required}
     options = [*wanted.initdb_options, *(configuration.initdb_options if configuration else [])]
     key = _cluster_key(campaign, server, installation, settings, options, wanted.data)
     writes = scenario.changes_data(cell.levels)
@@ -61,7 +63,58 @@ def freeze(
         cores=int(cell.levels.get(CORES, 0)),
         cluster_key="" if writes else key,
         template_key=key if writes else "",
-        translated=_translated(fitted),
+        translated=(*_translated(fitted), *_overruled(fitted, wanted.required)),
+        clusters=_clusters(scenario, cell, installation, tools, settings, options),
+    )
+
+
+def _clusters(
+    scenario: Scenario,
+    cell: Cell,
+    installation: Installation,
+    tools: Tools,
+    settings: Mapping[str, Any],
+    options: Sequence[str],
+) -> tuple[ClusterPlan, ...]:
+    """The cell's further clusters, all on the database's machine until they are placed elsewhere.
+
+    One that initdb makes gets the settings of the run's own; the others have them from that.
+    """
+    version_num = installation.version_num
+    return tuple(
+        ClusterPlan(
+            name=each.name,
+            role=each.role,
+            origin=each.origin,
+            machine=DATABASE_NODE,
+            bindir=installation.bindir,
+            version_num=version_num,
+            psql_bindir=tools.psql.bindir,
+            settings={
+                name: str(value)
+                for name, value in (
+                    {**(settings if each.origin == "initdb" else {}), **each.settings}
+                ).items()
+            },
+            initdb_options=tuple(options) if each.origin == "initdb" else (),
+        )
+        for each in scenario.arrangement(version_num, cell.levels)
+    )
+
+
+def _overruled(fitted: Fitted, required: Mapping[str, str]) -> tuple[dict[str, Any], ...]:
+    """Settings of the configuration that the scenario cannot be without in another value."""
+    return tuple(
+        {
+            "name_from": name,
+            "value_from": str(fitted.settings[name]),
+            "name_to": name,
+            "value_to": value,
+            "reason": gettext_noop("The scenario needs it."),
+            "parameters": {},
+        }
+        for name, value in required.items()
+        if name in fitted.settings and str(fitted.settings[name]) != value
     )
 
 

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from runs.execution import sweep as leftover
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
+from runs.execution.members import folder_of
 from runs.execution.set_back import NOT_SET_BACK
 from runs.models import PreparedCluster, Run, Server, ServerEvent
 from runs.selectors.runs.runs import at_work_on
@@ -100,10 +101,11 @@ def sweep_where_needed(*, server_id: int) -> None:
 def live_folders(server_id: int) -> set[str]:
     """The folders, relative to the base directory, that open runs and campaigns need."""
     open_runs = Run.objects.filter(at_work_on(server_id)).exclude(state__in=Run.ENDED)
-    keys = ("pk", "attempt", "plan__cluster_key", "plan__template_key")
+    keys = ("pk", "attempt", "plan__cluster_key", "plan__template_key", "plan__clusters")
     live: set[str] = set()
-    for run_id, attempt, cluster_key, template_key in open_runs.values_list(*keys):
+    for run_id, attempt, cluster_key, template_key, further in open_runs.values_list(*keys):
         live |= {f"runs/{run_id}-{attempt}", f"clusters/run-{run_id}"}
+        live |= {f"clusters/{folder_of(run_id, each['name'])}" for each in further or ()}
         live |= {f"clusters/{key}" for key in (cluster_key, template_key) if key}
     kept = PreparedCluster.objects.filter(server_id=server_id, removed_at=None)
     needed = kept.exclude(campaign__state__in=clusters.ENDED)

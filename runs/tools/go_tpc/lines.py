@@ -107,10 +107,8 @@ def _take_row(line: str, report: Report) -> None:
         _refuse(line, report)
     elif "tpmc" in row:
         report.results.append(_finite(row))
-    elif {"prefix", "operation"} <= row.keys():
-        _keep(row["prefix"].strip("[]"), row["operation"], row, report)
     else:
-        _refuse(line, report)
+        _keep(row["prefix"].strip("[]"), row["operation"], row, report)
 
 
 def _take_json(line: str, report: Report) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from runs.execution.plan import RunPlan
 from runs.scenarios import registry
-from runs.services.campaigns import campaigns, scenarios
+from runs.services.campaigns import campaigns, drafts, scenarios
 from runs.services.errors import ServiceError
 from tests import factories
 
@@ -178,3 +178,62 @@ def test_cores_that_clients_cannot_keep_busy_and_that_are_not_there_are_refused(
     assert found.keys() == {"senseless_cell", "cores_not_there"}
     assert "4 clients cannot keep 8 cores busy" in found["senseless_cell"].message
     assert found["cores_not_there"].field == "cores"
+
+
+@pytest.fixture
+def standbys(server):
+    return quick(registry.get("replication"), server)
+
+
+def pairs(found):
+    return sorted((p.levels["sync_standbys"], p.levels["async_standbys"]) for p in found)
+
+
+def test_the_mixed_design_has_the_four_patterns_of_the_report(standbys):
+    draft = replace(
+        standbys,
+        levels=standbys.levels | {"sync_standbys": [0, 1, 2, 3], "async_standbys": [0, 1, 2, 3]},
+        parameters=standbys.parameters | {"standbys": 3},
+    )
+    found = plans(campaigns.create(draft=draft))
+    assert pairs(found) == [(0, 3), (1, 2), (2, 1), (3, 0)]
+    assert {len(plan.clusters) for plan in found} == {3}
+    assert campaigns.estimate(draft).runs == 4
+
+
+def test_standbys_are_three_at_most_and_all_pairs_share_a_loaded_primary(standbys):
+    levels = {"sync_standbys": [0, 3], "async_standbys": [0, 1]}
+    campaign = campaigns.create(draft=replace(standbys, levels=standbys.levels | levels))
+    found = plans(campaign)
+    assert pairs(found) == [(0, 0), (0, 1), (3, 0)]
+    assert len({plan.template_key for plan in found} - {""}) == 1
+    assert campaign.topology.kind == "streaming"
+
+
+def test_what_replication_needs_overrules_the_configuration_and_is_told(standbys):
+    few = factories.configuration("few", settings={"max_wal_senders": "1"})
+    found = plans(campaigns.create(draft=replace(standbys, configuration=few)))
+    assert {plan.settings["max_wal_senders"] for plan in found} == {"10"}
+    [told] = [each for each in found[0].translated if each["name_to"] == "max_wal_senders"]
+    assert (told["value_from"], told["value_to"]) == ("1", "10")
+
+
+def test_the_room_of_the_standbys_is_asked_for(standbys):
+    def needed(draft):
+        return drafts.needed_bytes(draft)
+
+    alone = replace(
+        standbys, levels=standbys.levels | {"sync_standbys": [0], "async_standbys": [0]}
+    )
+    three = replace(
+        standbys, levels=standbys.levels | {"sync_standbys": [3], "async_standbys": [0]}
+    )
+    assert needed(three) > needed(alone) + 3 * 10**9
+
+
+def test_a_plan_from_before_there_were_arrangements_is_one_cluster(update):
+    stored = plans(campaigns.create(draft=update))[0].as_json()
+    for name in ("clusters", "machines", "cores"):
+        del stored[name]
+    plan = RunPlan.from_json(stored)
+    assert (plan.clusters, plan.machines, plan.cores) == ((), (), 0)

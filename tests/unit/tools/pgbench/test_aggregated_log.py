@@ -3,10 +3,9 @@
 import pytest
 
 from runs.tools.pgbench.aggregated_log import read_aggregated_log
-from tests.each import over
-from tests.unit.tools.pgbench.samples import recorded_logs
+from tests.unit.tools.pgbench.samples import FOLDER
 
-LOGS = recorded_logs(aggregated=True)
+LOGS = sorted(path for path in FOLDER.glob("*/*.log/*") if "aggregate" in str(path))
 START = 1_795_209_660
 
 
@@ -14,12 +13,12 @@ def interval_of(line: str):
     return read_aggregated_log({"log": f"{START} {line}\n".encode()}).intervals[START]
 
 
-@over(LOGS)
-def test_a_recorded_log_is_known_line_by_line(recorded):
-    log = read_aggregated_log({"log": recorded.text})
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_a_recorded_log_is_known_line_by_line(path):
+    log = read_aggregated_log({"log": path.read_bytes()})
 
     assert log.unknown_lines == []
-    assert len(log.intervals) == len(recorded.text.splitlines())
+    assert len(log.intervals) == len(path.read_bytes().splitlines())
     assert log.writers == 1
     for found in log.intervals.values():
         average = found.latency_sum / found.transactions
@@ -27,7 +26,7 @@ def test_a_recorded_log_is_known_line_by_line(recorded):
 
 
 def test_the_widths_of_the_versions_are_there():
-    widths = {log.text.split(b"\n")[0].count(b" ") + 1 for log in LOGS}
+    widths = {path.read_bytes().split(b"\n")[0].count(b" ") + 1 for path in LOGS}
 
     assert widths == {6, 10, 11, 15}
 

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from runs.tools.pgbench import transaction_log
 from runs.tools.pgbench.log_columns import OUTCOMES, read_columns
 from runs.tools.pgbench.transaction_log import read_transaction_log
-from tests.each import over
-from tests.unit.tools.pgbench.samples import recorded_logs
+from tests.unit.tools.pgbench.samples import FOLDER
 
 START = 1_795_209_656
-LOGS = recorded_logs(aggregated=False)
+LOGS = sorted(path for path in FOLDER.glob("*/*.log/*") if "aggregate" not in str(path))
 
 
 def read_plainly(text: bytes) -> tuple[list[int], list[int], Counter[str]]:
@@ -30,9 +29,9 @@ def read_plainly(text: bytes) -> tuple[list[int], list[int], Counter[str]]:
     return latencies, ends, outcomes
 
 
-@over(LOGS)
-def test_a_recorded_log_is_read_as_line_by_line(recorded):
-    text = recorded.text
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_a_recorded_log_is_read_as_line_by_line(path):
+    text = path.read_bytes()
     latencies, ends, outcomes = read_plainly(text)
 
     columns = read_columns(text)
@@ -45,9 +44,9 @@ def test_a_recorded_log_is_read_as_line_by_line(recorded):
 
 def test_there_are_logs_with_every_outcome_and_width():
     outcomes, widths = Counter(), set()
-    for recorded in LOGS:
-        outcomes += read_plainly(recorded.text)[2]
-        widths.add(recorded.text.partition(b"\n")[0].count(b" ") + 1)
+    for path in LOGS:
+        outcomes += read_plainly(path.read_bytes())[2]
+        widths.add(path.read_bytes().partition(b"\n")[0].count(b" ") + 1)
 
     assert set(outcomes) >= {"skipped", "failed", "serialization"}
     assert widths == {6, 7}

@@ -1,0 +1,239 @@
+"""The further clusters of a run: made, started, watched and stopped in order, by durable steps.
+
+They come up after the run's own cluster, each one made anew: by initdb, or by a base backup of the
+run's own, which then lives by itself (a copy) or follows it (a standby). On one machine they talk
+to each other through the folder of the sockets; between machines through addresses, by password.
+"""
+
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NoReturn
+
+from runs.execution import listening, standbys, stopping
+from runs.execution.bench import LAST_LINES, Bench
+from runs.execution.errors import TargetProblem
+from runs.execution.guard import MINUTES
+from runs.execution.members import Member, conninfo
+from runs.execution.nodes import DATABASE_NODE
+from runs.execution.plan import MAIN
+from runs.execution.postgres import DATABASE, NOT_RUNNING, SUPERUSER, lines_for
+from runs.execution.preparing import BYTES_TO_SPARE, did_not_start, replace_folder
+from runs.execution.reporter import ArtifactData
+from runs.execution.settings import READ_SETTINGS, read_settings
+from runs.wording import gettext_noop as _
+
+KEPT_LOG_LINES = 500
+SIGNAL_FILE_SINCE = 120000
+
+_WRITE = 'cat >"$1"'
+
+
+class Arrangement:
+    """The clusters of one run besides its own; nothing happens where there are none."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The clusters, in the order in which they are started."""
+        return tuple(self.bench.members.values())
+
+    def check_disk(self, free: Sequence[int], disk_bytes: int) -> None:
+        """Raise TargetProblem `disk_too_small` for a machine that has no room for its clusters.
+
+        `free` are the free bytes of the machines, in the order of the bench's.
+        """
+        for node, there in zip(self.bench.nodes, free, strict=True):
+            own = sum(member.node is node for member in self.members)
+            needed = own * disk_bytes + BYTES_TO_SPARE
+            if own and there < needed:
+                raise TargetProblem(
+                    f"{own} further clusters need {needed / 1e9:.1f} GB below {node.base.path} on "
+                    f"{node.address}; {there / 1e9:.1f} GB are free.",
+                    code="disk_too_small",
+                    remedy=_("Choose a smaller scale, free space, or use another base directory."),
+                )
+
+    async def start(self) -> None:
+        """Make and start every cluster; the run's own serves already, and has its password.
+
+        Raises TargetProblem `port_taken`, `postgres_does_not_start`,
+        `standby_does_not_catch_up`, and those of steps.
+        """
+        for member in self.members:
+            await self._make(member)
+            await self._start(self.bench.members[member.name])
+        if following := self.standbys:
+            await standbys.wait(self.bench, [each.name for each in following], "catch-up")
+        self._note()
+
+    async def read_settings(self) -> None:
+        """Keep the settings that each cluster says it has, as files of the run."""
+        for member in self.members:
+            printed = await self.bench.sql(
+                f"read-settings-{member.name}", READ_SETTINGS, database="postgres", at=member.name
+            )
+            text = json.dumps(read_settings(printed), indent=1, sort_keys=True)
+            artifact = ArtifactData(
+                f"settings-{member.name}.json", text.encode(), "application/json"
+            )
+            self.bench.findings.artifacts.append(artifact)
+
+    async def stop(self) -> None:
+        """Stop every cluster cleanly, the last first; the run's own is stopped after them."""
+        for member in reversed(self.members):
+            node, cluster = member.node, member.cluster
+            await node.on_host(partial(node.base.check, path=cluster.directory))
+            await self.bench.step(
+                f"stop-{member.name}", cluster.stop(), limit_s=MINUTES, floor_bytes=0, on=node
+            )
+
+    async def keep_logs(self) -> None:
+        """Keep the servers' logs as files of the run, as far as they are there."""
+        for member in self.members:
+            log = await self.bench.server_log(KEPT_LOG_LINES, member)
+            if log:
+                artifact = ArtifactData(f"server-{member.name}.log", log.encode())
+                self.bench.findings.artifacts.append(artifact)
+
+    async def watch(self) -> NoReturn:
+        """Look while the load is on whether all are there; never ends well.
+
+        Raises TargetProblem `standby_gone`, for which commits may wait for ever, or `cluster_gone`.
+        Nothing is concluded while a machine does not answer.
+        """
+        while True:
+            await asyncio.sleep(self.bench.look_s)
+            try:
+                await self._look()
+            except TargetProblem as problem:
+                if problem.code in {"cluster_gone", "standby_gone"}:
+                    raise
+
+    @property
+    def standbys(self) -> list[Member]:
+        """Those that follow the run's own cluster."""
+        return [each for each in self.members if each.plan.origin == "standby"]
+
+    async def _look(self) -> None:
+        for member in self.members:
+            answer = await self.bench.run(*member.cluster.status(), on=member.node)
+            if answer.exit_status in NOT_RUNNING:
+                raise await self.gone(member)
+        names = [each.name for each in self.standbys]
+        for name in await standbys.missing(self.bench, names) if names else ():
+            raise await self.gone(self.bench.members[name])
+
+    async def gone(self, member: Member) -> TargetProblem:
+        """What the absence of a cluster means, with the end of its log."""
+        log = await self.bench.server_log(LAST_LINES, member)
+        if member.plan.origin == "standby":
+            return TargetProblem(
+                f"The standby {member.name} on {member.node.address} does not follow any more; a "
+                f"commit that waits for it would wait for ever. Its log ends:\n{log}",
+                code="standby_gone",
+                remedy=_("Read the standby's log and the primary's, then queue the run again."),
+            )
+        return TargetProblem(
+            f"The cluster {member.name} on {member.node.address} is not running any more. Its log "
+            f"ends:\n{log}",
+            code="cluster_gone",
+            remedy=_("Read the cluster's log: out of memory, a crash, or somebody stopped it."),
+        )
+
+    async def _make(self, member: Member) -> None:
+        """Bring its folder into being, with data and settings, ready to be started."""
+        bench, node, cluster = self.bench, member.node, member.cluster
+        left = await bench.step(
+            f"clear-{member.name}", stopping.argv(cluster.directory), check=False, on=node
+        )
+        if left.exit_status != 0:
+            raise stopping.does_not_stop(cluster.directory)
+        await replace_folder(bench, node, cluster.directory)
+        lines = lines_for(member.plan.settings)
+        if member.plan.origin == "initdb":
+            options = member.plan.initdb_options
+            await bench.step(f"initdb-{member.name}", cluster.initdb(options), on=node)
+            lines = ["listen_addresses = ''", *lines]
+        else:
+            await bench.step(f"base-backup-{member.name}", self._backup(member), on=node)
+        if member.plan.origin == "standby":
+            lines += await self._follow(member)
+        argv, text = cluster.append(lines)
+        await bench.step(f"configure-{member.name}", argv, stdin=text, on=node)
+        made = replace(member, cluster=await listening.prepare_member(bench, member))
+        bench.members[member.name] = made
+
+    def _backup(self, member: Member) -> tuple[str, ...]:
+        """Copy the run's own cluster, with the WAL that was written meanwhile."""
+        host, port = self.main_seen_from(member)
+        secret = self._secret(member)
+        return (
+            *secret, f"{member.cluster.client_bindir}/pg_basebackup", "-D", member.cluster.data,
+            "-h", host, "-p", str(port), "-U", SUPERUSER, "-X", "stream", "-c", "fast", "-w",
+        )  # fmt: skip
+
+    def main_seen_from(self, member: Member) -> tuple[str, int]:
+        """(host, port) of the run's own cluster; on its own machine the folder of the sockets."""
+        machines = {each.name: each.address_of_database for each in self.bench.plan.machines}
+        host = machines.get(member.node.name, self.bench.cluster.socket_dir)
+        return host, self.bench.cluster.port
+
+    def _secret(self, member: Member) -> tuple[str, ...]:
+        if member.node.name == DATABASE_NODE:
+            return ()
+        return ("env", f"PGPASSFILE={listening.passfile_of(member.node)}")
+
+    async def _follow(self, member: Member) -> list[str]:
+        """Let it follow the run's own cluster; the lines of its configuration that say so.
+
+        Up to 11 a file of its own says it, and the server refuses to start with that from 12 on.
+        """
+        host, port = self.main_seen_from(member)
+        source = conninfo(host, port, application_name=member.name)
+        quoted = source.replace("'", "''")
+        if member.plan.version_num >= SIGNAL_FILE_SINCE:
+            path, text = "standby.signal", ""
+        else:
+            path = "recovery.conf"
+            text = f"standby_mode = 'on'\nprimary_conninfo = '{quoted}'\n"
+        argv = ["sh", "-c", _WRITE, "follow", f"{member.cluster.data}/{path}"]
+        await self.bench.step(f"follow-{member.name}", argv, stdin=text, on=member.node)
+        lines = ["hot_standby = 'on'", "synchronous_standby_names = ''"]
+        return lines if text else [*lines, f"primary_conninfo = '{quoted}'"]
+
+    async def _start(self, member: Member) -> None:
+        bench, cluster = self.bench, member.cluster
+        result = await bench.step(
+            f"start-{member.name}", cluster.start(), check=False, limit_s=MINUTES, on=member.node
+        )
+        if result.exit_status != 0:
+            problem = did_not_start(result, await bench.server_log(LAST_LINES, member))
+            message = f"Cluster {member.name} on {member.node.address}: {problem.message}"
+            raise TargetProblem(message, code=problem.code, remedy=problem.remedy)
+        if member.plan.origin == "initdb":
+            if bench.plan.machines:
+                await listening.give_member_the_password(bench, member)
+            statement = f"CREATE DATABASE {DATABASE};"
+            await bench.sql(
+                f"create-database-{member.name}", statement, database="postgres", at=member.name
+            )
+
+    def _note(self) -> None:
+        """Say where clusters share a machine: they share its processors, memory and disk, too."""
+        on: dict[str, list[str]] = defaultdict(list)
+        on[self.bench.database.address].append(MAIN)
+        for member in self.members:
+            on[member.node.address].append(member.name)
+        for address, names in on.items():
+            if len(names) > 1:
+                message = (
+                    f"{len(names)} clusters share the machine {address}: {', '.join(names)}. They "
+                    "take processors, memory and disk from each other, and no network lies between."
+                )
+                self.bench.note("clusters_share_machine", message, level="info")

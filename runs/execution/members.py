@@ -1,0 +1,65 @@
+"""The clusters of a run: its own, called main, and named ones on the same or further machines."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runs.execution.nodes import Node
+from runs.execution.plan import MAIN, ClusterPlan, RunPlan
+from runs.execution.postgres import PORT, SUPERUSER, Cluster
+
+# It stands in names of steps, files and standbys, and in SQL.
+_NAME = re.compile(r"[a-z][a-z0-9]{0,30}")
+
+
+@dataclass(frozen=True)
+class Member:
+    """A named cluster of a run on its machine."""
+
+    plan: ClusterPlan
+    node: Node
+    cluster: Cluster
+
+    @property
+    def name(self) -> str:
+        """What its steps and files have in their names."""
+        return self.plan.name
+
+
+def members_of(plan: RunPlan, nodes: Sequence[Node]) -> dict[str, Member]:
+    """The run's further clusters by name, in the order in which they are started.
+
+    Each has a folder of its own. On a machine they share the folder of the sockets, and have ports
+    of their own there. Raises ValueError for what is no name or twice, and for no machine.
+    """
+    by_name = {node.name: node for node in nodes}
+    found: dict[str, Member] = {}
+    for place, each in enumerate(plan.clusters, start=1):
+        if not _NAME.fullmatch(each.name) or each.name in found or each.name == MAIN:
+            raise ValueError(f"{each.name!r} is no name of a further cluster, or one twice")
+        if each.machine not in by_name:
+            raise ValueError(f"cluster {each.name}: there is no machine {each.machine}")
+        node = by_name[each.machine]
+        cluster = Cluster(
+            bindir=each.bindir,
+            version_num=each.version_num,
+            client_bindir=each.psql_bindir,
+            directory=node.base.below("clusters", folder_of(plan.run_id, each.name)),
+            socket_dir=f"{node.directory}/s",
+            log=f"{node.directory}/server-{each.name}.log",
+            port=PORT + place,
+        )
+        found[each.name] = Member(each, node, cluster)
+    return found
+
+
+def folder_of(run_id: int, name: str) -> str:
+    """The name of a further cluster's folder below `clusters`."""
+    return f"run-{run_id}-{name}"
+
+
+def conninfo(host: str, port: int, **words: str) -> str:
+    """A connection string for libpq to a cluster, by socket folder or address."""
+    said = {"host": host, "port": str(port), "user": SUPERUSER, **words}
+    quoted = {word: value.replace("\\", "\\\\").replace("'", "\\'") for word, value in said.items()}
+    return " ".join(f"{word}='{value}'" for word, value in quoted.items())

@@ -1,1 +1,0 @@
-"""Data sets: made by the worker with packaged generators, sent to the target, and copied in."""

@@ -1,0 +1,262 @@
+"""Replication: what synchronous and asynchronous standbys cost the primary.
+
+Source: PGECons WG3 report 2017, chapter 8: tables 8.8 (none to three synchronous standbys), 8.9
+(asynchronous ones) and 8.10 (three standbys, none to three of them synchronous). A cell is a pair
+of numbers, three standbys at most in all. With the parameter `standbys` only the pairs with that
+many are measured, which is the design of table 8.10.
+
+As in the report: the data are loaded into the primary before the standbys are copied from it; then
+vacuum with analyze, checkpoint, prewarm of the accounts, and updates of single random accounts.
+Ours: each run has new copies of the same loaded cluster, where the report went on with the same
+ones; and only the wanted standbys are listed as synchronous, so that none is merely potential.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.execution import standbys
+from runs.execution.bench import Bench
+from runs.execution.errors import TargetProblem
+from runs.execution.reporter import ArtifactData
+from runs.execution.standbys import Standby
+from runs.scenarios import percentiles, replication_lag
+from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios.definition import (
+    Choice,
+    ChoiceFactor,
+    ClusterOptions,
+    Factor,
+    FurtherCluster,
+    MetricDefinition,
+    Parameter,
+    Quick,
+    Requirement,
+    Scenario,
+    Sizes,
+)
+from runs.scenarios.metrics import PGBENCH, TPS, TRANSACTIONS
+from runs.wording import gettext_noop as _
+
+SCRIPT = r"""\set naccounts 100000 * :scale
+\set aid random(1, :naccounts)
+UPDATE pgbench_accounts SET filler=repeat(md5(clock_timestamp()::text),2) WHERE aid = :aid;
+"""
+MOST_STANDBYS = 3
+REPLICA_SINCE = 90600
+KEEP_SIZE_SINCE = 130000
+MAX_WAL_SIZE_SINCE = 90500
+
+WAL_BYTES = MetricDefinition(
+    "wal_bytes_per_transaction", _("WAL bytes per transaction"), "bytes", "lower"
+)
+
+
+class Replication:
+    """Load the primary; with its standbys there: vacuum, checkpoint, prewarm, update."""
+
+    async def load(self, bench: Bench) -> None:
+        """`pgbench -i` at the scale."""
+        await pgbench.initialise(bench)
+
+    async def warm(self, bench: Bench) -> None:
+        """Vacuum with analyze, checkpoint, and pg_prewarm of the accounts on the primary."""
+        await bench.sql("vacuum", "VACUUM ANALYZE;")
+        await bench.sql("checkpoint", "CHECKPOINT;")
+        await pgbench.prewarm(bench)
+
+    async def measure(self, bench: Bench) -> None:
+        """Make the standbys what they are to be, prove it, update, and prove it again."""
+        await self._set_modes(bench)
+        before = await self._proof(bench, "replication-before")
+        begin = await replication_lag.position(bench, "wal-begin")
+        lag = replication_lag.Lag(bench)
+        lag.begin()
+        try:
+            await pgbench.measure(bench, SCRIPT)
+            await lag.end()
+        finally:
+            await lag.let_go()
+        written = await replication_lag.written_since(bench, begin)
+        bench.findings.measurements[WAL_BYTES.name] = round(
+            written / max(1.0, bench.findings.measurements[TRANSACTIONS.name]), 1
+        )
+        if await self._proof(bench, "replication-after") != before:
+            raise _differs("The standbys were not the same after the load as before it.")
+
+    async def _set_modes(self, bench: Bench) -> None:
+        names, number = list(bench.members), bench.levels["sync_standbys"]
+        if not names:
+            return
+        synchronous = names[:number]
+        asked = number // 2 + 1 if _is_quorum(bench.levels) else number
+        by = "ANY" if _is_quorum(bench.levels) else "FIRST"
+        value = standbys.names_setting(bench.plan.version_num, synchronous, asked, by=by)
+        await standbys.set_synchronous(bench, value)
+        wanted = ",".join(states(bench.levels).values())
+        await standbys.wait(bench, names, "wait-for-modes", states=wanted)
+
+    async def _proof(self, bench: Bench, step: str) -> list[Standby]:
+        """pg_stat_replication, kept as a file; it must say what the levels do."""
+        seen = await standbys.seen(bench, step)
+        text = "\n".join(f"{each.name}\t{each.state}\t{each.sync_state}" for each in seen)
+        bench.findings.artifacts.append(ArtifactData(f"{step}.txt", f"{text}\n".encode()))
+        if {each.name: each.sync_state for each in seen} != states(bench.levels):
+            raise _differs(f"pg_stat_replication says: {text or 'nothing'}")
+        return seen
+
+    def sizes(self, parameters: Mapping[str, int]) -> Sizes:
+        """Data, index and WAL of one cluster; each standby takes as much again."""
+        data = parameters["scale"] * pgbench.BYTES_PER_SCALE
+        wal = min(data, pgbench.WAL_BYTES) + pgbench.WAL_BYTES
+        logs = percentiles.log_bytes(parameters["duration"])
+        return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
+
+    def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
+        """About 0.3 s a scale unit to load; 4 s and 0.1 s a unit for copies, starts and stops."""
+        scale = parameters["scale"]
+        return 4 + 0.3 * scale, 6 + 0.15 * scale + parameters["duration"]
+
+
+def states(levels: Mapping[str, Any]) -> dict[str, str]:
+    """What pg_stat_replication must say of each standby's sync_state."""
+    as_asked = "quorum" if _is_quorum(levels) else "sync"
+    names = standby_names(levels)
+    number = levels["sync_standbys"]
+    return {name: as_asked if place < number else "async" for place, name in enumerate(names)}
+
+
+def standby_names(levels: Mapping[str, Any]) -> list[str]:
+    """The standbys of a cell; the synchronous ones come first."""
+    number = int(levels["sync_standbys"]) + int(levels["async_standbys"])
+    return [f"standby{place}" for place in range(1, number + 1)]
+
+
+def _is_quorum(levels: Mapping[str, Any]) -> bool:
+    return levels.get("synchronous_by") == "majority"
+
+
+def _differs(found: str) -> TargetProblem:
+    return TargetProblem(
+        f"Replication is not what the levels say, and its figures would be of something else. "
+        f"{found}",
+        code="replication_differs",
+        remedy=_("Read replication-before.txt and the standbys' logs, then queue the run again."),
+    )
+
+
+def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
+    """What replication needs of every version, WAL kept without slots, and synchronous_commit."""
+    required = {
+        "wal_level": "replica" if version_num >= REPLICA_SINCE else "hot_standby",
+        "max_wal_senders": "10",
+        "hot_standby": "on",
+        "synchronous_commit": str(levels["synchronous_commit"]),
+        "synchronous_standby_names": "",
+    }
+    if version_num >= KEEP_SIZE_SINCE:
+        required["wal_keep_size"] = "256MB"
+    else:
+        required["wal_keep_segments"] = "16"
+    room = "max_wal_size" if version_num >= MAX_WAL_SIZE_SINCE else "checkpoint_segments"
+    settings = {room: "8GB" if version_num >= MAX_WAL_SIZE_SINCE else "256"}
+    return ClusterOptions(settings=settings | {"autovacuum": "off"}, required=required)
+
+
+def arrangement(_version_num: int, levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
+    """The standbys, copied from the loaded primary."""
+    return tuple(FurtherCluster(name, "standby", "standby") for name in standby_names(levels))
+
+
+def measures(levels: Mapping[str, Any], parameters: Mapping[str, int | None]) -> bool:
+    """Three standbys at most; with `standbys` just so many. A majority is one of synchronous."""
+    number, wanted = len(standby_names(levels)), parameters.get("standbys")
+    if _is_quorum(levels) and not levels["sync_standbys"]:
+        return False
+    return number == wanted if wanted else number <= MOST_STANDBYS
+
+
+def _from_9_6(number: int) -> Requirement:
+    reason = _("more than one synchronous standby came with PostgreSQL 9.6.")
+    return Requirement(90600, reason, factor="sync_standbys", level=number)
+
+
+SCENARIO = Scenario(
+    slug="replication",
+    title=_("Replication"),
+    description=_(
+        "What none to three synchronous and asynchronous standbys cost the primary: updates of "
+        "single accounts with each pair of numbers, the lag of every standby over time, and "
+        "pg_stat_replication before and after as proof of what was measured."
+    ),
+    source="PGECons WG3 2017",
+    factors=(
+        Factor(
+            "sync_standbys", _("Synchronous standbys"), default=(0, 1), minimum=0,
+            maximum=MOST_STANDBYS,
+        ),
+        Factor(
+            "async_standbys", _("Asynchronous standbys"), default=(0, 1), minimum=0,
+            maximum=MOST_STANDBYS,
+        ),
+        ChoiceFactor(
+            "synchronous_commit",
+            "synchronous_commit",
+            choices=tuple(
+                Choice(each, each)
+                for each in ("on", "remote_apply", "remote_write", "local", "off")
+            ),
+            default=("on",),
+        ),
+        ChoiceFactor(
+            "synchronous_by",
+            _("A commit waits for"),
+            choices=(
+                Choice("all", _("all synchronous standbys")),
+                Choice("majority", _("a majority of them (quorum)")),
+            ),
+            default=("all",),
+        ),
+    ),
+    parameters=(
+        Parameter(
+            "scale", _("Scale factor"), "", default=10, minimum=1, maximum=100_000,
+            help=_("One unit is 100,000 accounts, about 16 MB a cluster. The report used 1000."),
+        ),
+        Parameter(
+            "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
+            help=_("Seconds a run. The report used 300."),
+        ),
+        Parameter(
+            "clients", _("Clients"), "", default=16, minimum=1, maximum=10_000,
+            help=_("The report used 64."),
+        ),
+        Parameter(
+            "standbys", _("Standbys in all"), "", default=0, minimum=0, maximum=MOST_STANDBYS,
+            help=_("0 measures every pair of at most three; 3 only those of the mixed design."),
+        ),
+    ),
+    metrics=(*PGBENCH, WAL_BYTES),
+    primary_metric=TPS.name,
+    writes=True,
+    procedure=Replication(),
+    cluster=cluster,
+    arrangement=arrangement,
+    kind="streaming",
+    measures=measures,
+    requires=(
+        Requirement(
+            90600, _("remote_apply came with PostgreSQL 9.6."),
+            factor="synchronous_commit", level="remote_apply",
+        ),
+        Requirement(
+            100000, _("a quorum came with PostgreSQL 10."),
+            factor="synchronous_by", level="majority",
+        ),
+        _from_9_6(2),
+        _from_9_6(3),
+    ),
+    quick=Quick(
+        parameters={"scale": 10, "duration": 5, "clients": 16, "standbys": 0},
+        levels={"sync_standbys": (0, 1), "async_standbys": (0, 1)},
+    ),
+)  # fmt: skip
