@@ -181,7 +181,7 @@ REST_FRAMEWORK = {
     # The first one's challenge is that of a 401.
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "runs.api.access.authentication.BearerAuthentication",
-        "rest_framework.authentication.SessionAuthentication",
+        "runs.api.access.authentication.CookieAuthentication",
     ],
     "DEFAULT_THROTTLE_CLASSES": ["runs.api.rate_limit.RateLimit"],
     # How many proxies in front may be believed what they say of an address.

@@ -25,10 +25,10 @@ from runs.models import (
     Scenario,
     Series,
     Server,
-    SettingsSnapshot,
     SSHKey,
 )
 from runs.services.campaigns.drafts import Draft
+from runs.services.runs import results
 
 NUMBERS = count(1)
 
@@ -208,9 +208,7 @@ def story(which):
     Series.objects.create(
         run=which, name="tps", unit="tps", start=1, interval=1, values=[1.0, None]
     )
-    which.settings, _created = SettingsSnapshot.objects.get_or_create(
-        content_hash="s", defaults={"settings": {"work_mem": {"setting": "4096", "unit": "kB"}}}
-    )
+    which.settings = results.snapshot(settings={"work_mem": {"setting": "4096", "unit": "kB"}})
     which.save()
     return which
 

@@ -1,6 +1,14 @@
 """Artifacts: files of runs, kept content-addressed and compressed outside the database."""
 
+import re
+
 from django.db import models
+
+# What names a stored content: SHA-256, in lower case.
+DIGEST = re.compile(r"[0-9a-f]{64}")
+MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*(; ?[a-z-]+=[a-zA-Z0-9._-]+)*")
+# No part of a name: it becomes the end of an address, and of a header.
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class Artifact(models.Model):
@@ -15,7 +23,14 @@ class Artifact(models.Model):
 
     class Meta:
         ordering = ["run", "name"]
-        constraints = [models.UniqueConstraint(fields=["run", "name"], name="artifact_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "name"], name="artifact_once"),
+            models.CheckConstraint(
+                name="artifact_named_by_digest",
+                condition=models.Q(sha256__regex=r"^[0-9a-f]{64}$"),
+            ),
+            models.CheckConstraint(name="artifact_has_size", condition=models.Q(size__gte=0)),
+        ]
 
     def __str__(self) -> str:
         return self.name

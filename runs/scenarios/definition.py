@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any, Literal, Protocol
 
 from runs.execution.bench import Bench
@@ -236,6 +237,7 @@ class Scenario:
     versions cannot run the scenario, or a level of it. `objection` says why a cell makes no sense,
     and `measures` leaves cells out that are not of the design where that is not the full product
     of its factors; a parameter that was not given is None in both. `quick` is its quick form.
+    `packages` are modules that a worker needs to make its data.
     `primary_metric` is the one that charts and comparisons show first.
     """
 
@@ -259,10 +261,15 @@ class Scenario:
     measures: Callable[[Mapping[str, Any], Mapping[str, int | None]], bool] = every_cell
     quick: Quick = Quick()
     only_reads: Callable[[Mapping[str, Any]], bool] = never
+    packages: tuple[str, ...] = ()
 
     def changes_data(self, levels: Mapping[str, Any]) -> bool:
         """Whether a run of a cell of these levels changes the data."""
         return self.writes and not self.only_reads(levels)
+
+    def missing_packages(self) -> list[str]:
+        """Which of its packages BenchLab's own environment lacks."""
+        return [name for name in self.packages if find_spec(name) is None]
 
     def refusal(self, version_num: int, levels: Mapping[str, Any]) -> Requirement | None:
         """Why that version cannot run a cell of these levels; None where it can."""

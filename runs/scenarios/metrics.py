@@ -22,6 +22,8 @@ TRANSACTIONS = MetricDefinition(
 FAILED_TRANSACTIONS = MetricDefinition(
     metrics.FAILED.name, metrics.FAILED.title, metrics.FAILED.unit, metrics.FAILED.direction
 )
+ELAPSED = MetricDefinition("elapsed", _("Elapsed time"), "s", "lower")
+ROWS_RETURNED = MetricDefinition("rows_returned", _("Rows returned"), "rows", "neutral")
 # What a run of pgbench gives.
 PGBENCH = (
     TPS,

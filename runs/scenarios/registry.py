@@ -5,6 +5,7 @@ from runs.scenarios import (
     fixed_point_read,
     fixed_point_update,
     page_checksums,
+    parallel_query,
     pgbench_load,
     replication,
 )
@@ -19,6 +20,7 @@ _SCENARIOS = {
         page_checksums.SCENARIO,
         cpu_cores.SCENARIO,
         pgbench_load.SCENARIO,
+        parallel_query.SCENARIO,
         replication.SCENARIO,
     )
 }

@@ -16,7 +16,6 @@ from runs.services.access import projects, tokens
 from tests.api.web_server import ROOT, WebServer
 
 CLIENT = ROOT / "script" / "benchlab-upload"
-SAMPLES = ROOT / "tests" / "samples"
 # Of the CI that runs these tests, which must not find its way into them.
 NOT_OURS = ("GITHUB", "GITLAB", "CI", "BUILDKITE", "JENKINS", "GIT_", "PG", "BENCHLAB", "XDG")
 

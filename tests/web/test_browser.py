@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from runs.models import Campaign, Run
-from runs.services import published
+from runs.services import archive
 from tests import factories
 from tests.web import looks
 from tests.web.looks import DRAWN
@@ -49,7 +49,7 @@ def lab(finished_campaign, ready_server):
     Run.objects.filter(pk=live.runs.last().pk).update(
         state="failed", code="disk_full", message="The disk is full.", remedy="Free space."
     )
-    published.load(files=[SAMPLE])
+    archive.load(files=[SAMPLE])
     finished_campaign.runs.update(hardware=ready_server.hardware)
     return factories.story(finished_campaign.runs.first())
 

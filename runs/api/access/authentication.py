@@ -1,21 +1,24 @@
 """Who asks: a token in `Authorization: Bearer`, or who has logged in; and what they may do."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.utils.translation import gettext as _
+from drf_spectacular.authentication import SessionScheme
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from rest_framework.authentication import BaseAuthentication
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
+from runs.api.parsing import MOST_BYTES, TooLarge
 from runs.models import Token
 from runs.selectors.access.projects import Reader
 from runs.services.access import tokens
 from runs.services.errors import ServiceError
 
 SCHEME = "bearer"
+FORMS = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
 
 
 class TokenUser(AnonymousUser):
@@ -51,6 +54,21 @@ class BearerAuthentication(BaseAuthentication):
         return 'Bearer realm="BenchLab"'
 
 
+class CookieAuthentication(SessionAuthentication):
+    """Who has logged in to the pages. Whatever changes something needs the CSRF token as well."""
+
+    def enforce_csrf(self, request: Request) -> None:
+        """Check the token of Django's request: DRF's own would read the body, which doors read.
+
+        Only a form is looked into for the token, and not one that is too large for any door.
+        """
+        sent = request._request
+        length = sent.headers.get("Content-Length", "")
+        if sent.content_type in FORMS and length.isdigit() and int(length) > MOST_BYTES:
+            raise TooLarge
+        super().enforce_csrf(cast(Request, sent))
+
+
 class ScopePermission(BasePermission):
     """Anybody reads what is public; a token needs the scope, for writing that of the door.
 
@@ -84,6 +102,12 @@ def asker(request: Request) -> str:
     if isinstance(request.auth, Token):
         return _("the token “%(name)s”") % {"name": request.auth.name}
     return request.user.get_username()
+
+
+class CookieScheme(SessionScheme):  # type: ignore[no-untyped-call]
+    """The session's cookie in OpenAPI."""
+
+    target_class = CookieAuthentication  # type: ignore[assignment]
 
 
 class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from runs.published import checks, reading
 from runs.published.errors import PublishedFileError
-from runs.services import published
+from runs.services import archive
 
 
 class Command(BaseCommand):
@@ -34,7 +34,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _load(self) -> None:
-        loaded = published.load(files=reading.files())
+        loaded = archive.load(files=reading.files())
         for word, slugs in vars(loaded).items():
             if slugs:
                 self.stdout.write(f"{word}: {', '.join(slugs)}")

@@ -12,7 +12,7 @@ from django.urls import reverse
 from runs.models import Campaign, Server
 from runs.published import reading
 from runs.published.errors import PublishedFileError
-from runs.services import published
+from runs.services import archive
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.configurations import configurations
 from runs.services.errors import ServiceError
@@ -41,7 +41,7 @@ class Command(BaseCommand):
 
     def _load_archive(self) -> None:
         try:
-            published.load(files=reading.files())
+            archive.load(files=reading.files())
         except PublishedFileError as error:
             raise CommandError(str(error)) from error
 

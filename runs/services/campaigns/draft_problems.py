@@ -43,8 +43,19 @@ def problems(
     if runs > MOST_RUNS:
         message = _("%(runs)d runs are too many.") % {"runs": runs}
         yield Problem("too_many_runs", message, _("Choose fewer levels or repeats."), "levels")
+    yield from _package_problems(scenario)
     yield from _objections(draft, scenario)
     yield from server_problems.problems(draft, scenario, fits)
+
+
+def _package_problems(scenario: Scenario) -> Iterator[Problem]:
+    """The generators of a scenario's data that are missing here, before a worker looks for them."""
+    for name in scenario.missing_packages():
+        message = _("The Python package %(package)s is missing, which makes the data.") % {
+            "package": name.replace("_", "-")
+        }
+        remedy = _("Install what requirements.txt names for BenchLab's web and workers.")
+        yield Problem("missing_package", message, remedy, "scenario")
 
 
 def _objections(draft: Draft, scenario: Scenario) -> Iterator[Problem]:

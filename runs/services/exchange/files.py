@@ -2,6 +2,8 @@
 
 import base64
 import hashlib
+import os
+import shutil
 import tempfile
 import zlib
 from pathlib import Path
@@ -10,48 +12,85 @@ from typing import IO
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from runs.models import Artifact, Project
 from runs.selectors.exchange.exports import Row
 from runs.services.exchange.reading import refused
 from runs.services.runs import artifacts
 
 STEP = 2**20
+# The end of a packed file tells its size up to here; and a small one must not keep us for hours.
+MOST_UNPACKED = 2**32 - 1
 
 
 class Files:
-    """One file at a time. `discard` removes what this import has added."""
+    """One file at a time, gathered in a folder of its own until all of the import is accepted.
+
+    The store gets nothing before `place`: another run that stores the same content meanwhile must
+    not rely on a file that a refused import takes away again. `discard` removes the folder.
+    """
 
     def __init__(self) -> None:
         self.digest = ""
         self.part: IO[bytes] | None = None
-        self.added: list[Path] = []
+        self.folder: Path | None = None
 
     def add(self, number: int, row: Row) -> None:
         """Take a part. Raises Refused where the content is not what its name says."""
         if self.part is None:
             self.digest = row["sha256"]
-            folder = Path(settings.ARTIFACTS_DIR)
-            folder.mkdir(parents=True, exist_ok=True)
-            self.part = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+            self.part = self._gathered(self.digest).open("w+b")
         if row["sha256"] != self.digest:
             raise refused(number, "broken_off", _("The file before this one has no last part."))
         self.part.write(base64.b64decode(row["gzip"], validate=True))
         if row["last"]:
-            self._keep(number)
+            self._close(number)
 
     def finish(self, number: int) -> None:
         """Refuse a file without its last part."""
         if self.part is not None:
             raise refused(number, "broken_off", _("The file before this one has no last part."))
 
+    def check(self, number: int, project: Project, row: Row) -> None:
+        """Refuse an artifact whose file is another than the import brought, or not the project's.
+
+        A file that was pruned is neither here nor in the import: only its name, size and digest.
+        """
+        gathered = self._gathered(row["sha256"])
+        if gathered.exists():
+            is_its = _size(gathered) == row["size"]
+        else:
+            is_its = (
+                not artifacts.path_of(row["sha256"]).exists()
+                or Artifact.objects.filter(
+                    sha256=row["sha256"], size=row["size"], run__campaign__project=project
+                ).exists()
+            )
+        if not is_its:
+            message = _("%(name)s is not the file of its SHA-256.") % {"name": row["name"]}
+            raise refused(number, "file_differs", message)
+
+    def place(self) -> None:
+        """Put every file into the store: the last act before the import is committed."""
+        for path in self.folder.iterdir() if self.folder else ():
+            artifacts.adopt(digest=path.name, packed=path)
+
     def discard(self) -> None:
-        """Leave nothing of an import that was refused."""
+        """Leave nothing of what was gathered."""
         if self.part is not None:
             self.part.close()
             self.part = None
-        for path in self.added:
-            path.unlink(missing_ok=True)
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder = None
 
-    def _keep(self, number: int) -> None:
+    def _gathered(self, digest: str) -> Path:
+        if self.folder is None:
+            store = Path(settings.ARTIFACTS_DIR)
+            store.mkdir(parents=True, exist_ok=True)
+            self.folder = Path(tempfile.mkdtemp(prefix="import-", dir=store))
+        return self.folder / digest
+
+    def _close(self, number: int) -> None:
         content, self.part = self.part, None
         assert content is not None  # noqa: S101  # for the type checker
         with content:
@@ -61,20 +100,31 @@ class Files:
                 found = ""
             if found != self.digest:
                 raise refused(number, "content_differs", _("The file's content is not its own."))
-            path = artifacts.path_of(self.digest)
-            if not path.exists():
-                content.seek(0)
-                artifacts.keep_packed(digest=self.digest, packed=content)
-                self.added.append(path)
+            content.flush()
+            os.fsync(content.fileno())
 
 
 def _sha256(packed: IO[bytes]) -> str:
-    """Of the content, which is never unpacked as a whole: a small file can be a huge one."""
+    """Of the content, which is never unpacked as a whole: a small file can be a huge one.
+
+    Empty for a file that is not whole, or too large.
+    """
     packed.seek(0)
-    unpacking, found = zlib.decompressobj(16 + zlib.MAX_WBITS), hashlib.sha256()
+    unpacking, found, size = zlib.decompressobj(16 + zlib.MAX_WBITS), hashlib.sha256(), 0
     while step := packed.read(STEP):
         while step:
-            found.update(unpacking.decompress(step, STEP))
+            unpacked = unpacking.decompress(step, STEP)
+            found.update(unpacked)
+            size += len(unpacked)
+            if size > MOST_UNPACKED:
+                return ""
             step = unpacking.unconsumed_tail
     found.update(unpacking.flush())
     return found.hexdigest() if unpacking.eof and not unpacking.unused_data else ""
+
+
+def _size(packed: Path) -> int:
+    """The size of the content, which the last four bytes tell (RFC 1952)."""
+    with packed.open("rb") as file:
+        file.seek(-4, os.SEEK_END)
+        return int.from_bytes(file.read(4), "little")

@@ -38,9 +38,8 @@ def load(*, lines: Iterable[bytes], into: Project | None = None) -> Imported:
     try:
         with transaction.atomic():
             return _load(reading.rows(lines), into, files)
-    except BaseException:
+    finally:
         files.discard()
-        raise
 
 
 def _load(rows: Iterator[tuple[int, str, Row]], into: Project | None, files: Files) -> Imported:
@@ -49,11 +48,12 @@ def _load(rows: Iterator[tuple[int, str, Row]], into: Project | None, files: Fil
     try:
         project = into or _project(described)
         known = Known(project)
-        results = Results(project, known)
+        results = Results(project, known, files)
         for number, kind, row in rows:  # told where it goes wrong
             _take(number, kind, row, known, files, results)
         files.finish(number)
         results.store()
+        files.place()
     except (DataError, IntegrityError, KeyError, TypeError, ValueError) as error:
         # Rows are stored many at a time: the fault is in this line or in one not far before it.
         message = _("In or before this line: %(error)s") % {"error": _short(error)}

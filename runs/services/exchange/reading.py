@@ -1,14 +1,17 @@
 """The lines of an export, one after another and each as it must be."""
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from runs.selectors.exchange.exports import Row
 from runs.services.errors import Fault, Refused
+from runs.services.exchange import values
 from runs.services.exchange.format import (
     CHOICES,
     END,
@@ -20,8 +23,11 @@ from runs.services.exchange.format import (
     TIMES,
 )
 
-# A line is at most a run's longest series; a body without a newline must not fill the memory.
-LONGEST_LINE = 256 * 2**20
+# A line is at most a run's longest series or output; a body without a newline must not fill the
+# memory, nor may brackets, of which each becomes an object of a hundred bytes.
+LONGEST_LINE = 32 * 2**20
+MOST_BRACKETS = 1_000_000
+OLDEST, NEWEST = 1970, 2999
 
 
 def refused(number: int, code: str, message: str) -> Refused:
@@ -72,8 +78,10 @@ def rows(lines: Iterable[bytes]) -> Iterator[tuple[int, str, Row]]:
 def _read(number: int, line: bytes) -> tuple[str, Row]:
     if len(line) > LONGEST_LINE:
         raise refused(number, "too_long", _("This line is too long."))
+    if line.count(b"[") + line.count(b"{") > MOST_BRACKETS:
+        raise refused(number, "too_long", _("This line is too long."))
     try:
-        found = json.loads(line)
+        found = json.loads(line, parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         message = _("Not a line of JSON: %(error)s") % {"error": error}
         raise refused(number, "not_json", message) from error
@@ -88,6 +96,17 @@ def _read(number: int, line: bytes) -> tuple[str, Row]:
     return kind, found
 
 
+def _no_number(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _finite(text: str) -> float:
+    found = float(text)
+    if not math.isfinite(found):
+        raise ValueError(text[:40])
+    return found
+
+
 def _moment(number: int, name: str, value: Any) -> datetime | None:
     """PostgreSQL would take "yesterday" as well, and a time without its zone as one of ours."""
     if value is None:
@@ -96,7 +115,7 @@ def _moment(number: int, name: str, value: Any) -> datetime | None:
         moment = datetime.fromisoformat(value)
     except (TypeError, ValueError):
         moment = None
-    if moment is None or moment.tzinfo is None:
+    if moment is None or moment.tzinfo is None or not OLDEST < moment.year < NEWEST:
         message = _("%(name)s is not a time with its zone.") % {"name": name}
         raise refused(number, "not_a_time", message)
     return moment
@@ -111,15 +130,31 @@ def _check(number: int, kind: str, row: Any) -> None:
             row.setdefault(name, absent)
     if not isinstance(row, dict) or row.keys() != FIELDS[kind]:
         given = set(row) if isinstance(row, dict) else set()
-        differing = ", ".join(sorted(FIELDS[kind] ^ given)[:10])
+        differing = ", ".join(sorted(FIELDS[kind] ^ given)[:10])[:200]
         message = _("The fields of %(kind)s are wrong: %(names)s.")
         raise refused(number, "fields_differ", message % {"kind": kind, "names": differing})
-    for (of, name), choices in CHOICES.items():
-        if of == kind and row[name] not in choices:
-            message = _("%(name)s cannot be %(value)s.") % {"name": name, "value": row[name]}
-            raise refused(number, "invalid_choice", message)
-    for name in TIMES & row.keys():
-        row[name] = _moment(number, name, row[name])
-    for name, inner in NESTED.get(kind, {}).items():
+    nested = NESTED.get(kind, {})
+    for name in sorted(row.keys() - nested.keys()):
+        _check_value(number, kind, name, row)
+    for name, inner in nested.items():
+        if not isinstance(row[name], list):
+            raise _not_fitting(number, kind, name, gettext_noop("a list"))
         for each in row[name]:
             _check(number, inner, each)
+
+
+def _check_value(number: int, kind: str, name: str, row: Row) -> None:
+    """A value of a line; that of a time becomes one."""
+    value, choices = row[name], CHOICES.get((kind, name))
+    if name in TIMES:
+        row[name] = _moment(number, name, value)
+    elif choices is not None and not (isinstance(value, str) and value in choices):
+        message = _("%(name)s cannot be %(value)s.") % {"name": name, "value": str(value)[:100]}
+        raise refused(number, "invalid_choice", message)
+    elif what := values.wrong(kind, name, value):
+        raise _not_fitting(number, kind, name, what)
+
+
+def _not_fitting(number: int, kind: str, name: str, what: str) -> Refused:
+    message = _("%(name)s of %(kind)s is not %(what)s.")
+    return refused(number, "invalid", message % {"name": name, "kind": kind, "what": _(what)})

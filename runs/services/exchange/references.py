@@ -4,6 +4,7 @@ What is there stays as it is. Where it contradicts the file, the file is refused
 change their meaning by moving.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -129,10 +130,14 @@ def _profile(model: Any, fingerprint: str, fields: Row) -> Any:
 
 
 def _settings(row: Row) -> tuple[str, SettingsSnapshot]:
+    content = json.dumps(row["settings"], sort_keys=True)
+    # A later run of the same settings would otherwise be told to have had these.
+    if hashlib.sha256(content.encode()).hexdigest() != row["content_hash"]:
+        raise ValueError("content_hash is not that of the settings")
     found, _created = SettingsSnapshot.objects.get_or_create(
         content_hash=row["content_hash"], defaults={"settings": row["settings"]}
     )
-    if json.dumps(found.settings, sort_keys=True) != json.dumps(row["settings"], sort_keys=True):
+    if json.dumps(found.settings, sort_keys=True) != content:
         raise _Contradiction(row["content_hash"], "settings")
     return row["content_hash"], found
 

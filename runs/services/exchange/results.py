@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from runs.models import Annotation, Campaign, Cell, Project, Run
 from runs.selectors.exchange import exports
 from runs.services.campaigns import summaries
+from runs.services.exchange.files import Files
 from runs.services.exchange.format import ELSEWHERE
 from runs.services.exchange.reading import contradicted, refused
 from runs.services.exchange.references import Known
@@ -21,8 +22,9 @@ class Results:
     run that is there with another time is another run, so that the file is refused.
     """
 
-    def __init__(self, project: Project, known: Known) -> None:
+    def __init__(self, project: Project, known: Known, files: Files) -> None:
         self.project = project
+        self.files = files
         self.known = known
         self.waiting = Waiting()
         self.cell_ids, self.run_ids = new_ids("runs_cell"), new_ids("runs_run")
@@ -160,6 +162,7 @@ class Results:
                 "runs_measurement", {"run_id": self.run, "metric_id": metric, **fields}
             )
         for each in row["artifacts"]:
+            self.files.check(number, self.project, each)
             self.waiting.add("runs_artifact", {"run_id": self.run, **each})
         for each in row["events"]:
             self.waiting.add("runs_runevent", {"run_id": self.run, **each})

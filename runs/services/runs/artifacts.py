@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 
 from runs.execution.reporter import ArtifactData
 from runs.models import Artifact, Run
+from runs.models.artifacts import DIGEST
 
 CHUNK_BYTES = 64 * 1024
 CHUNK_ROWS = 1000
@@ -51,7 +52,12 @@ def chunks(content: BinaryIO) -> Iterator[bytes]:
 
 
 def path_of(digest: str) -> Path:
-    """Where the packed content of this SHA-256 lies, if it is kept."""
+    """Where the packed content of this SHA-256 lies, if it is kept.
+
+    Raises ValueError for anything but 64 lower-case hexadecimal digits: it is part of a path.
+    """
+    if not DIGEST.fullmatch(digest):
+        raise ValueError("not a SHA-256 of 64 lower-case hexadecimal digits")
     return Path(settings.ARTIFACTS_DIR) / digest[:2] / f"{digest}.gz"
 
 
@@ -92,9 +98,15 @@ def _nameless(before: datetime) -> Iterator[Path]:
         yield from (paths[digest] for digest in paths.keys() - set(named))
 
 
-def keep_packed(*, digest: str, packed: IO[bytes]) -> None:
-    """Keep content that is packed already; whoever calls has looked that it is the digest's."""
-    _write(path_of(digest), iter(lambda: packed.read(2**20), b""))
+def adopt(*, digest: str, packed: Path) -> None:
+    """Move a packed file into the store; whoever calls has looked that its content is the digest's.
+
+    It must lie in the store's file system. What the store has already stays.
+    """
+    path = path_of(digest)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        packed.rename(path)
 
 
 def _write(path: Path, packed: Iterable[bytes]) -> None:

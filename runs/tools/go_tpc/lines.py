@@ -107,8 +107,10 @@ def _take_row(line: str, report: Report) -> None:
         _refuse(line, report)
     elif "tpmc" in row:
         report.results.append(_finite(row))
-    else:
+    elif {"prefix", "operation"} <= row.keys():
         _keep(row["prefix"].strip("[]"), row["operation"], row, report)
+    else:
+        _refuse(line, report)
 
 
 def _take_json(line: str, report: Report) -> None:

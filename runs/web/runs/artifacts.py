@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from runs.models import Artifact
+from runs.models.artifacts import CONTROL, MEDIA_TYPE
 from runs.selectors.access import projects
 from runs.services.runs import artifacts
 
@@ -21,9 +22,11 @@ def artifact_download(request: HttpRequest, run_id: int, name: str) -> Streaming
         content = artifacts.open_artifact(artifact)
     except FileNotFoundError as error:
         raise Http404(_("This file is no longer kept.")) from error
-    response = StreamingHttpResponse(artifacts.chunks(content), content_type=artifact.media_type)
+    is_known = MEDIA_TYPE.fullmatch(artifact.media_type)
+    media_type = artifact.media_type if is_known else "application/octet-stream"
+    response = StreamingHttpResponse(artifacts.chunks(content), content_type=media_type)
     response["Content-Length"] = artifact.size
-    filename = artifact.name.rsplit("/", 1)[-1]
+    filename = CONTROL.sub("_", artifact.name.rsplit("/", 1)[-1])
     response["Content-Disposition"] = content_disposition_header(True, filename)
     response["X-Content-Type-Options"] = "nosniff"
     return response

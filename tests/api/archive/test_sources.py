@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runs.models import PrintedFigure
-from runs.services import published
+from runs.services.archive import load
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -17,7 +17,7 @@ SAMPLE = Path(__file__).parents[2] / "samples/published/harbour-2020.yaml"
 
 @pytest.fixture(autouse=True)
 def archive():
-    published.load(files=[SAMPLE])
+    load(files=[SAMPLE])
 
 
 def test_each_printed_figure_comes_exactly_once(get):

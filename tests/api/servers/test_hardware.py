@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from runs.models import HardwareProfile
 from runs.selectors.servers import hardware
-from runs.services import published
+from runs.services import archive
 from runs.services.access import projects
 from tests import factories
 
@@ -51,7 +51,7 @@ def test_a_profile_says_what_it_is_and_what_was_measured_on_it(get):
 
 
 def test_a_publications_machine_is_told_with_its_campaigns(get):
-    published.load(files=[SAMPLE])
+    archive.load(files=[SAMPLE])
 
     rows = get("hardware/", source="harbour-2020")["results"]
 

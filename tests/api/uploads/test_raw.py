@@ -9,7 +9,7 @@ from django.db.models import Sum
 
 from runs.models import CellSummary, Run
 from tests.api.upload_bodies import run
-from tests.unit.tools.pgbench.samples import FOLDER, all_samples, sample
+from tests.unit.tools.pgbench.samples import all_samples, sample
 from tests.unit.tools.pgbench.test_samples import expected_status
 
 pytestmark = pytest.mark.django_db
@@ -108,12 +108,11 @@ def test_a_text_alone_is_standard_output(post):
 
 
 def test_files_are_taken_as_they_are(client, bearer):
-    folder = FOLDER / "18.6"
     body = {
         "run": json.dumps(run(*FIGURES, tool="pgbench")),
         "exit_status": "0",
-        "stdout": SimpleUploadedFile("out.txt", (folder / "a_tpcb.out").read_bytes()),
-        "stderr": SimpleUploadedFile("err.txt", (folder / "a_tpcb.err").read_bytes()),
+        "stdout": SimpleUploadedFile("out.txt", GOOD.stdout.encode()),
+        "stderr": SimpleUploadedFile("err.txt", GOOD.stderr.encode()),
     }
 
     answer = client.post("/api/v1/uploads/", body, headers=bearer)

@@ -12,18 +12,22 @@ from runs.tools import registry
 from runs.tools.adapter import Adapter, Files, Reading, UnreadableOutput
 from runs.tools.text import UNKNOWN_LINES
 from tests.unit.timing import cpu_seconds
+from tests.unit.tools.pgbench.samples import all_samples, samples_with_log
 from tests.unit.tools.reading import SAMPLES
 
 ADAPTERS = registry.every()
-TEXTS = {
-    adapter.name: [
-        path.read_bytes()
-        for path in sorted((SAMPLES / adapter.name).rglob("*"))
-        if path.suffix in {".txt", ".log", ".json", ".csv", ".out"} and path.is_file()
-    ]
-    for adapter in ADAPTERS
-}
-LOGS = [path.read_bytes() for path in sorted((SAMPLES / "pgbench" / "18.6").glob("*.log/*"))]
+ENDINGS = {".txt", ".log", ".json", ".csv", ".out"}
+
+
+def recorded_texts(adapter: Adapter) -> list[bytes]:
+    """What the tool wrote, of every recorded run."""
+    paths = sorted((SAMPLES / adapter.name).rglob("*"))
+    return [path.read_bytes() for path in paths if path.suffix in ENDINGS and path.is_file()]
+
+
+PGBENCH = [run.stdout.encode() for run in all_samples()]
+TEXTS = {each.name: recorded_texts(each) for each in ADAPTERS} | {"pgbench": PGBENCH}
+LOGS = [text for run in samples_with_log() if run.version == "18.6" for text in run.logs.values()]
 FILE_NAMES = (
     "stdout",
     "stderr",

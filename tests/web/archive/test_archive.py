@@ -5,7 +5,7 @@ import pytest
 from runs.models import Campaign, Project
 from runs.published import reading
 from runs.selectors.archive import version_line
-from runs.services import published
+from runs.services import archive
 from runs.services.campaigns import scenarios
 from tests import factories
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 def load(*slugs):
     scenarios.sync()
-    published.load(files=[path for path in reading.files() if path.stem in slugs])
+    archive.load(files=[path for path in reading.files() if path.stem in slugs])
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from runs.published import reading
-from runs.services import published
+from runs.services.archive import load
 from runs.services.campaigns import scenarios
 from tests.web import looks
 
@@ -29,7 +29,7 @@ PAGES = (
 @pytest.fixture
 def archive(known):
     scenarios.sync()
-    published.load(files=reading.files())
+    load(files=reading.files())
 
 
 @looks.at_every_size_and_theme

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from runs.models import HardwareProfile
-from runs.services import published
 from runs.services.access import projects
+from runs.services.archive import load
 from runs.services.campaigns import topologies
 from tests import factories
 
@@ -18,7 +18,7 @@ SAMPLE = Path(__file__).parents[2] / "samples/published/harbour-2020.yaml"
 @pytest.fixture
 def archive():
     """A publication with a topology of two machines, one of them described."""
-    published.load(files=[SAMPLE])
+    load(files=[SAMPLE])
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from runs.models import Project, Run, SavedComparison
 from runs.published import reading
-from runs.services import published
+from runs.services import archive
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +36,7 @@ def figures(text):
 
 
 def test_nothing_chosen_shows_questions_of_the_archive_and_what_can_be_added(client, campaign):
-    published.load(files=reading.files())
+    archive.load(files=reading.files())
 
     text = page(client)
 

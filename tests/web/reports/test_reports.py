@@ -12,7 +12,7 @@ from docutils.core import publish_doctree
 
 from runs.models import Annotation, Campaign, Command, Measurement, Project, Run
 from runs.published import reading
-from runs.services import published
+from runs.services import archive
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -106,7 +106,7 @@ def test_the_report_tells_who_concluded_what(client, finished_campaign, django_u
 
 @pytest.mark.parametrize("language", ["en", "ja"])
 def test_every_published_campaign_has_reports_that_compile(client, known, language):
-    published.load(files=reading.files())
+    archive.load(files=reading.files())
     for slug in Campaign.objects.filter(origin="published").values_list("slug", flat=True):
         answer = client.get(f"/campaigns/{slug}/report/?format=rst&lang={language}")
         text = unzipped(answer)[f"{slug}-{language}/{slug}-{language}.rst"]
@@ -114,7 +114,7 @@ def test_every_published_campaign_has_reports_that_compile(client, known, langua
 
 
 def test_the_report_of_a_publication_has_the_print_its_ratios_and_its_source(client, known):
-    published.load(files=[path for path in reading.files() if path.stem == "wg1-2013"])
+    archive.load(files=[path for path in reading.files() if path.stem == "wg1-2013"])
     campaign = Campaign.objects.get(published__number="2.2")
     answer = client.get(f"/campaigns/{campaign.slug}/report/?format=md&lang=en")
     text = unzipped(answer)[f"{campaign.slug}-en/{campaign.slug}-en.md"]

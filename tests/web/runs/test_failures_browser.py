@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from runs.models import Campaign
 from runs.published import reading
-from runs.services import published
+from runs.services import archive
 from tests import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -70,7 +70,7 @@ def test_an_answer_that_is_the_same_changes_nothing(page, live_server, live):
 
 
 def test_back_from_a_search_is_a_whole_page(page, live_server, known):
-    published.load(files=reading.files())
+    archive.load(files=reading.files())
     page.goto(f"{live_server.url}/archive/")
     words = page.locator("#archive-search input[type=search]")
     for each in ("checksum", "parallel"):

@@ -6,8 +6,8 @@ import pytest
 
 from runs.models import Campaign, HardwareProfile
 from runs.selectors.servers import hardware as selectors
-from runs.services import published
 from runs.services.access import projects
+from runs.services.archive import load
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +26,7 @@ FACTS = {
 @pytest.fixture
 def archive():
     """A publication that measured on one machine, the Crane."""
-    published.load(files=[SAMPLE])
+    load(files=[SAMPLE])
     return HardwareProfile.objects.get(name="Crane")
 
 

@@ -7,7 +7,7 @@ from django.http import QueryDict
 from runs.published import reading
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.comparisons import compared
-from runs.services import published
+from runs.services.archive import load
 
 pytestmark = pytest.mark.django_db
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def archive():
     """Every publication, loaded."""
-    published.load(files=reading.files())
+    load(files=reading.files())
 
 
 def ratios(query):

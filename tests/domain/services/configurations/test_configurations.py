@@ -4,7 +4,7 @@ import pytest
 
 from runs.models import Configuration
 from runs.published import reading
-from runs.services import published
+from runs.services import archive
 from runs.services.campaigns import scenarios
 from runs.services.configurations import configurations
 from runs.services.configurations.configurations import Content
@@ -68,7 +68,7 @@ def test_what_is_not_ones_own_is_not_edited():
 
 def test_published_configurations_know_origin_and_version():
     scenarios.sync()
-    published.load(files=reading.files())
+    archive.load(files=reading.files())
     found = Configuration.objects.get(slug="wg1-2013-scale-up")
     assert (found.origin, found.written_for) == ("published", "9.3")
     assert set(Configuration.objects.values_list("origin", flat=True)) == {"published"}

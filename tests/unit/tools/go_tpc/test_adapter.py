@@ -88,3 +88,12 @@ def test_a_number_that_is_none_makes_its_row_unknown():
 
     assert "delivery_tpm" not in figures(reading)
     assert len(reading.unknown_lines) == 1
+
+
+def test_a_table_without_the_column_of_operations_is_unknown():
+    text = sample("go_tpc", "tpcc_run_table.txt").replace(b"OPERATION ", b"OPERATNAN ")
+
+    reading = ADAPTER.read({"raw": text})
+
+    assert reading.status == "failed" or "new_order_tpm" not in figures(reading)
+    assert any("NEW_ORDER" in line for line in reading.unknown_lines)

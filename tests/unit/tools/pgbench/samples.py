@@ -1,8 +1,8 @@
-"""Recorded pgbench runs: what the tool wrote, and what was observed beside it."""
+"""Recorded pgbench runs: what the tool wrote, and what was observed of the server meanwhile."""
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -17,10 +17,16 @@ class Sample:
     exit_status: int
     elapsed_s: float | None
     history_rows: int | None
+    logs: dict[str, bytes] = field(hash=False)  # what -l wrote, by file name
 
     @property
     def case(self) -> str:
         return self.name.rpartition("/")[2]
+
+    @property
+    def version(self) -> str:
+        """The folder of the name: "18.6"."""
+        return self.name.rpartition("/")[0]
 
     @property
     def major(self) -> float:
@@ -34,28 +40,58 @@ class Sample:
         return self.name
 
 
-@cache
-def observed() -> dict[str, dict[str, float]]:
-    return json.loads((FOLDER / "observed.json").read_text())
+@dataclass(frozen=True)
+class RecordedLog:
+    """One file that -l wrote: of one thread."""
+
+    name: str  # "18.6/h_log_j2/pgbench_log.27077.1"
+    text: bytes
+
+    def __str__(self) -> str:
+        return self.name
 
 
-def sample(name: str) -> Sample:
-    def read(ending: str) -> str:
-        return (FOLDER / f"{name}.{ending}").read_bytes().decode()
-
-    beside = observed().get(name, {})
-    rows = beside.get("history_rows")
+def _read(folder: str, line: str) -> Sample:
+    row = json.loads(line)
     return Sample(
-        name,
-        read("out"),
-        read("err"),
-        int(read("rc")),
-        beside.get("elapsed_s"),
-        None if rows is None else int(rows),
+        f"{folder}/{row['case']}",
+        row["stdout"],
+        row["stderr"],
+        row["exit_status"],
+        row.get("elapsed_s"),
+        row.get("history_rows"),
+        {name: text.encode() for name, text in row.get("logs", {}).items()},
     )
 
 
 @cache
+def _by_name() -> dict[str, Sample]:
+    samples = [
+        _read(str(path.relative_to(FOLDER)).removesuffix(".jsonl"), line)
+        for path in FOLDER.rglob("*.jsonl")
+        for line in path.read_text().split("\n")
+        if line
+    ]
+    return {sample.name: sample for sample in sorted(samples, key=str)}
+
+
+def sample(name: str) -> Sample:
+    return _by_name()[name]
+
+
 def all_samples() -> tuple[Sample, ...]:
-    names = sorted(str(path.relative_to(FOLDER))[:-4] for path in FOLDER.rglob("*.out"))
-    return tuple(sample(name) for name in names)
+    return tuple(_by_name().values())
+
+
+def samples_with_log() -> tuple[Sample, ...]:
+    return tuple(sample for sample in all_samples() if sample.logs)
+
+
+def recorded_logs(*, aggregated: bool) -> tuple[RecordedLog, ...]:
+    """Every file that -l wrote, either those of transactions or those of intervals."""
+    return tuple(
+        RecordedLog(f"{sample.name}/{name}", text)
+        for sample in samples_with_log()
+        for name, text in sorted(sample.logs.items())
+        if ("aggregate" in sample.name) == aggregated
+    )

@@ -6,13 +6,13 @@ import pytest
 
 from runs.tools import registry
 from runs.tools.adapter import UnreadableOutput
-from tests.unit.tools.pgbench.samples import FOLDER, Sample, all_samples, sample
+from tests.each import over
+from tests.unit.tools.pgbench.samples import Sample, all_samples, sample, samples_with_log
 from tests.unit.tools.pgbench.test_samples import counted_right, expected_status
 from tests.unit.tools.reading import codes, figures, series
 
 ADAPTER = registry.find("pgbench")
 SAMPLES = all_samples()
-LOGS = sorted(str(path.relative_to(FOLDER))[:-4] for path in FOLDER.glob("*/*.log"))
 TPS = re.compile(
     r"^tps = (\S+) \((?:excluding connections|without initial|including reconnection)", re.MULTILINE
 )
@@ -22,11 +22,7 @@ def files_of(run: Sample) -> dict[str, str]:
     return {"stdout": run.stdout, "stderr": run.stderr, "exit_status": str(run.exit_status)}
 
 
-def logs_of(name: str) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (FOLDER / f"{name}.log").iterdir()}
-
-
-each = pytest.mark.parametrize("run", SAMPLES, ids=str)
+each = over(SAMPLES)
 
 
 @each
@@ -99,25 +95,25 @@ def test_a_text_of_something_else_is_refused():
     assert refused.value.code == "not_pgbench_output"
 
 
-@pytest.mark.parametrize("name", LOGS)
-def test_a_log_beside_its_summary_adds_to_it(name):
-    alone = ADAPTER.read(files_of(sample(name)))
-    reading = ADAPTER.read({**files_of(sample(name)), **logs_of(name)})
+@over(samples_with_log())
+def test_a_log_with_its_summary_adds_to_it(run):
+    alone = ADAPTER.read(files_of(run))
+    reading = ADAPTER.read({**files_of(run), **run.logs})
 
     assert reading.status == "finished"
     assert set(figures(alone).items()) <= set(figures(reading).items())
     assert reading.unknown_lines == ()
-    if "aggregate" in name:
+    if "aggregate" in run.case:
         assert {"tps", "latency", "latency_max"} <= set(series(reading))
         assert reading.notes == alone.notes
-    elif "prefix" not in name:
+    elif "prefix" not in run.case:
         assert "latency_p90" in figures(reading)
 
 
 @pytest.mark.parametrize("version", ["9.5.25", "12.13", "15.16", "18.6"])
 def test_a_whole_log_has_the_rates_that_the_summary_averages(version):
     name = f"{version}/h_log_rate"
-    reading = ADAPTER.read({**files_of(sample(name)), **logs_of(name)})
+    reading = ADAPTER.read({**files_of(sample(name)), **sample(name).logs})
 
     tps = series(reading)["tps"]
     assert sum(tps) <= figures(reading)["transactions"]
@@ -128,7 +124,7 @@ def test_a_whole_log_has_the_rates_that_the_summary_averages(version):
 
 def test_the_log_of_one_of_two_threads_gives_no_rates():
     name = "18.6/h_log_j2"
-    first, _ = sorted(logs_of(name).items())
+    first, _ = sorted(sample(name).logs.items())
 
     reading = ADAPTER.read({**files_of(sample(name)), "log": first[1]})
 
@@ -139,7 +135,7 @@ def test_the_log_of_one_of_two_threads_gives_no_rates():
 
 def test_the_aggregated_log_of_one_of_two_threads_gives_no_rates():
     name = "18.6/h_log_aggregate_j2"
-    first, second = (content for _, content in sorted(logs_of(name).items()))
+    first, second = (content for _, content in sorted(sample(name).logs.items()))
 
     one = ADAPTER.read({**files_of(sample(name)), "log": first})
     joined = ADAPTER.read({**files_of(sample(name)), "log": first + second})
@@ -151,14 +147,14 @@ def test_the_aggregated_log_of_one_of_two_threads_gives_no_rates():
 
 def test_few_transactions_have_no_extreme_percentiles():
     name = "18.6/h_log_prefix"
-    found = figures(ADAPTER.read({**files_of(sample(name)), **logs_of(name)}))
+    found = figures(ADAPTER.read({**files_of(sample(name)), **sample(name).logs}))
 
     assert "latency_p95" in found
     assert "latency_p99" not in found
 
 
 def test_a_log_alone_is_partial_and_has_latencies_only():
-    reading = ADAPTER.read(logs_of("18.6/h_log_rate"))
+    reading = ADAPTER.read(sample("18.6/h_log_rate").logs)
 
     assert (reading.status, codes(reading)) == ("partial", ["no_summary"])
     assert set(figures(reading)) == {"latency_p50", "latency_p90", "latency_p95", "latency_p99"}
@@ -169,7 +165,7 @@ def test_a_log_of_a_failed_run_gives_no_figures():
     failed = sample("12.13/i_sql_error")
     assert expected_status(failed) == "failed"
 
-    reading = ADAPTER.read({**files_of(failed), **logs_of("12.13/h_log_rate")})
+    reading = ADAPTER.read({**files_of(failed), **sample("12.13/h_log_rate").logs})
 
     assert (reading.status, reading.measurements) == ("failed", ())
 

@@ -3,9 +3,10 @@
 import pytest
 
 from runs.tools.pgbench.aggregated_log import read_aggregated_log
-from tests.unit.tools.pgbench.samples import FOLDER
+from tests.each import over
+from tests.unit.tools.pgbench.samples import recorded_logs
 
-LOGS = sorted(path for path in FOLDER.glob("*/*.log/*") if "aggregate" in str(path))
+LOGS = recorded_logs(aggregated=True)
 START = 1_795_209_660
 
 
@@ -13,12 +14,12 @@ def interval_of(line: str):
     return read_aggregated_log({"log": f"{START} {line}\n".encode()}).intervals[START]
 
 
-@pytest.mark.parametrize("path", LOGS, ids=lambda path: str(path.relative_to(FOLDER)))
-def test_a_recorded_log_is_known_line_by_line(path):
-    log = read_aggregated_log({"log": path.read_bytes()})
+@over(LOGS)
+def test_a_recorded_log_is_known_line_by_line(recorded):
+    log = read_aggregated_log({"log": recorded.text})
 
     assert log.unknown_lines == []
-    assert len(log.intervals) == len(path.read_bytes().splitlines())
+    assert len(log.intervals) == len(recorded.text.splitlines())
     assert log.writers == 1
     for found in log.intervals.values():
         average = found.latency_sum / found.transactions
@@ -26,7 +27,7 @@ def test_a_recorded_log_is_known_line_by_line(path):
 
 
 def test_the_widths_of_the_versions_are_there():
-    widths = {path.read_bytes().split(b"\n")[0].count(b" ") + 1 for path in LOGS}
+    widths = {log.text.split(b"\n")[0].count(b" ") + 1 for log in LOGS}
 
     assert widths == {6, 10, 11, 15}
 

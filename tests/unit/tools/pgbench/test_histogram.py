@@ -11,11 +11,15 @@ from runs.tools.pgbench import histogram
 from runs.tools.pgbench.command import Log
 from runs.tools.pgbench.histogram import Histogram, read_histogram
 from runs.tools.pgbench.transaction_log import read_transaction_log
-from tests.unit.tools.pgbench.samples import FOLDER
+from tests.each import check_each
+from tests.unit.tools.pgbench.samples import Sample, samples_with_log
 
 PERCENTS = (50, 90, 95, 99, 99.9)
-RECORDED = sorted({path.parent for path in FOLDER.glob("*/*.log/pgbench_log.*")})
-TRANSACTIONS = [folder for folder in RECORDED if "aggregate" not in folder.name]
+TRANSACTIONS = [
+    run
+    for run in samples_with_log()
+    if "aggregate" not in run.case and any(name.startswith("pgbench_log.") for name in run.logs)
+]
 # Those that this machine has, of the kinds that targets have; one at least is its awk.
 AWKS = tuple(name for name in ("awk", "mawk", "gawk", "busybox", "original-awk") if which(name))
 
@@ -42,17 +46,22 @@ def write_log(folder, latencies, name="pgbench_log.1"):
     (folder / name).write_text("".join(lines))
 
 
-@pytest.mark.parametrize("folder", TRANSACTIONS, ids=lambda each: str(each.relative_to(FOLDER)))
-def test_recorded_logs_of_every_version_have_the_percentiles_of_an_exact_reading(folder):
-    found, truth = counted(folder), exact(folder)
+def test_recorded_logs_of_every_version_have_the_percentiles_of_an_exact_reading(tmp_path):
+    def check(run: Sample) -> None:
+        folder = tmp_path / run.name
+        folder.mkdir(parents=True)
+        for name, text in run.logs.items():
+            (folder / name).write_bytes(text)
+        found, truth = counted(folder), exact(folder)
+        assert found.transactions == truth.count
+        for percent in PERCENTS:
+            value = found.percentile(percent)
+            if truth.count * (100 - percent) >= 1000:
+                assert value == pytest.approx(truth.percentile(percent), rel=0.01)
+            else:
+                assert value is None
 
-    assert found.transactions == truth.count
-    for percent in PERCENTS:
-        value = found.percentile(percent)
-        if truth.count * (100 - percent) >= 1000:
-            assert value == pytest.approx(truth.percentile(percent), rel=0.01)
-        else:
-            assert value is None
+    check_each(TRANSACTIONS, check)
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from runs.tools.pgbench import Expected, PgbenchResult, parse
+from tests.each import over
 from tests.unit.tools.pgbench.samples import Sample, all_samples
 
 # What became of a case, as the sessions that recorded it noted.
@@ -65,16 +66,10 @@ def counted_right(sample: Sample) -> bool:
     return not (sample.major == 9.6 and skipped)
 
 
-each = pytest.mark.parametrize("sample", SAMPLES, ids=str)
-each_with_figures = pytest.mark.parametrize(
-    "sample", [sample for sample in SAMPLES if whole(sample)], ids=str
-)
-each_counted_right = pytest.mark.parametrize(
-    "sample", [sample for sample in SAMPLES if whole(sample) and counted_right(sample)], ids=str
-)
-each_with_history = pytest.mark.parametrize(
-    "sample", [sample for sample in SAMPLES if sample.history_rows is not None], ids=str
-)
+each = over(SAMPLES)
+each_with_figures = over(sample for sample in SAMPLES if whole(sample))
+each_counted_right = over(sample for sample in SAMPLES if whole(sample) and counted_right(sample))
+each_with_history = over(sample for sample in SAMPLES if sample.history_rows is not None)
 
 
 def test_the_samples_are_there():

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from runs.tools.pgbench import transaction_log
 from runs.tools.pgbench.log_columns import OUTCOMES, read_columns
 from runs.tools.pgbench.transaction_log import read_transaction_log
-from tests.unit.tools.pgbench.samples import FOLDER
+from tests.each import over
+from tests.unit.tools.pgbench.samples import recorded_logs
 
 START = 1_795_209_656
-LOGS = sorted(path for path in FOLDER.glob("*/*.log/*") if "aggregate" not in str(path))
+LOGS = recorded_logs(aggregated=False)
 
 
 def read_plainly(text: bytes) -> tuple[list[int], list[int], Counter[str]]:
@@ -29,9 +30,9 @@ def read_plainly(text: bytes) -> tuple[list[int], list[int], Counter[str]]:
     return latencies, ends, outcomes
 
 
-@pytest.mark.parametrize("path", LOGS, ids=lambda path: str(path.relative_to(FOLDER)))
-def test_a_recorded_log_is_read_as_line_by_line(path):
-    text = path.read_bytes()
+@over(LOGS)
+def test_a_recorded_log_is_read_as_line_by_line(recorded):
+    text = recorded.text
     latencies, ends, outcomes = read_plainly(text)
 
     columns = read_columns(text)
@@ -44,9 +45,9 @@ def test_a_recorded_log_is_read_as_line_by_line(path):
 
 def test_there_are_logs_with_every_outcome_and_width():
     outcomes, widths = Counter(), set()
-    for path in LOGS:
-        outcomes += read_plainly(path.read_bytes())[2]
-        widths.add(path.read_bytes().partition(b"\n")[0].count(b" ") + 1)
+    for recorded in LOGS:
+        outcomes += read_plainly(recorded.text)[2]
+        widths.add(recorded.text.partition(b"\n")[0].count(b" ") + 1)
 
     assert set(outcomes) >= {"skipped", "failed", "serialization"}
     assert widths == {6, 7}

@@ -1,0 +1,134 @@
+"""Two plans side by side: which nodes correspond, and in what they differ.
+
+Nodes correspond in the order of printing, by what they do and with what: the longest common
+sequence of both (difflib). That a plan works in parallel, or finishes in steps, does not part
+nodes that are otherwise the same.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+
+from runs.query_plans.node import Node, Plan
+
+# Times that differ less, or are a smaller part of their plan, say nothing.
+NOTABLE_RATIO = 2.0
+NOTABLE_SHARE = 0.01
+_STAGES = ("Parallel ", "Partial ", "Finalize ")
+
+
+class Difference(StrEnum):
+    """In what two nodes that correspond differ."""
+
+    ONLY_LEFT = "only_left"
+    ONLY_RIGHT = "only_right"
+    EXECUTED_LEFT = "executed_left"
+    EXECUTED_RIGHT = "executed_right"
+    KIND = "kind"
+    LOOPS = "loops"
+    ROWS = "rows"
+    FASTER = "faster"
+    SLOWER = "slower"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A line of the comparison: the nodes that correspond, with their depths, and differences."""
+
+    left: Node | None
+    right: Node | None
+    depth_left: int
+    depth_right: int
+    differences: tuple[Difference, ...]
+
+
+def compare(left: Plan, right: Plan) -> list[Pair]:
+    """Every node of both, in the order of printing."""
+    lefts, rights = list(left.root.walk()), list(right.root.walk())
+    matcher = SequenceMatcher(None, list(_keys(left.root)), list(_keys(right.root)), autojunk=False)
+    pairs: list[Pair] = []
+    for tag, begin, end, other_begin, other_end in matcher.get_opcodes():
+        if tag == "equal":
+            for one, other in zip(lefts[begin:end], rights[other_begin:other_end], strict=True):
+                pairs.append(_pair(one, other, left, right))
+            continue
+        pairs += [
+            Pair(node, None, depth, depth, (Difference.ONLY_LEFT,))
+            for depth, node in lefts[begin:end]
+        ]
+        pairs += [
+            Pair(None, node, depth, depth, (Difference.ONLY_RIGHT,))
+            for depth, node in rights[other_begin:other_end]
+        ]
+    return pairs
+
+
+@dataclass(frozen=True)
+class SubPlan:
+    """A sub-plan of both, and how often each executed it: 0 is never, None is not printed."""
+
+    role: str
+    left_loops: int | None
+    right_loops: int | None
+
+    @property
+    def is_other_branch(self) -> bool:
+        """Whether one of the two executed it and the other did not."""
+        return (self.left_loops == 0) != (self.right_loops == 0)
+
+
+def subplans(left: Plan, right: Plan) -> list[SubPlan]:
+    """The sub-plans that both have, by name, in the order of printing."""
+    others = {node.role: node for node in right.nodes() if node.role.startswith("SubPlan")}
+    return [
+        SubPlan(node.role, node.loops, others[node.role].loops)
+        for node in left.nodes()
+        if node.role in others
+    ]
+
+
+def _keys(node: Node, below: str = "") -> Iterator[tuple[str, str, str]]:
+    """What a node does, with what, and in which part of the plan."""
+    part = node.role or below
+    kind = node.kind
+    for stage in _STAGES:
+        kind = kind.removeprefix(stage)
+    yield kind, node.on, part
+    for child in node.children:
+        yield from _keys(child, part)
+
+
+def _pair(one: tuple[int, Node], other: tuple[int, Node], left: Plan, right: Plan) -> Pair:
+    (depth, a), (other_depth, b) = one, other
+    return Pair(a, b, depth, other_depth, tuple(_differences(a, b, left, right)))
+
+
+def _differences(a: Node, b: Node, left: Plan, right: Plan) -> Iterator[Difference]:
+    if a.kind != b.kind or a.index != b.index:
+        yield Difference.KIND
+    if a.loops is None or b.loops is None:
+        return
+    if a.is_never_executed != b.is_never_executed:
+        yield Difference.EXECUTED_RIGHT if a.is_never_executed else Difference.EXECUTED_LEFT
+        return
+    if a.loops != b.loops:
+        yield Difference.LOOPS
+    if a.rows != b.rows:
+        yield Difference.ROWS
+    yield from _by_time(a, b, left, right)
+
+
+def _by_time(a: Node, b: Node, left: Plan, right: Plan) -> Iterator[Difference]:
+    before, after = a.whole_ms, b.whole_ms
+    if before is None or after is None:
+        return
+    is_notable = max(_share(before, left), _share(after, right)) >= NOTABLE_SHARE
+    if is_notable and after * NOTABLE_RATIO < before:
+        yield Difference.FASTER
+    elif is_notable and before * NOTABLE_RATIO < after:
+        yield Difference.SLOWER
+
+
+def _share(ms: float, plan: Plan) -> float:
+    return ms / plan.total_ms if plan.total_ms else 1.0

@@ -1,0 +1,72 @@
+"""The part of a query that worked in parallel, and how long it took.
+
+Source: PGECons WG1 report 2017, 6.5: tables 6.16 and 6.17 give the time of the parallel part of the
+plans that it prints.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from runs.query_plans.node import Node, Plan
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """A Gather or Gather Merge: the end of all its loops in seconds, and its workers."""
+
+    node: Node
+    seconds: float
+    planned: int
+    launched: int
+
+
+def gathered(plan: Plan) -> list[Gathered]:
+    """Every Gather that was executed, in the order of printing."""
+    return [_of(node) for node in plan.nodes() if node.is_gather and not node.is_never_executed]
+
+
+def seconds_in_subplans(plan: Plan) -> float | None:
+    """As table 6.16 counts: the Gathers in sub-plans alone; None where there is none."""
+    found = [_of(node).seconds for node in _in_subplans(plan.root, inside=False)]
+    return sum(found) if found else None
+
+
+def seconds_to_the_last_step(plan: Plan) -> float | None:
+    """As table 6.17 counts: to the end of what finishes the workers' work, else to the Gather's."""
+    found = [_end(node) for node in _finishing(plan.root) if not node.is_never_executed]
+    return sum(found) if found else None
+
+
+def _in_subplans(node: Node, *, inside: bool) -> Iterator[Node]:
+    is_in = inside or node.role.startswith("SubPlan")
+    if is_in and node.is_gather and not node.is_never_executed:
+        yield node
+    for child in node.children:
+        yield from _in_subplans(child, inside=is_in)
+
+
+def _finishing(node: Node) -> Iterator[Node]:
+    """The highest Finalize above each Gather; the Gather where nothing finishes."""
+    is_end = node.kind.startswith("Finalize ") or node.is_gather
+    if is_end and any(each.is_gather for _depth, each in node.walk()):
+        yield node
+        return
+    for child in node.children:
+        yield from _finishing(child)
+
+
+def _of(node: Node) -> Gathered:
+    return Gathered(
+        node,
+        _end(node),
+        _whole(node.detail("Workers Planned")),
+        _whole(node.detail("Workers Launched")),
+    )
+
+
+def _end(node: Node) -> float:
+    return (node.whole_ms or 0.0) / 1000
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isdigit() else 0

@@ -1,0 +1,1 @@
+"""Data sets: made by the worker with packaged generators, sent to the target, and copied in."""

@@ -1,0 +1,114 @@
+"""Sending what the worker has made to a target, and copying it into tables there.
+
+A generator is a package of BenchLab's own environment, so that a target needs none. The files are
+sent in pieces, each of which can be sent again, and removed once they are in the database.
+"""
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import runs
+from runs.execution.bench import Bench
+from runs.execution.errors import TargetProblem
+from runs.execution.ssh import Host
+from runs.wording import gettext_noop as _
+
+PIECE_BYTES = 8 * 1024 * 1024
+_APPEND = 'truncate -s "$2" "$1" && cat >>"$1"'
+# Where a worker's own modules are found, whatever folder it was started in.
+ROOT = Path(runs.__file__).parents[1]
+
+
+async def copied(
+    bench: Bench,
+    step: str,
+    tables: Sequence[str],
+    generate: Callable[[Path], Sequence[str]],
+    options: str = "FORMAT csv",
+) -> None:
+    """Fill tables with `TABLE.csv` files that a command makes in a folder of the worker.
+
+    `generate` gives the command's words for a folder. The step is what copies the last table: a
+    run that another worker takes over makes and sends nothing that is in the database already.
+    """
+    if await _is_done(bench, f"{step}-{tables[-1]}"):
+        for table in tables:
+            await bench.sql(f"{step}-{table}", _copy(bench, table, options))
+        return
+    with tempfile.TemporaryDirectory(prefix="benchlab-data-") as folder:
+        await _generated(generate(Path(folder)))
+        for table in tables:
+            await send(bench, Path(folder) / f"{table}.csv", _path(bench, table))
+            (Path(folder) / f"{table}.csv").unlink()
+            await bench.sql(f"{step}-{table}", _copy(bench, table, options))
+            await bench.run("rm", "-f", _path(bench, table))
+
+
+async def send(bench: Bench, local: Path, path: str) -> None:
+    """Send a file to the database's machine."""
+    with local.open("rb") as file:
+        place = 0
+        while True:
+            piece = await asyncio.to_thread(file.read, PIECE_BYTES)
+            if place and not piece:
+                return
+            await bench.on_host(_piece(path, place, piece))
+            place += len(piece)
+            if not piece:
+                return
+
+
+def module(name: str, *arguments: str) -> tuple[str, ...]:
+    """The words that run a module of ours in a process of its own."""
+    return (sys.executable, "-m", name, *arguments)
+
+
+def _piece(path: str, place: int, piece: bytes) -> Callable[[Host], "asyncio.Future[None]"]:
+    async def act(host: Host) -> None:
+        words = ["sh", "-c", _APPEND, "append", path, str(place)]
+        answer = await host.run(words, stdin=piece, timeout_s=600)
+        if answer.exit_status != 0:
+            raise TargetProblem(
+                f"{path} cannot be written: {answer.stderr.decode(errors='replace').strip()}",
+                code="data_not_sent",
+                remedy=_("Free space on the server, or choose a smaller scale."),
+            )
+
+    return act  # type: ignore[return-value]
+
+
+async def _generated(words: Sequence[str]) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *words,
+        cwd=ROOT,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        _out, said = await process.communicate()
+    except BaseException:
+        process.kill()
+        await process.wait()
+        raise
+    if process.returncode != 0:
+        raise TargetProblem(
+            f"The data cannot be made: {said.decode(errors='replace').strip()[-500:]}",
+            code="generator_failed",
+            remedy=_("Look at the worker's disk, and at its packages (requirements.txt)."),
+        )
+
+
+async def _is_done(bench: Bench, step: str) -> bool:
+    words = ["test", "-L", f"{bench.steps_directory}/{step}/exit"]
+    return (await bench.run(*words)).exit_status == 0
+
+
+def _copy(bench: Bench, table: str, options: str) -> str:
+    return f"COPY {table} FROM '{_path(bench, table)}' WITH ({options});"
+
+
+def _path(bench: Bench, table: str) -> str:
+    return f"{bench.directory}/{table}.csv"

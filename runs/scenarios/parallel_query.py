@@ -1,0 +1,188 @@
+"""Parallel query: two analytical queries by version and number of workers.
+
+Source: PGECons WG1 report 2017, chapter 6: Q10 and Q11 in the words of the report, on tables of
+TPC-DS; results are derived from TPC-DS, and are none of the benchmark. Printed: settings, restart,
+pg_prewarm of everything, the query once. Ours: max_worker_processes is 32 for every cell, so that
+the levels can share a loaded cluster; the query is run by itself for its time, and once more under
+EXPLAIN ANALYZE for its plan and the parallel part. At small scales the planner does not turn Q10
+over to the hashed sub-plans that made it thousands of times as fast in 9.6: that needs scale 1.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from runs.execution.bench import Bench
+from runs.query_plans import Plan, parallel
+from runs.scenarios import prewarming
+from runs.scenarios.datasets import tpcds
+from runs.scenarios.definition import (
+    Choice,
+    ChoiceFactor,
+    ClusterOptions,
+    Factor,
+    MetricDefinition,
+    Parameter,
+    Quick,
+    Requirement,
+    Scenario,
+    Sizes,
+)
+from runs.scenarios.metrics import ELAPSED, ROWS_RETURNED
+from runs.scenarios.timed_sql import explained, timed
+from runs.wording import gettext_noop as _
+
+PARALLEL_SINCE = 90600
+MOST_WORKERS_SINCE = 100000
+JIT_SINCE = 110000
+WORKER_PROCESSES = "32"
+WORKERS_EACH = 4
+QUERIES = {
+    name: (Path(__file__).parent / "datasets" / f"tpcds_{name.lower()}.sql").read_text()
+    for name in ("Q10", "Q11")
+}
+# What the report counts as the parallel part of each.
+AS_PRINTED = {"Q10": parallel.seconds_in_subplans, "Q11": parallel.seconds_to_the_last_step}
+PARALLEL_PART = MetricDefinition(
+    "parallel_part_elapsed", _("Elapsed time of the parallel part"), "s", "lower"
+)
+GATHERED = MetricDefinition("gather_elapsed", _("Elapsed time of all Gathers"), "s", "lower")
+PLANNED = MetricDefinition("workers_planned", _("Workers planned"), "workers", "neutral")
+LAUNCHED = MetricDefinition("workers_launched", _("Workers launched"), "workers", "neutral")
+
+
+class ParallelQuery:
+    """Load, prewarm, run the query, explain it."""
+
+    async def load(self, bench: Bench) -> None:
+        """The seven tables of the two queries, their primary keys and no other index."""
+        await tpcds.load(bench, bench.parameters["scale_percent"] / 100)
+
+    async def warm(self, bench: Bench) -> None:
+        """Every table and index of the schema, as the report does."""
+        await prewarming.prewarm_all(bench)
+
+    async def measure(self, bench: Bench) -> None:
+        """The query's time and rows, then its plan with the time of the parallel part."""
+        query = QUERIES[str(bench.levels["query"])]
+        before, limit = session(bench), bench.parameters["statement_timeout"]
+        done = await timed(bench, "query", query, before=before, timeout_s=limit)
+        figures = bench.findings.measurements
+        figures[ELAPSED.name] = done.seconds
+        if not done.is_cut:
+            rows = done.output.splitlines()
+            figures[ROWS_RETURNED.name] = float(len(rows))
+            digest = hashlib.sha256("\n".join(rows).encode()).hexdigest()[:16]
+            bench.note("rows_digest", f"{len(rows)} rows, SHA-256 {digest}.", level="info")
+        plan = await explained(bench, "query", query, before=before, timeout_s=limit)
+        if plan is not None:
+            _note_parallel(bench, plan)
+
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+        """The tables and their keys; what work_mem does not hold is sorted on disk."""
+        scale = parameters["scale_percent"] / 100
+        return Sizes(tpcds.disk_bytes(scale), run_bytes=int(1_000_000_000 * scale))
+
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """Measured at scale 0.2 and 1 on two cores: 60 s a unit to make, send and load."""
+        scale = parameters["scale_percent"] / 100
+        limit = parameters["statement_timeout"] or 3600
+        return 15 + 60 * scale, 3 + min(2 * limit, 40 * scale)
+
+
+def session(bench: Bench) -> list[str]:
+    """What the session of a cell sets."""
+    workers, version = int(bench.levels["workers"]), bench.plan.version_num
+    settings = {"enable_nestloop": str(bench.levels["nestloop"])}
+    if version >= PARALLEL_SINCE:
+        settings["max_parallel_workers_per_gather"] = str(workers)
+    if version >= MOST_WORKERS_SINCE and workers:
+        most = min(int(WORKER_PROCESSES), max(8, WORKERS_EACH * workers))
+        settings["max_parallel_workers"] = str(most)
+    return [f"SET {name} = {value}" for name, value in settings.items()]
+
+
+def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
+    """As the report; what came later and is on by default is off, so that versions compare."""
+    settings = {"autovacuum": "off"}
+    if version_num >= PARALLEL_SINCE:
+        settings["max_worker_processes"] = WORKER_PROCESSES
+    if version_num >= JIT_SINCE:
+        settings["jit"] = "off"
+    return ClusterOptions(settings=settings)
+
+
+def _note_parallel(bench: Bench, plan: Plan) -> None:
+    """The parallel part: as the report counts it for this query, and all of it."""
+    found = parallel.gathered(plan)
+    figures = bench.findings.measurements
+    figures[PLANNED.name] = float(sum(each.planned for each in found))
+    figures[LAUNCHED.name] = float(sum(each.launched for each in found))
+    if not found:
+        return
+    figures[GATHERED.name] = sum(each.seconds for each in found)
+    in_subplans = bench.levels["query"] == "Q10"
+    part = (parallel.seconds_in_subplans if in_subplans else parallel.seconds_to_the_last_step)(
+        plan
+    )
+    if part is not None:
+        figures[PARALLEL_PART.name] = part
+    short = [each for each in found if each.launched < each.planned]
+    if short:
+        bench.note(
+            "fewer_workers",
+            f"{len(short)} of {len(found)} Gathers got fewer workers than planned: no process was "
+            "free.",
+        )
+
+
+SCENARIO = Scenario(
+    slug="parallel-query",
+    title=_("Parallel query"),
+    description=_(
+        "The elapsed time of two analytical queries by version and number of workers, and of their "
+        "parallel part. Derived from TPC-DS."
+    ),
+    source="PGECons WG1 2017",
+    factors=(
+        ChoiceFactor(
+            "query",
+            _("Query"),
+            choices=(Choice("Q10", "Q10"), Choice("Q11", "Q11")),
+            default=("Q10", "Q11"),
+        ),
+        Factor("workers", _("Workers"), default=(0, 2), minimum=0, maximum=8),
+        ChoiceFactor(
+            "nestloop",
+            _("Nested loops"),
+            choices=(Choice("on", _("on")), Choice("off", _("off"))),
+            default=("on",),
+        ),
+    ),
+    parameters=(
+        Parameter(
+            "scale_percent", _("Scale factor"), "%", default=20, minimum=5, maximum=10_000,
+            help=_("100 is scale factor 1, about 1.7 GB with keys. The report used 2."),
+        ),
+        Parameter(
+            "statement_timeout", _("Statement timeout"), "s", default=20, minimum=0, maximum=86_400,
+            help=_("A query that takes longer is ended, which is a result; 0: never."),
+        ),
+    ),
+    metrics=(ELAPSED, PARALLEL_PART, GATHERED, PLANNED, LAUNCHED, ROWS_RETURNED),
+    primary_metric=ELAPSED.name,
+    writes=False,
+    procedure=ParallelQuery(),
+    cluster=cluster,
+    requires=(
+        Requirement(
+            PARALLEL_SINCE,
+            _("parallel query came with PostgreSQL 9.6."),
+            factor="workers",
+            other_than=0,
+        ),
+    ),
+    packages=tpcds.PACKAGES,
+    quick=Quick({"scale_percent": 20}, {"workers": (0, 1, 2), "nestloop": ("off",)}),
+)  # fmt: skip

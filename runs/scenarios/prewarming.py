@@ -1,0 +1,39 @@
+"""Bringing all data of a database into memory before it is measured."""
+
+from runs.execution.bench import Bench
+
+AVAILABLE = "SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_prewarm';"
+BY_EXTENSION = """
+CREATE EXTENSION IF NOT EXISTS pg_prewarm;
+SELECT relname, pg_prewarm(oid) FROM pg_class
+WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i', 't', 'm');
+"""
+TABLES = """
+SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = 'public' AND c.relkind = 'r' ORDER BY 1;
+"""
+
+
+async def prewarm_all(bench: Bench) -> None:
+    """Read every table and index of the schema public; the notes say by which means."""
+    available = await bench.sql("look-for-pg-prewarm", AVAILABLE)
+    if available.strip() == "1":
+        await bench.sql("prewarm", _by_extension(bench))
+        bench.note("prewarm_extension", "Warmed up by pg_prewarm.", level="info")
+        return
+    tables = (await bench.sql("look-for-tables", TABLES)).split()
+    counts = [f'SELECT count(*) FROM "{table}";' for table in tables]  # noqa: S608 -- ours
+    await bench.sql("prewarm", "\n".join(counts))
+    bench.note(
+        "prewarm_sequential",
+        "Warmed up by a sequential read of the tables: pg_prewarm is not installed.",
+        level="info",
+    )
+
+
+def _by_extension(bench: Bench) -> str:
+    """regnamespace came with 9.5."""
+    if bench.plan.version_num >= 90500:
+        return BY_EXTENSION
+    by_name = "(SELECT oid FROM pg_namespace WHERE nspname = 'public')"
+    return BY_EXTENSION.replace("'public'::regnamespace", by_name)

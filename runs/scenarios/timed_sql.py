@@ -1,0 +1,105 @@
+"""Single statements as a load: each in a psql session of its own, timed by psql itself."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runs.execution.bench import Bench, failed
+from runs.execution.reporter import ArtifactData
+from runs.execution.steps import StepResult
+from runs.query_plans import Plan, read
+
+_TIME = re.compile(r"^Time: ([\d.]+) ms", re.MULTILINE)
+# What was measured is in front; psql tells both when the server ended the statement.
+_TIMED_OUT = "canceling statement due to statement timeout"
+EXPLAIN = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)"
+EXPLAIN_ONLY = "EXPLAIN (FORMAT JSON)"
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What a statement took, in seconds by psql's clock, and what it printed.
+
+    `is_cut` where statement_timeout ended it: the seconds are then those of the limit at least.
+    """
+
+    seconds: float
+    output: str
+    is_cut: bool = False
+
+
+async def timed(
+    bench: Bench, name: str, statement: str, *, before: Sequence[str] = (), timeout_s: int = 0
+) -> Timed:
+    """Run one statement as a step, and take its time.
+
+    `before` are statements of the same session that are not timed; with `timeout_s` the server
+    ends the statement, which is a result. Raises TargetProblem `step_failed` for other errors.
+    """
+    limit = [f"SET statement_timeout = '{timeout_s}s'"] if timeout_s else []
+    lines = [
+        *(f"{each};" for each in (*before, *limit)),
+        "\\timing on",
+        f"{_bare(statement)};",
+    ]
+    argv = ("env", "LC_ALL=C", *bench.cluster.psql())
+    result = await bench.step(name, argv, stdin="\n".join([*lines, ""]), check=False)
+    _note_span(bench, result)
+    if _TIMED_OUT in result.stderr:
+        note_cut(bench, name, timeout_s)
+        return Timed(float(timeout_s), "", is_cut=True)
+    times = _TIME.findall(result.stdout)
+    if result.exit_status != 0 or not times:
+        raise failed(result, bench.database.base.path)
+    output = result.stdout[: result.stdout.rindex("Time: ")]
+    return Timed(float(times[-1]) / 1000, output)
+
+
+async def explained(
+    bench: Bench, name: str, query: str, *, before: Sequence[str] = (), timeout_s: int = 0
+) -> Plan | None:
+    """The plan of a query that is executed once more; kept as the artifact `plan-NAME.json`.
+
+    None where statement_timeout ended it: then the plan that was only planned is kept.
+    """
+    done = await timed(
+        bench, f"explain-{name}", f"{EXPLAIN} {query}", before=before, timeout_s=timeout_s
+    )
+    if done.is_cut:
+        await planned(bench, name, query, before=before)
+        return None
+    return _kept(bench, name, done.output)
+
+
+async def planned(bench: Bench, name: str, query: str, *, before: Sequence[str] = ()) -> Plan:
+    """The plan of a query that is not executed; kept as the artifact `plan-NAME.json`."""
+    lines = [*(f"{each};" for each in before), f"{EXPLAIN_ONLY} {_bare(query)};"]
+    return _kept(bench, name, await bench.sql(f"plan-{name}", "\n".join(lines)))
+
+
+def note_cut(bench: Bench, name: str, timeout_s: int) -> None:
+    """Tell that a statement took longer than it was given: its time is a lower bound."""
+    bench.note(
+        "statement_timeout",
+        f"{name} took more than {timeout_s} s and was ended by statement_timeout: its time is "
+        "the limit, not a measurement.",
+    )
+
+
+def _bare(statement: str) -> str:
+    """Without what ends it: a semicolon in the middle of a line of psql would begin a second."""
+    return statement.rstrip().rstrip(";")
+
+
+def _kept(bench: Bench, name: str, printed: str) -> Plan:
+    text = printed.strip() + "\n"
+    artifact = ArtifactData(f"plan-{name}.json", text.encode(), "application/json")
+    bench.findings.artifacts.append(artifact)
+    return read(text)
+
+
+def _note_span(bench: Bench, result: StepResult) -> None:
+    """The load lasts from the first timed statement to the last."""
+    node = bench.database.name
+    begun, ended = bench.load_spans.get(node, (result.started, result.finished))
+    bench.load_spans[node] = (min(begun, result.started), max(ended, result.finished))

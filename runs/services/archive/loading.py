@@ -1,0 +1,155 @@
+"""Loading the archive: each changed file in one transaction, the others not at all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.db import DataError, transaction
+
+from runs.models import Measurement, Metric, Source
+from runs.published import checks, reading
+from runs.published.checks import CheckedTable
+from runs.published.document import Document, MetricEntry, SourceEntry
+from runs.published.errors import PublishedFileError
+from runs.scenarios import registry
+from runs.services.archive import conditions, results, tables
+from runs.services.campaigns import scenarios
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The slugs of sources that were stored, that had not changed, and that are gone."""
+
+    stored: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+def load(*, files: Sequence[Path]) -> Loaded:
+    """Make the archive say what these files say, and nothing else.
+
+    A file whose content is stored already is not read. All changed files are read and checked
+    before the first is stored. Raises PublishedFileError, which names file, campaign and row.
+    """
+    stored = dict(Source.objects.values_list("slug", "content_hash"))
+    hashes = {path: reading.content_hash(path) for path in files}
+    changed = [path for path in files if stored.get(path.stem) != hashes[path]]
+    checked = [(path, *_read(path)) for path in changed]
+    if checked:
+        scenarios.sync()
+    gone = tuple(sorted(stored.keys() - {path.stem for path in files}))
+    for slug in gone:
+        _remove(slug=slug)
+    for path, document, found in checked:
+        try:
+            _store(document=document, found=found, content_hash=hashes[path])
+        except PublishedFileError as error:
+            error.file = path.name
+            raise
+        except DataError as error:
+            # Most often a text that is longer than its column.
+            raise PublishedFileError(f"{path.name}: cannot be stored: {error}") from error
+    return Loaded(
+        stored=tuple(path.stem for path in changed),
+        unchanged=tuple(path.stem for path in files if path not in changed),
+        removed=gone,
+    )
+
+
+def _read(path: Path) -> tuple[Document, tuple[CheckedTable, ...]]:
+    document = reading.read(path)
+    try:
+        return document, checks.check(document.campaigns)
+    except PublishedFileError as error:
+        error.file = path.name
+        raise
+
+
+@transaction.atomic
+def _store(*, document: Document, found: Sequence[CheckedTable], content_hash: str) -> None:
+    source = _source(document.source, content_hash)
+    before = conditions.stored_for(source)
+    on = conditions.store(document)
+    kept = results.store(
+        source=source,
+        document=document,
+        tables=found,
+        conditions=on,
+        metrics=_metrics(source, document, found),
+    )
+    tables.store(source=source, document=document, tables=found, conditions=on, results=kept)
+    conditions.remove(before, kept=on)
+
+
+@transaction.atomic
+def _remove(*, slug: str) -> None:
+    source = Source.objects.get(slug=slug)
+    before = conditions.stored_for(source)
+    results.remove(source)
+    source.delete()
+    conditions.remove(before)
+
+
+def _source(entry: SourceEntry, content_hash: str) -> Source:
+    made, _created = Source.objects.update_or_create(
+        slug=entry.slug,
+        defaults={
+            "title": entry.title.en,
+            "title_ja": entry.title.ja,
+            "publisher": entry.publisher.en,
+            "publisher_ja": entry.publisher.ja,
+            "year": entry.year,
+            "published": entry.published,
+            "language": entry.language,
+            "url": entry.url,
+            "licence": entry.licence,
+            "licence_url": entry.licence_url,
+            "summary": entry.summary.en,
+            "summary_ja": entry.summary.ja,
+            "content_hash": content_hash,
+        },
+    )
+    return made
+
+
+def _metrics(
+    source: Source, document: Document, found: Sequence[CheckedTable]
+) -> Mapping[str, Metric]:
+    """Every metric of the document's figures; those of the code keep the code's titles."""
+    ours = registry.metrics()
+    for entry in document.metrics:
+        _check_metric(source, entry)
+        if entry.name not in ours:
+            Metric.objects.update_or_create(
+                name=entry.name,
+                defaults={
+                    "unit": entry.unit,
+                    "direction": entry.direction,
+                    "title": entry.title.en,
+                    "title_ja": entry.title.ja,
+                },
+            )
+    metrics = {metric.name: metric for metric in Metric.objects.all()}
+    for table in found:
+        for checked in table.figures:
+            if checked.figure.metric not in metrics:
+                message = f"nobody describes the metric {checked.figure.metric}; put it in metrics."
+                raise PublishedFileError(
+                    message, campaign=table.campaign.slug, row=checked.figure.row
+                )
+    return metrics
+
+
+def _check_metric(source: Source, entry: MetricEntry) -> None:
+    """Refuse another unit or direction for a metric that others have values of."""
+    known = Metric.objects.filter(name=entry.name).first()
+    if known is None or (known.unit, known.direction) == (entry.unit, entry.direction):
+        return
+    others = Measurement.objects.filter(metric=known).exclude(
+        run__campaign__published__source=source
+    )
+    if entry.name in registry.metrics() or others.exists():
+        raise PublishedFileError(
+            f"the metric {entry.name} has the unit “{known.unit}” and the direction "
+            f"{known.direction} elsewhere; take another name for another metric."
+        )

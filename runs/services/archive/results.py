@@ -1,0 +1,282 @@
+"""The results of a publication: campaigns, cells, runs, measurements, summaries, artifacts."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runs.analysis.summary import summarise
+from runs.execution.reporter import ArtifactData
+from runs.models import (
+    Artifact,
+    Campaign,
+    Cell,
+    CellSummary,
+    Measurement,
+    Metric,
+    Run,
+    Scenario,
+    Source,
+)
+from runs.models.campaigns import Origin
+from runs.published.checks import CheckedTable
+from runs.published.document import CampaignEntry, Document
+from runs.published.errors import PublishedFileError
+from runs.published.figures import Figure
+from runs.selectors.archive import versions
+from runs.services.archive.conditions import Conditions
+from runs.services.archive.planning import Identity, PlannedRun, planned_runs
+from runs.services.archive.rows import keep_in_step
+from runs.services.runs import artifacts
+
+
+@dataclass(frozen=True)
+class Results:
+    """What is stored: campaigns by slug, measurements by campaign, row and column."""
+
+    campaigns: Mapping[str, Campaign]
+    measurements: Mapping[tuple[str, int, int], Measurement]
+
+
+def store(
+    *,
+    source: Source,
+    document: Document,
+    tables: Sequence[CheckedTable],
+    conditions: Conditions,
+    metrics: Mapping[str, Metric],
+) -> Results:
+    """Bring all results of a source in step with its file; what stays keeps its primary key."""
+    campaigns = _campaigns(source, document, tables, conditions)
+    planned = {table.campaign.slug: planned_runs(table) for table in tables}
+    cells = _cells(document, campaigns, planned)
+    runs = _runs(document, campaigns, cells, planned, conditions)
+    _summaries(cells, planned, metrics)
+    measurements = _measurements(runs, planned, metrics)
+    _artifacts(runs, planned)
+    return Results(campaigns, measurements)
+
+
+def remove(source: Source) -> None:
+    """Delete the campaigns of a source with all that belongs to them."""
+    Campaign.objects.filter(published__source=source).delete()
+
+
+def _campaigns(
+    source: Source, document: Document, tables: Sequence[CheckedTable], conditions: Conditions
+) -> dict[str, Campaign]:
+    found = {row.slug: row for row in Campaign.objects.filter(published__source=source)}
+    slugs = [table.campaign.slug for table in tables]
+    for slug in Campaign.objects.filter(slug__in=slugs).values_list("slug", flat=True):
+        if slug not in found:
+            raise PublishedFileError("is the slug of another campaign.", campaign=slug)
+    scenarios = dict(Scenario.objects.values_list("slug", "pk"))
+    wanted = {}
+    for table in tables:
+        entry = table.campaign
+        if entry.scenario not in scenarios:
+            message = f"names the scenario {entry.scenario}; known are {', '.join(scenarios)}."
+            raise PublishedFileError(message, campaign=entry.slug)
+        wanted[entry.slug] = _campaign(table, scenarios[entry.scenario], conditions) | {
+            "year": document.source.year
+        }
+    return keep_in_step(Campaign, found, wanted)
+
+
+def _campaign(table: CheckedTable, scenario_id: int, conditions: Conditions) -> dict[str, Any]:
+    entry = table.campaign
+    topology = conditions.topology(entry)
+    node = next((node for node in entry.nodes if node.role == "database"), None)
+    configuration = conditions.of(node).configuration
+    return {
+        "slug": entry.slug,
+        "title": entry.title.en,
+        "title_ja": entry.title.ja,
+        "question": entry.question.en,
+        "question_ja": entry.question.ja,
+        "origin": Origin.PUBLISHED,
+        "state": Campaign.State.FINISHED,
+        "scenario_id": scenario_id,
+        "topology_id": topology.pk if topology else None,
+        "configuration_id": configuration.pk if configuration else None,
+        "factors": _factors(table) or dict(entry.factors),
+        "parameters": dict(entry.parameters),
+        "repeats": entry.repeats,
+    }
+
+
+def _factors(table: CheckedTable) -> dict[str, list[Any]]:
+    """Each factor with its levels in the order of the print."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    for checked in table.figures:
+        for name, level in checked.figure.levels.items():
+            if level not in found[name]:
+                found[name].append(level)
+    return dict(found)
+
+
+def _cells(
+    document: Document,
+    campaigns: Mapping[str, Campaign],
+    planned: Mapping[str, Mapping[Identity, PlannedRun]],
+) -> dict[Identity, Cell]:
+    owners = {campaign.pk: slug for slug, campaign in campaigns.items()}
+    found = {
+        (owners[cell.campaign_id], cell.key): cell
+        for cell in Cell.objects.filter(campaign__in=campaigns.values())
+    }
+    wanted: dict[Identity, dict[str, Any]] = {}
+    for entry in document.campaigns:
+        for place, (key, _repeat) in enumerate(planned[entry.slug]):
+            levels = planned[entry.slug][key, _repeat].levels
+            fields = _cell(entry, levels) | {"campaign_id": campaigns[entry.slug].pk, "key": key}
+            wanted.setdefault((entry.slug, key), fields | {"ordinal": place + 1})
+    return keep_in_step(Cell, found, wanted)
+
+
+def _cell(entry: CampaignEntry, levels: Mapping[str, Any]) -> dict[str, Any]:
+    version = _version(entry, levels)
+    return {
+        "levels": dict(levels),
+        "version": version,
+        "version_num": versions.number(entry.versions.get(version, version)),
+    }
+
+
+def _version(entry: CampaignEntry, levels: Mapping[str, Any]) -> str:
+    """The version that a cell measures, as printed; empty where that is not PostgreSQL's."""
+    found = str(levels.get("version", ""))
+    if not found and len(entry.versions) == 1:
+        (found,) = entry.versions
+    return found if versions.number(found) else ""
+
+
+def _runs(
+    document: Document,
+    campaigns: Mapping[str, Campaign],
+    cells: Mapping[Identity, Cell],
+    planned: Mapping[str, Mapping[Identity, PlannedRun]],
+    conditions: Conditions,
+) -> dict[Identity, Run]:
+    keys = {cell.pk: identity for identity, cell in cells.items()}
+    found = {
+        (*keys[run.cell_id], run.repeat): run
+        for run in Run.objects.filter(campaign__in=campaigns.values()).defer("plan")
+    }
+    wanted = {}
+    for entry in document.campaigns:
+        for place, ((key, repeat), run) in enumerate(planned[entry.slug].items()):
+            wanted[entry.slug, key, repeat] = _run(entry, run, conditions) | {
+                "campaign_id": campaigns[entry.slug].pk,
+                "cell_id": cells[entry.slug, key].pk,
+                "position": place + 1,
+            }
+    return keep_in_step(Run, found, wanted)
+
+
+def _run(entry: CampaignEntry, run: PlannedRun, conditions: Conditions) -> dict[str, Any]:
+    on = conditions.of(run.node)
+    version = _version(entry, run.levels)
+    return {
+        "repeat": run.repeat,
+        "origin": Origin.PUBLISHED,
+        "state": Run.State.FINISHED,
+        "hardware_id": on.hardware.pk if on.hardware else None,
+        "environment_id": on.environment.pk if on.environment else None,
+        "settings_id": on.settings_id,
+        "server_version": entry.versions.get(version, version),
+        "tool_name": entry.tool_name,
+        "tool_version": entry.tool_version,
+    }
+
+
+def _measurements(
+    runs: Mapping[Identity, Run],
+    planned: Mapping[str, Mapping[Identity, PlannedRun]],
+    metrics: Mapping[str, Metric],
+) -> dict[tuple[str, int, int], Measurement]:
+    found = {
+        (row.run_id, row.metric_id, row.statistic): row
+        for row in Measurement.objects.filter(run__in=runs.values())
+    }
+    wanted: dict[Identity, dict[str, Any]] = {}
+    places: dict[tuple[str, int, int], Identity] = {}
+    for slug, of_campaign in planned.items():
+        for (key, repeat), run in of_campaign.items():
+            for checked in run.figures:
+                figure = checked.figure
+                fields = _measurement(figure, runs[slug, key, repeat], metrics)
+                identity = (fields["run_id"], fields["metric_id"], fields["statistic"])
+                wanted[identity] = fields
+                places[slug, figure.row, figure.column] = identity
+    kept = keep_in_step(Measurement, found, wanted)
+    return {place: kept[identity] for place, identity in places.items()}
+
+
+def _measurement(figure: Figure, run: Run, metrics: Mapping[str, Metric]) -> dict[str, Any]:
+    return {
+        "run_id": run.pk,
+        "metric_id": metrics[figure.metric].pk,
+        "value": figure.number.value,
+        "n": figure.n,
+        "statistic": figure.statistic,
+    }
+
+
+def _summaries(
+    cells: Mapping[Identity, Cell],
+    planned: Mapping[str, Mapping[Identity, PlannedRun]],
+    metrics: Mapping[str, Metric],
+) -> None:
+    found = {
+        (row.cell_id, row.metric_id): row
+        for row in CellSummary.objects.filter(cell__in=cells.values())
+    }
+    wanted: dict[Identity, dict[str, Any]] = {}
+    for slug, of_campaign in planned.items():
+        grouped: dict[Identity, list[Figure]] = defaultdict(list)
+        for checked in (each for run in of_campaign.values() for each in run.figures):
+            if checked.kind == "measured":
+                grouped[checked.figure.key, checked.figure.metric].append(checked.figure)
+        for (key, metric), figures in grouped.items():
+            identity = (cells[slug, key].pk, metrics[metric].pk)
+            wanted[identity] = _summary(figures) | dict(
+                zip(("cell_id", "metric_id"), identity, strict=True)
+            )
+    keep_in_step(CellSummary, found, wanted)
+
+
+def _summary(figures: Iterable[Figure]) -> dict[str, Any]:
+    """Of the printed repeats where there are any, else of the one figure that is printed."""
+    listed = list(figures)
+    repeats = [figure.number.value for figure in listed if figure.repeat is not None]
+    if repeats:
+        return dict(vars(summarise(repeats)))
+    figure = listed[0]
+    value = figure.number.value
+    return {
+        "n": figure.n,
+        "median": value,
+        "minimum": value,
+        "maximum": value,
+        "mean": value,
+        "log_mean": math.log(value) if value > 0 else None,
+        "log_variance": None,
+    }
+
+
+def _artifacts(
+    runs: Mapping[Identity, Run], planned: Mapping[str, Mapping[Identity, PlannedRun]]
+) -> None:
+    wanted = {
+        (runs[slug, key, repeat].pk, artifact.name): (runs[slug, key, repeat], artifact)
+        for slug, of_campaign in planned.items()
+        for (key, repeat), run in of_campaign.items()
+        for artifact in run.artifacts
+    }
+    for row in Artifact.objects.filter(run__in=runs.values()):
+        if (row.run_id, row.name) not in wanted:
+            row.delete()
+    for run, artifact in wanted.values():
+        artifacts.store(run=run, data=ArtifactData(artifact.name, artifact.text.encode()))

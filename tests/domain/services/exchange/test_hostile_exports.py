@@ -1,0 +1,213 @@
+"""Exports that somebody has made to do harm: refused whole, and nothing of them stays."""
+
+import hashlib
+import io
+import json
+
+import pytest
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from runs.execution.reporter import ArtifactData
+from runs.models import Artifact, Campaign, Metric, Project, Run, Scenario, SettingsSnapshot
+from runs.services import exchange
+from runs.services.access import projects
+from runs.services.errors import Refused
+from runs.services.exchange import reading
+from runs.services.runs import artifacts
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+PLAN = {"bindir": "/usr/lib/postgresql/18/bin", "version_num": 180000}
+DIGEST = hashlib.sha256(b"tps = 1\n").hexdigest()
+CONTROLS = ("a\r\nX-Evil: 1", "a\0b", "a\x1b]0;b", "a\u2028b", "\ud800")
+NUMBERS = (float("nan"), float("inf"), 1e300, True, "1", None, [1])
+DIGESTS = (
+    *("/etc/passwd", "../../etc/passwd", "a file outside", "0" * 63, "0" * 65, "A" * 64),
+    *("0" * 64 + "\n", "", None, 7, "０" * 64, "0" * 62 + "/."),
+)
+TIMES = ("0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00", "2026-01-31", 7, "now")
+
+CODES = {"invalid", "not_json", "not_a_time", "fields_differ", "file_differs"}
+
+
+def hostile_values():
+    """Kind of line, field within it (or within its nested rows), and a value for it."""
+    for field, values in {
+        "run.artifacts.sha256": DIGESTS,
+        "file.sha256": DIGESTS,
+        "run.artifacts.name": (*CONTROLS, "../x", "a/../b", "/etc/passwd", "", "a\\b", "x" * 201),
+        "run.artifacts.media_type": (*CONTROLS, "text", "", "a/b\r\nc", "text/html<"),
+        "run.artifacts.size": (-1, 2**63, 1.5, "7", True, 9),
+        "run.measurements.value": NUMBERS,
+        "run.measurements.n": (-1, 2**31, 0.5, "1"),
+        "run.repeat": (-1, 2**31, 1.5, True, "1", None),
+        "run.attempt": (-1, 2**15),
+        "run.labels": ({"a": 1}, {"a\0": "b"}, [], None),
+        "run.quality": ("x", ["x"], {"a": 1}),
+        "run.plan": ("x", [], {"generators": ["x"]}, {"translated": [{}]}, {"bindir": 1}),
+        "run.external_id": (*CONTROLS, "x" * 201),
+        "run.measurements": ("x", {"a": 1}, [1], None),
+        "run.started_at": TIMES,
+        "series.values": ("x", [float("inf")], [1e60], ["1"], {}),
+        "series.interval": (*NUMBERS, 0, -1),
+        "series.name": (*CONTROLS, "a b", "", "<b>"),
+        "command.argv": ("x", [1], {}, None),
+        "command.exit_status": (2**31, "0", 1.5),
+        "cell.levels": ([], {"a": [1]}, {"a": {}}, {"a": float("nan")}, {"a": "b\n"}),
+        "cell.version_num": (-1, 2**31),
+        "campaign.slug": (*CONTROLS, "a/b", "../x", "", "x" * 121),
+        "campaign.title": (*CONTROLS, "x" * 201, 7),
+        "campaign.factors": ([], {"a": 1}, "x"),
+        "campaign.expected_every": (-1, float("inf"), "1 day", 1e30),
+        "campaign.seed": (2**63, "1", 0.5),
+        "campaign.priority": (2**15,),
+        "scenario.slug": ("../x", "a b", "", None),
+        "metric.unit": (*CONTROLS, "x" * 41),
+        "revision.url": ("javascript:alert(1)", "http://x/\r\n", "file:///etc/passwd", "x"),
+        "revision.parents": ("x", [1], [["x"]]),
+        "settings.settings": ([], {"work_mem": "4MB"}, {"work_mem": {"setting": {}}}),
+        "settings.content_hash": ("0" * 64, "x"),
+        "hardware.memory_bytes": (-(2**63) - 1, 2**63, 0.5),
+        "configuration.settings": ({"work_mem": 1}, [], "x"),
+        "configuration.initdb_options": ("x", [1]),
+        "benchlab-export.project": (None, [], {}, {"slug": "../x", "name": "x", "public": True}),
+        "annotation.text": ("a\0b", None, 7),
+    }.items():
+        for value in values:
+            yield field, value
+
+
+@pytest.fixture
+def content():
+    """The export of a project with a file, and the project gone."""
+    project = projects.create(slug="lab", is_public=True)
+    campaign = factories.campaign(
+        "nightly", project=project, configuration=factories.configuration("tuned"), repeats=1
+    )
+    factories.finish_all(campaign)
+    for run in campaign.runs.all():
+        run.plan = PLAN
+        run.hardware = factories.hardware()
+        factories.story(run)
+    artifacts.store(run=run, data=ArtifactData("stdout", b"tps = 1\n"))
+    revision = project.revisions.create(sha="a" * 40, url="https://example.org/a")
+    campaign.cells.update(revision=revision)
+    campaign.annotations.create(text="No change.")
+    made = b"".join(exchange.lines(project))
+    campaign.delete()
+    for model in (Project, Scenario, SettingsSnapshot):
+        model.objects.all().delete()
+    artifacts.path_of(DIGEST).unlink()
+    return made
+
+
+def changed(content, field, value):
+    """The export with another value there, in the first line that has one."""
+    kind, *names = field.split(".")
+    lines, is_done = [], False
+    for line in content.splitlines():
+        row = json.loads(line)
+        if row["type"] == kind and not is_done:
+            is_done = _set(row, names, value)
+        lines.append(json.dumps(row).encode() + b"\n")
+    assert is_done, field
+    return lines
+
+
+def _set(row, names, value):
+    if len(names) > 1:
+        return bool(row[names[0]]) and _set(row[names[0]][0], names[1:], value)
+    assert names[0] in row
+    row[names[0]] = value
+    return True
+
+
+def files():
+    return [path for path in settings.ARTIFACTS_DIR.rglob("*") if path.is_file()]
+
+
+def test_every_hostile_value_is_refused_and_leaves_nothing(content):
+    wrong = []
+    for field, value in hostile_values():
+        try:
+            with transaction.atomic():
+                exchange.load(lines=changed(content, field, value))
+                transaction.set_rollback(True)
+            wrong.append((field, value, "was taken"))
+        except Refused as refused:
+            if refused.faults[0].code not in CODES:
+                wrong.append((field, value, refused.faults[0].code))
+        if files() or Run.objects.exists() or Metric.objects.filter(name="none").exists():
+            wrong.append((field, value, "left something"))
+
+    assert not wrong
+    assert not Campaign.objects.exists()
+    exchange.load(lines=io.BytesIO(content))
+    assert artifacts.open_artifact(Artifact.objects.get()).read() == b"tps = 1\n"
+
+
+def test_a_file_of_an_import_that_is_refused_later_never_reaches_the_store(content):
+    lines = content.splitlines(keepends=True)
+    seen = []
+
+    def watched():
+        for line in lines[:-1]:
+            yield line
+            seen.extend(path for path in files() if path.suffix == ".gz")
+
+    with pytest.raises(Refused):
+        exchange.load(lines=watched())
+
+    assert (seen, files()) == ([], [])
+
+
+def test_a_file_of_another_project_cannot_be_claimed(content):
+    artifacts.store(run=factories.run(), data=ArtifactData("secret", b"tps = 1\n"))
+    lines = [line for line in content.splitlines(keepends=True) if b'"type": "file"' not in line]
+    end = json.dumps({"type": "end", "lines": len(lines)}).encode()
+
+    with pytest.raises(Refused) as refused:
+        exchange.load(lines=[*lines[:-1], end])
+
+    assert refused.value.faults[0].code == "file_differs"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type": "campaign", "x": "' + b"x" * reading.LONGEST_LINE,
+        b'{"type": "campaign", "x": ' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+        b'{"type": "campaign", "x": [' + b"{}," * (reading.MOST_BRACKETS + 1) + b"{}]}",
+        b'{"type": "campaign", "repeats": ' + b"9" * 1_000_000 + b"}",
+        b'{"type": "campaign", "seed": 1e999}',
+    ],
+    ids=["long", "deep", "brackets", "digits", "infinite"],
+)
+def test_a_line_made_to_fill_the_memory_is_refused(content, line):
+    with pytest.raises(Refused) as refused:
+        exchange.load(lines=[content.splitlines()[0], line])
+
+    assert refused.value.faults[0].code in {"too_long", "not_json"}
+
+
+def test_a_name_that_is_no_digest_has_no_place_in_the_store():
+    run = factories.run()
+    for digest in ("/etc/passwd", "../../x", "0" * 63, "A" * 64, "", "0" * 63 + "\n"):
+        with pytest.raises(ValueError, match="SHA-256"):
+            artifacts.path_of(digest)
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Artifact.objects.create(run=run, name="x", size=1, sha256=digest)
+
+
+def test_pruning_removes_nothing_outside_the_store(content, tmp_path):
+    outside = tmp_path / "outside.gz"
+    outside.write_bytes(b"not ours")
+
+    with pytest.raises(Refused):
+        exchange.load(lines=changed(content, "run.artifacts.sha256", str(tmp_path / "outside")))
+    artifacts.prune(before=timezone.now(), keep=())
+
+    assert outside.exists()

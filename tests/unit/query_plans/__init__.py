@@ -1,0 +1,1 @@
+"""Plans of queries, read and compared."""
