@@ -63,7 +63,12 @@ def hardware(name="two-core"):
     """A hardware profile; the same one for the same name."""
     made, _created = HardwareProfile.objects.get_or_create(
         fingerprint=name,
-        defaults={"name": name, "cpu_model": "EPYC", "cores": 2, "memory_bytes": 8 * 2**30},
+        defaults={
+            "name": name,
+            "cpu_model": "EPYC" if name == "two-core" else f"EPYC {name}",
+            "cores": 2,
+            "memory_bytes": 8 * 2**30,
+        },
     )
     return made
 

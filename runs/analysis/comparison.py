@@ -4,12 +4,12 @@ The formulas, and why they are these, are in docs/statistics.md.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from runs.analysis import hodges_lehmann, mann_whitney
-from runs.analysis.conditions import Conditions, Difference, Judgement, Unknown, judge
+from runs.analysis.conditions import Difference, Differing, Judgement, Unknown
 from runs.analysis.hodges_lehmann import HodgesLehmann
 from runs.analysis.summary import Summary
 
@@ -19,6 +19,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 Reason = Literal[Difference, "not_positive", "not_measured", "single_run", "spread_unknown"]
 
+COMPARABLE = Judgement()
 SIGNIFICANCE = 0.05
 MINIMUM_EFFECT = 0.03
 
@@ -38,7 +39,8 @@ class Comparison:
 
     `different` stands in place of faster and slower for a metric of which neither end is better.
     `reasons` say why a verdict is `not_comparable` or `too_few_runs`; `despite` says what differs
-    between the sides, or is not known of them, although they were compared.
+    between the sides, or is not known of them, although they were compared. `differing` are the
+    facts behind both.
     """
 
     verdict: Verdict
@@ -53,6 +55,7 @@ class Comparison:
     hodges_lehmann: HodgesLehmann | None = None
     reasons: tuple[Reason, ...] = ()
     despite: tuple[Difference | Unknown, ...] = ()
+    differing: tuple[Differing, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,7 @@ def compare(
     direction: Direction,
     minimum_effect: float = MINIMUM_EFFECT,
     values: tuple[Sequence[float], Sequence[float]] | None = None,
-    conditions: tuple[Conditions, Conditions] | None = None,
-    ignore: Collection[str] = (),
+    judgement: Judgement = COMPARABLE,
 ) -> Comparison:
     """Compare the repeats of two cells; None is a cell that was not measured.
 
@@ -80,16 +82,19 @@ def compare(
     `minimum_effect` (0.03 is 3 %), counted alike in both directions: ratio >= 1.03 or <= 1/1.03.
 
     `values` are those behind the summaries of (base, head), for the second opinion by ranks.
-    `conditions` are those of (base, head): where they differ, the cells are not comparable, unless
-    `ignore` has the code of the difference. Raises ValueError where `values` are not as many as
-    the summaries count.
+    `judgement` says whether the conditions of the two let them be compared. Raises ValueError
+    where `values` are not as many as the summaries count.
     """
-    judgement = Judgement() if conditions is None else judge(*conditions, ignore)
     reasons = (*judgement.reasons, *_without_ratio(base, head))
     if reasons or base is None or head is None or base.log_mean is None or head.log_mean is None:
-        return Comparison("not_comparable", reasons=reasons, despite=judgement.despite)
+        return Comparison(
+            "not_comparable",
+            reasons=reasons,
+            despite=judgement.despite,
+            differing=judgement.differing,
+        )
     comparison = _by_welch(base, head, head.log_mean - base.log_mean, direction, minimum_effect)
-    comparison = replace(comparison, despite=judgement.despite)
+    comparison = replace(comparison, despite=judgement.despite, differing=judgement.differing)
     if values is None:
         return comparison
     if (len(values[0]), len(values[1])) != (base.n, head.n):

@@ -1,46 +1,165 @@
 """Under what two cells were measured, and whether that lets them be compared."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-Difference = Literal["hardware_differs", "environment_differs"]
-Unknown = Literal["hardware_unknown", "environment_unknown"]
+from runs.analysis import fact_readers
+from runs.analysis.comparability import FACTS, KINDS, SETTINGS, Fact, Kind, Raw, Value, Weight
+
+Difference = Literal[
+    "hardware_differs",
+    "environment_differs",
+    "build_differs",
+    "settings_differs",
+    "workload_differs",
+]
+Unknown = Literal[
+    "hardware_unknown",
+    "environment_unknown",
+    "build_unknown",
+    "settings_unknown",
+    "workload_unknown",
+]
+# Of what is hardly ever told by both sides, silence is told only where it is one side's.
+_ALWAYS_TOLD: tuple[Kind, ...] = ("hardware", "environment")
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """What must be equal on both sides, as fingerprints or names. None is not known."""
+    """What is known of how a cell was measured.
 
-    hardware: str | None = None
-    environment: str | None = None
+    `facts` has the values of each known fact: several where its runs differ. `defaults` are the
+    settings that were left at their version's default, `levels` what the cell says of itself.
+    """
+
+    facts: Mapping[Fact, frozenset[Value]] = field(default_factory=dict)
+    defaults: frozenset[str] = frozenset()
+    levels: Mapping[str, Any] = field(default_factory=dict)
+
+    def knows(self, kind: Kind) -> bool:
+        """Whether anything of that kind is known."""
+        return any(fact.kind == kind for fact in self.facts)
+
+
+@dataclass(frozen=True)
+class Differing:
+    """A fact that differs, with the values of both sides. `is_declared`: it is what is compared."""
+
+    kind: Kind
+    name: str
+    weight: Weight
+    base: tuple[Value, ...]
+    head: tuple[Value, ...]
+    is_declared: bool = False
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """`reasons` forbid the comparison; `despite` what it was made, were there no reasons."""
+    """`reasons` forbid the comparison; `despite` what it was made, were there no reasons.
+
+    `differing` are the facts behind both.
+    """
 
     reasons: tuple[Difference, ...] = ()
     despite: tuple[Difference | Unknown, ...] = ()
+    differing: tuple[Differing, ...] = ()
+
+
+def conditions(
+    rows: Mapping[Kind, Iterable[Raw]],
+    *,
+    settings: Iterable[Raw] = (),
+    version: str = "",
+    levels: Mapping[str, Any] | None = None,
+) -> Conditions:
+    """Read all facts from the stored rows of each kind, and from snapshots of `pg_settings`."""
+    found: dict[Fact, set[Value]] = {}
+    for fact in FACTS:
+        for row in rows.get(fact.kind, ()):
+            if fact.weight != "ignored" and (value := fact.read(row)) is not None:
+                found.setdefault(fact, set()).add(value)
+    defaults: dict[str, bool] = {}
+    for snapshot in settings:
+        for name, fact in SETTINGS.items():
+            if name in snapshot and (value := fact.read(snapshot)) is not None:
+                found.setdefault(fact, set()).add(value)
+                is_default = fact_readers.is_default(name, snapshot, version)
+                defaults[name] = defaults.get(name, True) and is_default
+    return Conditions(
+        facts={fact: frozenset(each) for fact, each in found.items()},
+        defaults=frozenset(name for name, is_default in defaults.items() if is_default),
+        levels=dict(levels or {}),
+    )
 
 
 def judge(base: Conditions, head: Conditions, ignore: Collection[str] = ()) -> Judgement:
-    """Tell differences that forbid a comparison from those that are `ignore`d or not known.
+    """Tell differences that forbid a comparison from those that do not, and what is not known.
 
-    What one side does not tell is no difference, since published figures seldom tell all; but
-    it is told, so that a reader knows what was taken on trust.
+    A fact that forbids does not where the cells' levels declare the difference, or where `ignore`
+    has the code of its kind. What one side does not tell is no difference, since published figures
+    seldom tell all; but it is told, so that a reader knows what was taken on trust.
     """
-    differences: list[Difference] = []
-    unknown: list[Unknown] = []
-    if base.hardware is None or head.hardware is None:
-        unknown.append("hardware_unknown")
-    elif base.hardware != head.hardware:
-        differences.append("hardware_differs")
-    if base.environment is None or head.environment is None:
-        unknown.append("environment_unknown")
-    elif base.environment != head.environment:
-        differences.append("environment_differs")
-    return Judgement(
-        reasons=tuple(code for code in differences if code not in ignore),
-        despite=(*(code for code in differences if code in ignore), *unknown),
+    differing = tuple(_differing(base, head))
+    forbidden = _codes(
+        each for each in differing if each.weight == "forbids" and not each.is_declared
     )
+    reasons = tuple(code for code in forbidden if code not in ignore)
+    despite = tuple(code for code in _codes(differing) if code not in reasons)
+    return Judgement(reasons, (*despite, *_unknown(base, head)), differing)
+
+
+def _differing(base: Conditions, head: Conditions) -> Iterator[Differing]:
+    common = [fact for fact in (*FACTS, *SETTINGS.values()) if _is_known(fact, base, head)]
+    told_by = {fact.kind for fact in common if not fact.last_resort}
+    for fact in common:
+        is_moot = fact.last_resort and fact.kind in told_by
+        if is_moot or _is_same(fact, base.facts[fact], head.facts[fact]):
+            continue
+        if fact.kind == "settings" and fact.name in base.defaults & head.defaults:
+            continue  # Two versions, each with its own default: that is how they are.
+        yield Differing(
+            fact.kind,
+            fact.name,
+            fact.weight,
+            _listed(base.facts[fact]),
+            _listed(head.facts[fact]),
+            _is_declared(fact, base, head),
+        )
+
+
+def _is_known(fact: Fact, base: Conditions, head: Conditions) -> bool:
+    return fact.weight != "ignored" and fact in base.facts and fact in head.facts
+
+
+def _is_same(fact: Fact, base: frozenset[Value], head: frozenset[Value]) -> bool:
+    return all(
+        any(fact.is_same(one, other) for other in others)
+        for ones, others in ((base, head), (head, base))
+        for one in ones
+    )
+
+
+def _is_declared(fact: Fact, base: Conditions, head: Conditions) -> bool:
+    return any(
+        name in base.levels and name in head.levels and base.levels[name] != head.levels[name]
+        for name in fact.declared_by
+    )
+
+
+def _codes(differing: Iterable[Differing]) -> tuple[Difference, ...]:
+    kinds = {each.kind for each in differing}
+    return tuple(f"{kind}_differs" for kind in KINDS if kind in kinds)  # type: ignore[misc]
+
+
+def _unknown(base: Conditions, head: Conditions) -> tuple[Unknown, ...]:
+    found = []
+    for kind in KINDS:
+        known = (base.knows(kind), head.knows(kind))
+        if not all(known) and (any(known) or kind in _ALWAYS_TOLD):
+            found.append(f"{kind}_unknown")
+    return tuple(found)  # type: ignore[arg-type]
+
+
+def _listed(values: Iterable[Value]) -> tuple[Value, ...]:
+    return tuple(sorted(values, key=str))

@@ -95,7 +95,8 @@ class OperatingSystem:
 
     `governor` holds every governor in use; `smt` and `turbo` whether they are on; `huge_pages` is
     the setting of transparent ones. `kernel_settings` are sysctls, `limits` the soft limits of
-    the user that BenchLab logs in as (None is unlimited), `tools` versions by name.
+    the user that BenchLab logs in as (None is unlimited), `tools` versions by name, `more` whatever
+    else the probe tells by name.
     """
 
     name: str
@@ -109,6 +110,7 @@ class OperatingSystem:
     kernel_settings: dict[str, str] = field(default_factory=dict)
     limits: dict[str, int | None] = field(default_factory=dict)
     tools: dict[str, str] = field(default_factory=dict)
+    more: dict[str, str] = field(default_factory=dict)
 
     @property
     def fingerprint(self) -> str:
@@ -162,6 +164,7 @@ def operating_system(sections: Sections) -> OperatingSystem:
         kernel_settings=_told(pairs(sections.get("sysctl", []), "\t")),
         limits=_limits(sections.get("limits", [])),
         tools=_told(pairs(sections.get("tools", []), "\t")),
+        more=_told(pairs(sections.get("more", []), "\t")),
     )
 
 

@@ -92,6 +92,9 @@ section sysctl
         value = $0; sub(/^[^:]*:/, "", value); gsub("\t", " ", value)
         if (value != "") print name "\t" value
     }'
+# Any further fact: a line "name<tab>value", shown and compared as it is. See docs/adding-a-condition.md.
+section more
+printf 'clocksource\t'; cat /sys/devices/system/clocksource/clocksource0/current_clocksource 2>/dev/null || echo
 section limits; cat /proc/self/limits 2>/dev/null
 section tools
 printf 'sysstat\t%s\n' "$(sar -V 2>/dev/null | sed -n 's/^sysstat version \([^ ]*\).*/\1/p')"

@@ -16,7 +16,8 @@ from runs.models.campaigns import Origin
 from runs.selectors.access.projects import NOBODY, Reader, visible
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import series_cells
+from runs.selectors.compare import comparability, series_cells
+from runs.selectors.compare.comparability import Comparability
 
 READ, UPDATE = "fixed-point-read", "fixed-point-update"
 METRIC = "tps"
@@ -50,6 +51,7 @@ class Measured:
     version: str
     clients: int
     summary: Summary
+    cell: int = 0
     # Of a campaign on several servers, the one that it was measured on.
     server: str = ""
 
@@ -86,12 +88,13 @@ def measured(theme: str, *, to: Reader = NOBODY) -> dict[Campaign, list[Measured
         .exclude(cell__version="")
         .order_by("cell__campaign__year", "cell__campaign_id", "cell__ordinal")
     )
-    columns = ("cell__campaign_id", "cell__version", "cell__levels", *metrics.FIELDS)
-    for campaign, version, levels, *numbers in rows.values_list(*columns):
+    columns = ("cell__campaign_id", "cell", "cell__version", "cell__levels", *metrics.FIELDS)
+    for campaign, cell, version, levels, *numbers in rows.values_list(*columns):
         clients = levels.get("clients")
         summary = Summary(*numbers)
         if isinstance(clients, int) and summary.median > 0:
-            each = Measured(version, clients, summary, str(levels.get(series_cells.SERVER, "")))
+            server = str(levels.get(series_cells.SERVER, ""))
+            each = Measured(version, clients, summary, cell, server)
             found[campaigns[campaign]].append(each)
     return found
 
@@ -120,15 +123,16 @@ def pairs(
 ) -> list[Pair]:
     """The neighbouring versions of each campaign, at `clients` or each version at its own peak.
 
-    Of a campaign on several servers these are pairs of each server by itself.
+    Of a campaign on several servers these are pairs of each server by itself. Two queries.
     """
-    made = []
+    chosen = []
     for campaign, cells in found.items():
         for server in dict.fromkeys(each.server for each in cells):
             best = _chosen([each for each in cells if each.server == server], clients)
             majors = sorted(best, key=versions.order)
-            made += [_pair(campaign, best[base], best[head]) for base, head in pairwise(majors)]
-    return made
+            chosen += [(campaign, best[base], best[head]) for base, head in pairwise(majors)]
+    under = comparability.of_cells({each.cell for _of, *both in chosen for each in both})
+    return [_pair(campaign, base, head, under) for campaign, base, head in chosen]
 
 
 def client_counts(found: Mapping[Campaign, Sequence[Measured]]) -> list[int]:
@@ -170,8 +174,9 @@ def _rank(each: Measured) -> tuple[tuple[int, ...], float]:
     return versions.order(each.version), each.summary.median
 
 
-def _pair(campaign: Campaign, base: Measured, head: Measured) -> Pair:
-    found = compare(base.summary, head.summary, direction="higher")
+def _pair(campaign: Campaign, base: Measured, head: Measured, under: Comparability) -> Pair:
+    judgement = under.judgement(base.cell, head.cell)
+    found = compare(base.summary, head.summary, direction="higher", judgement=judgement)
     ratio = found.ratio or head.summary.median / base.summary.median
     link = Link(
         base=versions.major(base.version),

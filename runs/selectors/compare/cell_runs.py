@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, Min, Q
 
-from runs.analysis.conditions import Conditions
 from runs.models import Run
 from runs.models.runs import SUMMARY_REPEAT
 
@@ -25,11 +24,6 @@ class CellRuns:
     settings: tuple[int, ...] = ()
     servers: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
-
-    @property
-    def conditions(self) -> Conditions:
-        """What must be equal on both sides of a comparison."""
-        return Conditions(_named(self.hardware), _named(self.environment))
 
 
 def of_cells(cell_ids: Collection[int]) -> dict[int, CellRuns]:
@@ -71,7 +65,3 @@ def of_cells(cell_ids: Collection[int]) -> dict[int, CellRuns]:
 def _tools(names: Iterable[str], numbers: Iterable[str]) -> tuple[str, ...]:
     name = ", ".join(filter(None, names))
     return tuple(f"{name} {number}".strip() for number in numbers if name or number)
-
-
-def _named(keys: tuple[int, ...]) -> str | None:
-    return ",".join(str(key) for key in keys) or None

@@ -5,13 +5,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from runs.analysis.comparison import Comparison, adjust, compare
+from runs.analysis.conditions import Judgement
 from runs.analysis.mann_whitney import MINIMUM_RUNS
 from runs.analysis.summary import Summary
 from runs.models import Cell, CellSummary, Measurement, Metric, Run
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns.metrics import summary_of
-from runs.selectors.compare import cell_runs, series_cells
+from runs.selectors.compare import cell_runs, comparability, series_cells
 from runs.selectors.compare import series as series_selectors
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.condition_differences import Difference, differences
@@ -58,7 +59,7 @@ def compared_cells(
     effect: float = 0.03,
     wording: Wording | None = None,
 ) -> ComparedCells:
-    """Compare two cells by their keys. Raises Cell.DoesNotExist. At most eight queries.
+    """Compare two cells by their keys. Raises Cell.DoesNotExist. At most ten queries.
 
     `ignore` has the codes of differences that do not forbid the comparison.
     """
@@ -69,7 +70,8 @@ def compared_cells(
         raise Cell.DoesNotExist
     found = cell_runs.of_cells(cells)
     summaries = _summaries(cells)
-    rows = _rows(summaries[a], summaries[b], _values(cells), (a, b), found, ignore, effect)
+    judgement = comparability.of_cells(cells, found).judgement(a, b, ignore=ignore)
+    rows = _rows(summaries[a], summaries[b], _values(cells), (a, b), judgement, effect)
     loaded = _loaded([cells[a], cells[b]], found, rows)
     names = labels(loaded, wording)
     runs = _runs(cells)
@@ -104,13 +106,11 @@ def _rows(
     of_b: Mapping[Metric, Summary],
     values: Mapping[tuple[int, int], list[float]],
     pair: tuple[int, int],
-    runs: Mapping[int, CellRuns],
-    ignore: Collection[str],
+    judgement: Judgement,
     effect: float,
 ) -> tuple[MetricRow, ...]:
     common = [metric for metric in of_a if metric in of_b]
     common.sort(key=lambda each: (each.name != "tps", each.direction == "neutral", each.name))
-    a, b = (runs.get(cell, CellRuns()).conditions for cell in pair)
     compared = adjust(
         [
             compare(
@@ -119,8 +119,7 @@ def _rows(
                 direction=metric.direction,  # type: ignore[arg-type]
                 minimum_effect=effect,
                 values=_ranked(values, pair, metric, (of_a[metric].n, of_b[metric].n)),
-                conditions=(a, b),
-                ignore=ignore,
+                judgement=judgement,
             )
             for metric in common
         ]

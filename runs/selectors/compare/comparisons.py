@@ -105,7 +105,7 @@ class ComparedPage:
 def compared(
     state: CompareState, *, reader: Reader, wording: Wording | None = None
 ) -> ComparedPage:
-    """Compare the series of a state. At most nine queries, however many series and levels.
+    """Compare the series of a state. At most ten queries, however many series and levels.
 
     Verdicts against the baseline are adjusted over all rows, those of all against all over all
     pairs. `wording` gives the labels; without it they are in plain English.
@@ -153,8 +153,7 @@ def _compare(
         direction=_direction(loaded),
         minimum_effect=state.effect / 100,
         values=both,
-        conditions=(base.runs.conditions, head.runs.conditions),
-        ignore=state.ignored_codes,
+        judgement=loaded.comparability.judgement(base.id, head.id, ignore=state.ignored_codes),
     )
 
 

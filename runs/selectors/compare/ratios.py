@@ -15,7 +15,7 @@ from runs.analysis.summary import Summary
 from runs.models import Campaign, Cell, Metric
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import grids, metrics
-from runs.selectors.compare import series_cells
+from runs.selectors.compare import comparability, series_cells
 from runs.selectors.compare.series_cells import SERVER, VERSION
 
 
@@ -39,7 +39,7 @@ def ratios(
 
     The baseline is the lowest version, unless given, or the first of the levels that have names.
     Pairs of which a side has no finished run
-    are left out, since there is nothing to say of them yet. Raises Metric.DoesNotExist. Three
+    are left out, since there is nothing to say of them yet. Raises Metric.DoesNotExist. Five
     queries.
     """
     metric = Metric.objects.get(name=metric_name)
@@ -51,9 +51,15 @@ def ratios(
         if pair.base.pk in summaries and pair.head.pk in summaries
     ]
     direction: Direction = metric.direction  # type: ignore[assignment]
+    under = comparability.of_cells({cell.pk for pair in pairs for cell in (pair.base, pair.head)})
     compared = adjust(
         [
-            compare(summaries[pair.base.pk], summaries[pair.head.pk], direction=direction)
+            compare(
+                summaries[pair.base.pk],
+                summaries[pair.head.pk],
+                direction=direction,
+                judgement=under.judgement(pair.base.pk, pair.head.pk),
+            )
             for pair in pairs
         ]
     )

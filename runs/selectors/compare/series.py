@@ -25,9 +25,10 @@ from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import cell_runs, series_cells
+from runs.selectors.compare import cell_runs, comparability, series_cells
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.cell_runs import CellRuns
+from runs.selectors.compare.comparability import Comparability
 from runs.selectors.compare.series_keys import SeriesKey, level_text
 
 # Ranks of more repeats than these add nothing to the intervals, and would be much to load.
@@ -128,11 +129,12 @@ class Loaded:
     hardware: Mapping[int, HardwareProfile] = field(default_factory=dict)
     environments: Mapping[int, Environment] = field(default_factory=dict)
     settings: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    comparability: Comparability = field(default_factory=Comparability)
     faults: tuple[str, ...] = ()
 
 
 def load(keys: Sequence[SeriesKey], *, metric: str = "", x: str = "", reader: Reader) -> Loaded:
-    """The series that the keys name, with summaries of one metric. At most nine queries.
+    """The series that the keys name, with summaries of one metric. At most ten queries.
 
     A key that leaves factors open besides `x` gives a series for each combination of their
     levels. Cells of uploads without a fixed revision are those of the newest one. Campaigns of
@@ -283,12 +285,14 @@ def _version(fixed: tuple[tuple[str, str], ...]) -> str:
 
 def conditions_of(series: Sequence[Series]) -> dict[str, Any]:
     """The stored rows behind the conditions of series, as fields of Loaded: a query a kind."""
-    runs = [cell.runs for each in series for cell in each.cells]
+    by_cell = {cell.id: cell.runs for each in series for cell in each.cells}
+    runs = list(by_cell.values())
     snapshots = SettingsSnapshot.objects.in_bulk(_keys(each.settings for each in runs))
     return {
         "hardware": HardwareProfile.objects.in_bulk(_keys(each.hardware for each in runs)),
         "environments": Environment.objects.in_bulk(_keys(each.environment for each in runs)),
         "settings": {key: snapshot.settings for key, snapshot in snapshots.items()},
+        "comparability": comparability.of_cells(by_cell, by_cell),
     }
 
 

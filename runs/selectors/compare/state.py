@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
+from runs.analysis.comparability import KINDS
 from runs.selectors.compare import series_keys
 from runs.selectors.compare.series_keys import BadSeriesKey, SeriesKey
 
@@ -14,7 +15,7 @@ from runs.selectors.compare.series_keys import BadSeriesKey, SeriesKey
 MOST_SERIES = 24
 NO_AXIS = "none"
 FACETS = ("none", "os", "topology", "hardware", "version")
-CONDITIONS = ("hardware", "environment")
+CONDITIONS: tuple[str, ...] = KINDS
 FITS = ("", "amdahl", "usl")
 DEFAULT_EFFECT = 3.0
 LARGEST_EFFECT = 1000.0

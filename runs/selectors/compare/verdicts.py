@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from runs.analysis.comparison import Comparison, Direction, Verdict, adjust, compare
-from runs.analysis.conditions import Conditions
+from runs.analysis.conditions import Judgement
 from runs.analysis.overall import exit_code, overall
 from runs.analysis.summary import Summary
 from runs.models import CellSummary, Metric
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import cell_runs, series_cells
+from runs.selectors.compare import cell_runs, comparability, series_cells
 from runs.selectors.compare.cell_runs import CellRuns
+from runs.selectors.compare.comparability import Comparability
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_keys import level_text
 
@@ -77,13 +78,14 @@ Pair = tuple[Levels, int | None, int | None]
 
 
 def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
-    """Compare two sides, their cells paired by equal levels. Two queries, however many cells."""
+    """Compare two sides, their cells paired by equal levels. Three queries, however many cells."""
     pairs = _pairs(base, head, asked.levels)
     ids = {cell for _levels, *cells in pairs for cell in cells if cell is not None}
     summaries = _summaries(ids, asked.metrics)
     runs = cell_runs.of_cells(ids)
+    under = comparability.of_cells(ids, runs)
     rows = [
-        _row(levels, metric, (one, other), summaries, runs, asked)
+        _row(levels, metric, (one, other), summaries, runs, under, asked)
         for metric in _ordered(metric for metric, _cell in summaries)
         for levels, one, other in pairs
         if (metric, one) in summaries or (metric, other) in summaries
@@ -152,19 +154,20 @@ def _row(
     cells: tuple[int | None, int | None],
     summaries: Mapping[tuple[Metric, int | None], Summary],
     runs: Mapping[int, CellRuns],
+    under: Comparability,
     asked: Asked,
 ) -> VerdictRow:
     base, head = (summaries.get((metric, cell)) for cell in cells)
     of_base, of_head = (runs.get(cell or 0, CellRuns()) for cell in cells)
     direction: Direction = metric.direction  # type: ignore[assignment]
-    both: tuple[Conditions, Conditions] | None = (of_base.conditions, of_head.conditions)
+    ignore = [f"{name}_differs" for name in asked.ignore]
+    # Of a side that was not measured there is nothing else to say.
+    judgement = under.judgement(*cells, ignore=ignore) if base and head else Judgement()
     compared = compare(
         base,
         head,
         direction=direction,
         minimum_effect=asked.effect / 100,
-        # Of a side that was not measured there is nothing else to say.
-        conditions=both if base and head else None,
-        ignore=[f"{name}_differs" for name in asked.ignore],
+        judgement=judgement,
     )
     return VerdictRow(levels, metric, base, head, of_base, of_head, compared)

@@ -107,7 +107,7 @@ def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
         "reasons": compare_words.sentence(page.reasons),
         # What was overridden is said by itself.
         "despite": compare_words.sentence(
-            code for code in page.despite if not code.endswith("_differs")
+            code for code in page.despite if code not in page.state.ignored_codes
         ),
         "overrides": _overrides(page),
         "ignored": compare_words.sentence(f"{name}_differs" for name in page.state.ignore),

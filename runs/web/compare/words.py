@@ -59,6 +59,9 @@ FITS = {
 OVERRIDES = {
     "hardware": gettext_lazy("Compare across different hardware"),
     "environment": gettext_lazy("Compare across different environments"),
+    "build": gettext_lazy("Compare across different builds"),
+    "settings": gettext_lazy("Compare across different settings"),
+    "workload": gettext_lazy("Compare across different workloads"),
 }
 
 

@@ -3,58 +3,221 @@
 import pytest
 
 from runs.analysis.comparison import compare
-from runs.analysis.conditions import Conditions, judge
+from runs.analysis.conditions import Judgement, conditions, judge
 from runs.analysis.summary import Summary, summarise
 
-HERE = Conditions(hardware="xeon", environment="linux 6")
+XEON = {"name": "rack", "cpu_model": "Xeon", "cores": 8, "memory_bytes": 16 * 2**30}
+LINUX = {"os_name": "Debian GNU/Linux 13 (trixie)", "kernel": "Linux 6.12.41-amd64"}
 BASE, HEAD = [100.0, 101.0, 99.0, 100.5], [120.0, 121.0, 119.0, 120.5]
+
+
+def setting(value, *, unit="", source="configuration file"):
+    return {"setting": value, "unit": unit, "source": source}
+
+
+def known(hardware=XEON, environment=LINUX, settings=None, version="16.14", levels=None, **rows):
+    kinds = {"hardware": [hardware], "environment": [environment]}
+    kinds |= {kind: [row] for kind, row in rows.items()}
+    kinds = {kind: [row for row in found if row] for kind, found in kinds.items()}
+    snapshots = [settings] if settings else []
+    return conditions(kinds, settings=snapshots, version=version, levels=levels)
+
+
+def judged(there, here=None, **options):
+    found = judge(here or known(), there, **options)
+    return found.reasons, found.despite
+
+
+def facts(there, here=None):
+    return [each.name for each in judge(here or known(), there).differing]
 
 
 def compared(base=BASE, head=HEAD, **options):
     return compare(summarise(base), summarise(head), direction="higher", **options)
 
 
+FORBIDS = {
+    "another processor": (known({**XEON, "cpu_model": "EPYC"}), "hardware_differs"),
+    "more cores": (known({**XEON, "cores": 16}), "hardware_differs"),
+    "more memory": (known({**XEON, "memory_bytes": 17 * 2**30}), "hardware_differs"),
+    "another release": (
+        known(environment={**LINUX, "os_name": "Debian 12"}),
+        "environment_differs",
+    ),
+    "another kernel": (known(environment={**LINUX, "kernel": "Linux 6.1"}), "environment_differs"),
+    "another filesystem": (
+        known(environment={**LINUX, "storage": {"filesystem": "xfs"}}),
+        "environment_differs",
+    ),
+    "assertions": (
+        known(build={"configure_options": "'--enable-cassert'", "cflags": "-O2"}),
+        "build_differs",
+    ),
+    "not optimised": (
+        known(build={"configure_options": "--with-icu", "cflags": "-g -O0"}),
+        "build_differs",
+    ),
+    "block size": (
+        known(build={"configure_options": "x", "cflags": "-O2", "block_size": 32768}),
+        "build_differs",
+    ),
+    "fsync": (known(settings={"fsync": setting("off")}), "settings_differs"),
+    "commits": (known(settings={"synchronous_commit": setting("off")}), "settings_differs"),
+    "pages": (known(settings={"full_page_writes": setting("off")}), "settings_differs"),
+    "assertions told by the server": (
+        known(settings={"debug_assertions": setting("on", source="default")}),
+        "build_differs",
+    ),
+    "query mode": (known(workload={"query_mode": "prepared"}), "workload_differs"),
+    "script": (known(workload={"script": "select-only"}), "workload_differs"),
+}
+HERE = known(
+    environment={**LINUX, "storage": {"filesystem": "ext4"}},
+    build={"configure_options": "--with-icu", "cflags": "-g -O2", "block_size": 8192},
+    settings={
+        **{name: setting("on") for name in ("fsync", "synchronous_commit", "full_page_writes")},
+        "shared_buffers": setting("16384", unit="8kB"),
+        "debug_assertions": setting("off", source="default"),
+    },
+    workload={"query_mode": "simple", "script": "tpcb-like"},
+)
+
+
+@pytest.mark.parametrize("name", FORBIDS)
+def test_what_makes_another_measurement_forbids_a_verdict_both_ways(name):
+    there, code = FORBIDS[name]
+
+    assert judge(HERE, there).reasons == (code,)
+    assert judge(there, HERE).reasons == (code,)
+
+
+def test_the_facts_that_differ_are_named_with_both_values():
+    (found,) = judge(HERE, known(settings={"fsync": setting("off")})).differing
+
+    assert (found.name, found.base, found.head) == ("fsync", ("on",), ("off",))
+
+
+IGNORED = {
+    "tools": {**LINUX, "tools": {"sysstat": "12.7.5"}},
+    "limits": {**LINUX, "limits": {"open_files": 4096}},
+    "a fact of a later release": {**LINUX, "numa_balancing": "1", "storage": {"lvm": "striped"}},
+    "case and spaces": {**LINUX, "os_name": "debian  GNU/Linux 13 (Trixie)"},
+}
+
+
+@pytest.mark.parametrize("name", IGNORED)
+def test_what_says_nothing_of_speed_is_ignored(name):
+    here = known(environment={**LINUX, "tools": {"sysstat": "12.6"}, "limits": {"open_files": 1}})
+
+    assert judged(known(environment=IGNORED[name]), here) == ((), ())
+
+
+def test_some_megabytes_that_a_kernel_keeps_for_itself_are_no_other_memory():
+    assert judged(known({**XEON, "memory_bytes": 16 * 2**30 - 40 * 2**20})) == ((), ())
+
+
+def test_devices_are_the_same_in_another_order_and_under_other_names():
+    one, two = {"name": "sda", "model": "PM9A3"}, {"name": "sdb", "model": "P5510"}
+    here = known({**XEON, "disks": [one, two]})
+    there = known({**XEON, "disks": [{**two, "name": "sda"}, {**one, "name": "sdb"}]})
+
+    assert judged(there, here) == ((), ())
+
+
+def test_a_point_release_is_no_difference_and_a_build_of_the_kernel_warns():
+    there = {"os_name": "Debian GNU/Linux 13 (trixie)", "kernel": "Linux 6.12.43-amd64"}
+    ubuntu = [known(environment={"os_name": f"Ubuntu 22.04.{minor} LTS"}) for minor in (3, 4)]
+
+    assert judged(known(environment=there)) == ((), ("environment_differs",))
+    assert facts(known(environment=there)) == ["kernel"]
+    assert judged(*ubuntu)[0] == ()
+    assert judged(ubuntu[0], known(environment={"os_name": "Ubuntu 24.04 LTS"}))[0]
+
+
+def test_memory_of_a_server_warns():
+    there = known(settings={"shared_buffers": setting("8GB", source="uploaded")})
+
+    assert judge(HERE, there).reasons == ()
+    assert "settings_differs" in judge(HERE, there).despite
+
+
+def test_a_setting_is_the_same_in_whatever_unit_it_is_told():
+    there = known(settings={"shared_buffers": setting("131072kB", source="uploaded")})
+
+    assert [each.name for each in judge(HERE, there).differing] == []
+
+
+def test_the_defaults_of_two_versions_are_how_they_are():
+    def of(version, level, source="default"):
+        return known(version=version, settings={"wal_level": setting(level, source=source)})
+
+    assert judged(of("18.4", "replica"), of("9.6.24", "minimal")) == ((), ())
+    uploaded = (of("18.4", "replica", "uploaded"), of("9.6.24", "minimal", "uploaded"))
+    assert judged(*uploaded) == ((), ())
+    chosen = of("9.6.24", "minimal", "configuration file")
+    assert judged(of("18.4", "replica"), chosen)[0] == ("settings_differs",)
+
+
+def test_one_level_of_the_log_under_its_old_name_is_the_same():
+    old = known(settings={"wal_level": setting("hot_standby")})
+
+    assert judged(known(settings={"wal_level": setting("replica")}), old) == ((), ())
+
+
 @pytest.mark.parametrize(
-    ("there", "reasons"),
+    ("level", "there"),
     [
-        (HERE, ()),
-        (Conditions("epyc", "linux 6"), ("hardware_differs",)),
-        (Conditions("xeon", "linux 5"), ("environment_differs",)),
-        (Conditions("epyc", "linux 5"), ("hardware_differs", "environment_differs")),
+        ("server", {"hardware": {**XEON, "cpu_model": "EPYC"}}),
+        ("fsync", {"settings": {"fsync": setting("off")}}),
+        ("bindir", {"build": {"configure_options": "x", "cflags": "-O0"}}),
+        ("query_mode", {"workload": {"query_mode": "prepared"}}),
     ],
 )
-def test_other_hardware_or_environment_is_not_comparable(there, reasons):
-    comparison = compared(conditions=(HERE, there))
+def test_what_the_levels_of_both_declare_is_what_is_compared(level, there):
+    here = known(
+        settings={"fsync": setting("on")},
+        build={"configure_options": "x", "cflags": "-O2"},
+        workload={"query_mode": "simple"},
+        levels={level: "one"},
+    )
 
-    assert comparison.verdict == ("not_comparable" if reasons else "faster")
-    assert comparison.reasons == reasons
-    assert (comparison.ratio is None) == bool(reasons)
+    declared = judge(here, known(**there, levels={level: "other"}))
+    undeclared = judge(here, known(**there))
+
+    assert declared.reasons == ()
+    assert len(undeclared.reasons) == 1
+    assert set(undeclared.reasons) <= set(declared.despite)
+
+
+def test_a_name_alone_counts_where_nothing_else_is_known():
+    assert judged(known({"name": "b"}), known({"name": "a"}))[0] == ("hardware_differs",)
+    assert judged(known({**XEON, "name": "runner 2"})) == ((), ())
+
+
+def test_a_cell_whose_runs_differ_is_not_comparable_with_one_whose_runs_do_not():
+    both = conditions({"hardware": [XEON, {**XEON, "cores": 16}], "environment": [LINUX]})
+
+    assert judged(both)[0] == ("hardware_differs",)
+    assert judged(both, both)[0] == ()
 
 
 def test_an_ignored_difference_is_compared_and_labelled():
-    comparison = compared(
-        conditions=(HERE, Conditions("epyc", "linux 6")), ignore={"hardware_differs"}
-    )
-
-    assert comparison.verdict == "faster"
-    assert comparison.despite == ("hardware_differs",)
-
-
-def test_ignoring_one_difference_does_not_ignore_the_other():
-    judgement = judge(HERE, Conditions("epyc", "linux 5"), {"hardware_differs"})
+    other = known({**XEON, "cores": 16}, {**LINUX, "kernel": "Linux 5.4"})
+    judgement = judge(known(), other, {"hardware_differs"})
+    comparison = compared(judgement=judgement)
 
     assert judgement.reasons == ("environment_differs",)
     assert judgement.despite == ("hardware_differs",)
+    assert comparison.verdict == "not_comparable"
+    assert comparison.ratio is None
 
 
-@pytest.mark.parametrize("there", [Conditions("xeon", None), Conditions(None, "linux 6")])
-def test_what_a_side_does_not_tell_is_no_difference_but_is_told(there):
-    unknown = "hardware_unknown" if there.hardware is None else "environment_unknown"
-
-    for pair in ((HERE, there), (there, HERE)):
-        comparison = compared(conditions=pair)
-        assert comparison.verdict == "faster"
-        assert comparison.despite == (unknown,)
+def test_what_a_side_does_not_tell_is_no_difference_but_is_told():
+    assert judged(known(environment=None)) == ((), ("environment_unknown",))
+    assert judged(known(hardware=None)) == ((), ("hardware_unknown",))
+    assert judged(known(settings={"fsync": setting("on")})) == ((), ("settings_unknown",))
+    comparison = compared(judgement=Judgement(despite=("hardware_unknown",)))
+    assert (comparison.verdict, comparison.despite) == ("faster", ("hardware_unknown",))
 
 
 def test_a_cell_that_was_not_measured_is_not_comparable():
@@ -65,7 +228,7 @@ def test_a_cell_that_was_not_measured_is_not_comparable():
 
 
 def test_all_reasons_are_told_at_once():
-    comparison = compared([0.0, 1.0], conditions=(HERE, Conditions("epyc", "linux 6")))
+    comparison = compared([0.0, 1.0], judgement=Judgement(reasons=("hardware_differs",)))
 
     assert comparison.reasons == ("hardware_differs", "not_positive")
 

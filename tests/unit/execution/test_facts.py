@@ -2,10 +2,12 @@
 
 import shutil
 import subprocess
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from runs.analysis import fact_readers
 from runs.execution import facts
 from runs.execution.errors import TargetProblem
 
@@ -288,3 +290,15 @@ def test_a_report_that_is_not_whole_is_not_taken_for_another_machine(cut):
     with pytest.raises(TargetProblem) as told:
         facts.of_machine(cut)
     assert told.value.code == "facts_unknown"
+
+
+def test_a_fact_that_the_probe_prints_by_name_is_stored_and_can_be_compared():
+    """What docs/adding-a-condition.md promises: nothing between the probe and the list knows it."""
+    system = facts.read(f"{REPORT}\n== more\nclocksource\ttsc\nmitigations\toff\nsilent\t\n")
+    stored = asdict(system.operating_system)
+
+    assert stored["more"] == {"clocksource": "tsc", "mitigations": "off"}
+    assert fact_readers.text("more", "mitigations")(stored) == "off"
+    source = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    expected = {"clocksource": source.read_text().strip()} if source.exists() else {}
+    assert probe().operating_system.more == expected

@@ -164,6 +164,7 @@ def test_settings_and_machines_in_which_series_differ_are_told():
 
     assert found == {
         ("hardware", "name"): ("small", "large"),
+        ("hardware", "cpu_model"): ("EPYC small", "EPYC large"),
         ("hardware", "memory_bytes"): (2**33, 2**35),
         ("settings", "shared_buffers"): ("128MB", "256MB"),
     }

@@ -1,0 +1,205 @@
+"""Which facts decide whether two cells may be compared: the one list of them.
+
+A fact that `forbids` leaves no verdict where it differs, one that `warns` is told with the verdict,
+one that is `ignored` is stored and says nothing of speed. What a side does not tell is unknown:
+neither equal nor different. How to add a fact: docs/adding-a-condition.md.
+
+Whatever identifies a stored row (a fingerprint) plays no part here. A newer sysstat or a fact that
+a later release records makes another row, and the same comparison.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from runs.analysis import fact_readers as read
+
+RULES_VERSION = 1
+"""To be raised with every change of the list or of a reader; stored verdicts name it."""
+
+Weight = Literal["forbids", "warns", "ignored"]
+Kind = Literal["hardware", "environment", "build", "settings", "workload"]
+KINDS: tuple[Kind, ...] = ("hardware", "environment", "build", "settings", "workload")
+
+Raw = Mapping[str, Any]
+Value = str | int | float | bool
+
+
+@dataclass(frozen=True, eq=False)
+class Fact:
+    """One fact of a kind, read from what is stored of it; None is not known.
+
+    Where both cells have one of the levels `declared_by`, with different values, the difference is
+    what is compared, and is not held against the comparison. A `last_resort` counts only where
+    nothing else of its kind is known of both.
+    """
+
+    kind: Kind
+    name: str
+    weight: Weight
+    read: Callable[[Raw], Value | None]
+    declared_by: tuple[str, ...] = ()
+    last_resort: bool = False
+    tolerance: float = 0.0
+
+    def is_same(self, one: Value, other: Value) -> bool:
+        """Equal, or numbers no farther apart than the tolerance."""
+        if self.tolerance and isinstance(one, int | float) and isinstance(other, int | float):
+            return abs(one - other) <= self.tolerance
+        return one == other
+
+
+def _hardware(
+    name: str, weight: Weight, reader: Callable[[Raw], Value | None], **more: Any
+) -> Fact:
+    return Fact("hardware", name, weight, reader, declared_by=("server", "hardware"), **more)
+
+
+def _environment(name: str, weight: Weight, reader: Callable[[Raw], Value | None]) -> Fact:
+    return Fact("environment", name, weight, reader, declared_by=("server", "os"))
+
+
+def _build(name: str, weight: Weight, reader: Callable[[Raw], Value | None]) -> Fact:
+    return Fact("build", name, weight, reader, declared_by=("bindir", "build", name))
+
+
+def _workload(name: str, weight: Weight, reader: Callable[[Raw], Value | None]) -> Fact:
+    return Fact("workload", name, weight, reader, declared_by=(name,))
+
+
+_MACHINE = (
+    _hardware("cpu_model", "forbids", read.text("cpu_model")),
+    _hardware("sockets", "forbids", read.number("sockets")),
+    _hardware("cores", "forbids", read.number("cores")),
+    _hardware("threads", "forbids", read.number("threads")),
+    # Kernels differ by some MB in what they keep of the same memory for themselves.
+    _hardware("memory_bytes", "forbids", read.number("memory_bytes"), tolerance=256 * 1024**2),
+    _hardware("virtualization", "forbids", read.text("virtualization")),
+    _hardware("cloud", "forbids", read.text("cloud")),
+    _hardware("disks", "forbids", read.devices("disks")),
+    _hardware("network", "warns", read.devices("network")),
+    _hardware("numa_nodes", "warns", read.number("numa_nodes")),
+    _hardware("threads_per_core", "warns", read.number("threads_per_core")),
+    _hardware("product", "ignored", read.text("product")),
+    _hardware("name", "forbids", read.text("name"), last_resort=True),
+    _environment("os", "forbids", read.operating_system),
+    _environment("kernel_series", "forbids", read.kernel_series),
+    _environment("kernel", "warns", read.text("kernel")),
+    _environment("architecture", "forbids", read.text("architecture")),
+    _environment("governor", "forbids", read.text("governor")),
+    _environment("smt", "forbids", read.flag("smt")),
+    _environment("turbo", "forbids", read.flag("turbo")),
+    _environment("huge_pages", "warns", read.text("huge_pages")),
+    _environment("filesystem", "forbids", read.text("storage", "filesystem")),
+    _environment("mount_options", "warns", read.words("storage", "options")),
+    _environment("io_scheduler", "warns", read.text("storage", "scheduler")),
+    _environment("swappiness", "warns", read.text("kernel_settings", "vm.swappiness")),
+    _environment("dirty_ratio", "warns", read.text("kernel_settings", "vm.dirty_ratio")),
+    _environment(
+        "dirty_background_ratio",
+        "warns",
+        read.text("kernel_settings", "vm.dirty_background_ratio"),
+    ),
+    _environment("nr_hugepages", "warns", read.text("kernel_settings", "vm.nr_hugepages")),
+    _environment("clocksource", "warns", read.text("more", "clocksource")),
+    _environment("tools", "ignored", read.nothing),
+    _environment("limits", "ignored", read.nothing),
+)
+
+_POSTGRESQL = (
+    _build("assertions", "forbids", read.assertions),
+    _build("optimisation", "forbids", read.optimisation),
+    _build("profiling", "forbids", read.option("--enable-profiling", "--enable-coverage")),
+    _build("block_size", "forbids", read.number("block_size")),
+    _build("wal_block_size", "forbids", read.number("wal_block_size")),
+    _build("wal_segment_size", "warns", read.number("wal_segment_size")),
+    _build("llvm", "warns", read.option("--with-llvm", "-Dllvm=enabled")),
+    _build("vendor", "ignored", read.text("vendor")),
+)
+
+_WORK = (
+    _workload("scenario", "forbids", read.text("scenario")),
+    _workload("script", "forbids", read.text("script")),
+    _workload("query_mode", "forbids", read.text("query_mode")),
+    _workload("connect", "forbids", read.text("connect")),
+    _workload("rate", "forbids", read.text("rate")),
+    _workload("scale", "forbids", read.number("scale")),
+    _workload("fillfactor", "forbids", read.number("fillfactor")),
+    _workload("partitions", "forbids", read.number("partitions")),
+    _workload("maximum_tries", "warns", read.number("maximum_tries")),
+    _workload("latency_limit", "warns", read.number("latency_limit")),
+    _workload("cold_cache", "forbids", read.flag("cold_cache")),
+    _workload("server_cpus", "forbids", read.text("server_cpus")),
+    _workload("pgbench_cpus", "warns", read.text("pgbench_cpus")),
+    _workload("profile", "warns", read.flag("profile")),
+    _workload("duration", "warns", read.number("duration")),
+)
+
+# What gives up durability is no plain gain; the levels of wal_level have had several names.
+_DURABILITY = (
+    *("fsync", "full_page_writes", "synchronous_commit", "synchronous_standby_names"),
+    *("wal_level", "data_sync_retry"),
+)
+# Compiled in, and told by pg_settings as well.
+_COMPILED = {"debug_assertions": "build", "block_size": "build", "wal_block_size": "build"}
+_FELT = (
+    *("archive_mode", "autovacuum", "autovacuum_max_workers", "autovacuum_naptime"),
+    *("autovacuum_vacuum_cost_delay", "autovacuum_vacuum_cost_limit"),
+    *("autovacuum_vacuum_scale_factor", "autovacuum_analyze_scale_factor"),
+    *("backend_flush_after", "bgwriter_delay", "bgwriter_flush_after", "bgwriter_lru_maxpages"),
+    *("bgwriter_lru_multiplier", "checkpoint_completion_target", "checkpoint_flush_after"),
+    *("checkpoint_segments", "checkpoint_timeout", "commit_delay", "commit_siblings"),
+    *("cpu_index_tuple_cost", "cpu_operator_cost", "cpu_tuple_cost", "data_checksums"),
+    *("debug_discard_caches", "debug_parallel_query", "default_statistics_target"),
+    *("default_toast_compression", "default_transaction_isolation", "effective_cache_size"),
+    *("effective_io_concurrency", "enable_async_append", "enable_bitmapscan", "enable_gathermerge"),
+    *("enable_hashagg", "enable_hashjoin", "enable_incremental_sort", "enable_indexonlyscan"),
+    *("enable_indexscan", "enable_material", "enable_memoize", "enable_mergejoin"),
+    *("enable_nestloop", "enable_parallel_append", "enable_parallel_hash"),
+    *("enable_partition_pruning", "enable_partitionwise_aggregate", "enable_partitionwise_join"),
+    *("enable_seqscan", "enable_sort", "enable_tidscan", "force_parallel_mode"),
+    *(
+        "hash_mem_multiplier",
+        "hot_standby",
+        "hot_standby_feedback",
+        "huge_pages",
+        "io_combine_limit",
+    ),
+    *("io_max_concurrency", "io_method", "io_workers", "jit", "jit_above_cost", "lc_collate"),
+    *("log_duration", "log_min_duration_statement", "log_statement", "logging_collector"),
+    *("maintenance_io_concurrency", "maintenance_work_mem", "max_connections"),
+    *("max_parallel_workers", "max_parallel_workers_per_gather", "max_wal_size"),
+    *("max_worker_processes", "min_wal_size", "old_snapshot_threshold", "parallel_setup_cost"),
+    *("parallel_tuple_cost", "plan_cache_mode", "random_page_cost", "recovery_prefetch"),
+    *("seq_page_cost", "server_encoding", "session_preload_libraries", "shared_buffers"),
+    *(
+        "shared_preload_libraries",
+        "ssl",
+        "temp_buffers",
+        "track_activities",
+        "track_commit_timestamp",
+    ),
+    *("track_counts", "track_functions", "track_io_timing", "track_wal_io_timing"),
+    *("vacuum_buffer_usage_limit", "vacuum_cost_delay", "vacuum_cost_limit", "wal_buffers"),
+    *("wal_compression", "wal_init_zero", "wal_recycle", "wal_sync_method", "wal_writer_delay"),
+    *("wal_writer_flush_after", "work_mem"),
+)
+
+
+def _setting(name: str) -> Fact:
+    weight: Weight = "forbids" if name in _DURABILITY or name in _COMPILED else "warns"
+    kind: Kind = "build" if name in _COMPILED else "settings"
+    return Fact(
+        kind,
+        name,
+        weight,
+        read.setting(name),
+        declared_by=(name, "configuration", *read.LEVELS_OF_SETTINGS.get(name, ())),
+    )
+
+
+SETTINGS: Mapping[str, Fact] = {name: _setting(name) for name in (*_DURABILITY, *_COMPILED, *_FELT)}
+"""Those that are read from `pg_settings`, by the setting's name."""
+
+FACTS: tuple[Fact, ...] = (*_MACHINE, *_POSTGRESQL, *_WORK)
+"""All others, in the order in which they are told."""

@@ -1,0 +1,187 @@
+"""How facts are read from what is stored: one spelling for the same thing, None for unknown."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from runs.postgresql_settings import catalogue, units, values
+from runs.postgresql_settings.catalogue import Setting
+
+Raw = Mapping[str, Any]
+
+# Levels that are a setting by another name.
+LEVELS_OF_SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "data_checksums": ("checksums",),
+    "block_size": ("bindir", "build"),
+    "wal_block_size": ("bindir", "build"),
+    "debug_assertions": ("bindir", "build"),
+    "synchronous_standby_names": ("standbys", "arrangement", "synchronous"),
+    "synchronous_commit": ("arrangement", "synchronous"),
+}
+_SAME_WORDS = {"wal_level": {"archive": "replica", "hot_standby": "replica"}}
+_POINT_RELEASE = re.compile(r"(\d+)(?:\.\d+)+")
+_UBUNTU_RELEASE = re.compile(r"(\d+\.\d+)(?:\.\d+)+")
+_SERIES = re.compile(r"\d+(?:\.\d+)?")
+_LEVEL_OF_OPTIMISATION = re.compile(r"(?<!\S)-O([0-9sgz]|fast)?(?!\S)")
+
+
+def text(*path: str) -> Callable[[Raw], str | None]:
+    """A text, whatever its case and spaces."""
+
+    def read(raw: Raw) -> str | None:
+        found = _at(raw, path)
+        return None if found in (None, "") else " ".join(str(found).casefold().split()) or None
+
+    return read
+
+
+def number(name: str) -> Callable[[Raw], float | None]:
+    """A number, given as one or as its text."""
+
+    def read(raw: Raw) -> float | None:
+        found = raw.get(name)
+        try:
+            return None if found in (None, "") or isinstance(found, bool) else float(str(found))
+        except ValueError:
+            return None
+
+    return read
+
+
+def flag(name: str) -> Callable[[Raw], bool | None]:
+    """Yes or no."""
+
+    def read(raw: Raw) -> bool | None:
+        found = raw.get(name)
+        return found if isinstance(found, bool) else None
+
+    return read
+
+
+def words(*path: str) -> Callable[[Raw], str | None]:
+    """Words in any order."""
+
+    def read(raw: Raw) -> str | None:
+        found = _at(raw, path)
+        is_list = isinstance(found, list | tuple)
+        return ",".join(sorted(map(str, found))) or None if is_list else None
+
+    return read
+
+
+def devices(name: str) -> Callable[[Raw], str | None]:
+    """Devices in any order, without the names that the kernel gives them as it finds them."""
+
+    def read(raw: Raw) -> str | None:
+        found = raw.get(name)
+        if not isinstance(found, Sequence) or isinstance(found, str) or not found:
+            return None
+        listed = [
+            {key: value for key, value in each.items() if key != "name" and value not in (None, "")}
+            if isinstance(each, Mapping)
+            else each
+            for each in found
+        ]
+        return "; ".join(sorted(json.dumps(each, sort_keys=True) for each in listed))
+
+    return read
+
+
+def nothing(_raw: Raw) -> None:
+    """For facts that are never compared."""
+
+
+def operating_system(raw: Raw) -> str | None:
+    """The system and its release, without the point release: `debian gnu/linux 13 (trixie)`."""
+    named = text("os_name")(raw)
+    if named is None:
+        return None
+    release = _UBUNTU_RELEASE if named.startswith("ubuntu") else _POINT_RELEASE
+    return release.sub(r"\1", named).removesuffix(" lts")
+
+
+def kernel_series(raw: Raw) -> str | None:
+    """6.12 of `Linux 6.12.41-amd64`."""
+    named = text("kernel")(raw)
+    found = _SERIES.search(named) if named else None
+    return found[0] if found else named
+
+
+def optimisation(raw: Raw) -> str | None:
+    """The level of optimisation: the last one given counts, and a compiler's own is -O0."""
+    flags = str(raw.get("cflags") or "")
+    if not flags.strip():
+        return None
+    found = _LEVEL_OF_OPTIMISATION.findall(flags)
+    return f"-O{found[-1] or 1}" if found else "-O0"
+
+
+def assertions(raw: Raw) -> bool | None:
+    """Whether the server checks its own assertions."""
+    return option("--enable-cassert", "-Dcassert=true")(raw)
+
+
+def option(*names: str) -> Callable[[Raw], bool | None]:
+    """Whether one of these options was given to configure or meson."""
+
+    def read(raw: Raw) -> bool | None:
+        options = str(raw.get("configure_options") or "")
+        if not options.strip():
+            return None
+        return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", options) for name in names)
+
+    return read
+
+
+def setting(name: str) -> Callable[[Raw], str | None]:
+    """A setting in one spelling (1048576 of 8kB is 8GB), from `pg_settings` or an upload."""
+
+    def read(raw: Raw) -> str | None:
+        entry = raw.get(name)
+        if not isinstance(entry, Mapping) or entry.get("setting") is None:
+            return None
+        said = _spelled(name, str(entry["setting"]), str(entry.get("unit") or ""))
+        return _SAME_WORDS.get(name, {}).get(said, said)
+
+    return read
+
+
+def is_default(name: str, raw: Raw, version: str) -> bool:
+    """Whether the setting was left at the default of its version."""
+    entry = raw.get(name)
+    if not isinstance(entry, Mapping):
+        return False
+    if entry.get("source") != "uploaded":
+        return entry.get("source") == "default"
+    known = _catalogued(name, version)
+    return known is not None and setting(name)(raw) == _spelled(name, values.default(known), "")
+
+
+@lru_cache(maxsize=4096)
+def _spelled(name: str, said: str, unit: str) -> str:
+    try:
+        if unit:
+            return units.spelled(float(said), unit, "18")
+        known = _catalogued(name, "")
+        return values.spelled(values.parse(said, known), known) if known else said.strip()
+    except (ValueError, KeyError):
+        return f"{said} {unit}".strip()
+
+
+@lru_cache(maxsize=4096)
+def _catalogued(name: str, version: str) -> Setting | None:
+    """The setting in that version, else in the newest that has it."""
+    major = catalogue.known_major(version) if version else None
+    if major is not None:
+        return catalogue.setting(name, major)
+    known = [catalogue.setting(name, each) for each in catalogue.majors()]
+    return next((each for each in reversed(known) if each is not None), None)
+
+
+def _at(raw: Raw, path: Sequence[str]) -> Any:
+    found: Any = raw
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found

@@ -1,0 +1,127 @@
+"""Whether cells may be compared: the one judgement that every page, program and gate asks."""
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connection
+
+from runs.analysis.comparability import SETTINGS
+from runs.analysis.conditions import Conditions, Judgement, conditions, judge
+from runs.execution.treatment import UNTREATED
+from runs.models.campaigns import Origin
+from runs.selectors import cell_runs
+from runs.selectors.cell_runs import CellRuns
+
+# How pgbench runs unless it is told otherwise, as every scenario does that names none of them.
+_EXECUTED = {"query_mode": "simple", "connect": "once", "rate": "none", "maximum_tries": 1}
+_TREATMENT = vars(UNTREATED)
+
+# One round trip, whatever is asked for. Of some 390 settings only those that are judged.
+_SQL = """
+SELECT 'hardware', id, to_jsonb(row) || facts FROM runs_hardwareprofile row WHERE id = ANY(%s)
+UNION ALL
+SELECT 'environment', id, to_jsonb(row) || facts FROM runs_environment row WHERE id = ANY(%s)
+UNION ALL
+SELECT 'settings', id, (
+    SELECT coalesce(jsonb_object_agg(key, value), '{}') FROM jsonb_each(settings)
+    WHERE key = ANY(%s)
+) FROM runs_settingssnapshot WHERE id = ANY(%s)
+UNION ALL
+SELECT 'cell', cell.id, jsonb_build_object(
+    'levels', cell.levels, 'version', cell.version, 'origin', campaign.origin,
+    'parameters', campaign.parameters, 'treatment', campaign.treatment, 'scenario', scenario.slug,
+    'build', to_jsonb(installation)
+) FROM runs_cell cell
+JOIN runs_campaign campaign ON campaign.id = cell.campaign_id
+JOIN runs_scenario scenario ON scenario.id = campaign.scenario_id
+LEFT JOIN runs_installation installation ON installation.id = cell.installation_id
+WHERE cell.id = ANY(%s)
+"""
+
+
+@dataclass(frozen=True)
+class Comparability:
+    """The conditions of some cells, by cell."""
+
+    of: Mapping[int, Conditions] = field(default_factory=dict)
+
+    def judgement(
+        self, base: int | None, head: int | None, *, ignore: Collection[str] = ()
+    ) -> Judgement:
+        """Whether the head may be compared with the base, and despite what.
+
+        `ignore` has the codes of differences that do not forbid it. Of a cell that was not
+        measured (None) there is nothing to say.
+        """
+        if base is None or head is None:
+            return Judgement()
+        nothing = Conditions()
+        return judge(self.of.get(base, nothing), self.of.get(head, nothing), ignore)
+
+
+def of_cells(
+    cell_ids: Collection[int], runs: Mapping[int, CellRuns] | None = None
+) -> Comparability:
+    """The conditions of these cells. One query, and one more where the `runs` are not given."""
+    found = cell_runs.of_cells(cell_ids) if runs is None else runs
+    rows = _rows(cell_ids, found)
+    return Comparability(
+        {cell: _conditions(rows, cell, found.get(cell, CellRuns())) for cell in cell_ids}
+    )
+
+
+def _rows(
+    cell_ids: Collection[int], runs: Mapping[int, CellRuns]
+) -> dict[tuple[str, int], dict[str, Any]]:
+    def keys(name: str) -> list[int]:
+        return sorted(
+            {key for cell in cell_ids if cell in runs for key in getattr(runs[cell], name)}
+        )
+
+    hardware, environment, settings = (
+        keys(name) for name in ("hardware", "environment", "settings")
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(_SQL, [hardware, environment, list(SETTINGS), settings, list(cell_ids)])
+        return {(kind, key): _loaded(content) for kind, key, content in cursor.fetchall()}
+
+
+def _loaded(content: Any) -> dict[str, Any]:
+    """Django's connections leave JSON to its fields."""
+    return json.loads(content) if isinstance(content, str) else content
+
+
+def _conditions(
+    rows: Mapping[tuple[str, int], dict[str, Any]], cell: int, runs: CellRuns
+) -> Conditions:
+    def of(kind: str, keys: Iterable[int]) -> list[dict[str, Any]]:
+        return [rows[kind, key] for key in keys if (kind, key) in rows]
+
+    about = rows.get(("cell", cell), {})
+    levels = about.get("levels", {})
+    return conditions(
+        {
+            "hardware": of("hardware", runs.hardware),
+            "environment": [_treated(each, about) for each in of("environment", runs.environment)],
+            "build": [about["build"]] if about.get("build") else [],
+            "workload": [_workload(about)],
+        },
+        settings=of("settings", runs.settings),
+        version=about.get("version", ""),
+        levels=levels,
+    )
+
+
+def _treated(environment: dict[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
+    """As it was during the run: a governor that the campaign sets was told before it was set."""
+    chosen = about.get("treatment", {}).get("governor")
+    return {**environment, "governor": chosen} if chosen else environment
+
+
+def _workload(about: Mapping[str, Any]) -> dict[str, Any]:
+    known = {"scenario": about.get("scenario"), **about.get("parameters", {})}
+    if about.get("origin") == Origin.EXECUTED:
+        known = {**_EXECUTED, **_TREATMENT, **known, **about.get("treatment", {})}
+    return {**known, **about.get("levels", {})}
