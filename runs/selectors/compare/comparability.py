@@ -11,8 +11,8 @@ from runs.analysis.comparability import SETTINGS
 from runs.analysis.conditions import Conditions, Judgement, conditions, judge
 from runs.execution.treatment import UNTREATED
 from runs.models.campaigns import Origin
-from runs.selectors import cell_runs
-from runs.selectors.cell_runs import CellRuns
+from runs.selectors.compare import cell_runs
+from runs.selectors.compare.cell_runs import CellRuns
 
 # How pgbench runs unless it is told otherwise, as every scenario does that names none of them.
 _EXECUTED = {"query_mode": "simple", "connect": "once", "rate": "none", "maximum_tries": 1}

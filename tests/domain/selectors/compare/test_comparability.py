@@ -5,10 +5,20 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import QueryDict
 
 from runs.models import Environment, HardwareProfile, Run, SettingsSnapshot
-from runs.selectors import compare_state, comparisons, sides, verdicts, version_line
-from runs.selectors.compare import comparability
-from runs.selectors.compared_cells import compared_cells
-from runs.selectors.ratios import ratios
+from runs.selectors.archive import version_line
+from runs.selectors.compare import (
+    comparability,
+    comparisons,
+    verdicts,
+)
+from runs.selectors.compare import (
+    head_and_base as sides,
+)
+from runs.selectors.compare import (
+    state as compare_state,
+)
+from runs.selectors.compare.cells import compared_cells
+from runs.selectors.compare.ratios import ratios
 from tests import factories
 
 pytestmark = pytest.mark.django_db
