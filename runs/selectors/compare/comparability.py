@@ -90,7 +90,8 @@ def _rows(
 
 def _loaded(content: Any) -> dict[str, Any]:
     """Django's connections leave JSON to its fields."""
-    return json.loads(content) if isinstance(content, str) else content
+    loaded: dict[str, Any] = json.loads(content) if isinstance(content, str) else content
+    return loaded
 
 
 def _conditions(
