@@ -3,11 +3,20 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any, Literal, Protocol
 
 from runs.execution.bench import Bench
 from runs.execution.plan import Origin
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        distribution(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
 
 Direction = Literal["higher", "lower", "neutral"]
 Level = int | str
@@ -106,6 +115,19 @@ class Requirement:
         if self.other_than is not None:
             return level is not None and level != self.other_than
         return bool(level == self.level)
+
+
+@dataclass(frozen=True)
+class ExtensionRequirement:
+    """An extension that an installation needs for one level of one factor."""
+
+    name: str
+    factor: str
+    level: Level
+
+    def concerns(self, levels: Mapping[str, Any]) -> bool:
+        """Whether a cell of these levels needs it."""
+        return bool(levels.get(self.factor) == self.level)
 
 
 @dataclass(frozen=True)
@@ -237,7 +259,8 @@ class Scenario:
     versions cannot run the scenario, or a level of it. `objection` says why a cell makes no sense,
     and `measures` leaves cells out that are not of the design where that is not the full product
     of its factors; a parameter that was not given is None in both. `quick` is its quick form.
-    `packages` are modules that a worker needs to make its data.
+    `extensions` are those of PostgreSQL that levels need,
+    `packages` are those of Python that a worker needs to make its data.
     `primary_metric` is the one that charts and comparisons show first.
     """
 
@@ -262,6 +285,7 @@ class Scenario:
     quick: Quick = Quick()
     only_reads: Callable[[Mapping[str, Any]], bool] = never
     packages: tuple[str, ...] = ()
+    extensions: tuple[ExtensionRequirement, ...] = ()
 
     def changes_data(self, levels: Mapping[str, Any]) -> bool:
         """Whether a run of a cell of these levels changes the data."""
@@ -269,7 +293,7 @@ class Scenario:
 
     def missing_packages(self) -> list[str]:
         """Which of its packages BenchLab's own environment lacks."""
-        return [name for name in self.packages if find_spec(name) is None]
+        return [name for name in self.packages if not _is_installed(name)]
 
     def refusal(self, version_num: int, levels: Mapping[str, Any]) -> Requirement | None:
         """Why that version cannot run a cell of these levels; None where it can."""

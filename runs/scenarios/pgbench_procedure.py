@@ -31,6 +31,7 @@ from runs.wording import gettext_noop as _
 
 # A row of pgbench_accounts with its index entry, and WAL while loading; bytes a scale unit.
 BYTES_PER_SCALE = 16 * 1024 * 1024
+
 WAL_BYTES = 1024 * 1024 * 1024
 BUSY_CLUSTER_BYTES = 64 * 1024 * 1024
 # pgbench tells each second (-P 1); looking that often would cost the target what is measured.
@@ -73,8 +74,8 @@ async def initialise(
 
 
 def scale_of(bench: Bench) -> int:
-    """The scale factor: a level where a campaign varies it, else its parameter."""
-    return int(bench.levels.get("scale") or bench.parameters["scale"])
+    """The scale factor: a level where a campaign varies it, else its parameter, or 1."""
+    return int(bench.levels.get("scale") or bench.parameters.get("scale", 1))
 
 
 async def prewarm(bench: Bench) -> None:
@@ -257,6 +258,23 @@ class Load:
         secret = (f"PGPASSFILE={listening.passfile_of(self.node)}",) if place else ()
         cpus = pinned(self.bench.plan.treatment.pgbench_cpus)
         return ("env", "LC_ALL=C", *secret, *cpus, *command)
+
+
+def beside(bench: Bench, path: str, rate_tps: float, seconds: int) -> tuple[str, ...]:
+    """The command of one client at a rate beside the load; its own figures count for nothing."""
+    command = pgbench.benchmark(
+        bench.plan.client_bindir,
+        _connection(bench),
+        client_version=bench.plan.client_version_num,
+        scripts=[pgbench.Script(path)],
+        clients=1,
+        duration_s=seconds,
+        scale=1,
+        progress_s=None,
+        per_statement=False,
+        rate_tps=rate_tps,
+    )
+    return ("env", "LC_ALL=C", *command)
 
 
 async def _unseen(_output: str) -> None:

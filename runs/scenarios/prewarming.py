@@ -22,7 +22,7 @@ async def prewarm_all(bench: Bench) -> None:
         bench.note("prewarm_extension", "Warmed up by pg_prewarm.", level="info")
         return
     tables = (await bench.sql("look-for-tables", TABLES)).split()
-    counts = [f'SELECT count(*) FROM "{table}";' for table in tables]  # noqa: S608 -- ours
+    counts = [f'SELECT count(*) FROM "{table}";' for table in tables]
     await bench.sql("prewarm", "\n".join(counts))
     bench.note(
         "prewarm_sequential",

@@ -1,11 +1,14 @@
 """The scenarios that BenchLab can run. A new one is a new module, named here."""
 
 from runs.scenarios import (
+    block_size,
     cpu_cores,
     fixed_point_read,
     fixed_point_update,
+    full_text_search,
     page_checksums,
     parallel_query,
+    partitioning,
     pgbench_load,
     replication,
 )
@@ -22,6 +25,9 @@ _SCENARIOS = {
         pgbench_load.SCENARIO,
         parallel_query.SCENARIO,
         replication.SCENARIO,
+        *partitioning.SCENARIOS,
+        block_size.SCENARIO,
+        *full_text_search.SCENARIOS,
     )
 }
 

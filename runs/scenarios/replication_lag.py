@@ -106,6 +106,6 @@ def _sql(version_num: int) -> str:
         lags = ["NULL"] * len(PHASES)
     columns = f"application_name, {behind}, {', '.join(lags)}"
     return (
-        f"SELECT round(extract(epoch from clock_timestamp())::numeric, 3), {columns} "  # noqa: S608
+        f"SELECT round(extract(epoch from clock_timestamp())::numeric, 3), {columns} "
         "FROM pg_stat_replication WHERE state <> 'backup' ORDER BY 2"
     )

@@ -47,6 +47,31 @@ async def copied(
             await bench.run("rm", "-f", _path(bench, table))
 
 
+async def placed(
+    bench: Bench,
+    step: str,
+    tables: Sequence[str],
+    generate: Callable[[Path], Sequence[str]],
+) -> None:
+    """Send `TABLE.csv` files into a folder beside the cluster's own, where its copies have them.
+
+    For scenarios that measure the loading itself: `copy_placed` is then what a run does.
+    """
+    folder_there = f"{bench.cluster.data}/benchlab"
+    if not await _is_done(bench, step):
+        await bench.run("mkdir", "-p", folder_there)
+        with tempfile.TemporaryDirectory(prefix="benchlab-data-") as folder:
+            await _generated(generate(Path(folder)))
+            for table in tables:
+                await send(bench, Path(folder) / f"{table}.csv", f"{folder_there}/{table}.csv")
+    await bench.step(step, ["ls", "-l", folder_there])
+
+
+def copy_placed(bench: Bench, table: str, options: str) -> str:
+    """The statement that copies a placed file into its table."""
+    return f"COPY {table} FROM '{bench.cluster.data}/benchlab/{table}.csv' WITH ({options});"
+
+
 async def send(bench: Bench, local: Path, path: str) -> None:
     """Send a file to the database's machine."""
     with local.open("rb") as file:

@@ -11,7 +11,7 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.scenarios.datasets import sending
 
-PACKAGES = ("duckdb", "duckdb_extension_tpcds")
+PACKAGES = ("duckdb", "duckdb-extension-tpcds")
 # The tables that Q10 and Q11 read, with their keys.
 TABLES = {
     "date_dim": "d_date_sk",

@@ -52,7 +52,7 @@ def _package_problems(scenario: Scenario) -> Iterator[Problem]:
     """The generators of a scenario's data that are missing here, before a worker looks for them."""
     for name in scenario.missing_packages():
         message = _("The Python package %(package)s is missing, which makes the data.") % {
-            "package": name.replace("_", "-")
+            "package": name
         }
         remedy = _("Install what requirements.txt names for BenchLab's web and workers.")
         yield Problem("missing_package", message, remedy, "scenario")

@@ -185,6 +185,23 @@ def _refusals(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
         if requirement is not None and (installation, requirement) not in seen:
             seen.add((installation, requirement))
             yield _refused(installation, requirement, scenario)
+    yield from _extension_problems(draft, scenario)
+
+
+def _extension_problems(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
+    """Each installation without an extension that a level needs."""
+    seen = set()
+    for installation, cell in cells(draft):
+        for needed in scenario.extensions:
+            lacks = needed.name not in installation.extensions
+            if lacks and needed.concerns(cell) and (installation, needed) not in seen:
+                seen.add((installation, needed))
+                message = _("%(installation)s does not have the extension %(extension)s.") % {
+                    "installation": installation,
+                    "extension": needed.name,
+                }
+                remedy = _("Install it there and inspect the server again, or leave the level out.")
+                yield Problem("missing_extension", message, remedy, needed.factor)
 
 
 def _initdb_problems(draft: Draft, scenario: Scenario) -> Iterator[Problem]:

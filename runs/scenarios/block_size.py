@@ -1,0 +1,206 @@
+"""Block size: loading, indexing, scanning, grouping and joining the tables of TPC-H.
+
+Source: an article of the PostgreSQL Advent Calendar 2012 (day 22), scale factor 10, blocks of 8, 16
+and 32 kB. A block size is fixed when PostgreSQL is compiled: each is an installation of its own,
+and what the server says of itself is kept with each run. Printed: load, keys and indexes once; a
+restart, then five scans in a row; five joins. Ours: five groupings as well, ANALYZE before, serial
+plans, work_mem and effective_cache_size as they were in 2012. Derived from TPC-H.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.execution.bench import Bench
+from runs.execution.errors import TargetProblem
+from runs.execution.guard import MINUTES
+from runs.execution.reporter import SeriesData
+from runs.scenarios.datasets import sending, tpch
+from runs.scenarios.definition import (
+    ClusterOptions,
+    MetricDefinition,
+    Parameter,
+    Quick,
+    Scenario,
+    Sizes,
+)
+from runs.scenarios.timed_sql import planned, timed
+from runs.scenarios.version_defaults import comparable
+from runs.wording import gettext_noop as _
+
+REPEATS = 5
+QUERIES = {
+    "scan": "SELECT count(*) FROM lineitem",
+    "group": (
+        "SELECT date_trunc('month', o_orderdate), sum(o_totalprice) FROM orders "
+        "GROUP BY 1 ORDER BY 1"
+    ),
+    "join": (
+        "SELECT o_custkey, count(*) FROM orders JOIN lineitem ON l_orderkey = o_orderkey "
+        "WHERE l_commitdate < l_receiptdate GROUP BY o_custkey ORDER BY 2 DESC, 1 LIMIT 20"
+    ),
+}
+LOAD = MetricDefinition("elapsed_load", _("Elapsed time of loading"), "s", "lower")
+KEYS = MetricDefinition("elapsed_primary_keys", _("Elapsed time of primary keys"), "s", "lower")
+INDEXES = MetricDefinition("elapsed_indexes", _("Elapsed time of indexes"), "s", "lower")
+OF_QUERIES = {
+    "scan": MetricDefinition("elapsed_scan", _("Elapsed time of a full scan"), "s", "lower"),
+    "group": MetricDefinition("elapsed_group", _("Elapsed time of grouping"), "s", "lower"),
+    "join": MetricDefinition("elapsed_join", _("Elapsed time of the join"), "s", "lower"),
+}
+BLOCK_SIZE = MetricDefinition("block_size", _("Block size"), "kB", "neutral")
+TABLE_SIZE = MetricDefinition("table_size", _("Size of the largest table"), "byte", "neutral")
+DATABASE_SIZE = MetricDefinition("database_bytes", _("Size of the database"), "byte", "neutral")
+CACHED = MetricDefinition("cached_bytes", _("Cached by shared buffers"), "byte", "neutral")
+MAX_WAL_SIZE_SINCE = 90500
+
+SIZES = """
+SELECT current_setting('block_size'), pg_relation_size('lineitem'),
+       pg_database_size(current_database());
+"""
+CACHE_AVAILABLE = "SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_buffercache';"
+CACHED_BLOCKS = """
+CREATE EXTENSION IF NOT EXISTS pg_buffercache;
+SELECT count(*) * current_setting('block_size')::bigint FROM pg_buffercache
+WHERE relfilenode = pg_relation_filenode('lineitem')
+  AND reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
+GROUP BY current_setting('block_size');
+"""
+
+
+class BlockSize:
+    """Send the files once; then, in each run, load, key, index, restart and ask."""
+
+    async def load(self, bench: Bench) -> None:
+        """The eight files, beside the cluster's own, so that its copies have them."""
+        scale = bench.parameters["scale_percent"] / 100
+        await sending.placed(
+            bench, "place-files", list(tpch.KEYS), lambda folder: tpch.command(scale, folder)
+        )
+
+    async def warm(self, bench: Bench) -> None:
+        """Nothing: the load comes first."""
+
+    async def measure(self, bench: Bench) -> None:
+        """Each step of the article, in its order."""
+        figures = bench.findings.measurements
+        await bench.sql("create-tables", tpch.ddl())
+        copies = [sending.copy_placed(bench, each, tpch.COPY_OPTIONS) for each in tpch.KEYS]
+        figures[LOAD.name] = (await timed(bench, "copy-tables", "\n".join(copies))).seconds
+        keys = [
+            f"ALTER TABLE {table} ADD CONSTRAINT pk_{table} PRIMARY KEY ({key});"
+            for table, key in tpch.KEYS.items()
+        ]
+        figures[KEYS.name] = (await timed(bench, "primary-keys", "\n".join(keys))).seconds
+        indexes = [f"CREATE INDEX ON {each};" for each in tpch.INDEXES]
+        figures[INDEXES.name] = (await timed(bench, "indexes", "\n".join(indexes))).seconds
+        await bench.sql("analyze", "ANALYZE;")
+        await _note_sizes(bench)
+        await _restart(bench)
+        for name, query in QUERIES.items():
+            await _repeated(bench, name, query)
+            if name == "scan":
+                await _note_cached(bench)
+
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+        """The files, tables with keys and indexes, and the WAL of making them."""
+        scale = parameters["scale_percent"] / 100
+        tables = int(tpch.BYTES_PER_SCALE * scale)
+        return Sizes(2 * tables + int(tpch.CSV_BYTES_PER_SCALE * scale) + 128 * 1024 * 1024)
+
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """Ours on two cores: 30 s a unit to make and send; 250 s to load, index and ask."""
+        scale = parameters["scale_percent"] / 100
+        return 5 + 30 * scale, 8 + 250 * scale
+
+
+async def _repeated(bench: Bench, name: str, query: str) -> None:
+    """Five times in a row; each is kept as a series, as caches decide the first ones."""
+    plan = await planned(bench, name, query)
+    if name == "scan" and not any(node.kind.endswith("Seq Scan") for node in plan.nodes()):
+        raise TargetProblem(
+            f"The full scan is none: the plan says {plan.nodes()[-1].name}.",
+            code="other_plan",
+            remedy=_("Read the run's plan."),
+        )
+    taken = [
+        (await timed(bench, f"{name}-{number}", query)).seconds for number in range(1, REPEATS + 1)
+    ]
+    bench.findings.measurements[OF_QUERIES[name].name] = sum(taken) / len(taken)
+    bench.findings.series.append(SeriesData(OF_QUERIES[name].name, "s", tuple(taken), start=1.0))
+
+
+async def _note_sizes(bench: Bench) -> None:
+    said = (await bench.sql("read-sizes", SIZES)).split()
+    block_bytes, table, database = (float(each) for each in said)
+    figures = bench.findings.measurements
+    figures[BLOCK_SIZE.name] = block_bytes / 1024
+    figures[TABLE_SIZE.name], figures[DATABASE_SIZE.name] = table, database
+
+
+async def _restart(bench: Bench) -> None:
+    """So that shared buffers are empty; the operating system's cache is as the load left it."""
+    cluster = bench.cluster
+    await bench.step("stop-to-empty-buffers", cluster.stop(), limit_s=MINUTES)
+    await bench.step("start-with-empty-buffers", cluster.start(), limit_s=MINUTES)
+
+
+async def _note_cached(bench: Bench) -> None:
+    """A build without pg_buffercache cannot say; the rest of the run stands without it."""
+    if (await bench.sql("look-for-buffercache", CACHE_AVAILABLE)).strip() != "1":
+        message = "What shared buffers held is unknown: pg_buffercache is not installed."
+        bench.note("no_buffercache", message, level="info")
+        return
+    said = (await bench.sql("read-buffercache", CACHED_BLOCKS)).split()
+    bench.findings.measurements[CACHED.name] = float(said[0]) if said else 0.0
+
+
+def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
+    """As the article, with units: bare numbers would be blocks. Room for the WAL of loading."""
+    settings = {
+        "autovacuum": "off",
+        "checkpoint_timeout": "60min",
+        "work_mem": "1MB",
+        "effective_cache_size": "128MB",
+        **comparable(version_num),
+    }
+    if version_num >= MAX_WAL_SIZE_SINCE:
+        settings["max_wal_size"] = "6GB"
+    else:
+        settings["checkpoint_segments"] = "128"
+    return ClusterOptions(settings=settings)
+
+
+SCENARIO = Scenario(
+    slug="block-size",
+    title=_("Block size"),
+    description=_(
+        "Loading, indexing, scanning, grouping and joining with blocks of the size that each "
+        "installation was compiled with. Derived from TPC-H."
+    ),
+    source="PostgreSQL Advent Calendar 2012",
+    factors=(),
+    parameters=(
+        Parameter(
+            "scale_percent", _("Scale factor"), "%", default=20, minimum=1, maximum=10_000,
+            help=_("100 is scale factor 1, about 1 GB of CSV. The article used 10."),
+        ),
+    ),
+    metrics=(
+        OF_QUERIES["join"],
+        OF_QUERIES["scan"],
+        OF_QUERIES["group"],
+        LOAD,
+        KEYS,
+        INDEXES,
+        BLOCK_SIZE,
+        TABLE_SIZE,
+        DATABASE_SIZE,
+        CACHED,
+    ),
+    primary_metric="elapsed_join",
+    writes=True,
+    procedure=BlockSize(),
+    cluster=cluster,
+    packages=tpch.PACKAGES,
+    quick=Quick({"scale_percent": 20}),
+)  # fmt: skip

@@ -1,0 +1,311 @@
+"""Full-text search in Japanese: searches and inserts by kind of index.
+
+Source: PGECons WG1 report 2017, chapter 7, with one database: 203,317 records of video metadata in
+jsonb, an index on the title or the description, count(*) of the records that hold a word, alone and
+beside about 1,200 inserts a second. Ours: the records, and two indexes that need no extension from
+elsewhere, under their own names: `trgm` (pg_trgm) and `bigram` (all pieces of two characters, in
+plain SQL). pg_bigm and PGroonga are levels where an installation has them. A search whose plan does
+not use the index gives no result.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.execution.bench import Bench
+from runs.execution.beside import Beside
+from runs.execution.errors import TargetProblem
+from runs.execution.recording import GRACE_SECONDS
+from runs.scenarios import percentiles, prewarming
+from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios.datasets import sending, videos
+from runs.scenarios.definition import (
+    Choice,
+    ChoiceFactor,
+    ClusterOptions,
+    ExtensionRequirement,
+    MetricDefinition,
+    Parameter,
+    Quick,
+    Requirement,
+    Scenario,
+    Sizes,
+)
+from runs.scenarios.metrics import LATENCY_AVERAGE, PGBENCH
+from runs.scenarios.timed_sql import planned
+from runs.scenarios.version_defaults import comparable
+from runs.tools.pgbench import for_tool
+from runs.wording import gettext_noop as _
+
+JSONB_SINCE = 90400
+HITS = MetricDefinition("hits", _("Records found"), "rows", "neutral")
+INSERTS = MetricDefinition("inserts_per_second", _("Inserts a second"), "inserts/s", "higher")
+INDEX_BYTES = MetricDefinition("index_bytes", _("Size of the index"), "byte", "lower")
+BACKGROUND = MetricDefinition(
+    "background_inserts", _("Inserts a second beside the searches"), "inserts/s", "neutral"
+)
+TABLES = """
+CREATE TABLE records (id int, tag text, record jsonb);
+CREATE TABLE nikoniko (tag text, record jsonb);
+"""
+COPY_ROWS = """
+ALTER TABLE records ADD PRIMARY KEY (id);
+INSERT INTO nikoniko SELECT tag, record FROM records;
+"""
+# All pieces of two characters; immutable, as an index asks.
+BIGRAMS = """
+CREATE FUNCTION bigrams(given text) RETURNS text[] LANGUAGE sql IMMUTABLE AS $body$
+    SELECT array_agg(substr($1, i, 2)) FROM generate_series(1, greatest(length($1) - 1, 1)) i
+$body$;
+"""
+CREATE_INDEX = {
+    "trgm": "CREATE INDEX searched ON nikoniko USING gin ({text} gin_trgm_ops)",
+    "bigram": "CREATE INDEX searched ON nikoniko USING gin (bigrams({text}))",
+    "pg_bigm": "CREATE INDEX searched ON nikoniko USING gin ({text} gin_bigm_ops)",
+    "pgroonga": "CREATE INDEX searched ON nikoniko USING pgroonga ({text})",
+}
+EXTENSIONS = {"trgm": "pg_trgm", "pg_bigm": "pg_bigm", "pgroonga": "pgroonga"}
+LIKE = f"{{text}} LIKE '%{videos.KEYWORD}%'"
+WHERE = {
+    "none": LIKE,
+    "trgm": LIKE,
+    "pg_bigm": LIKE,
+    "bigram": f"bigrams({{text}}) @> ARRAY['カレ', 'レー'] AND {LIKE}",
+    "pgroonga": f"{{text}} &@ '{videos.KEYWORD}'",
+}
+INSERT_SCRIPT = """\\set number random(1, :records)
+INSERT INTO nikoniko SELECT tag, record FROM records WHERE id = :number;
+"""
+UTF8_SINCE = 170000
+
+
+class Data:
+    """What both scenarios of the theme load."""
+
+    async def load(self, bench: Bench) -> None:
+        """The records, a second table of them to insert from, and the cell's index."""
+        count = bench.parameters["records"]
+        await bench.sql("create-tables", TABLES)
+        await sending.copied(
+            bench,
+            "copy",
+            [videos.TABLE],
+            lambda folder: sending.module(videos.__name__, str(count), str(folder)),
+        )
+        await bench.sql("copy-rows", COPY_ROWS)
+        index = str(bench.levels["index"])
+        if index == "bigram":
+            await bench.sql("create-function", BIGRAMS)
+        if name := EXTENSIONS.get(index):
+            await bench.sql("create-extension", f"CREATE EXTENSION {name};")
+            await _check_letters(bench, name)
+        if index in CREATE_INDEX:
+            await bench.sql("create-index", f"{CREATE_INDEX[index].format(text=text(bench))};")
+        # What inserts left on an index's pending list would be the searches' to clear up.
+        await bench.sql("vacuum-analyze", "VACUUM ANALYZE;")
+        await bench.sql("checkpoint-after-load", "CHECKPOINT;")
+
+    async def warm(self, bench: Bench) -> None:
+        """All of it."""
+        await prewarming.prewarm_all(bench)
+
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+        """Both tables, the largest index, and WAL."""
+        data = parameters["records"] * videos.BYTES_A_RECORD * 3
+        logs = percentiles.log_bytes(parameters["duration"])
+        return Sizes(2 * data + 256 * 1024 * 1024, run_bytes=logs)
+
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """Ours on two cores: 0.25 ms a record to make and index."""
+        return 5 + 25e-5 * parameters["records"], 4 + parameters["duration"]
+
+
+class Search(Data):
+    """Search for a word, alone or beside inserts at a rate."""
+
+    async def measure(self, bench: Bench) -> None:
+        """The plan first: it must use the index. Then one client searches for the whole time."""
+        query = f"SELECT count(*) FROM nikoniko WHERE {condition(bench)}"
+        await _check_plan(bench, query)
+        hits = await bench.sql("count-hits", f"{query};")
+        bench.findings.measurements[HITS.name] = float(hits)
+        await _note_index(bench)
+        if bench.levels["background_load"] != "on":
+            await pgbench.measure(bench, f"{query};\n")
+            return
+        before = await _rows(bench, "count-before")
+        inserting = Beside(bench.database, "background-inserts", await _background(bench))
+        try:
+            await pgbench.measure(bench, f"{query};\n")
+            result = await inserting.finish()
+        finally:
+            await inserting.let_go()
+        await bench.reporter.command(bench.database.address, result)
+        inserted = await _rows(bench, "count-after") - before
+        rate = inserted / result.seconds if result.seconds else 0.0
+        bench.findings.measurements[BACKGROUND.name] = rate
+        if rate < bench.parameters["insert_rate"] * 0.9:
+            bench.note(
+                "background_too_slow",
+                f"Beside the searches came {rate:.0f} inserts a second of the "
+                f"{bench.parameters['insert_rate']} that were asked for.",
+            )
+
+
+class Inserts(Data):
+    """Insert without pause into a table with the cell's index."""
+
+    async def measure(self, bench: Bench) -> None:
+        """pgbench's transactions a second are the inserts a second."""
+        await _note_index(bench)
+        await pgbench.measure(bench, _insert_script(bench))
+        figures = bench.findings.measurements
+        figures[INSERTS.name] = figures["tps"]
+
+
+def text(bench: Bench) -> str:
+    """The indexed expression of the cell."""
+    return f"(record->>'{bench.levels['text_column']}')"
+
+
+def condition(bench: Bench) -> str:
+    """What is searched for, in the words of the cell's index."""
+    return WHERE[str(bench.levels["index"])].format(text=text(bench))
+
+
+async def _check_plan(bench: Bench, query: str) -> None:
+    plan = await planned(bench, "search", query)
+    if bench.levels["index"] != "none" and not any(
+        node.index == "searched" for node in plan.nodes()
+    ):
+        raise TargetProblem(
+            f"The search does not use the index: {plan.nodes()[-1].name}.",
+            code="other_plan",
+            remedy=_("Read the run's plan; more records make the planner choose the index."),
+        )
+
+
+async def _check_letters(bench: Bench, extension: str) -> None:
+    """pg_trgm sees letters by the database's locale: with C there is no trigram of Japanese."""
+    if extension != "pg_trgm":
+        return
+    said = await bench.sql("show-trigrams", f"SELECT show_trgm('{videos.KEYWORD}') <> '{{}}';")
+    if said.strip() != "t":
+        raise TargetProblem(
+            "pg_trgm finds no trigram in Japanese text: the locale knows no such letters.",
+            code="no_trigrams",
+            remedy=_("The server needs the locale C.UTF-8."),
+        )
+
+
+async def _note_index(bench: Bench) -> None:
+    """The index's size."""
+    if bench.levels["index"] not in CREATE_INDEX:
+        return
+    size = await bench.sql("read-index-size", "SELECT pg_relation_size('searched');")
+    bench.findings.measurements[INDEX_BYTES.name] = float(size)
+
+
+async def _rows(bench: Bench, step: str) -> int:
+    return int(await bench.sql(step, "SELECT count(*) FROM nikoniko;"))
+
+
+async def _background(bench: Bench) -> tuple[str, ...]:
+    """pgbench with one client at the campaign's rate, until it is ended."""
+    path = f"{bench.directory}/background.sql"
+    script = for_tool(_insert_script(bench), bench.plan.client_version_num)
+    argv = ["sh", "-c", 'cat >"$1"', "write", path]
+    await bench.step("write-background-script", argv, stdin=script)
+    seconds = bench.parameters["duration"] + GRACE_SECONDS
+    return pgbench.beside(bench, path, bench.parameters["insert_rate"], seconds)
+
+
+def _insert_script(bench: Bench) -> str:
+    return INSERT_SCRIPT.replace(":records", str(bench.parameters["records"]))
+
+
+def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
+    """A locale that knows Japanese letters; each index and column is another cluster."""
+    locale: tuple[str, ...] = ("--locale=C.UTF-8",)
+    if version_num >= UTF8_SINCE:
+        locale = ("--locale-provider=builtin", "--builtin-locale=C.UTF-8")
+    data = (str(levels["index"]), str(levels["text_column"]))
+    return ClusterOptions(comparable(version_num), initdb_options=locale, data=data)
+
+
+FACTORS = (
+    ChoiceFactor(
+        "index",
+        _("Index"),
+        choices=(
+            Choice("none", _("none")),
+            Choice("trgm", "pg_trgm"),
+            Choice("bigram", _("bigrams in SQL")),
+            Choice("pg_bigm", "pg_bigm"),
+            Choice("pgroonga", "PGroonga"),
+        ),
+        default=("none", "bigram"),
+    ),
+    ChoiceFactor(
+        "text_column",
+        _("Indexed text"),
+        choices=(Choice("title", _("title")), Choice("description", _("description"))),
+        default=("title",),
+    ),
+)
+PARAMETERS = (
+    Parameter(
+        "records", _("Records"), "rows", default=40_000, minimum=1000, maximum=10_000_000,
+        help=_("About 1.5 kB each. The report had 203,317."),
+    ),
+    Parameter("clients", _("Clients"), "", default=1, minimum=1, maximum=1000),
+    Parameter("duration", _("Duration"), "s", default=10, minimum=1, maximum=604_800),
+)  # fmt: skip
+REQUIRES = (Requirement(JSONB_SINCE, _("jsonb came with PostgreSQL 9.4.")),)
+NEEDS = tuple(ExtensionRequirement(name, "index", level) for level, name in EXTENSIONS.items())
+BESIDE = ChoiceFactor(
+    "background_load",
+    _("Inserts beside"),
+    choices=(Choice("off", _("off")), Choice("on", _("on"))),
+    default=("off", "on"),
+)
+RATE = Parameter(
+    "insert_rate", _("Inserts a second beside the searches"), "inserts/s", default=300, minimum=1,
+    maximum=100_000, help=_("The report had about 1,200."),
+)  # fmt: skip
+
+SEARCH = Scenario(
+    slug="full-text-search",
+    title=_("Full-text search"),
+    description=_(
+        "How long a search for a Japanese word takes by kind of index, alone and beside inserts."
+    ),
+    source="PGECons WG1 2017",
+    factors=(*FACTORS, BESIDE),
+    parameters=(*PARAMETERS, RATE),
+    metrics=(*PGBENCH, HITS, INDEX_BYTES, BACKGROUND),
+    primary_metric=LATENCY_AVERAGE.name,
+    writes=True,
+    only_reads=lambda levels: levels.get("background_load") == "off",
+    procedure=Search(),
+    cluster=cluster,
+    requires=REQUIRES,
+    extensions=NEEDS,
+    quick=Quick({"duration": 3}, {"index": ("none", "bigram")}),
+)
+INSERTING = Scenario(
+    slug="full-text-inserts",
+    title=_("Full-text search: inserts"),
+    description=_("How many records a second are inserted by kind of index on their text."),
+    source="PGECons WG1 2017",
+    factors=FACTORS,
+    parameters=PARAMETERS,
+    metrics=(INSERTS, *PGBENCH, INDEX_BYTES),
+    primary_metric=INSERTS.name,
+    writes=True,
+    procedure=Inserts(),
+    cluster=cluster,
+    requires=REQUIRES,
+    extensions=NEEDS,
+    quick=Quick({"duration": 4}, {"index": ("none", "bigram")}),
+)
+SCENARIOS = (SEARCH, INSERTING)

@@ -1,0 +1,173 @@
+"""Inserting into partitions: by trigger functions, straight into them, declared, and without any.
+
+Table 3.5 of the report: elapsed seconds to load the days' files with COPY. Printed: single table
+and direct alike, C trigger 1.6 times, dynamic 2.3 times, static 8 times at 30 partitions and 32
+times at 90. Today static and dynamic change places at few partitions; static still grows with their
+number, the dynamic one does not. The C trigger needs a compiler for each version: not offered.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.execution.bench import Bench
+from runs.execution.errors import TargetProblem
+from runs.scenarios.definition import (
+    Choice,
+    ChoiceFactor,
+    MetricDefinition,
+    Quick,
+    Requirement,
+    Scenario,
+    Sizes,
+)
+from runs.scenarios.metrics import ELAPSED
+from runs.scenarios.partitioning import layout
+from runs.scenarios.timed_sql import timed
+from runs.wording import gettext_noop as _
+
+ROWS_PER_SECOND = MetricDefinition("rows_per_second", _("Rows a second"), "rows/s", "higher")
+KINDS = {"unpartitioned": "unpartitioned", "declarative": "declarative"}
+TRIGGER = """
+CREATE FUNCTION access_log_insert() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+{body}
+    RETURN NULL;
+END
+$body$;
+CREATE TRIGGER access_log_insert BEFORE INSERT ON access_log
+    FOR EACH ROW EXECUTE PROCEDURE access_log_insert();
+"""
+DYNAMIC = """
+    EXECUTE 'INSERT INTO public.access_log_' || to_char(NEW.date - DATE '2012-12-31', 'FM000')
+        || ' SELECT ($1).*' USING NEW;
+"""
+
+
+class Insert:
+    """Make each day's file; then, for each run, make the tables and load the files."""
+
+    async def load(self, bench: Bench) -> None:
+        """A file a day, beside the cluster's own, so that copies of the cluster have them too."""
+        rows = bench.parameters["rows_per_partition"]
+        await bench.step("make-folder", ["mkdir", "-p", _folder(bench)])
+        copies = [
+            f"COPY ({' '.join(layout.rows_of(day, rows).split())}) TO '{_file(bench, day)}';"
+            for day in range(1, layout.days(bench) + 1)
+        ]
+        await bench.sql("make-files", "\n".join(copies))
+
+    async def warm(self, bench: Bench) -> None:
+        """Nothing is read but the files, which have just been written or copied."""
+
+    async def measure(self, bench: Bench) -> None:
+        """New tables and trigger, a checkpoint, COPY of all files in one session; then count."""
+        way, count = str(bench.levels["trigger"]), layout.days(bench)
+        await bench.sql("create-tables", ddl(way, count))
+        await bench.sql("checkpoint", "CHECKPOINT;")
+        copies = [
+            f"COPY {layout.child(day) if way == 'direct' else 'access_log'} "
+            f"FROM '{_file(bench, day)}';"
+            for day in range(1, count + 1)
+        ]
+        done = await timed(bench, "copy-files", "\n".join(copies))
+        await _check_rows(bench, way)
+        figures = bench.findings.measurements
+        figures[ELAPSED.name] = done.seconds
+        figures[ROWS_PER_SECOND.name] = (
+            count * bench.parameters["rows_per_partition"] / done.seconds
+        )
+
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+        """The files, the table, and as much WAL."""
+        table = layout.bytes_of(parameters, with_index=False)
+        return Sizes(3 * table + 128 * 1024 * 1024)
+
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """Ours on two cores: 2 µs a row to make, 4 to 20 to load."""
+        rows = parameters["months"] * layout.DAYS_A_MONTH * parameters["rows_per_partition"]
+        return 5 + 6e-6 * rows, 2 + 15e-6 * rows
+
+
+def ddl(way: str, count: int) -> str:
+    """The tables of a way of inserting, with its trigger."""
+    tables = layout.create(KINDS.get(way, "partitioned"), count)
+    if way == "static":
+        return tables + TRIGGER.format(body=_static(count))
+    if way == "dynamic":
+        return tables + TRIGGER.format(body=DYNAMIC)
+    return tables
+
+
+def _static(count: int) -> str:
+    """A test for each partition in order, left at the hit: late days test most."""
+    return "\n".join(
+        f"    IF NEW.date = {layout.day_of(day)} THEN "
+        f"INSERT INTO {layout.child(day)} VALUES (NEW.*); RETURN NULL; END IF;"
+        for day in range(1, count + 1)
+    )
+
+
+async def _check_rows(bench: Bench, way: str) -> None:
+    """COPY tells nothing of rows that a trigger takes: all must be there, none in the parent."""
+    only = "ONLY access_log" if way not in KINDS else "(SELECT 1 WHERE false) nothing"
+    counted = await bench.sql(
+        "count-rows",
+        f"SELECT (SELECT count(*) FROM access_log), (SELECT count(*) FROM {only});",
+    )
+    found, in_parent = (int(each) for each in counted.split())
+    wanted = layout.days(bench) * bench.parameters["rows_per_partition"]
+    if (found, in_parent) != (wanted, 0):
+        raise TargetProblem(
+            f"{found} of {wanted} rows were stored, {in_parent} of them in the parent table.",
+            code="rows_missing",
+            remedy=_("Read the server's log of the run."),
+        )
+
+
+def _folder(bench: Bench) -> str:
+    return f"{bench.cluster.data}/benchlab"
+
+
+def _file(bench: Bench, day: int) -> str:
+    return f"{_folder(bench)}/day-{day:03d}"
+
+
+SCENARIO = Scenario(
+    slug="partitioning",
+    title=_("Partitioning: insert"),
+    description=_(
+        "How long it takes to load days of an access log into one table and into a partition a "
+        "day, by trigger functions, straight and declared."
+    ),
+    source="PGECons WG1 2013",
+    factors=(
+        ChoiceFactor(
+            "trigger",
+            _("Way of inserting"),
+            choices=(
+                Choice("static", _("static trigger")),
+                Choice("dynamic", _("dynamic trigger")),
+                Choice("direct", _("straight into partitions")),
+                Choice("declarative", _("declared partitions")),
+                Choice("unpartitioned", _("one table")),
+            ),
+            default=("static", "dynamic", "direct", "unpartitioned"),
+        ),
+        layout.MONTHS,
+    ),
+    parameters=(layout.rows_parameter(2000),),
+    metrics=(ELAPSED, ROWS_PER_SECOND),
+    primary_metric=ELAPSED.name,
+    writes=True,
+    procedure=Insert(),
+    cluster=layout.cluster,
+    requires=(
+        Requirement(
+            layout.DECLARATIVE_SINCE,
+            _("declared partitions came with PostgreSQL 10."),
+            factor="trigger",
+            level="declarative",
+        ),
+    ),
+    quick=Quick({"rows_per_partition": 2000}, {"months": (1, 6)}),
+)

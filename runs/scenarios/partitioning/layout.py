@@ -1,0 +1,131 @@
+"""The access log as one table, as partitions by inheritance, and as declared partitions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.execution.bench import Bench
+from runs.scenarios.definition import Choice, ChoiceFactor, ClusterOptions, Factor, Parameter
+from runs.scenarios.version_defaults import comparable
+from runs.wording import gettext_noop as _
+
+DECLARATIVE_SINCE = 100000
+DAYS_A_MONTH = 30
+PRODUCTS = 1000
+FIRST_DAY = "DATE '2013-01-01'"
+# A row with its share of a page, and as text; and an entry of the index.
+BYTES_A_ROW, BYTES_OF_TEXT, BYTES_OF_INDEX = 165, 140, 30
+COLUMNS = """
+    date date NOT NULL,
+    time time NOT NULL,
+    productid int NOT NULL,
+    err_code int NOT NULL,
+    access_time_second numeric(8,3) NOT NULL,
+    note text NOT NULL
+"""
+MONTHS = Factor("months", _("Months of data"), default=(1, 6), minimum=1, maximum=24)
+# A day of rows; `day` is its number from 1 on.
+ROWS = """
+SELECT {first} + ({day} - 1), (TIME '00:00' + i * (interval '24 hours' / {rows}))::time,
+       1 + (i * 7919 + {day} * 31) % {products}, CASE WHEN i % 50 = 0 THEN 500 ELSE 200 END,
+       (i * 13 % 5000) / 1000.0, repeat(md5((i + {day})::text), 2)
+FROM generate_series(0, {rows} - 1) i
+"""
+
+
+def rows_parameter(default: int) -> Parameter:
+    """How many rows a partition has."""
+    return Parameter(
+        "rows_per_partition", _("Rows a partition"), "rows", default=default, minimum=100,
+        maximum=10_000_000,
+        help=_("A partition is a day, 30 of them a month. The report: 7,680,000."),
+    )  # fmt: skip
+
+
+def table_kind(*, with_declarative: bool) -> ChoiceFactor:
+    """How the table is made; partitions are by inheritance, as in 2013."""
+    declarative = (Choice("declarative", _("declared partitions")),) if with_declarative else ()
+    choices = (
+        Choice("unpartitioned", _("one table")),
+        Choice("partitioned", _("partitions by inheritance")),
+        *declarative,
+    )
+    return ChoiceFactor("table_kind", _("Table"), choices, default=("unpartitioned", "partitioned"))
+
+
+def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
+    """As the report, and serial plans; other months are other data."""
+    settings = {"autovacuum": "off", **comparable(version_num)}
+    kind = (str(levels["table_kind"]),) if "table_kind" in levels else ()
+    updated = ("updated",) if str(levels.get("scan", "")).endswith("after-updates") else ()
+    return ClusterOptions(settings=settings, data=(levels["months"], *kind, *updated))
+
+
+def days(bench: Bench) -> int:
+    """How many days, and partitions, a cell has."""
+    return int(bench.levels["months"]) * DAYS_A_MONTH
+
+
+def child(day: int) -> str:
+    """The partition of a day, with its schema: trigger functions must not depend on a path."""
+    return f"public.access_log_{day:03d}"
+
+
+def day_of(day: int) -> str:
+    """A day as a literal's expression."""
+    return f"({FIRST_DAY} + {day - 1})"
+
+
+def create(kind: str, count: int) -> str:
+    """The table of that kind, with partitions for so many days."""
+    if kind == "unpartitioned":
+        return f"CREATE TABLE access_log ({COLUMNS});"
+    if kind == "declarative":
+        parent = f"CREATE TABLE access_log ({COLUMNS}) PARTITION BY RANGE (date);"
+        return "\n".join([parent, *(_declared(day) for day in range(1, count + 1))])
+    parent = f"CREATE TABLE access_log ({COLUMNS});"
+    return "\n".join([parent, *(_inherited(day) for day in range(1, count + 1))])
+
+
+def rows_of(day: int, rows: int) -> str:
+    """The rows of a day, the same whenever they are made."""
+    return ROWS.format(first=FIRST_DAY, day=day, rows=rows, products=PRODUCTS).strip()
+
+
+def bytes_of(parameters: Mapping[str, Any], *, with_index: bool) -> int:
+    """What the table of a cell takes."""
+    rows = int(parameters["months"]) * DAYS_A_MONTH * int(parameters["rows_per_partition"])
+    return rows * (BYTES_A_ROW + (BYTES_OF_INDEX if with_index else 0))
+
+
+async def fill(bench: Bench, kind: str) -> None:
+    """Fill the table day by day, with an index on date and time on each part, and products."""
+    count, rows = days(bench), bench.parameters["rows_per_partition"]
+    await bench.sql("create-tables", create(kind, count))
+    targets = ["access_log" if kind != "partitioned" else child(day) for day in range(1, count + 1)]
+    inserts = [
+        f"INSERT INTO {target} {rows_of(day, rows)};" for day, target in enumerate(targets, start=1)
+    ]
+    await bench.sql("insert-rows", "\n".join(inserts))
+    parts = (
+        ["access_log"] if kind == "unpartitioned" else [child(day) for day in range(1, count + 1)]
+    )
+    indexes = [f"CREATE INDEX ON {part} (date, time);" for part in parts]
+    await bench.sql("create-indexes", "\n".join(indexes))
+    await bench.sql("create-products", _PRODUCTS)
+
+
+def _inherited(day: int) -> str:
+    return f"CREATE TABLE {child(day)} (CHECK (date = {day_of(day)})) INHERITS (public.access_log);"
+
+
+def _declared(day: int) -> str:
+    """Bounds are constants to 11, so the statement is made by the server and run by psql."""
+    bounds = f"{day_of(day)}, {day_of(day + 1)}"
+    part = f"CREATE TABLE {child(day)} PARTITION OF public.access_log FOR VALUES FROM (%L) TO (%L)"
+    return f"SELECT format('{part}', {bounds}) \\gexec"
+
+
+_PRODUCTS = f"""
+CREATE TABLE product_master (productid int PRIMARY KEY, product_name text NOT NULL);
+INSERT INTO product_master SELECT i, 'product ' || i FROM generate_series(1, {PRODUCTS}) i;
+"""

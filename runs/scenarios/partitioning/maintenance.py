@@ -1,0 +1,78 @@
+"""Removing the oldest day: TRUNCATE of its partition, or DELETE, VACUUM and ANALYZE of one table.
+
+Table 3.6 of the report: 0.02 s against 300, 3,420 and 197 s for a day of six months.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.execution.bench import Bench
+from runs.scenarios.definition import MetricDefinition, Quick, Requirement, Scenario, Sizes
+from runs.scenarios.partitioning import layout
+from runs.scenarios.timed_sql import timed
+from runs.wording import gettext_noop as _
+
+REMOVAL = MetricDefinition("elapsed_removal", _("Elapsed time of removing"), "s", "lower")
+VACUUM = MetricDefinition("elapsed_vacuum", _("Elapsed time of VACUUM"), "s", "lower")
+ANALYZE = MetricDefinition("elapsed_analyze", _("Elapsed time of ANALYZE"), "s", "lower")
+
+
+class Maintenance:
+    """Fill with an index; remove the first day while nobody else is there."""
+
+    async def load(self, bench: Bench) -> None:
+        """The data with an index on date and time, vacuumed and analysed."""
+        await layout.fill(bench, str(bench.levels["table_kind"]))
+        await bench.sql("vacuum-analyze", "VACUUM ANALYZE;")
+        await bench.sql("checkpoint-after-load", "CHECKPOINT;")
+
+    async def warm(self, bench: Bench) -> None:
+        """Nothing: the report read nothing before."""
+
+    async def measure(self, bench: Bench) -> None:
+        """The child is named: TRUNCATE of the parent empties everything."""
+        figures = bench.findings.measurements
+        if bench.levels["table_kind"] != "unpartitioned":
+            done = await timed(bench, "truncate", f"TRUNCATE {layout.child(1)}")
+            figures[REMOVAL.name] = done.seconds
+            return
+        delete = f"DELETE FROM access_log WHERE date = {layout.day_of(1)}"
+        figures[REMOVAL.name] = (await timed(bench, "delete", delete)).seconds
+        figures[VACUUM.name] = (await timed(bench, "vacuum", "VACUUM access_log")).seconds
+        figures[ANALYZE.name] = (await timed(bench, "analyze", "ANALYZE access_log")).seconds
+
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+        """The table with its index, and the WAL of loading."""
+        return Sizes(2 * layout.bytes_of(parameters, with_index=True) + 128 * 1024 * 1024)
+
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """Ours on two cores: 8 µs a row to load and index."""
+        rows = parameters["months"] * layout.DAYS_A_MONTH * parameters["rows_per_partition"]
+        return 5 + 8e-6 * rows, 3 + 1e-6 * rows
+
+
+SCENARIO = Scenario(
+    slug="partitioning-maintenance",
+    title=_("Partitioning: maintenance"),
+    description=_(
+        "How long it takes to remove the oldest day: TRUNCATE of a partition, against DELETE, "
+        "VACUUM and ANALYZE of one table."
+    ),
+    source="PGECons WG1 2013",
+    factors=(layout.table_kind(with_declarative=True), layout.MONTHS),
+    parameters=(layout.rows_parameter(5000),),
+    metrics=(REMOVAL, VACUUM, ANALYZE),
+    primary_metric=REMOVAL.name,
+    writes=True,
+    procedure=Maintenance(),
+    cluster=layout.cluster,
+    requires=(
+        Requirement(
+            layout.DECLARATIVE_SINCE,
+            _("declared partitions came with PostgreSQL 10."),
+            factor="table_kind",
+            level="declarative",
+        ),
+    ),
+    quick=Quick({"rows_per_partition": 5000}, {"months": (2,)}),
+)

@@ -1,0 +1,192 @@
+"""Searching one day of an access log of months: in one table, and in partitions.
+
+Figures 3.7 and 3.8 of the report: with exactly one kind of scan on, avg() by product and error code
+over the days that are asked for; with an index-only scan, count() of their mornings, on data never
+updated and after an update of every page. What a level says is checked in the plan of each run.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.execution.bench import Bench
+from runs.execution.errors import TargetProblem
+from runs.query_plans import Node, Plan
+from runs.scenarios import prewarming
+from runs.scenarios.definition import (
+    Choice,
+    ChoiceFactor,
+    MetricDefinition,
+    Parameter,
+    Quick,
+    Requirement,
+    Scenario,
+    Sizes,
+)
+from runs.scenarios.metrics import ELAPSED
+from runs.scenarios.partitioning import layout
+from runs.scenarios.timed_sql import explained, timed
+from runs.wording import gettext_noop as _
+
+BLOCKS_READ = MetricDefinition("blocks_read", _("Blocks read from disk"), "blocks", "lower")
+BLOCKS_HIT = MetricDefinition("blocks_hit", _("Blocks found in shared buffers"), "blocks", "lower")
+AFTER_UPDATES = "index-only-after-updates"
+# By level: the setting that stays on, and what the plan must show.
+SCANS = {
+    "sequential": ("enable_seqscan", "Seq Scan"),
+    "index": ("enable_indexscan", "Index Scan"),
+    "bitmap": ("enable_bitmapscan", "Bitmap Heap Scan"),
+    "index-only": ("enable_indexonlyscan", "Index Only Scan"),
+    AFTER_UPDATES: ("enable_indexonlyscan", "Index Only Scan"),
+}
+SETTINGS = ("enable_seqscan", "enable_indexscan", "enable_bitmapscan", "enable_indexonlyscan")
+# Every tenth product: some rows of each page, which so leaves the visibility map.
+UPDATE = "UPDATE access_log SET note = note WHERE productid % 10 = 0;"
+
+
+class Search:
+    """Fill, vacuum, and for the last level update a row on each page; then one search."""
+
+    async def load(self, bench: Bench) -> None:
+        """The data with an index on date and time; VACUUM sets what index-only scans need."""
+        await layout.fill(bench, str(bench.levels["table_kind"]))
+        await bench.sql("vacuum-analyze", "VACUUM ANALYZE;")
+        if bench.levels["scan"] == AFTER_UPDATES:
+            await bench.sql("update-every-page", UPDATE)
+        await bench.sql("checkpoint-after-load", "CHECKPOINT;")
+
+    async def warm(self, bench: Bench) -> None:
+        """All of it; where the disk is the point, a campaign asks for cold caches instead."""
+        await prewarming.prewarm_all(bench)
+
+    async def measure(self, bench: Bench) -> None:
+        """The search for its time, then its plan, which must be of the level's scan."""
+        scan = str(bench.levels["scan"])
+        query = count_query(bench) if scan.startswith("index-only") else average_query(bench)
+        before = session(scan)
+        done = await timed(bench, "search", query, before=before)
+        plan = await explained(bench, "search", query, before=before)
+        if plan is None:
+            return
+        check_plan(bench, plan, scan)
+        figures = bench.findings.measurements
+        figures[ELAPSED.name] = done.seconds
+        for metric, name in (
+            (BLOCKS_READ, "Shared Read Blocks"),
+            (BLOCKS_HIT, "Shared Hit Blocks"),
+        ):
+            figures[metric.name] = float(plan.root.detail(name) or 0)
+
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+        """The table with its index, and the WAL of loading."""
+        return Sizes(2 * layout.bytes_of(parameters, with_index=True) + 128 * 1024 * 1024)
+
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """Ours on two cores: 8 µs a row to load and index."""
+        rows = parameters["months"] * layout.DAYS_A_MONTH * parameters["rows_per_partition"]
+        return 5 + 8e-6 * rows, 3 + 0.5e-6 * rows
+
+
+def session(scan: str) -> list[str]:
+    """Exactly one kind of scan; an index-only scan is one of an index, too."""
+    on = {SCANS[scan][0]} | ({"enable_indexscan"} if scan.startswith("index-only") else set())
+    return [f"SET {name} = {'on' if name in on else 'off'}" for name in SETTINGS]
+
+
+def average_query(bench: Bench) -> str:
+    """Search 1 of the report: the average time by product and error code."""
+    return (
+        "SELECT m.product_name, l.err_code, avg(l.access_time_second) FROM access_log l "
+        f"JOIN product_master m ON m.productid = l.productid WHERE {_days(bench, 'l.')} "
+        "GROUP BY m.product_name, l.err_code"
+    )
+
+
+def count_query(bench: Bench) -> str:
+    """Search 2 of the report: the accesses of the mornings."""
+    return (
+        f"SELECT count(date) FROM access_log WHERE {_days(bench)} "
+        "AND time BETWEEN '00:00:00' AND '12:00:00'"
+    )
+
+
+def check_plan(bench: Bench, plan: Plan, scan: str) -> None:
+    """Raise TargetProblem `other_plan` where the level's scan is not what was done."""
+    wanted = SCANS[scan][1]
+    scans = [node for node in plan.nodes() if _reads_rows(node)]
+    others = {node.kind for node in scans} - {wanted}
+    if not scans or others:
+        raise _other_plan(bench, f"{', '.join(sorted(others)) or 'no scan'} in place of {wanted}")
+    fetches = sum(int(node.detail("Heap Fetches") or 0) for node in scans)
+    if scan == "index-only" and fetches:
+        raise _other_plan(bench, f"{fetches} rows were fetched from the table (VACUUM is missing)")
+    if scan == AFTER_UPDATES and not fetches:
+        raise _other_plan(bench, "no row was fetched from the table although pages were updated")
+
+
+def _reads_rows(node: Node) -> bool:
+    """Of the log's parts; the empty parent is always read in sequence, and says nothing."""
+    table = node.on.split(" ")[0]
+    is_parent = table == "access_log" and node.kind == "Seq Scan" and not node.rows
+    return table.startswith("access_log") and not is_parent and not node.is_never_executed
+
+
+def _other_plan(bench: Bench, found: str) -> TargetProblem:
+    return TargetProblem(
+        f"The plan is not that of the level {bench.levels['scan']!r}: {found}.",
+        code="other_plan",
+        remedy=_("Read the run's plan; more rows a partition make the planner choose as asked."),
+    )
+
+
+def _days(bench: Bench, of: str = "") -> str:
+    """Literals: only they leave partitions out while planning. In the middle of the data."""
+    first = layout.days(bench) // 2
+    last = first + bench.parameters["span_days"] - 1
+    return f"{of}date BETWEEN DATE '2013-01-01' + {first - 1} AND DATE '2013-01-01' + {last - 1}"
+
+
+SCENARIO = Scenario(
+    slug="partitioning-search",
+    title=_("Partitioning: search"),
+    description=_(
+        "How long a search for one day takes in one table and in partitions, by the kind of scan."
+    ),
+    source="PGECons WG1 2013",
+    factors=(
+        layout.table_kind(with_declarative=True),
+        ChoiceFactor(
+            "scan",
+            _("Scan"),
+            choices=(
+                Choice("sequential", _("sequential")),
+                Choice("index", _("index")),
+                Choice("bitmap", _("bitmap")),
+                Choice("index-only", _("index only")),
+                Choice(AFTER_UPDATES, _("index only, after updates")),
+            ),
+            default=("sequential", "index", "bitmap", "index-only"),
+        ),
+        layout.MONTHS,
+    ),
+    parameters=(
+        layout.rows_parameter(5000),
+        Parameter(
+            "span_days", _("Days searched"), "d", default=1, minimum=1, maximum=31,
+            help=_("The report's text says one day, its printed SQL the 31 days of January."),
+        ),
+    ),
+    metrics=(ELAPSED, BLOCKS_READ, BLOCKS_HIT),
+    primary_metric=ELAPSED.name,
+    writes=False,
+    procedure=Search(),
+    cluster=layout.cluster,
+    requires=(
+        Requirement(
+            layout.DECLARATIVE_SINCE,
+            _("declared partitions came with PostgreSQL 10."),
+            factor="table_kind",
+            level="declarative",
+        ),
+    ),
+    quick=Quick({"rows_per_partition": 5000}, {"months": (2,)}),
+)  # fmt: skip
