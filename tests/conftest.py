@@ -10,6 +10,8 @@ from django.conf import settings
 from django.db import connections
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.migrated import TEMPLATE
+
 CHROMIUM_OPTIONS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -19,6 +21,16 @@ CHROMIUM_OPTIONS = (
     "--disable-component-update",
     "--disable-sync",
 )
+
+
+# A copy of a migrated database takes a tenth of a second.
+connections.settings["default"]["TEST"]["TEMPLATE"] = TEMPLATE
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_passwords():
+    """A password is hashed a million times, which is meant to take long."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,8 @@
 """A pytest plugin: starts the real PostgreSQL and Redis that the tests use, before Django reads
-its settings, and stops them at the end. Nothing is left behind.
+its settings, and stops them at the end. Nothing is left behind but a migrated cluster to copy.
 
-`BENCHLAB_TEST_KEEP=1` keeps the folder with the servers' logs.
+PostgreSQL is started once and serves all processes of pytest-xdist, each of which has databases
+and a Redis of its own. `BENCHLAB_TEST_KEEP=1` keeps the folder with the servers' logs.
 """
 
 import atexit
@@ -12,60 +13,58 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet
 
-from benchlab.embedded.account import service_account
+from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import postgresql_binaries, redis_server
-from benchlab.embedded.postgresql import EmbeddedPostgreSQL
-from benchlab.embedded.processes import Program
 from benchlab.embedded.redis import EmbeddedRedis
+from tests.migrated import create_database, migrated_postgresql
 
-# Nobody needs a test's data after a crash of the machine, and a commit that waits for the disk is
-# most of what a test waits for.
-QUICK = (
-    *("--fsync=off", "--synchronous_commit=off", "--full_page_writes=off"),
-    *("--wal_level=minimal", "--max_wal_senders=0"),
-)
-
-
-class QuickPostgreSQL(EmbeddedPostgreSQL):
-    """The embedded PostgreSQL, which does not wait for the disk."""
-
-    def program(self) -> Program:
-        """The postmaster, with the settings of a test."""
-        program = super().program()
-        program.argv = [*program.argv, *QUICK]
-        return program
+# Set by the process that starts the others.
+FOLDER = "BENCHLAB_TEST_FOLDER"
 
 
 def _open_folder() -> Path:
     """A short-named folder that the servers' account can enter, also when we are root."""
     folder = Path(tempfile.mkdtemp(prefix="bl-"))
     folder.chmod(0o711)
+    if "BENCHLAB_TEST_KEEP" not in os.environ:
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
-def _start() -> None:
-    folder, account = _open_folder(), service_account()
-    binaries = postgresql_binaries(folder, account)
-    postgresql = QuickPostgreSQL(binaries.postgresql18, folder / "pg", account=account)
-    redis = EmbeddedRedis(redis_server(folder, account), folder / "redis", account=account)
-
-    def stop() -> None:
-        redis.stop()
-        postgresql.stop()
-        if "BENCHLAB_TEST_KEEP" not in os.environ:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(stop)
-    postgresql.start()
-    redis.start()
+def _start_postgresql(account: Account) -> Path:
+    """Start the PostgreSQL of all processes; the folder that they share."""
+    folder = _open_folder()
+    bindir = postgresql_binaries(folder, account).postgresql18
+    postgresql = migrated_postgresql(bindir, folder / "pg", account)
+    atexit.register(postgresql.stop)
     os.environ.update(
+        {FOLDER: str(folder)},
         DATABASE_URL=postgresql.url,
-        REDIS_URL=redis.url,
         SECRET_KEY="only for tests",
         BENCHLAB_ENCRYPTION_KEY=Fernet.generate_key().decode(),
-        BENCHLAB_VAR=str(folder / "var"),
-        BENCHLAB_TEST_FOLDER=str(folder),
     )
+    return folder
+
+
+def _start_redis(account: Account, binaries: Path) -> None:
+    """Start this process's Redis, and give it a folder for its artifacts."""
+    folder = _open_folder()
+    redis = EmbeddedRedis(redis_server(binaries, account), folder / "redis", account=account)
+    atexit.register(redis.stop)
+    redis.start()
+    os.environ.update(REDIS_URL=redis.url, BENCHLAB_VAR=str(folder / "var"))
+
+
+def _start() -> None:
+    account, worker = service_account(), os.environ.get("PYTEST_XDIST_WORKER")
+    if worker is None:
+        folder = _start_postgresql(account)
+    else:
+        folder = Path(os.environ[FOLDER])
+        os.environ["DATABASE_URL"] = create_database(
+            os.environ["DATABASE_URL"], f"benchlab_{worker}"
+        )
+    _start_redis(account, folder)
 
 
 _start()

@@ -1,0 +1,109 @@
+"""A PostgreSQL cluster whose database is migrated already, which tests copy theirs from.
+
+Migrating takes seven seconds of a processor, more than most selections of tests; so the cluster is
+kept below var/ and copied at the next start, until a migration or a requirement changes.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+from cryptography.fernet import Fernet
+from psycopg import sql
+
+from benchlab.embedded.account import Account
+from benchlab.embedded.postgresql import EmbeddedPostgreSQL
+from benchlab.embedded.processes import Program
+
+ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "var" / "tests"
+TEMPLATE = "migrated"
+# Nobody needs a test's data after a crash of the machine, and waiting for the disk at each commit
+# is most of what a test waits for. Six processes with threads need more connections.
+QUICK = (
+    *("--fsync=off", "--synchronous_commit=off", "--full_page_writes=off"),
+    *("--wal_level=minimal", "--max_wal_senders=0", "--max_connections=300"),
+)
+
+
+class QuickPostgreSQL(EmbeddedPostgreSQL):
+    """The embedded PostgreSQL, which does not wait for the disk."""
+
+    def program(self) -> Program:
+        """The postmaster, with the settings of a test."""
+        program = super().program()
+        program.argv = [*program.argv, *QUICK]
+        return program
+
+
+def migrated_postgresql(bindir: Path, folder: Path, account: Account) -> EmbeddedPostgreSQL:
+    """A running PostgreSQL in `folder`, with the database TEMPLATE, to which nobody connects."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with (KEPT / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        kept = KEPT / _digest(account)
+        if not kept.exists():
+            _make(kept, bindir, folder, account)
+        _copy(kept, folder)
+    postgresql = QuickPostgreSQL(bindir, folder, account=account)
+    postgresql.start()
+    return postgresql
+
+
+def _digest(account: Account) -> str:
+    """Of everything that decides what the migrated cluster looks like."""
+    digest = hashlib.sha256(str(account.uid).encode())
+    migrations = sorted((ROOT / "runs" / "migrations").glob("*.py"))
+    for path in (ROOT / "requirements.txt", Path(__file__), *migrations):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _make(kept: Path, bindir: Path, folder: Path, account: Account) -> None:
+    """Initialise and migrate in `folder`, and keep the result as `kept` alone."""
+    postgresql = QuickPostgreSQL(bindir, folder, account=account)
+    postgresql.start()
+    try:
+        _migrate(postgresql.url)
+    finally:
+        postgresql.stop()
+    for old in KEPT.iterdir():
+        if old.is_dir():
+            shutil.rmtree(old)
+    draft = kept.with_suffix(".new")
+    _copy(folder, draft)
+    draft.rename(kept)
+    shutil.rmtree(folder)
+
+
+def create_database(url: str, name: str) -> str:
+    """Create an empty database where `url` leads; its own URL."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    return urlsplit(url)._replace(path=f"/{name}").geturl()
+
+
+def _migrate(url: str) -> None:
+    environment = os.environ | {
+        "DATABASE_URL": create_database(url, TEMPLATE),
+        "SECRET_KEY": "only for tests",
+        "BENCHLAB_ENCRYPTION_KEY": Fernet.generate_key().decode(),
+        "BENCHLAB_VAR": str(KEPT),
+    }
+    subprocess.run(
+        [sys.executable, "manage.py", "migrate", "--verbosity=0"],
+        cwd=ROOT,
+        env=environment,
+        check=True,
+    )
+
+
+def _copy(source: Path, target: Path) -> None:
+    """With owners and permissions: PostgreSQL refuses others."""
+    subprocess.run(["cp", "-a", str(source), str(target)], check=True)
