@@ -1,18 +1,24 @@
 """The account that runs servers and commands which must not be root."""
 
+import codecs
 import os
 import pwd
+import stat
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 from benchlab.embedded.errors import StartError
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 Stream = int | IO[bytes] | None
+
+# What a question that is asked in another account may tell of its failure.
+LONGEST_COMPLAINT = 10_000
+YES, NO, FAILED = range(3)
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,7 @@ class Account:
         stdin: Stream = subprocess.DEVNULL,
         stdout: Stream = subprocess.DEVNULL,
         stderr: Stream = subprocess.DEVNULL,
+        pass_fds: Sequence[int] = (),
     ) -> "subprocess.Popen[bytes]":
         """Start argv as this account in a session of its own, so that Ctrl-C reaches only us."""
         return subprocess.Popen(
@@ -42,6 +49,7 @@ class Account:
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
+            pass_fds=pass_fds,
             start_new_session=True,
             user=self.uid if self.switch else None,
             group=self.gid if self.switch else None,
@@ -56,6 +64,41 @@ class Account:
         except OSError:
             return False
 
+    def ask(self, question: Callable[[], bool]) -> bool:
+        """The answer of a function that reads what others send, asked as this account.
+
+        Where that is another one, in a child process without our rights. Raises StartError where
+        the function raises, with its words.
+        """
+        if not self.switch:
+            return question()
+        codecs.lookup("idna")  # loaded at need, from files that the child may not be able to read
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            self._answer(question, writing)
+        os.close(writing)
+        with open(reading, "rb") as pipe:  # noqa: PTH123 - a descriptor, not a path
+            complaint = pipe.read(LONGEST_COMPLAINT).decode(errors="replace")
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if status == FAILED:
+            raise StartError(complaint)
+        return status == YES
+
+    def _answer(self, question: Callable[[], bool], writing: int) -> NoReturn:
+        status = NO
+        try:
+            os.setgroups([])
+            os.setgid(self.gid)
+            os.setuid(self.uid)
+            status = YES if question() else NO
+        except Exception as error:  # noqa: BLE001 - told to whoever asked
+            status = FAILED
+            said = str(error) if isinstance(error, StartError) else repr(error)
+            os.write(writing, said.encode()[:LONGEST_COMPLAINT])
+        finally:
+            os._exit(status)
+
     def can_enter(self, folder: Path) -> bool:
         """Whether this account can reach what lies in the folder."""
         return self.succeeds("/bin/sh", "-c", '[ -x "$1" ]', "sh", folder)
@@ -63,7 +106,25 @@ class Account:
     def own(self, path: Path) -> None:
         """Give a file or folder that we made to this account."""
         if self.switch:
-            os.chown(path, self.uid, self.gid)
+            os.chown(path, self.uid, self.gid, follow_symlinks=False)
+
+    def take_over(self, folder: Path) -> None:
+        """Give this account a folder of another one, with what that one had in it.
+
+        So an instance that ran everything as `nobody` gets accounts of its own. No link is
+        followed, and files of third accounts stay theirs.
+        """
+        former = folder.lstat()
+        if not self.switch or former.st_uid == self.uid:
+            return
+        if not stat.S_ISDIR(former.st_mode):
+            raise StartError(f"{folder} is no folder: remove it, or set BENCHLAB_VAR")
+        for _path, folders, files, descriptor in os.fwalk(folder, topdown=False):
+            for name in (*folders, *files):
+                found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                if found.st_uid == former.st_uid:
+                    os.chown(name, self.uid, self.gid, dir_fd=descriptor, follow_symlinks=False)
+        self.own(folder)
 
     def environment(self, home: Path) -> dict[str, str]:
         """A clean environment: nothing of ours, so no secret of ours either."""

@@ -44,9 +44,16 @@ class EmbeddedServer(ABC):
     def program(self) -> Program:
         """The server's program, for the port as it is now."""
 
-    @abstractmethod
     def answers(self) -> bool:
-        """Whether it serves; False as well while it does not do so yet."""
+        """Whether it serves; False as well while it does not do so yet.
+
+        Asked as its own account: what a server sends is never read with more rights than it has.
+        """
+        return self.account.ask(self.is_heard)
+
+    @abstractmethod
+    def is_heard(self) -> bool:
+        """Whether it answers on its port. Raises StartError where it never will."""
 
     def start(self) -> None:
         """Start it and wait until it serves."""

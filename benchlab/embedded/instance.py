@@ -4,31 +4,34 @@ import contextlib
 import http.client
 import os
 import secrets
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from signal import SIGQUIT, SIGTERM
+from typing import Any
 
 from cryptography.fernet import Fernet
 
-from benchlab.embedded.account import myself, service_account
+from benchlab.embedded.accounts import Accounts
 from benchlab.embedded.binaries import postgresql_binaries, redis_server
 from benchlab.embedded.descendants import Ending, become_subreaper, reap_adopted
 from benchlab.embedded.embedded_server import EmbeddedServer
 from benchlab.embedded.errors import StartError
 from benchlab.embedded.interrupts import Interrupted, Interrupts
 from benchlab.embedded.options import Options
-from benchlab.embedded.places import REPOSITORY, Places
-from benchlab.embedded.ports import is_free
+from benchlab.embedded.places import Places
+from benchlab.embedded.ports import FIRST_OPEN_PORT, is_free, listening
 from benchlab.embedded.postgresql import EmbeddedPostgreSQL
 from benchlab.embedded.private_files import kept_secret, write_private
 from benchlab.embedded.processes import Pause, Program, Service, Supervisor, wait_for_end
 from benchlab.embedded.redis import EmbeddedRedis
+from benchlab.embedded.software import in_place, software_for
 from benchlab.embedded.state import State, end_leftovers, locked
 from benchlab.embedded.target import EmbeddedTarget
 from benchlab.lab import folders
 
-PYTHON = sys.executable
 WEB_PATIENCE = 60.0
 # Short enough for Ctrl-C: a run goes on from its folder on the target, so a worker may be cut off.
 ENDS = ((SIGTERM, 4.0), (SIGQUIT, 2.0))
@@ -45,21 +48,26 @@ class Instance:
     def __init__(self, options: Options, pause: Pause):
         self.options = options
         self.places = Places(options.var)
-        self.account = service_account()
+        self.accounts = Accounts.from_environment()
+        self.software = in_place()
         self.state = State()
         self.environment: dict[str, str] = {}
         self._pause = pause
         self._bindirs = ""
         self._services: list[Service] = []
         self._programs: list[Program] = []
+        self._door: socket.socket | None = None
 
     def run(self) -> None:
         """Start everything and look after it until `pause` raises; then nothing is left."""
-        self.places.prepare(self.account)
+        self.places.prepare(self.accounts)
         with locked(self.places.lock, self.places.state):
             self.state = State.read(self.places.state)
             end_leftovers(self.state, self._pause)
             self._check_web_port()
+            self.software = software_for(
+                (self.accounts.web, self.accounts.target), self.places.services
+            )
             become_subreaper()
             try:
                 self._start()
@@ -93,13 +101,14 @@ class Instance:
 
     def _servers(self) -> tuple[EmbeddedPostgreSQL, EmbeddedRedis, EmbeddedTarget]:
         services, places = self.places.services, self.places
-        binaries = postgresql_binaries(services, self.account)
-        lab = folders.bindirs(folders.versions_folder(places, self.account))
+        accounts = self.accounts
+        binaries = postgresql_binaries(services, accounts.postgresql)
+        lab = folders.bindirs(folders.versions_folder(places, accounts.target))
         found = [binaries.postgresql16, binaries.postgresql18, *lab]
         self._bindirs = ":".join(map(str, found))
-        options = {
+        options: dict[str, dict[str, Any]] = {
             name: {
-                "account": self.account,
+                "account": getattr(accounts, name),
                 "log": places.logs / f"{name}.log",
                 "port": self.state.ports.get(name, 0),
                 "pause": self._pause,
@@ -111,9 +120,15 @@ class Instance:
                 binaries.postgresql18, services / "postgresql", **options["postgresql"]
             ),
             EmbeddedRedis(
-                redis_server(services, self.account), services / "redis", **options["redis"]
+                redis_server(services, accounts.redis), services / "redis", **options["redis"]
             ),
-            EmbeddedTarget(services / "target", places.target_keys, **options["target"]),
+            EmbeddedTarget(
+                services / "target",
+                places.target_keys,
+                software=self.software,
+                keeper=accounts.web,
+                **options["target"],
+            ),
         )
 
     def _serve(self, server: EmbeddedServer) -> None:
@@ -135,7 +150,7 @@ class Instance:
         return {
             "DATABASE_URL": postgresql.url,
             "REDIS_URL": redis.url,
-            "BENCHLAB_VAR": str(self.places.var),
+            "BENCHLAB_VAR": str(self.places.of_the_service),
             "ALLOWED_HOSTS": self.options.allowed_hosts,
             "BENCHLAB_URL": self.options.public_url,
         }
@@ -155,24 +170,26 @@ class Instance:
         lines = (f"{name}={value}\n" for name, value in self.environment.items())
         write_private(self.places.environment, "".join(lines))
 
-    def _program(self, name: str, *arguments: str) -> Program:
+    def _program(self, name: str, *arguments: str, pass_fds: Sequence[int] = ()) -> Program:
         return Program(
             name=name,
-            argv=[PYTHON, *arguments],
-            account=myself(),
+            argv=[self.software.python, *arguments],
+            account=self.accounts.web,
             log=self.places.logs / f"{name}.log",
             env=self._django_environment(),
-            cwd=REPOSITORY,
+            cwd=self.software.root,
             stops=ENDS,
+            pass_fds=pass_fds,
         )
 
     def _django_environment(self) -> dict[str, str]:
         settings = {"DJANGO_SETTINGS_MODULE": "benchlab.settings", "PYTHONUNBUFFERED": "1"}
-        return {**os.environ, **settings, **self.environment}
+        mine = {"HOME": str(self.places.work)} if self.accounts.web.switch else {}
+        return {**os.environ, **settings, **mine, **self.software.variables, **self.environment}
 
     def _manage(self, *arguments: str) -> None:
         say(f"manage.py {arguments[0]}")
-        program = self._program("manage", str(REPOSITORY / "manage.py"), *arguments)
+        program = self._program("manage", str(self.software.root / "manage.py"), *arguments)
         program.name = f"manage.py {arguments[0]}"
         if wait_for_end(program, self._pause) != 0:
             raise program.failed()
@@ -180,12 +197,12 @@ class Instance:
     def _set_up(self) -> None:
         """Register this machine. The first time the command prints the administrator's password,
         which belongs on the terminal and into no log."""
-        process = subprocess.Popen(
-            [PYTHON, str(REPOSITORY / "manage.py"), "setup_instance"],
+        process = self.accounts.web.spawn(
+            [self.software.python, self.software.root / "manage.py", "setup_instance"],
             env=self._django_environment(),
-            cwd=REPOSITORY,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
+            cwd=self.software.root,
+            stdout=None,
+            stderr=None,
         )
         with process:
             try:
@@ -205,12 +222,18 @@ class Instance:
         self._note()
 
     def _web(self) -> Program:
+        bind = self.options.gunicorn_bind
+        passed: tuple[int, ...] = ()
+        if self.accounts.web.switch and self.options.port < FIRST_OPEN_PORT:
+            self._door = listening(self.options.port, self.options.bind)
+            bind, passed = f"fd://{self._door.fileno()}", (self._door.fileno(),)
         return self._program(
             "web",
-            *("-m", "gunicorn", "benchlab.wsgi:application", "--bind", self.options.gunicorn_bind),
+            *("-m", "gunicorn", "benchlab.wsgi:application", "--bind", bind),
             *("--workers", "2", "--worker-class", "gthread", "--threads", "4"),
             # its control socket has one place per home folder, so two instances would meet there
             *("--graceful-timeout", "3", "--no-control-socket"),
+            pass_fds=passed,
         )
 
     def _worker(self) -> Program:
@@ -222,7 +245,7 @@ class Instance:
         )
 
     def _beat(self) -> Program:
-        schedule = str(self.places.var / "beat-schedule")
+        schedule = str(self.places.work / "beat-schedule")
         pid_file = ("--pidfile", "")  # none: a stale one would keep beat from starting
         return self._program(
             "beat", "-m", "celery", "-A", "benchlab", "beat", "--schedule", schedule, *pid_file
@@ -230,7 +253,7 @@ class Instance:
 
     def _wait_for_web(self) -> None:
         deadline = time.monotonic() + WEB_PATIENCE
-        while not self._healthy():
+        while not self.accounts.web.ask(self._healthy):
             for program in self._programs:
                 if not program.running:
                     raise program.failed()
@@ -278,6 +301,8 @@ class Instance:
         ending = Ending()
         while not ending.advance():
             time.sleep(0.05)
+        if self._door is not None:
+            self._door.close()
         self.state.pid = 0
         self._note()
 

@@ -1,16 +1,19 @@
 """Where an instance keeps its files.
 
-`var/` belongs to whoever runs the web service. What the unprivileged account needs lies in
-`var/services`, or, when that account cannot get into var/ (a clone below /root, say), in a folder
-of its own below /var/lib to which `var/services` is a link. No other folder's mode is touched.
+`var/` and the secrets in it belong to whoever starts the instance. What other accounts need lies in
+`var/services`, or, when they cannot get into var/ (a clone below /root, say), in a folder below
+/var/lib to which `var/services` is a link. The service's own files lie in var/ where its account
+gets there, else below services/ with links in var/. No other folder's mode is touched.
 """
 
 import hashlib
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from benchlab.embedded.account import Account
+from benchlab.embedded.accounts import Accounts
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ELSEWHERE = Path("/var/lib")
@@ -32,28 +35,57 @@ class Places:
         self.secret_key = var / "secret_key"
         self.encryption_key = var / "encryption_key"
         self.logs = var / "logs"
-        self.artifacts = var / "artifacts"
         self.target_keys = var / "target"
 
-    def prepare(self, account: Account) -> None:
-        """Make the folders. Servers will run as that account."""
+    def prepare(self, accounts: Accounts) -> None:
+        """Make the folders, and give each to the account whose it is."""
         if not self.var.exists():
             self.var.mkdir(parents=True)
             # others may pass through to services/ when they are another account, but not look
-            self.var.chmod(0o711 if account.switch else 0o700)
-        for folder in (self.logs, self.artifacts, self.target_keys):
+            self.var.chmod(0o711 if any(each.switch for each in accounts.each) else 0o700)
+        for folder in (self.logs, self.target_keys):
             folder.mkdir(exist_ok=True)
             folder.chmod(0o700)
-        self._prepare_services(account)
+        self._prepare_services(accounts)
+        self._prepare_files_of_the_service(accounts.web)
 
     @property
     def services(self) -> Path:
         """The folder for the servers' account, without symbolic links."""
         return (self.var / "services").resolve()
 
-    def _prepare_services(self, account: Account) -> None:
+    @property
+    def of_the_service(self) -> Path:
+        """What pages and workers know as BENCHLAB_VAR: their account can get into it."""
+        elsewhere = self.services / "web"
+        return elsewhere if elsewhere.exists() else self.var
+
+    @property
+    def artifacts(self) -> Path:
+        """The raw files of the runs."""
+        return self.of_the_service / "artifacts"
+
+    @property
+    def work(self) -> Path:
+        """The service's home, and where beat keeps what it fired."""
+        return self.of_the_service / "work"
+
+    def _prepare_files_of_the_service(self, account: Account) -> None:
+        if not account.can_enter(self.var):
+            elsewhere = self.services / "web"
+            elsewhere.mkdir(mode=0o700, exist_ok=True)
+            account.take_over(elsewhere)
+        for name in ("artifacts", "static", "work"):
+            folder = self.of_the_service / name
+            if folder.parent != self.var:
+                _move(self.var / name, folder)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            folder.chmod(0o700)
+            account.take_over(folder)
+
+    def _prepare_services(self, accounts: Accounts) -> None:
         link = self.var / "services"
-        if not link.exists() and not account.can_enter(self.var):
+        if not link.exists() and not all(each.can_enter(self.var) for each in set(accounts.each)):
             link.unlink(missing_ok=True)
             link.symlink_to(self._folder_elsewhere())
         link.mkdir(mode=0o711, exist_ok=True)
@@ -71,3 +103,12 @@ class Places:
             folder.rename(aside)
         folder.mkdir(mode=0o711)
         return folder
+
+
+def _move(former: Path, folder: Path) -> None:
+    """Move a folder to where its account can get at it, and leave a link to it."""
+    if former.is_symlink():
+        former.unlink()
+    elif former.exists():
+        shutil.move(former, folder)
+    former.symlink_to(folder)

@@ -2,6 +2,14 @@
 
 import socket
 
+FIRST_OPEN_PORT = 1024  # those below are root's
+
+
+def listening(port: int, address: str) -> socket.socket:
+    """A socket that listens there, for a server that may not open the port itself."""
+    family = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0][0]
+    return socket.create_server((address, port), family=family, backlog=2048)
+
 
 def is_free(port: int, address: str = "127.0.0.1") -> bool:
     """Whether a server could listen there now."""

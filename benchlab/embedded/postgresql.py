@@ -42,6 +42,11 @@ SETTINGS = {
     "log_line_prefix": "%m [%p] ",
 }
 
+ACCESS_RULES = """\
+# BenchLab writes this file at each start; the one in data/ is not read.
+host all all 127.0.0.1/32 scram-sha-256
+"""
+
 # fast shutdown, then immediate, then by force, with the seconds that each gets
 ENDS = ((signal.SIGINT, 8.0), (signal.SIGQUIT, 3.0), (signal.SIGKILL, 2.0))
 
@@ -58,6 +63,8 @@ class EmbeddedPostgreSQL(EmbeddedServer):
         super().__init__(folder, **options)
         self.bindir = bindir
         self.data = self.folder / "data"
+        self._access_rules = self.folder / "pg_hba.conf"
+        self._passwords: dict[str, str] = {}
 
     @property
     def url(self) -> str:
@@ -73,7 +80,8 @@ class EmbeddedPostgreSQL(EmbeddedServer):
     def start(self) -> None:
         """Initialise at first, end what an unclean stop left, start, and wait until it serves."""
         super().start()
-        self._ensure_database()
+        if not self.account.ask(self._ensure_database):
+            raise StartError(f"the database {DATABASE} could not be made (see {self.log})")
 
     def restart(self) -> None:
         """Start a dead postmaster at the port that its clients know. Does not wait."""
@@ -86,7 +94,16 @@ class EmbeddedPostgreSQL(EmbeddedServer):
         self.folder.chmod(0o711)
         if not self.data.exists():
             self._initialise()
+        self.account.take_over(self.data)
+        for role in (ROLE, SUPERUSER):
+            self._password(role)
+        self._write_access_rules()
         self._end_orphans()
+
+    def _write_access_rules(self) -> None:
+        """Who may come in: from this machine, with a password. Its own account cannot change it."""
+        self._access_rules.write_text(ACCESS_RULES)
+        self._access_rules.chmod(0o644)
 
     def program(self) -> Program:
         """The postmaster."""
@@ -95,6 +112,7 @@ class EmbeddedPostgreSQL(EmbeddedServer):
             name=self.name,
             argv=[
                 *(self.bindir / "postgres", "-D", self.data),
+                f"--hba_file={self._access_rules}",
                 *(f"--{name}={value}" for name, value in settings.items()),
             ],
             account=self.account,
@@ -104,7 +122,7 @@ class EmbeddedPostgreSQL(EmbeddedServer):
             stops=ENDS,
         )
 
-    def answers(self) -> bool:
+    def is_heard(self) -> bool:
         """Whether it lets us in. Raises StartError when it knows another password."""
         try:
             self._connect().close()
@@ -115,7 +133,11 @@ class EmbeddedPostgreSQL(EmbeddedServer):
         return True
 
     def _password(self, role: str) -> str:
-        return kept_secret(self.folder / f"password-{role}", lambda: secrets.token_urlsafe(24))
+        # Kept: whoever asks as the server's account may not read these files.
+        if role not in self._passwords:
+            file = self.folder / f"password-{role}"
+            self._passwords[role] = kept_secret(file, lambda: secrets.token_urlsafe(24))
+        return self._passwords[role]
 
     def _initialise(self) -> None:
         # beside its place and then moved there, so that no half of a cluster is ever used
@@ -180,7 +202,7 @@ class EmbeddedPostgreSQL(EmbeddedServer):
             connect_timeout=5,
         )
 
-    def _ensure_database(self) -> None:
+    def _ensure_database(self) -> bool:
         role, password = sql.Identifier(ROLE), sql.Literal(self._password(ROLE))
         with self._connect() as connection:
             if not connection.execute("SELECT FROM pg_roles WHERE rolname = %s", [ROLE]).rowcount:
@@ -190,3 +212,4 @@ class EmbeddedPostgreSQL(EmbeddedServer):
             if not known.rowcount:
                 create = sql.SQL("CREATE DATABASE {} OWNER {}")
                 connection.execute(create.format(sql.Identifier(DATABASE), role))
+        return True

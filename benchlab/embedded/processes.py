@@ -34,6 +34,7 @@ class Program:
     cwd: Path
     stops: Sequence[tuple[signal.Signals, float]] = ((signal.SIGTERM, 5.0),)
     stdin: bytes = b""
+    pass_fds: Sequence[int] = ()
     process: "subprocess.Popen[bytes] | None" = None
     _log_began: int = field(default=0, init=False)
     _asked: bool = field(default=False, init=False)
@@ -58,7 +59,13 @@ class Program:
             self._log_began = log.tell()
             try:
                 self.process = self.account.spawn(
-                    self.argv, env=self.env, cwd=self.cwd, stdin=stdin, stdout=log, stderr=log
+                    self.argv,
+                    env=self.env,
+                    cwd=self.cwd,
+                    stdin=stdin,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=self.pass_fds,
                 )
             except OSError as error:
                 raise StartError(f"{self.name} cannot be started: {error}") from error

@@ -1,6 +1,7 @@
 """The embedded Redis: Celery's messages, which may be lost without loss of results."""
 
 import secrets
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,9 @@ class EmbeddedRedis(EmbeddedServer):
         """For REDIS_URL; carries the password."""
         return f"redis://:{self._password}@127.0.0.1:{self.port}/0"
 
-    @property
+    @cached_property
     def _password(self) -> str:
+        # Kept: whoever asks as the server's account may not read the file.
         return kept_secret(self.folder / "password", lambda: secrets.token_urlsafe(24))
 
     def prepare(self) -> None:
@@ -48,7 +50,7 @@ class EmbeddedRedis(EmbeddedServer):
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o711)
         self.data.mkdir(mode=0o700, exist_ok=True)
-        self.account.own(self.data)
+        self.account.take_over(self.data)
 
     def program(self) -> Program:
         """The server. It takes its settings from standard input: no password in argv."""
@@ -63,7 +65,7 @@ class EmbeddedRedis(EmbeddedServer):
             stdin=settings.encode(),
         )
 
-    def answers(self) -> bool:
+    def is_heard(self) -> bool:
         """Whether it answers with our password."""
         # the client's own retries would make a stop wait
         once = Retry(NoBackoff(), 0)

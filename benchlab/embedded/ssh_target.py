@@ -1,13 +1,15 @@
 # ruff: noqa: D102 - the callbacks keep the contracts that asyncio and asyncssh document
 """An SSH server for one account of this machine, which runs commands as OpenSSH would.
 
-    python -m benchlab.embedded.ssh_target --port 0 --host-key PATH --authorized-key PATH \
-        --home PATH --port-file PATH
+    python -m benchlab.embedded.ssh_target --port 0 --authorized-key PATH --home PATH \
+        --port-file PATH <HOST_KEY
 
-It stands in for sshd where there is none, and keeps to what BenchLab relies on there: binary
-streams with back-pressure, end of file, exit status and signal, and commands that live on when
-their connection is lost. Only commands (exec): no terminal, no forwarding, no SFTP. SIGTERM and
-SIGINT end every process that was started through it.
+It runs as the account that it serves, and has no more rights than that: its private host key comes
+on standard input, from a file which that account cannot read. It stands in for sshd where there is
+none, and keeps to what BenchLab relies on there: binary streams with back-pressure, end of file,
+exit status and signal, and commands that live on when their connection is lost. Only commands
+(exec): no terminal, no forwarding, no SFTP. SIGTERM and SIGINT end every process that was started
+through it.
 """
 
 import argparse
@@ -16,6 +18,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +28,7 @@ from typing import TypeVar
 
 import asyncssh
 
-from benchlab.embedded.account import Account, service_account
+from benchlab.embedded.account import Account, myself
 from benchlab.embedded.descendants import Ending, become_subreaper
 from benchlab.embedded.private_files import write_private
 
@@ -317,18 +320,7 @@ class Door(asyncssh.SSHServer):
         return Execution(self._shell)
 
 
-def host_key(path: Path) -> asyncssh.SSHKey:
-    """The server's key, made at the first call; its public line lies beside it in PATH.pub."""
-    if not path.exists():
-        write_private(
-            path, asyncssh.generate_private_key("ssh-ed25519").export_private_key().decode()
-        )
-    key = asyncssh.read_private_key(path)
-    path.with_name(path.name + ".pub").write_bytes(key.export_public_key())
-    return key
-
-
-async def serve(options: argparse.Namespace) -> None:
+async def serve(options: argparse.Namespace, host_key: asyncssh.SSHKey) -> None:
     """Serve until SIGTERM or SIGINT, and leave no process behind."""
     become_subreaper()
     reaper, stopping = Reaper(), asyncio.Event()
@@ -336,12 +328,12 @@ async def serve(options: argparse.Namespace) -> None:
     loop.add_signal_handler(signal.SIGCHLD, reaper.reap)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    shell = Shell(service_account(), options.home, reaper)
+    shell = Shell(myself(), options.home, reaper)
     server = await asyncssh.create_server(
         lambda: Door(shell, options.authorized_key),
         "127.0.0.1",
         options.port,
-        server_host_keys=[host_key(options.host_key)],
+        server_host_keys=[host_key],
         config=None,
         encoding=None,
         allow_pty=False,
@@ -367,7 +359,6 @@ def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         prog="ssh_target", description="BenchLab's embedded SSH target"
     )
     parser.add_argument("--port", type=int, default=0, help="on 127.0.0.1; 0 takes a free one")
-    parser.add_argument("--host-key", type=Path, required=True, help="made when it is missing")
     parser.add_argument("--authorized-key", type=Path, required=True, help="read at each login")
     parser.add_argument("--home", type=Path, required=True, help="where commands start")
     parser.add_argument("--port-file", type=Path, required=True, help="written when it listens")
@@ -375,4 +366,4 @@ def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(read_options()))
+    asyncio.run(serve(read_options(), asyncssh.import_private_key(sys.stdin.read())))

@@ -51,6 +51,7 @@ class State:
 def locked(lock: Path, state: Path) -> Iterator[None]:
     """Hold the instance's lock. Raises StartError, which says who holds it, when it is taken."""
     with lock.open("a") as file:
+        lock.chmod(0o600)  # whoever could open it could also hold it
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

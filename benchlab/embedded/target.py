@@ -3,15 +3,17 @@
 import hashlib
 import os
 import signal
-import sys
 from pathlib import Path
 from typing import Any
 
-from benchlab.embedded.account import Account, myself
+import asyncssh
+
+from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.embedded_server import EmbeddedServer
 from benchlab.embedded.errors import StartError
-from benchlab.embedded.places import REPOSITORY
+from benchlab.embedded.private_files import kept_secret
 from benchlab.embedded.processes import Program
+from benchlab.embedded.software import Software, in_place
 from runs.execution.base_dir import LONGEST_BASE_DIR
 
 
@@ -19,19 +21,30 @@ class EmbeddedTarget(EmbeddedServer):
     """An SSH server for one account and the keys in `authorized_keys`.
 
     In `folder` home/ is where commands start and base/ is for BenchLab's files; both belong to
-    the account. `keys` is ours: the host key and the authorised keys. stop() ends every process
+    the account. The authorised keys there belong to `keeper`, who adds to them; `keys` is ours, and
+    has the host key. It runs on `software`, with the account's rights. stop() ends every process
     that was started through it.
     """
 
     name = "target"
 
-    def __init__(self, folder: Path, keys: Path, **options: Any):
+    def __init__(
+        self,
+        folder: Path,
+        keys: Path,
+        *,
+        software: Software | None = None,
+        keeper: Account | None = None,
+        **options: Any,
+    ):
         super().__init__(folder, **options)
+        self.software = software or in_place()
+        self._keeper = keeper
         self.home = self.folder / "home"
         self.base_dir = _within_reach_of_sockets(self.folder / "base")
-        self.authorized_keys = keys / "authorized_keys"
+        self.authorized_keys = self.folder / "authorized_keys"
         self._host_key = keys / "host_key"
-        self._port_file = keys / "port"
+        self._port_file = self.folder / "listening" / "port"
 
     @property
     def user(self) -> str:
@@ -41,45 +54,63 @@ class EmbeddedTarget(EmbeddedServer):
     @property
     def host_key(self) -> str:
         """The public host key, to pin: `ssh-ed25519 AAAA...`."""
-        return self._host_key.with_name("host_key.pub").read_text().strip()
+        key = asyncssh.import_private_key(self._private_host_key())
+        return key.export_public_key().decode().strip()
+
+    def _private_host_key(self) -> str:
+        def make() -> str:
+            return asyncssh.generate_private_key("ssh-ed25519").export_private_key().decode()
+
+        return kept_secret(self._host_key, make) + "\n"
 
     def prepare(self) -> None:
         """Make the folders."""
         self._host_key.parent.mkdir(parents=True, exist_ok=True)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o711)
-        for folder in (self.home, self.base_dir):
+        for folder in (self.home, self.base_dir, self._port_file.parent):
             folder.mkdir(mode=0o700, exist_ok=True)
             self._own(folder)
+        self.authorized_keys.touch(mode=0o644)
+        if self._keeper is not None:
+            self._keeper.own(self.authorized_keys)
 
     def _own(self, folder: Path) -> None:
         """Give the folder to the account; one below /var/tmp may be somebody else's by now."""
-        owner = folder.lstat()
-        if owner.st_uid not in {os.getuid(), self.account.uid} or folder.is_symlink():
+        # `nobody` had it until the accounts were apart.
+        known = {os.getuid(), self.account.uid, service_account({}).uid}
+        if folder.is_symlink() or folder.lstat().st_uid not in known:
             raise StartError(f"{folder} belongs to somebody else: remove it, or set BENCHLAB_VAR")
-        self.account.own(folder)
+        self.account.take_over(folder)
 
     def program(self) -> Program:
-        """The server. It stays who we are: it must read its keys, and change to the account."""
+        """The server, with the rights of the account and its host key on standard input."""
         self._port_file.unlink(missing_ok=True)
         module = "benchlab.embedded.ssh_target"
         return Program(
             name=self.name,
             argv=[
-                *(sys.executable, "-m", module, "--port", str(self.port), "--home", self.home),
-                *("--host-key", self._host_key, "--authorized-key", self.authorized_keys),
+                *(self.software.python, "-m", module, "--port", str(self.port)),
+                *("--home", self.home, "--authorized-key", self.authorized_keys),
                 *("--port-file", self._port_file),
             ],
-            account=myself(),
+            account=self.account,
             log=self.log,
-            env=_environment(self.account),
-            cwd=REPOSITORY,
+            env=self._environment(),
+            cwd=self.software.root,
+            stdin=self._private_host_key().encode(),
             stops=((signal.SIGTERM, 10.0),),
         )
 
-    def answers(self) -> bool:
+    def is_heard(self) -> bool:
         """Whether it listens: it then writes its port."""
         return self._port_file.exists()
+
+    def _environment(self) -> dict[str, str]:
+        """Only what Python needs: no secret of the instance."""
+        wanted = ("LD_LIBRARY_PATH", "COVERAGE_PROCESS_START")
+        ours = {name: os.environ[name] for name in wanted if name in os.environ}
+        return self.account.environment(self.home) | ours | self.software.variables
 
 
 def _within_reach_of_sockets(base: Path) -> Path:
@@ -91,10 +122,3 @@ def _within_reach_of_sockets(base: Path) -> Path:
         return base
     digest = hashlib.sha256(os.fsencode(base)).hexdigest()[:12]
     return Path("/var/tmp") / f"benchlab-{digest}"  # noqa: S108 (owner and mode are checked)
-
-
-def _environment(account: Account) -> dict[str, str]:
-    """Only what Python and the choice of the account need: no secret of the instance."""
-    wanted = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START")
-    ours = {name: os.environ[name] for name in wanted if name in os.environ}
-    return {**ours, "BENCHLAB_USER": account.name}

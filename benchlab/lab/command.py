@@ -6,7 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchlab.embedded.account import Account, service_account
+from benchlab.embedded.account import Account
+from benchlab.embedded.accounts import Accounts
 from benchlab.embedded.errors import StartError
 from benchlab.embedded.places import Places, var_from_environment
 from benchlab.lab import downloads, folders, registration, releases, unpacking
@@ -65,11 +66,11 @@ def _make(names: Sequence[str], *, register: bool | None) -> int:
             f"{platform.machine()}: install versions by its packages and give their folders on the "
             "server's page"
         )
-    account, places = service_account(), Places(var_from_environment())
-    places.prepare(account)
-    made, failures = _make_each(chosen, places, account)
+    accounts, places = Accounts.from_environment(), Places(var_from_environment())
+    places.prepare(accounts)
+    made, failures = _make_each(chosen, places, accounts.target)
     if made and register is not False:
-        _register(places, made, must_register=bool(register))
+        _register(places, accounts, made, must_register=bool(register))
     for failure in failures:
         print(f"BenchLab: {failure}", file=sys.stderr, flush=True)
     return 1 if failures else 0
@@ -104,9 +105,11 @@ def _make_each(
     return made, failures
 
 
-def _register(places: Places, bindirs: Sequence[Path], *, must_register: bool) -> None:
+def _register(
+    places: Places, accounts: Accounts, bindirs: Sequence[Path], *, must_register: bool
+) -> None:
     if registration.is_running(places):
-        registration.register(places, bindirs)
+        registration.register(places, accounts.web, bindirs)
         say(f"{len(bindirs)} versions are registered on the server this-machine")
     elif must_register:
         raise LabError(

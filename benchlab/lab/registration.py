@@ -3,11 +3,12 @@
 import fcntl
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchlab.embedded.places import REPOSITORY, Places
+from benchlab.embedded.account import Account
+from benchlab.embedded.places import Places
+from benchlab.embedded.software import Software, software_for
 from benchlab.lab.errors import LabError
 
 SERVER = "this-machine"
@@ -25,24 +26,27 @@ def is_running(places: Places) -> bool:
     return False
 
 
-def register(places: Places, bindirs: Sequence[Path]) -> None:
-    """Add the folders to the running instance's server `this-machine` and inspect it."""
-    command = [sys.executable, str(REPOSITORY / "manage.py"), "add_bindirs", SERVER]
-    done = subprocess.run(
-        [*command, *map(str, bindirs)],
-        env=_environment(places),
-        cwd=REPOSITORY,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[-5:])
-        raise LabError(f"the running instance did not take the versions:\n{said}")
+def register(places: Places, account: Account, bindirs: Sequence[Path]) -> None:
+    """Add the folders to the running instance's server `this-machine` and inspect it.
+
+    As the account of the service, which is no root.
+    """
+    software = software_for([account], places.services, is_in_use=True)
+    with account.spawn(
+        [software.python, software.root / "manage.py", "add_bindirs", SERVER, *bindirs],
+        env=_environment(places, software),
+        cwd=software.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as process:
+        said = process.communicate()[0].decode(errors="replace")
+    if process.returncode != 0:
+        last = "\n".join(said.strip().splitlines()[-5:])
+        raise LabError(f"the running instance did not take the versions:\n{last}")
 
 
-def _environment(places: Places) -> dict[str, str]:
+def _environment(places: Places, software: Software) -> dict[str, str]:
     lines = places.environment.read_text().splitlines()
     instance = dict(line.split("=", 1) for line in lines if "=" in line)
-    return {**os.environ, "DJANGO_SETTINGS_MODULE": "benchlab.settings", **instance}
+    settings = {"DJANGO_SETTINGS_MODULE": "benchlab.settings"}
+    return {**os.environ, **settings, **software.variables, **instance}

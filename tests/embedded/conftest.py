@@ -10,6 +10,7 @@ import pytest
 from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
 from benchlab.embedded.postgresql import EmbeddedPostgreSQL
+from benchlab.embedded.software import Software, software_for
 
 
 def open_folder() -> Path:
@@ -35,6 +36,13 @@ def account() -> Account:
 def binaries(account: Account) -> Iterator[PostgreSQLBinaries]:
     folder = open_folder()
     yield postgresql_binaries(folder, account)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def software(account: Account) -> Iterator[Software]:
+    folder = open_folder()
+    yield software_for([account], folder)
     shutil.rmtree(folder)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from benchlab.embedded import places
 from benchlab.embedded.account import Account
+from benchlab.embedded.accounts import Accounts
 from benchlab.embedded.places import Places
 
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root changes to another account")
@@ -17,7 +18,7 @@ def mode(path: Path) -> int:
 
 def test_the_account_reaches_its_services_and_not_our_files(ground: Path, account: Account) -> None:
     place = Places(ground / "var")
-    place.prepare(account)
+    place.prepare(Accounts.all_of(account))
     assert account.can_enter(place.services)
     assert place.services == ground.resolve() / "var/services"
     assert {mode(each) for each in (place.logs, place.artifacts, place.target_keys)} == {0o700}
@@ -32,9 +33,9 @@ def test_services_lie_elsewhere_when_the_account_cannot_enter(
     closed.mkdir(mode=0o700)
 
     place = Places(closed / "var")
-    place.prepare(account)
+    place.prepare(Accounts.all_of(account))
     again = Places(closed / "var")
-    again.prepare(account)
+    again.prepare(Accounts.all_of(account))
 
     assert mode(closed) == 0o700
     assert account.can_enter(place.services)
@@ -50,11 +51,11 @@ def test_services_of_a_deleted_var_are_set_aside(
     closed = ground / "closed"
     closed.mkdir(mode=0o700)
     first = Places(closed / "var")
-    first.prepare(account)
+    first.prepare(Accounts.all_of(account))
     (first.services / "old").touch()
     (closed / "var/services").unlink()
 
-    first.prepare(account)
+    first.prepare(Accounts.all_of(account))
 
     assert not (first.services / "old").exists()
     assert (first.services.with_name(first.services.name + ".old") / "old").exists()

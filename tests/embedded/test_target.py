@@ -12,6 +12,7 @@ import asyncssh
 import pytest
 
 from benchlab.embedded.account import Account
+from benchlab.embedded.software import Software
 from benchlab.embedded.target import EmbeddedTarget
 from tests.embedded.conftest import open_folder
 
@@ -23,16 +24,16 @@ linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks i
 
 
 @pytest.fixture(scope="module")
-def target() -> Iterator[EmbeddedTarget]:
+def target(software: Software) -> Iterator[EmbeddedTarget]:
     folder = open_folder()
-    with started(folder) as server:
+    with started(folder, software) as server:
         yield server
     assert server.log.read_text() == ""  # it logs nothing but its own faults
     shutil.rmtree(folder)
 
 
-def started(folder: Path) -> EmbeddedTarget:
-    server = EmbeddedTarget(folder / "target", folder / "keys")
+def started(folder: Path, software: Software) -> EmbeddedTarget:
+    server = EmbeddedTarget(folder / "target", folder / "keys", software=software)
     server.authorized_keys.parent.mkdir(exist_ok=True)
     server.authorized_keys.write_text(PUBLIC)
     return server
@@ -287,8 +288,10 @@ def test_another_account_is_refused(target: EmbeddedTarget) -> None:
         asyncio.run(knock())
 
 
-def test_a_key_counts_from_the_moment_it_is_in_the_file_until_it_is_not(ground: Path) -> None:
-    with started(ground) as target:
+def test_a_key_counts_from_the_moment_it_is_in_the_file_until_it_is_not(
+    ground: Path, software: Software
+) -> None:
+    with started(ground, software) as target:
         target.authorized_keys.unlink()
         with pytest.raises(asyncssh.PermissionDenied):
             run(target, "true")
@@ -315,22 +318,22 @@ def test_only_commands_are_served(target: EmbeddedTarget, request_for: str) -> N
         with_connection(target, ask)
 
 
-def test_the_host_key_stays_the_same(ground: Path) -> None:
-    with started(ground) as target:
+def test_the_host_key_stays_the_same(ground: Path, software: Software) -> None:
+    with started(ground, software) as target:
         first = target.host_key
-    with started(ground) as target:
+    with started(ground, software) as target:
         assert target.host_key == first
 
 
 @linux
-def test_nothing_is_left_after_a_stop(ground: Path) -> None:
+def test_nothing_is_left_after_a_stop(ground: Path, software: Software) -> None:
     stubborn = "trap '' INT TERM; while :; do sleep 1; done"
     kinds = {
         "plain": "sleep 500",
         "detached": "setsid sleep 500",
         "deaf": f'setsid sh -c "{stubborn}"',
     }
-    with started(ground) as target:
+    with started(ground, software) as target:
         for command in kinds.values():
             run(target, f"{command} >/dev/null 2>&1 </dev/null & echo $! >> pids")
         pids = [int(pid) for pid in run(target, "cat pids").stdout.split()]
@@ -341,10 +344,12 @@ def test_nothing_is_left_after_a_stop(ground: Path) -> None:
 
 
 @linux
-def test_a_detached_process_is_asked_by_an_interrupt_first(ground: Path) -> None:
+def test_a_detached_process_is_asked_by_an_interrupt_first(
+    ground: Path, software: Software
+) -> None:
     # a shell lets its background commands ignore SIGINT, and a shell cannot undo that; env can
     polite = 'trap "echo asked > asked; exit" INT; echo up > up; while :; do sleep 0.1; done'
-    with started(ground) as target:
+    with started(ground, software) as target:
         run(
             target, f"env --default-signal=INT setsid sh -c '{polite}' >/dev/null 2>&1 </dev/null &"
         )

@@ -1,0 +1,135 @@
+"""The accounts of an instance: one each for the service, its two stores, and the target.
+
+A benchmark is a program that somebody else wrote. It runs in the target's account, which owns
+nothing of the results database, of Redis or of the service, and knows none of their passwords.
+"""
+
+import contextlib
+import fcntl
+import grp
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from benchlab.embedded.account import Account, myself
+from benchlab.embedded.errors import StartError
+
+# Who may choose another account, and what it is called where nobody does.
+VARIABLES = {
+    "web": ("BENCHLAB_USER", "benchlab-web"),
+    "postgresql": ("BENCHLAB_POSTGRESQL_USER", "benchlab-postgresql"),
+    "redis": ("BENCHLAB_REDIS_USER", "benchlab-redis"),
+    "target": ("BENCHLAB_TARGET_USER", "benchlab-target"),
+}
+NO_LOGIN = "/usr/sbin/nologin"
+SYSTEM_NUMBERS = range(999, 99, -1)
+
+
+@dataclass(frozen=True)
+class Accounts:
+    """Who runs what: `web` is the pages, the workers and beat, `target` this machine's commands."""
+
+    web: Account
+    postgresql: Account
+    redis: Account
+    target: Account
+
+    @classmethod
+    def all_of(cls, account: Account) -> Self:
+        """One account for everything."""
+        return cls(account, account, account, account)
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
+        """Four accounts when we are root, made where they are missing; else our own for all.
+
+        Raises StartError for an account that does not exist, is root, or has two parts to play.
+        """
+        if os.getuid() != 0:
+            return cls.all_of(myself())
+        found = cls(**{part: _account(part, environ) for part in VARIABLES})
+        by_number: dict[int, str] = {}
+        for part, (variable, _name) in VARIABLES.items():
+            account: Account = getattr(found, part)
+            other = by_number.setdefault(account.uid, variable)
+            if other != variable:
+                raise StartError(
+                    f"{other} and {variable} are both {account.name}: give each an account of its "
+                    "own, so that a benchmark cannot reach the results"
+                )
+        return found
+
+    @property
+    def each(self) -> tuple[Account, ...]:
+        """All of them; the same one more than once where they are not apart."""
+        return (self.web, self.postgresql, self.redis, self.target)
+
+    @property
+    def is_target_apart(self) -> bool:
+        """Whether what runs on the target is kept from the rest by the kernel."""
+        return self.target.uid not in {self.web.uid, self.postgresql.uid, self.redis.uid}
+
+
+def _account(part: str, environ: Mapping[str, str]) -> Account:
+    variable, usual = VARIABLES[part]
+    name = environ.get(variable) or usual
+    with contextlib.suppress(KeyError):
+        return _to_switch_to(name, variable)
+    if name != usual:
+        raise StartError(f"there is no account {name!r}: set {variable} to an existing one")
+    _make(name)
+    try:
+        return _to_switch_to(name, variable)
+    except KeyError:
+        raise StartError(
+            f"the account {name} could not be made: make it, or set {variable} to another one"
+        ) from None
+
+
+def _to_switch_to(name: str, variable: str) -> Account:
+    entry = pwd.getpwnam(name)
+    if entry.pw_uid == 0:
+        raise StartError(f"{variable}={name} is root, and nothing of an instance runs as root")
+    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid, switch=True)
+
+
+def _make(name: str) -> None:
+    useradd = shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin:/bin")
+    if useradd is None:
+        add_account(name)
+        return
+    options = ("--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent")
+    command = [useradd, *options, "--shell", NO_LOGIN, name]
+    # Another instance may make the same one at this moment: the caller looks whether it is there.
+    subprocess.run(command, capture_output=True, check=False)
+
+
+def add_account(name: str, etc: Path = Path("/etc")) -> None:
+    """What useradd does, where there is none: a group and an account that cannot log in."""
+    with (etc / ".pwd.lock").open("w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        number = _free_number(etc)
+        _append(etc / "group", f"{name}:x:{number}:\n")
+        _append(etc / "passwd", f"{name}:*:{number}:{number}:BenchLab:/nonexistent:{NO_LOGIN}\n")
+
+
+def _free_number(etc: Path) -> int:
+    taken = {entry.pw_uid for entry in pwd.getpwall()} | {entry.gr_gid for entry in grp.getgrall()}
+    for file in (etc / "passwd", etc / "group"):
+        fields = (line.split(":") for line in file.read_text().splitlines())
+        taken |= {int(each[2]) for each in fields if len(each) > 2 and each[2].isdigit()}
+    for number in SYSTEM_NUMBERS:
+        if number not in taken:
+            return number
+    raise StartError("no number is free for another system account")
+
+
+def _append(path: Path, line: str) -> None:
+    text = path.read_text()
+    with path.open("a") as file:
+        file.write(line if text.endswith("\n") or not text else f"\n{line}")
