@@ -6,6 +6,7 @@ from runs.scenarios import (
     fixed_point_read,
     fixed_point_update,
     full_text_search,
+    long_run_stability,
     page_checksums,
     parallel_query,
     partitioning,
@@ -28,6 +29,7 @@ _SCENARIOS = {
         *partitioning.SCENARIOS,
         block_size.SCENARIO,
         *full_text_search.SCENARIOS,
+        long_run_stability.SCENARIO,
     )
 }
 

@@ -1,0 +1,253 @@
+"""Long-run stability: whether a load like TPC-C's keeps its throughput over minutes to days.
+
+Source: an article on 8.2 to 8.4, whose driver, machine and settings are not printed: 48 hours of
+load, with and without autovacuum and its cost delay. Those versions are out of reach, so this shows
+what the article is about on versions of today and does not claim to repeat it: nine tables,
+PL/pgSQL functions and scripts weighted 45, 43, 4, 4, 4, derived from TPC-C. Throughput, sizes, dead
+rows and vacuums are series. A mean over days hides the result: trend and deepest dip are metrics.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from runs.execution.bench import Bench
+from runs.execution.beside import Beside
+from runs.scenarios import percentiles, prewarming, stability_verdict
+from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios.definition import (
+    Choice,
+    ChoiceFactor,
+    ClusterOptions,
+    Factor,
+    MetricDefinition,
+    Parameter,
+    Quick,
+    Scenario,
+    Sizes,
+)
+from runs.scenarios.metrics import PGBENCH, TPS
+from runs.scenarios.pgbench_procedure import Options, WeightedScript
+from runs.scenarios.sampling import Column, Samples
+from runs.scenarios.stability_verdict import Verdict
+from runs.scenarios.version_defaults import comparable
+from runs.wording import gettext_noop as _
+
+ITEMS, CUSTOMERS = 2000, 100
+BYTES_A_WAREHOUSE = 2_500_000
+# What orders leave behind, data and WAL kept; about 1.5 kB a transaction.
+BYTES_A_SECOND = 3_000_000
+MOST_WRITTEN = 400_000_000_000
+MAX_WAL_SIZE_SINCE = 90500
+_ANY = "\\set w random(1, :warehouses)\n\\set d random(1, 10)\n"
+_CUSTOMER = f"{_ANY}\\set c random(1, {CUSTOMERS})\n"
+_LINES = "\\set lines random(5, 15)\n"
+_AMOUNT = "\\set amount random(1, 5000)\n"
+_CARRIER = "\\set carrier random(1, 10)\n"
+SCRIPTS = (
+    WeightedScript(f"{_CUSTOMER}{_LINES}SELECT place_order(:w, :d, :c, :lines);\n", 45),
+    WeightedScript(f"{_CUSTOMER}{_AMOUNT}SELECT pay(:w, :d, :c, :amount / 100.0);\n", 43),
+    WeightedScript(f"{_CUSTOMER}SELECT last_order(:w, :d, :c);\n", 4),
+    WeightedScript(f"{_ANY}{_CARRIER}SELECT deliver(:w, :carrier);\n", 4),
+    WeightedScript(f"{_ANY}SELECT low_stock(:w, :d);\n", 4),
+)
+SAMPLE = """
+SELECT extract(epoch from clock_timestamp()), sum(n_dead_tup), sum(pg_table_size(relid)),
+       sum(pg_indexes_size(relid)), sum(autovacuum_count), sum(n_tup_hot_upd), sum(n_tup_upd)
+FROM pg_stat_user_tables
+"""
+COLUMNS = (
+    Column("dead_rows", "rows"),
+    Column("table_bytes", "byte"),
+    Column("index_bytes", "byte"),
+    Column("autovacuums", "vacuums"),
+    Column("hot_updates", "rows"),
+    Column("updates", "rows"),
+)
+HOLD_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1; SELECT pg_sleep({seconds});"
+VACUUMS = 'grep -A 20 "automatic vacuum of table" "$1" || true'
+_ELAPSED = re.compile(r"elapsed:? ([\d.]+) s")
+TREND = MetricDefinition("tps_trend", _("Throughput, end against beginning"), "%", "higher")
+DIP = MetricDefinition("tps_dip", _("Deepest dip of throughput"), "%", "higher")
+VARIATION = MetricDefinition("tps_variation", _("Variation of throughput"), "%", "lower")
+GROWTH = MetricDefinition("growth", _("Growth of tables and indexes"), "byte", "lower")
+DEAD = MetricDefinition("dead_rows", _("Dead rows at the end"), "rows", "lower")
+VACUUM_COUNT = MetricDefinition("autovacuums", _("Autovacuums"), "vacuums", "neutral")
+LONGEST_VACUUM = MetricDefinition("longest_vacuum", _("Longest autovacuum"), "s", "lower")
+HOT = MetricDefinition("hot_share", _("Share of HOT updates"), "%", "neutral")
+# Less than this is worth telling.
+DRIFTING, DIPPING = 90.0, 60.0
+
+
+class LongRunStability:
+    """Load, VACUUM ANALYZE, CHECKPOINT; then the load without pause, and samples beside it."""
+
+    async def load(self, bench: Bench) -> None:
+        """Nine tables, and the functions of the five transactions."""
+        given = {
+            "warehouses": bench.parameters["warehouses"],
+            "items": ITEMS,
+            "customers": CUSTOMERS,
+            "fillfactor": bench.levels["fillfactor"],
+        }
+        sets = [f"\\set {name} {value}" for name, value in given.items()]
+        text = (Path(__file__).parent / "datasets" / "orders.sql").read_text()
+        await bench.sql("load-tables", "\n".join([*sets, text]))
+        await bench.sql("vacuum-analyze", "VACUUM ANALYZE;")
+        await bench.sql("checkpoint-after-load", "CHECKPOINT;")
+
+    async def warm(self, bench: Bench) -> None:
+        """All of it: a long run forgets how it began, a quick one does not."""
+        await prewarming.prewarm_all(bench)
+
+    async def measure(self, bench: Bench) -> None:
+        """pgbench with all five scripts for the whole duration; no vacuum by hand in between."""
+        samples, holding = Samples(bench, SAMPLE, COLUMNS), _hold_snapshot(bench)
+        samples.begin()
+        variables = {"warehouses": str(bench.parameters["warehouses"])}
+        try:
+            await pgbench.measure(bench, SCRIPTS, Options(variables=variables))
+            found = await samples.end()
+        finally:
+            await samples.let_go()
+            if holding is not None:
+                await holding.let_go()
+        vacuums = await _vacuums(bench)
+        _note_samples(bench, found, vacuums)
+        _note_verdict(bench, found)
+
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+        """The tables, and what the load adds to them and to WAL at the most."""
+        data = parameters["warehouses"] * BYTES_A_WAREHOUSE
+        written = min(parameters["duration"] * BYTES_A_SECOND, MOST_WRITTEN)
+        logs = percentiles.log_bytes(parameters["duration"])
+        return Sizes(2 * data + written + 256 * 1024 * 1024, run_bytes=logs)
+
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """Ours on two cores: 0.3 s a warehouse to load."""
+        return 5 + 0.3 * parameters["warehouses"], 5 + parameters["duration"]
+
+
+def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
+    """The levels are settings that no configuration may overrule; vacuum often, and tell of it."""
+    required = {
+        "autovacuum": str(levels["autovacuum"]),
+        "autovacuum_vacuum_cost_delay": f"{levels['cost_delay']}ms",
+    }
+    settings = {
+        **comparable(version_num),
+        "log_autovacuum_min_duration": "0",
+        "autovacuum_naptime": "1s",
+        "autovacuum_vacuum_scale_factor": "0.02",
+        "checkpoint_timeout": "60min",
+    }
+    if version_num >= MAX_WAL_SIZE_SINCE:
+        settings["max_wal_size"] = "16GB"
+    else:
+        settings["checkpoint_segments"] = "512"
+    return ClusterOptions(settings=settings, required=required, data=(levels["fillfactor"],))
+
+
+def _hold_snapshot(bench: Bench) -> Beside | None:
+    """A session with an old snapshot: VACUUM may remove nothing that it could still see."""
+    if bench.levels["old_snapshot"] != "on":
+        return None
+    held = HOLD_SNAPSHOT.format(seconds=bench.parameters["duration"] + 60)
+    psql = [*bench.cluster.psql()[:-2], "-c", held]
+    return Beside(bench.database, "old-snapshot", psql)
+
+
+async def _vacuums(bench: Bench) -> list[float]:
+    """The seconds of each autovacuum, as the server's log tells them."""
+    argv = ["sh", "-c", VACUUMS, "vacuums", bench.cluster.log]
+    told = await bench.step("read-vacuums", argv)
+    return [float(each) for each in _ELAPSED.findall(told.stdout)]
+
+
+def _note_samples(
+    bench: Bench, found: Mapping[str, Sequence[tuple[float, float]]], vacuums: Sequence[float]
+) -> None:
+    figures = bench.findings.measurements
+    if vacuums:
+        figures[LONGEST_VACUUM.name] = max(vacuums)
+    if not found.get("updates"):
+        return
+    first, last = ({name: points[at][1] for name, points in found.items()} for at in (0, -1))
+    figures[DEAD.name] = last["dead_rows"]
+    figures[GROWTH.name] = (
+        last["table_bytes"] + last["index_bytes"] - first["table_bytes"] - first["index_bytes"]
+    )
+    count = last["autovacuums"] - first["autovacuums"]
+    figures[VACUUM_COUNT.name] = count
+    updates = last["updates"] - first["updates"]
+    if updates:
+        figures[HOT.name] = 100 * (last["hot_updates"] - first["hot_updates"]) / updates
+    _check_vacuums(bench, count)
+
+
+def _check_vacuums(bench: Bench, count: float) -> None:
+    """A level that was not what it says puts the result in doubt."""
+    is_on = bench.levels["autovacuum"] == "on"
+    if is_on and not count:
+        bench.note("no_autovacuum", "Autovacuum was on and no table was vacuumed: a longer run.")
+    elif not is_on and count:
+        bench.note("autovacuum_came", f"Autovacuum was off, and {count:.0f} came all the same.")
+
+
+def _note_verdict(bench: Bench, found: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+    tps = next((each for each in bench.findings.series if each.name == "tps"), None)
+    verdict = stability_verdict.judge(tps.values) if tps else None
+    if verdict is None:
+        return
+    figures = bench.findings.measurements
+    figures[TREND.name], figures[DIP.name] = verdict.trend, verdict.dip
+    figures[VARIATION.name] = verdict.variation
+    if verdict.trend < DRIFTING:
+        message = f"Throughput ended at {verdict.trend:.0f} % of what it was at the beginning."
+        bench.note("throughput_drifts", message, level="info")
+    if verdict.dip < DIPPING:
+        bench.note("throughput_dips", _told_dip(verdict, found), level="info")
+
+
+def _told_dip(verdict: Verdict, found: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+    """A dip is called vacuum's only if a vacuum ended then."""
+    begun, ended = verdict.dip_at_s, verdict.dip_at_s + verdict.interval_s
+    counts = [count for at, count in found.get("autovacuums", ()) if begun - 2 <= at <= ended + 2]
+    beside = "while autovacuum worked" if counts and counts[-1] > counts[0] else "without a vacuum"
+    return (
+        f"Throughput fell to {verdict.dip:.0f} % of its median in the {verdict.interval_s} s from "
+        f"second {begun} on, {beside}."
+    )
+
+
+_ON_OFF = (Choice("off", _("off")), Choice("on", _("on")))
+SCENARIO = Scenario(
+    slug="long-run-stability",
+    title=_("Long-run stability"),
+    description=_(
+        "Whether a load of orders and payments keeps its throughput for minutes to days, with and "
+        "without autovacuum and its cost delay. Derived from TPC-C."
+    ),
+    source="PostgreSQL 8.2-8.4",
+    factors=(
+        ChoiceFactor("autovacuum", _("Autovacuum"), _ON_OFF, default=("off", "on")),
+        Factor("cost_delay", _("Vacuum cost delay (ms)"), default=(2,), minimum=0, maximum=100),
+        Factor("fillfactor", _("Fill factor"), default=(90,), minimum=10, maximum=100),
+        ChoiceFactor("old_snapshot", _("Session with an old snapshot"), _ON_OFF, default=("off",)),
+    ),
+    parameters=(
+        Parameter("warehouses", _("Warehouses"), "", default=2, minimum=1, maximum=100_000),
+        Parameter("clients", _("Clients"), "", default=2, minimum=1, maximum=10_000),
+        Parameter(
+            "duration", _("Duration"), "s", default=60, minimum=10, maximum=604_800,
+            help=_("The article ran for 48 hours: 172,800."),
+        ),
+    ),
+    metrics=(*PGBENCH, TREND, DIP, VARIATION, GROWTH, DEAD, VACUUM_COUNT, LONGEST_VACUUM, HOT),
+    primary_metric=TPS.name,
+    writes=True,
+    procedure=LongRunStability(),
+    cluster=cluster,
+    quick=Quick({"duration": 30}, {"cost_delay": (2,)}),
+)  # fmt: skip
