@@ -357,7 +357,7 @@ def test_a_detached_process_is_asked_by_an_interrupt_first(
     assert (target.home / "asked").read_text() == "asked\n"
 
 
-openssh = pytest.mark.skipif(shutil.which("ssh") is None, reason="no OpenSSH client")
+openssh = pytest.mark.skipif(shutil.which("ssh") is None, reason="ssh is missing")
 
 
 @openssh

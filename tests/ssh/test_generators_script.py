@@ -15,7 +15,7 @@ from tests.ssh.test_generators import direct, machines, plan  # noqa: F401
 
 pytestmark = [
     pytest.mark.openssh,
-    pytest.mark.skipif(shutil.which("ssh") is None, reason="no ssh"),
+    pytest.mark.skipif(shutil.which("ssh") is None, reason="ssh is missing"),
 ]
 
 

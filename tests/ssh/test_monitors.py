@@ -48,7 +48,7 @@ def recorders(base_dir: Path) -> list[str]:
     return [line for line in processes_below(base_dir) if "monitor.sar" in line]
 
 
-@pytest.mark.skipif(not shutil.which("sadf"), reason="sysstat is not installed")
+@pytest.mark.skipif(not shutil.which("sadf"), reason="sysstat is missing")
 def test_sysstat_records_the_machine_second_by_second(direct, plan, base_dir):
     found = execute(direct(plan))
     recorded = series(found)
@@ -61,7 +61,7 @@ def test_sysstat_records_the_machine_second_by_second(direct, plan, base_dir):
     assert left_running(base_dir) == []
 
 
-@pytest.mark.skipif(not shutil.which("sadf"), reason="sysstat is not installed")
+@pytest.mark.skipif(not shutil.which("sadf"), reason="sysstat is missing")
 def test_only_what_is_read_is_recorded_and_as_seldom_as_asked(tmp_path):
     path = tmp_path / "monitor.sar"
     record = ["sh", "-c", monitors._RECORD, "monitor", str(path), "2", "2"]

@@ -1,19 +1,10 @@
 """Who looks at the pages, and a browser to look with."""
 
-from pathlib import Path
-
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import User
 
 from runs.services.campaigns import scenarios
 from tests import factories
-
-
-@pytest.fixture(scope="session", autouse=True)
-def folder_of_static_files():
-    """WhiteNoise warns where it is missing, and warnings are errors."""
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
 
 
 @pytest.fixture

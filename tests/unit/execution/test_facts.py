@@ -275,7 +275,7 @@ def test_the_probe_tells_this_machine_what_the_kernel_tells():
 def test_every_shell_reads_settings_whole(shell):
     """A shell that reads byte by byte gets only the first one of /proc/sys."""
     if shutil.which(shell) is None:
-        pytest.skip(f"no {shell}")
+        pytest.skip(f"{shell} is missing")
     _sh, *rest = facts.machine_probe("/")
     printed = subprocess.run([shell, *rest], capture_output=True, text=True, check=True).stdout
     told = facts.of_machine(printed).operating_system.kernel_settings

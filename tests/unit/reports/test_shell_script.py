@@ -81,7 +81,7 @@ def test_a_null_byte_is_refused():
 @pytest.mark.parametrize("shell", ["dash", "bash"])
 def test_an_input_arrives_as_it_was(text, shell, run_script, folder):
     if shutil.which(shell) is None:
-        pytest.skip(f"no {shell}")
+        pytest.skip(f"{shell} is missing")
     script = shell_script("7", "x", [recorded(command("say", "cat", stdin=text))])
     done = run_script(script, shell=shell)
     assert done.status == 0, done.stderr

@@ -1,0 +1,21 @@
+# Sourced by script/test and .ci/run: what Python packages cannot bring.
+
+PATH=$PATH:/usr/sbin:/sbin
+export PATH
+
+have() {
+    command -v "$1" >/dev/null
+}
+
+# Prints the Debian packages that some test needs and that are missing.
+missing_packages() {
+    have chromium || have chromium-browser || have google-chrome || echo chromium
+    have sshd && have ssh || echo openssh-server openssh-client
+    have sudo || echo sudo
+    have perf || echo linux-perf
+    have sadf || echo sysstat
+    have unshare || echo util-linux
+    # Networks and clocks of their own.
+    [ "$(id -u)" -ne 0 ] || have ip || echo iproute2
+    ls /usr/lib/*/faketime/libfaketimeMT.so.1 >/dev/null 2>&1 || echo libfaketime
+}
