@@ -21,7 +21,7 @@ from runs.execution.plan import RunPlan
 from runs.execution.postgres import Cluster
 from runs.execution.preparing import Preparing
 from runs.execution.probing import Probing
-from runs.execution.procedure import Procedure
+from runs.execution.procedure import Arranging, Procedure
 from runs.execution.profiling import Profile
 from runs.execution.reporter import ArtifactData, Reporter
 from runs.execution.settings import READ_SETTINGS, read_settings
@@ -137,6 +137,8 @@ class Director:
             await self.arrangement.start()
             await self._read_settings()
             await self.arrangement.read_settings()
+            if isinstance(self.procedure, Arranging):
+                await self.procedure.arrange(self.bench)
             await probing.finish()
         finally:
             await probing.let_go()

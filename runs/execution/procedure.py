@@ -1,6 +1,6 @@
 """What the engine asks of a scenario."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from runs.execution.bench import Bench
 
@@ -16,3 +16,11 @@ class Procedure(Protocol):
 
     async def measure(self, bench: Bench) -> None:
         """Put the load on and add the findings."""
+
+
+@runtime_checkable
+class Arranging(Protocol):
+    """A scenario that has something to do once all clusters of a run serve."""
+
+    async def arrange(self, bench: Bench) -> None:
+        """Link or load the further clusters. Done in each run, before it is warmed."""

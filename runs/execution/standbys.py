@@ -33,6 +33,14 @@ printf '%s\\n' "$found"
 exit 1
 """
 
+REPLICA_SINCE = 90600
+
+
+def needed_settings(version_num: int) -> dict[str, str]:
+    """What a cluster of which base backups are taken is not without."""
+    level = "replica" if version_num >= REPLICA_SINCE else "hot_standby"
+    return {"wal_level": level, "max_wal_senders": "10"}
+
 
 @dataclass(frozen=True)
 class Standby:

@@ -255,7 +255,8 @@ class Scenario:
     `writes` says whether a run changes the data: such runs get a fresh cluster each, but those of
     cells of which `only_reads` says otherwise.
     `cluster` tells what the cluster of a version at a cell's levels needs, `arrangement` which
-    further ones there are, and `kind` what such a topology is called; `requires` which
+    further ones there are, and `kind` what such a topology is called; `extensions` are those that
+    an installation must have; `requires` tells which
     versions cannot run the scenario, or a level of it. `objection` says why a cell makes no sense,
     and `measures` leaves cells out that are not of the design where that is not the full product
     of its factors; a parameter that was not given is None in both. `quick` is its quick form.
@@ -277,6 +278,7 @@ class Scenario:
     cluster: Callable[[int, Mapping[str, Any]], ClusterOptions] = ordinary_cluster
     arrangement: Callable[[int, Mapping[str, Any]], tuple[FurtherCluster, ...]] = one_cluster
     kind: str = ""
+    extensions: tuple[str, ...] = ()
     requires: tuple[Requirement, ...] = ()
     objection: Callable[[Mapping[str, Any], Mapping[str, int | None]], Objection | None] = (
         no_objection

@@ -5,6 +5,7 @@ from runs.scenarios import (
     cpu_cores,
     fixed_point_read,
     fixed_point_update,
+    foreign_tables,
     full_text_search,
     long_run_stability,
     page_checksums,
@@ -12,6 +13,7 @@ from runs.scenarios import (
     partitioning,
     pgbench_load,
     replication,
+    scale_out,
 )
 from runs.scenarios.definition import MetricDefinition, Scenario
 from runs.scenarios.metrics import MONITORED
@@ -30,6 +32,8 @@ _SCENARIOS = {
         block_size.SCENARIO,
         *full_text_search.SCENARIOS,
         long_run_stability.SCENARIO,
+        foreign_tables.SCENARIO,
+        scale_out.SCENARIO,
     )
 }
 

@@ -42,7 +42,6 @@ SCRIPT = r"""\set naccounts 100000 * :scale
 UPDATE pgbench_accounts SET filler=repeat(md5(clock_timestamp()::text),2) WHERE aid = :aid;
 """
 MOST_STANDBYS = 3
-REPLICA_SINCE = 90600
 KEEP_SIZE_SINCE = 130000
 MAX_WAL_SIZE_SINCE = 90500
 
@@ -146,9 +145,7 @@ def _differs(found: str) -> TargetProblem:
 
 def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
     """What replication needs of every version, WAL kept without slots, and synchronous_commit."""
-    required = {
-        "wal_level": "replica" if version_num >= REPLICA_SINCE else "hot_standby",
-        "max_wal_senders": "10",
+    required = standbys.needed_settings(version_num) | {
         "hot_standby": "on",
         "synchronous_commit": str(levels["synchronous_commit"]),
         "synchronous_standby_names": "",

@@ -9,53 +9,21 @@ import pytest
 
 from runs.execution import standbys
 from runs.execution.errors import Cancelled, Detached, TargetProblem
-from runs.execution.plan import ClusterPlan, RunPlan
-from runs.scenarios import registry
-from tests.ssh.directing import execute, left_running, names, watched, when_measuring
+from runs.execution.plan import RunPlan
+from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left
+from tests.ssh.directing import execute, watched, when_measuring
 
 pytestmark = pytest.mark.openssh
-SCENARIO = registry.get("replication")
 
 
 def with_standbys(plan: RunPlan, sync: int, asynchronous: int, **levels) -> RunPlan:
-    """The plan of a cell with so many standbys, as the service would freeze it."""
+    """The plan of a cell with so many standbys."""
     cell = {
         "version": "16.14", "sync_standbys": sync, "async_standbys": asynchronous,
         "synchronous_commit": "on", "synchronous_by": "all", **levels,
     }  # fmt: skip
-    wanted = SCENARIO.cluster(plan.version_num, cell)
-    return replace(
-        plan,
-        scenario="replication",
-        levels=cell,
-        parameters={"scale": 1, "duration": 2, "clients": 4, "standbys": 0},
-        settings={"shared_buffers": "32MB", "fsync": "off", **wanted.required},
-        cluster_key="",
-        clusters=tuple(
-            ClusterPlan(
-                name=each.name,
-                role=each.role,
-                origin=each.origin,
-                machine="db",
-                bindir=plan.bindir,
-                version_num=plan.version_num,
-                psql_bindir=plan.client_bindir,
-                settings=dict(each.settings),
-            )
-            for each in SCENARIO.arrangement(plan.version_num, cell)
-        ),
-    )
-
-
-def artifact(found, name):
-    return next(each.content.decode() for each in found.artifacts if each.name == name)
-
-
-def nothing_is_left(base_dir):
-    return (left_running(base_dir), names(base_dir / "clusters"), names(base_dir / "runs"))
-
-
-NOTHING = ([], [], [])
+    parameters = {"scale": 1, "duration": 2, "clients": 4, "standbys": 0}
+    return arranged(plan, "replication", cell, parameters)
 
 
 def test_the_mixed_design_measures_what_it_says_and_proves_it(direct, plan, base_dir):

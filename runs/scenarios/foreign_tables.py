@@ -1,0 +1,250 @@
+"""Foreign tables: reading and writing tables of other servers by postgres_fdw.
+
+Source: PGECons WG3 report 2017, chapter 9. Reading (table 9.3): one customer of the address book
+joined with one account, in four patterns: 1 both tables local, 2 the accounts foreign, 3 the
+customers foreign, 4 both, each on a server of its own: on one server the join itself would be
+sent there. Updating and inserting (9.4.2, 9.4.3): one row, local or foreign, with one client.
+
+Each server has pgbench's tables and an address book of 100,000 rows a scale unit, whose id is an
+account's. The report used JDBC Runner; its driver prepares statements on the server, and so does
+pgbench here (`-M prepared`). The seconds that are not counted come before, as a load of their own.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.execution import standbys
+from runs.execution.bench import Bench
+from runs.execution.errors import TargetProblem
+from runs.execution.reporter import ArtifactData
+from runs.scenarios import fdw, percentiles
+from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios.definition import (
+    Choice,
+    ChoiceFactor,
+    ClusterOptions,
+    Factor,
+    FurtherCluster,
+    Parameter,
+    Quick,
+    Requirement,
+    Scenario,
+    Sizes,
+)
+from runs.scenarios.fdw import ForeignTable
+from runs.scenarios.metrics import PGBENCH, TPS
+from runs.scenarios.pgbench_procedure import Options
+from runs.wording import gettext_noop as _
+
+ADDRBOOK_COLUMNS = (
+    "id bigint, name varchar(32), kana varchar(32), email varchar(64), gender char(1), age int, "
+    "birthday date, marriage char(2), blood_type char(3), division varchar(4), "
+    "phone_no varchar(12), mobile_no varchar(13), carrier varchar(10), note text"
+)
+ACCOUNT_COLUMNS = "aid int, bid int, abalance int, filler char(84)"
+HISTORY_COLUMNS = "tid int, bid int, aid int, delta int, mtime timestamp, filler char(22)"
+# The same rows on each server and on each day.
+FILL = """
+CREATE TABLE addrbook ({columns});
+INSERT INTO addrbook
+SELECT id, left(md5('n' || id), 20), left(md5('k' || id), 20),
+    md5('e' || id) || '@example.com', substr('FM', 1 + id % 2, 1), 18 + id % 70,
+    date '1940-01-01' + id % 25000, 'm' || id % 2, 'AB' || id % 3, 'd' || id % 100,
+    '03' || 10000000 + id, '090' || 10000000 + id, 'c' || id % 5, md5('t' || id)
+FROM generate_series(1, {rows}) AS id;
+ALTER TABLE addrbook ADD PRIMARY KEY (id);
+VACUUM ANALYZE addrbook;
+CHECKPOINT;
+"""
+FOREIGN = (
+    ForeignTable("ext1", "pgbench_accounts", ACCOUNT_COLUMNS, "external1"),
+    ForeignTable("ext1", "pgbench_history", HISTORY_COLUMNS, "external1"),
+    ForeignTable("ext2", "addrbook", ADDRBOOK_COLUMNS, "external2"),
+)
+# (schema of the customers, schema of the accounts) of each pattern.
+PATTERNS = {
+    1: ("public", "public"),
+    2: ("public", "ext1"),
+    3: ("ext2", "public"),
+    4: ("ext2", "ext1"),
+}
+# An update of a foreign row is one statement there; before it was a select and an update.
+UPDATE_SENT_WHOLE_SINCE = 90600
+SELECT = """\\set naccounts 100000 * :scale
+\\set id random(1, :naccounts)
+SELECT ad.name, ad.age, ac.abalance FROM {customers}.addrbook ad, {accounts}.pgbench_accounts ac
+WHERE ad.id = :id AND ad.id = ac.aid;
+"""
+UPDATE = """\\set naccounts 100000 * :scale
+\\set aid random(1, :naccounts)
+\\set delta random(-999999, 999999)
+UPDATE {accounts}.pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;
+"""
+INSERT = """\\set naccounts 100000 * :scale
+\\set aid random(1, :naccounts)
+\\set tid random(1, 10)
+\\set delta random(-999999, 999999)
+INSERT INTO {accounts}.pgbench_history (tid, bid, aid, delta) VALUES (:tid, 1, :aid, :delta);
+"""
+
+
+class ForeignTables:
+    """Load one server and copy it twice, link the tables, look at the plan, put the load on."""
+
+    async def load(self, bench: Bench) -> None:
+        """`pgbench -i`, and the address book."""
+        await pgbench.initialise(bench)
+        rows = 100_000 * bench.parameters["scale"]
+        await bench.sql("load-addrbook", FILL.format(columns=ADDRBOOK_COLUMNS, rows=rows))
+
+    async def arrange(self, bench: Bench) -> None:
+        """Servers, mappings and foreign tables, with statistics of the latter."""
+        await fdw.require(bench)
+        await fdw.link(bench, list(bench.members))
+        lines = ["CREATE SCHEMA ext1;", "CREATE SCHEMA ext2;"]
+        lines += [fdw.foreign_table(each) for each in FOREIGN]
+        lines += [f"ANALYZE {each.schema}.{each.name};" for each in FOREIGN]
+        await bench.sql("create-foreign-tables", "\n".join(lines))
+
+    async def warm(self, bench: Bench) -> None:
+        """Nothing is printed of it: the seconds that are not counted do it."""
+
+    async def measure(self, bench: Bench) -> None:
+        """Keep and check the plan, then the statement of the operation by pgbench -M prepared."""
+        await self._check_plan(bench)
+        warm_up = bench.parameters["warm_up"]
+        options = Options(query_mode="prepared", warm_up_s=warm_up)
+        await pgbench.measure(bench, script(bench.levels), options)
+
+    async def _check_plan(self, bench: Bench) -> None:
+        """A plan that fetches a whole table, or joins elsewhere, is another experiment."""
+        last = script(bench.levels).splitlines()
+        statement = " ".join(line for line in last if not line.startswith("\\"))
+        for name in (":id", ":aid", ":tid", ":delta"):
+            statement = statement.replace(name, "1")
+        plan = await bench.sql("explain", f"EXPLAIN (VERBOSE) {statement}")
+        bench.findings.artifacts.append(ArtifactData("plan.txt", plan.encode()))
+        if found := plan_problem(plan, bench.plan.version_num, bench.levels):
+            raise TargetProblem(
+                f"{found}\n{plan}",
+                code="plan_differs",
+                remedy=_("Look at plan.txt of the run, and at the settings of the planner."),
+            )
+
+    def sizes(self, parameters: Mapping[str, int]) -> Sizes:
+        """Both tables, their indexes, and the WAL of loading them; each server has them."""
+        data = parameters["scale"] * pgbench.BYTES_PER_SCALE * 5 // 2
+        wal = min(data, pgbench.WAL_BYTES)
+        logs = percentiles.log_bytes(parameters["duration"])
+        return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
+
+    def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
+        """About 2 s a scale unit to load; 6 s to copy, start, link and stop three servers."""
+        measured = parameters["warm_up"] + parameters["duration"]
+        return 4 + 2.0 * parameters["scale"], 6 + 0.3 * parameters["scale"] + measured
+
+
+def script(levels: Mapping[str, Any]) -> str:
+    """What pgbench runs in a cell."""
+    if levels["operation"] == "select":
+        customers, accounts = PATTERNS[int(levels["pattern"])]
+        return SELECT.format(customers=customers, accounts=accounts)
+    accounts = "ext1" if levels["table_location"] == "foreign" else "public"
+    return (UPDATE if levels["operation"] == "update" else INSERT).format(accounts=accounts)
+
+
+def plan_problem(plan: str, version_num: int, levels: Mapping[str, Any]) -> str:
+    """Why a plan (EXPLAIN VERBOSE) is not that of the cell; empty where it is."""
+    sent, wanted = fdw.remote_sql(plan), sent_statements(version_num, levels)
+    if len(sent) != wanted:
+        return f"The plan sends {len(sent)} statements to other servers, and {wanted} are meant:"
+    if [each for each in sent if "WHERE" not in each and not each.startswith("INSERT")]:
+        return "The plan fetches a whole table from another server:"
+    return ""
+
+
+def sent_statements(version_num: int, levels: Mapping[str, Any]) -> int:
+    """How many statements a plan of the cell sends to other servers."""
+    if levels["operation"] == "select":
+        return sum(schema != "public" for schema in PATTERNS[int(levels["pattern"])])
+    if levels["table_location"] == "local":
+        return 0
+    in_two = levels["operation"] == "update" and version_num < UPDATE_SENT_WHOLE_SINCE
+    return 2 if in_two else 1
+
+
+def measures(levels: Mapping[str, Any], _parameters: Mapping[str, int | None]) -> bool:
+    """Patterns are for reading; local or foreign is for writing."""
+    if levels["operation"] == "select":
+        return levels["table_location"] == "local"
+    return levels["pattern"] == 1
+
+
+def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
+    """Base backups of the loaded server must be possible."""
+    return ClusterOptions(required=standbys.needed_settings(version_num))
+
+
+def arrangement(_version_num: int, _levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
+    """Two external servers with the same data, in every cell."""
+    return tuple(FurtherCluster(name, "foreign", "copy") for name in ("external1", "external2"))
+
+
+SCENARIO = Scenario(
+    slug="foreign-tables",
+    title=_("Foreign tables"),
+    description=_(
+        "What it costs that tables lie on other servers: a join of one customer with one account "
+        "in four patterns of local and foreign tables, and single-row updates and inserts, by "
+        "postgres_fdw."
+    ),
+    source="PGECons WG3 2017",
+    factors=(
+        ChoiceFactor(
+            "operation", _("Operation"),
+            choices=(
+                Choice("select", _("join of one customer and one account")),
+                Choice("update", _("update of one account")),
+                Choice("insert", _("insert into the history")),
+            ),
+            default=("select",),
+        ),
+        Factor("pattern", _("Pattern (1: both tables local, 2: accounts foreign, 3: customers "
+            "foreign, 4: both foreign)"), default=(1, 2, 3, 4), minimum=1, maximum=4),
+        ChoiceFactor(
+            "table_location", _("Table written to"),
+            choices=(Choice("local", _("local")), Choice("foreign", _("foreign"))),
+            default=("local",),
+        ),
+        Factor("clients", _("Clients"), default=(1, 8), minimum=1, maximum=10_000),
+    ),
+    parameters=(
+        Parameter(
+            "scale", _("Scale factor"), "", default=1, minimum=1, maximum=100_000,
+            help=_("One unit is 100,000 accounts and customers, about 40 MB a server. The report "
+                "used 1."),
+        ),
+        Parameter(
+            "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
+            help=_("Seconds a run. The report used 60."),
+        ),
+        Parameter(
+            "warm_up", _("Warm-up"), "s", default=10, minimum=0, maximum=3600,
+            help=_("Seconds of the same load before, which are not counted. The report used 10."),
+        ),
+    ),
+    metrics=PGBENCH,
+    primary_metric=TPS.name,
+    writes=True,
+    procedure=ForeignTables(),
+    cluster=cluster,
+    arrangement=arrangement,
+    kind="fdw",
+    extensions=(fdw.EXTENSION,),
+    measures=measures,
+    requires=(Requirement(fdw.SINCE, _("postgres_fdw came with PostgreSQL 9.3.")),),
+    quick=Quick(
+        parameters={"scale": 1, "duration": 4, "warm_up": 2},
+        levels={"operation": ("select",), "pattern": (1, 2, 3, 4), "clients": (1, 8)},
+    ),
+)  # fmt: skip

@@ -1,0 +1,278 @@
+"""Scale-out: one database in hash shards on one to four nodes, against PostgreSQL alone.
+
+Source: PGECons WG1 report 2013, chapter 5 (table 5.5, figures 5.2 to 5.6): Postgres-XC, reading
+and updating, at a fixed size and at a fixed size a node. Postgres-XC is no more, so that the
+shards are hash partitions on nodes of their own, reached through postgres_fdw from a coordinator
+that holds no rows; it is called that, and never Postgres-XC. Each access goes through two servers,
+and a commit is not one act over several nodes: after an update run the four sums are compared.
+
+On one machine the nodes share its processors and disk: then the figures show what sharding costs
+and that it is right, not how it scales.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.execution.bench import Bench
+from runs.execution.ending import together
+from runs.execution.errors import TargetProblem
+from runs.execution.reporter import ArtifactData
+from runs.scenarios import fdw, percentiles
+from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios.definition import (
+    Choice,
+    ChoiceFactor,
+    ClusterOptions,
+    FurtherCluster,
+    MetricDefinition,
+    Parameter,
+    Quick,
+    Requirement,
+    Scenario,
+    Sizes,
+)
+from runs.scenarios.metrics import FAILED_TRANSACTIONS, PGBENCH, TPS
+from runs.scenarios.pgbench_load import BUILT_IN
+from runs.scenarios.pgbench_procedure import Options
+from runs.tools.pgbench import versions
+from runs.wording import gettext_noop as _
+
+ALONE = "postgresql"
+NODES = {f"fdw-{number}": number for number in (1, 2, 3, 4)}
+# Rows through foreign tables into hash partitions came with 11.
+SINCE = 110000
+# Shard by shard a remote transaction is REPEATABLE READ: two updates of one branch collide.
+MOST_TRIES = 100
+
+# pgbench's tables: name, key, columns, rows a scale unit, and the columns of a row.
+TABLES = (
+    ("pgbench_branches", "bid", "bid int, bbalance int, filler char(88)", 1, "id, 0, ''"),
+    (
+        "pgbench_tellers", "tid", "tid int, bid int, tbalance int, filler char(84)", 10,
+        "id, (id - 1) / 10 + 1, 0, ''",
+    ),
+    (
+        "pgbench_accounts", "aid", "aid int, bid int, abalance int, filler char(84)", 100_000,
+        "id, (id - 1) / 100000 + 1, 0, ''",
+    ),
+    (
+        "pgbench_history", "aid",
+        "tid int, bid int, aid int, delta int, mtime timestamp, filler char(22)", 0, "",
+    ),
+)  # fmt: skip
+SUMS = """
+SELECT (SELECT coalesce(sum(abalance), 0) FROM pgbench_accounts),
+    (SELECT coalesce(sum(tbalance), 0) FROM pgbench_tellers),
+    (SELECT coalesce(sum(bbalance), 0) FROM pgbench_branches),
+    (SELECT coalesce(sum(delta), 0) FROM pgbench_history);
+"""
+ROWS_ON_A_NODE = MetricDefinition(
+    "accounts_on_a_node", _("Accounts on the fullest node"), "rows", "neutral"
+)
+
+
+class ScaleOut:
+    """Load every node with its shard, link them, warm them, put the load on, compare the sums."""
+
+    async def load(self, bench: Bench) -> None:
+        """`pgbench -i` into PostgreSQL alone; a coordinator holds no rows."""
+        if not bench.members:
+            await pgbench.initialise(bench)
+
+    async def arrange(self, bench: Bench) -> None:
+        """Load the shards at the same time, and make the coordinator's tables of them."""
+        if not bench.members:
+            return
+        await fdw.require(bench)
+        names, scale = list(bench.members), total_scale(bench.levels, bench.parameters)
+        await together(
+            bench.sql(f"load-{name}", shard_sql(scale, place, len(names)), at=name)
+            for place, name in enumerate(names)
+        )
+        await fdw.link(bench, names)
+        await bench.sql("create-partitions", coordinator_sql(names))
+        await self._count_rows(bench, scale)
+
+    async def warm(self, bench: Bench) -> None:
+        """Bring the data of every node into memory."""
+        if not bench.members:
+            await pgbench.prewarm(bench)
+        await together(
+            bench.sql(f"prewarm-{name}", pgbench.PREWARM_BY_READING, at=name)
+            for name in bench.members
+        )
+
+    async def measure(self, bench: Bench) -> None:
+        """pgbench's own scripts against the coordinator, or PostgreSQL alone."""
+        scale = total_scale(bench.levels, bench.parameters)
+        plan = await bench.sql(
+            "explain", "EXPLAIN (VERBOSE) SELECT abalance FROM pgbench_accounts WHERE aid = 1;"
+        )
+        bench.findings.artifacts.append(ArtifactData("plan.txt", plan.encode()))
+        updates = bench.levels["load"] == "update"
+        can_try = bench.plan.client_version_num >= versions.MAXIMUM_TRIES
+        options = Options(
+            maximum_tries=MOST_TRIES if updates and can_try else None,
+            variables={"scale": str(scale)},
+        )
+        script = BUILT_IN["tpcb-like" if updates else "select-only"]
+        await pgbench.measure(bench, script, options)
+        if updates:
+            await self._compare_sums(bench)
+
+    async def _count_rows(self, bench: Bench, scale: int) -> None:
+        """Keep how many accounts lie where. Raises TargetProblem `rows_missing`."""
+        counts = {
+            name: int(
+                await bench.sql(f"count-{name}", "SELECT count(*) FROM pgbench_accounts;", at=name)
+            )
+            for name in bench.members
+        }
+        text = "".join(f"{name}\t{rows}\n" for name, rows in counts.items())
+        bench.findings.artifacts.append(ArtifactData("accounts-by-node.txt", text.encode()))
+        bench.findings.measurements[ROWS_ON_A_NODE.name] = float(max(counts.values()))
+        if sum(counts.values()) != 100_000 * scale:
+            raise TargetProblem(
+                f"The nodes hold {sum(counts.values())} accounts, not {100_000 * scale}:\n{text}",
+                code="rows_missing",
+                remedy=_("Read the steps that load the nodes, on the run's page."),
+            )
+
+    async def _compare_sums(self, bench: Bench) -> None:
+        """A commit over several nodes is not one act; one that was cut in two shows in the sums."""
+        sums = (await bench.sql("compare-sums", SUMS)).split()
+        if len(set(sums)) > 1:
+            bench.note(
+                "balances_differ",
+                "The sums of accounts, tellers, branches and history differ after the load: "
+                f"{', '.join(sums)}. A transaction was committed on some nodes only.",
+            )
+
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+        """Of PostgreSQL alone, and the largest node: a node of one has it all."""
+        scale = int(parameters["scale"])
+        data = scale * pgbench.BYTES_PER_SCALE
+        wal = min(data, pgbench.WAL_BYTES) + pgbench.WAL_BYTES
+        logs = percentiles.log_bytes(parameters["duration"])
+        return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
+
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """About 0.5 s a scale unit to load, in each run; 6 s to start and stop the nodes."""
+        scale = int(parameters["scale"])
+        return 4 + 0.3 * scale, 8 + 0.7 * scale + parameters["duration"]
+
+
+def total_scale(levels: Mapping[str, Any], parameters: Mapping[str, int]) -> int:
+    """The scale of the whole database: the parameter, for each node where the size is per node."""
+    nodes = NODES.get(levels["cluster"], 1) if levels["size"] == "per-node" else 1
+    return parameters["scale"] * nodes
+
+
+def shard_sql(scale: int, place: int, nodes: int) -> str:
+    """What loads a node with its share of the rows: those that the hash of the key gives it."""
+    lines = ["CREATE TABLE shard (id int) PARTITION BY HASH (id);"]
+    for name, key, columns, rows, values in TABLES:
+        lines.append(f"CREATE TABLE {name} ({columns});")
+        if not rows:
+            continue
+        own = f"satisfies_hash_partition('shard'::regclass, {nodes}, {place}, id)"
+        series = f"generate_series(1, {rows * scale}) AS id"
+        lines += [
+            f"INSERT INTO {name} SELECT {values} FROM {series} WHERE {own};",
+            f"ALTER TABLE {name} ADD PRIMARY KEY ({key});",
+        ]
+    return "\n".join([*lines, "DROP TABLE shard;", "VACUUM ANALYZE;", "CHECKPOINT;"])
+
+
+def coordinator_sql(nodes: list[str]) -> str:
+    """Tables whose partitions are the nodes' own. A key over foreign partitions cannot be."""
+    lines = []
+    for name, key, columns, _rows, _values in TABLES:
+        lines.append(f"CREATE TABLE {name} ({columns}) PARTITION BY HASH ({key});")
+        lines += [
+            f"CREATE FOREIGN TABLE {name}_{node} PARTITION OF {name} "
+            f"FOR VALUES WITH (MODULUS {len(nodes)}, REMAINDER {place}) "
+            f"SERVER {node} OPTIONS (schema_name 'public', table_name '{name}');"
+            for place, node in enumerate(nodes)
+        ]
+        lines.append(f"ANALYZE {name};")
+    return "\n".join(lines)
+
+
+def cluster(_version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
+    """A coordinator is loaded with nothing; autovacuum is off, as in the report."""
+    return ClusterOptions(
+        settings={"autovacuum": "off", "max_wal_size": "16GB"},
+        data=("alone" if levels["cluster"] == ALONE else "coordinator",),
+    )
+
+
+def arrangement(_version_num: int, levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
+    """The nodes; none for PostgreSQL alone."""
+    number = NODES.get(levels["cluster"], 0)
+    return tuple(FurtherCluster(f"node{n}", "node", "initdb") for n in range(1, number + 1))
+
+
+SCENARIO = Scenario(
+    slug="scale-out",
+    title=_("Scale-out"),
+    description=_(
+        "Throughput of one database in hash shards on one to four nodes, reading and updating, at "
+        "a fixed size and at a fixed size a node, against PostgreSQL alone. The shards are reached "
+        "through postgres_fdw from a coordinator. On one machine this shows what sharding costs, "
+        "not how it scales."
+    ),
+    source="PGECons WG1 2013",
+    factors=(
+        ChoiceFactor(
+            "cluster", _("Cluster"),
+            choices=(
+                Choice(ALONE, _("PostgreSQL alone")),
+                Choice("fdw-1", _("1 node by postgres_fdw")),
+                Choice("fdw-2", _("2 nodes by postgres_fdw")),
+                Choice("fdw-3", _("3 nodes by postgres_fdw")),
+                Choice("fdw-4", _("4 nodes by postgres_fdw")),
+            ),
+            default=(ALONE, "fdw-1", "fdw-2"),
+        ),
+        ChoiceFactor(
+            "size", _("Size"),
+            choices=(Choice("fixed", _("fixed")), Choice("per-node", _("fixed size a node"))),
+            default=("fixed",),
+        ),
+        ChoiceFactor(
+            "load", _("Load"),
+            choices=(Choice("read", _("reading")), Choice("update", _("updating (TPC-B)"))),
+            default=("read", "update"),
+        ),
+    ),
+    parameters=(
+        Parameter(
+            "scale", _("Scale factor"), "", default=10, minimum=1, maximum=20_000,
+            help=_("Of the whole database, or of each node. The report used 6000 and 1500."),
+        ),
+        Parameter(
+            "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
+            help=_("Seconds a run. The report used 600."),
+        ),
+        Parameter(
+            "clients", _("Clients"), "", default=4, minimum=1, maximum=10_000,
+            help=_("The report used 120."),
+        ),
+    ),
+    metrics=(*PGBENCH, FAILED_TRANSACTIONS, ROWS_ON_A_NODE),
+    primary_metric=TPS.name,
+    writes=True,
+    procedure=ScaleOut(),
+    cluster=cluster,
+    arrangement=arrangement,
+    kind="sharded",
+    extensions=(fdw.EXTENSION,),
+    requires=(Requirement(SINCE, _("hash partitions came with PostgreSQL 11.")),),
+    quick=Quick(
+        parameters={"scale": 5, "duration": 8, "clients": 4},
+        levels={
+            "cluster": (ALONE, "fdw-1", "fdw-2"), "size": ("fixed",), "load": ("read", "update"),
+        },
+    ),
+)  # fmt: skip
