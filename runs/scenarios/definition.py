@@ -119,15 +119,15 @@ class Requirement:
 
 @dataclass(frozen=True)
 class ExtensionRequirement:
-    """An extension that an installation needs for one level of one factor."""
+    """An extension that an installation needs: for one level of one factor, or always."""
 
     name: str
-    factor: str
-    level: Level
+    factor: str = ""
+    level: Level = ""
 
     def concerns(self, levels: Mapping[str, Any]) -> bool:
         """Whether a cell of these levels needs it."""
-        return bool(levels.get(self.factor) == self.level)
+        return not self.factor or bool(levels.get(self.factor) == self.level)
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,6 @@ class Scenario:
     cluster: Callable[[int, Mapping[str, Any]], ClusterOptions] = ordinary_cluster
     arrangement: Callable[[int, Mapping[str, Any]], tuple[FurtherCluster, ...]] = one_cluster
     kind: str = ""
-    extensions: tuple[str, ...] = ()
     requires: tuple[Requirement, ...] = ()
     objection: Callable[[Mapping[str, Any], Mapping[str, int | None]], Objection | None] = (
         no_objection

@@ -32,11 +32,11 @@ class ForeignTable:
 
 
 async def require(bench: Bench) -> None:
-    """Make the extension. Raises TargetProblem `extension_missing`."""
+    """Make the extension. Raises TargetProblem `missing_extension`."""
     if (await bench.sql("look-for-postgres-fdw", _AVAILABLE)).strip() != "1":
         raise TargetProblem(
             f"{bench.plan.bindir} has no extension {EXTENSION}.",
-            code="extension_missing",
+            code="missing_extension",
             remedy=_("Install PostgreSQL's contrib modules there (postgresql-contrib)."),
         )
     await bench.sql("create-extension", f"CREATE EXTENSION IF NOT EXISTS {EXTENSION};")

@@ -23,6 +23,7 @@ from runs.scenarios.definition import (
     Choice,
     ChoiceFactor,
     ClusterOptions,
+    ExtensionRequirement,
     Factor,
     FurtherCluster,
     Parameter,
@@ -240,7 +241,7 @@ SCENARIO = Scenario(
     cluster=cluster,
     arrangement=arrangement,
     kind="fdw",
-    extensions=(fdw.EXTENSION,),
+    extensions=(ExtensionRequirement(fdw.EXTENSION),),
     measures=measures,
     requires=(Requirement(fdw.SINCE, _("postgres_fdw came with PostgreSQL 9.3.")),),
     quick=Quick(

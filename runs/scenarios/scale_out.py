@@ -23,6 +23,7 @@ from runs.scenarios.definition import (
     Choice,
     ChoiceFactor,
     ClusterOptions,
+    ExtensionRequirement,
     FurtherCluster,
     MetricDefinition,
     Parameter,
@@ -267,7 +268,7 @@ SCENARIO = Scenario(
     cluster=cluster,
     arrangement=arrangement,
     kind="sharded",
-    extensions=(fdw.EXTENSION,),
+    extensions=tuple(ExtensionRequirement(fdw.EXTENSION, "cluster", each) for each in NODES),
     requires=(Requirement(SINCE, _("hash partitions came with PostgreSQL 11.")),),
     quick=Quick(
         parameters={"scale": 5, "duration": 8, "clients": 4},

@@ -51,5 +51,5 @@ def test_an_installation_without_the_extension_is_told(direct, plan, base_dir):
     """The wheels have no contrib."""
     with pytest.raises(TargetProblem) as caught:
         execute(direct(cell(plan, pattern=2)))
-    assert caught.value.code == "extension_missing"
+    assert caught.value.code == "missing_extension"
     assert nothing_is_left(base_dir) == NOTHING

@@ -70,7 +70,6 @@ def _of_part(
 ) -> Iterator[Problem]:
     yield from _server_problems(part, draft, present)
     yield from _refusals(part, scenario)
-    yield from _extension_problems(part, scenario)
     yield from _initdb_problems(part, scenario)
     yield from fitted_configurations.problems(fits)
     yield from _connection_problems(part, fits)
@@ -202,23 +201,8 @@ def _extension_problems(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
                     "extension": needed.name,
                 }
                 remedy = _("Install it there and inspect the server again, or leave the level out.")
-                yield Problem("missing_extension", message, remedy, needed.factor)
-
-
-def _extension_problems(part: Draft, scenario: Scenario) -> Iterator[Problem]:
-    """Extensions that an installation has not; one whose extensions nobody knows is not judged."""
-    for installation in part.installations:
-        missing = set(scenario.extensions) - set(installation.extensions)
-        if installation.extensions and missing:
-            message = _("%(installation)s has no extension %(extensions)s.") % {
-                "installation": installation,
-                "extensions": ", ".join(sorted(missing)),
-            }
-            remedy = _(
-                "Install PostgreSQL's contrib modules there (postgresql-contrib) and inspect the "
-                "server again, or leave out that version."
-            )
-            yield Problem("extension_missing", message, remedy, "installations")
+                field = needed.factor or "installations"
+                yield Problem("missing_extension", message, remedy, field)
 
 
 def _initdb_problems(draft: Draft, scenario: Scenario) -> Iterator[Problem]:

@@ -19,7 +19,13 @@ def server():
     made = factories.server(free_bytes=100 * 10**9)
     for version in ("9.2.24", "9.3.25", "18.4"):
         number = factories.version_num(version)
-        factories.installation(made, version, has_psql=True, pgbench_version_num=number)
+        factories.installation(
+            made,
+            version,
+            has_psql=True,
+            pgbench_version_num=number,
+            extensions=["plpgsql", "postgres_fdw"],
+        )
     return made
 
 
