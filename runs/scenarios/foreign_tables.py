@@ -177,8 +177,8 @@ def sent_statements(version_num: int, levels: Mapping[str, Any]) -> int:
 def measures(levels: Mapping[str, Any], _parameters: Mapping[str, int | None]) -> bool:
     """Patterns are for reading; local or foreign is for writing."""
     if levels["operation"] == "select":
-        return levels["table_location"] == "local"
-    return levels["pattern"] == 1
+        return bool(levels["table_location"] == "local")
+    return bool(levels["pattern"] == 1)
 
 
 def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
