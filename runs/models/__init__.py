@@ -2,7 +2,7 @@
 
 from runs.models.annotations import Annotation
 from runs.models.artifacts import Artifact
-from runs.models.campaigns import Campaign, Cell, CellSummary
+from runs.models.campaigns import Campaign, CampaignConfiguration, Cell, CellSummary
 from runs.models.changes import Change, StaleCell
 from runs.models.clusters import PreparedCluster
 from runs.models.commands import Command
@@ -35,6 +35,7 @@ __all__ = [
     "Annotation",
     "Artifact",
     "Campaign",
+    "CampaignConfiguration",
     "Cell",
     "CellSummary",
     "Change",

@@ -34,13 +34,16 @@ class Campaign(models.Model):
     title_ja = models.CharField(max_length=200, blank=True)
     question = models.TextField(_("question"), blank=True)
     question_ja = models.TextField(blank=True)
+    # The slug of the published campaign that it repeats; empty for most.
+    reproduces = models.SlugField(max_length=120, blank=True)
     project = models.ForeignKey("Project", models.PROTECT, null=True, related_name="campaigns")
     origin = models.CharField(max_length=10, choices=Origin, default=Origin.EXECUTED)
     state = models.CharField(max_length=12, choices=State, default=State.QUEUED)
     scenario = models.ForeignKey("Scenario", models.PROTECT, related_name="campaigns")
     topology = models.ForeignKey("Topology", models.PROTECT, null=True)
     configuration = models.ForeignKey("Configuration", models.PROTECT, null=True)
-    # What the configuration contained when the campaign was queued.
+    # What the configuration contained when the campaign was queued. Both are null where the
+    # configuration is a factor: see CampaignConfiguration.
     configuration_revision = models.ForeignKey("ConfigurationRevision", models.PROTECT, null=True)
     factors = models.JSONField(default=dict)
     parameters = models.JSONField(default=dict)
@@ -77,6 +80,29 @@ class Campaign(models.Model):
         return self.title
 
 
+class CampaignConfiguration(models.Model):
+    """A configuration of a campaign with several: what it contained when that was queued.
+
+    The first is the baseline. Cells name it by its slug, the level of their factor.
+    """
+
+    campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="configurations")
+    configuration = models.ForeignKey("Configuration", models.PROTECT, related_name="+")
+    revision = models.ForeignKey("ConfigurationRevision", models.PROTECT)
+    ordinal = models.PositiveSmallIntegerField()
+
+    class Meta:
+        ordering = ["campaign", "ordinal"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["campaign", "configuration"], name="campaign_configuration_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.campaign_id}: {self.configuration_id}"
+
+
 class Cell(models.Model):
     """One combination of levels. `levels` maps factor to level; `key` is its canonical text.
 
@@ -88,7 +114,7 @@ class Cell(models.Model):
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="cells", db_index=False)
     ordinal = models.PositiveIntegerField()
     levels = models.JSONField()
-    key = models.CharField(max_length=300)
+    key = models.CharField(max_length=1000)
     series_key = models.CharField(max_length=300, blank=True)
     revision = models.ForeignKey("Revision", models.PROTECT, null=True, related_name="cells")
     installation = models.ForeignKey("Installation", models.PROTECT, null=True)

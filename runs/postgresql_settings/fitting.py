@@ -70,6 +70,45 @@ def fit(
     return _fit(given, major, written_for, memory_bytes, wal_segment_bytes)
 
 
+def fit_varied(
+    settings: Mapping[str, str],
+    varied: Mapping[str, str],
+    major: str,
+    *,
+    written_for: str = "",
+    memory_bytes: int | None = None,
+    wal_segment_bytes: int = WAL_SEGMENT_BYTES,
+) -> Fitted:
+    """What the version would run with, with `varied` in place of what the settings say of them.
+
+    The varied settings may be in the words of another version than the others. Raises
+    UnknownVersion.
+    """
+    base = fit(settings, major, written_for=written_for, wal_segment_bytes=wal_segment_bytes)
+    own = [
+        fit({name: value}, major, wal_segment_bytes=wal_segment_bytes)
+        for name, value in varied.items()
+    ]
+    chosen = {name: value for each in own for name, value in each.settings.items()}
+    replaced = {name.lower() for name in chosen}
+    kept = {name: each for name, each in base.settings.items() if name.lower() not in replaced}
+    together = fit(
+        {**kept, **chosen},
+        major,
+        written_for=major,
+        memory_bytes=memory_bytes,
+        wal_segment_bytes=wal_segment_bytes,
+    )
+    changes = [each for each in base.changes if each.name_to.lower() not in replaced]
+    return replace(
+        together,
+        written_for=base.written_for,
+        changes=(*changes, *(change for each in own for change in each.changes)),
+        left_out=(*base.left_out, *(lost for each in own for lost in each.left_out)),
+        notes=(*base.notes, *(note for each in own for note in each.notes)),
+    )
+
+
 def home(settings: Mapping[str, str], major: str) -> str:
     """The version nearest to `major` in whose words the settings are. Raises UnknownVersion."""
     given = tuple(settings.items())

@@ -22,6 +22,7 @@ from runs.models import Campaign, Cell, CellSummary, Token
 from runs.models.campaigns import Origin
 from runs.selectors.campaigns import campaigns
 from runs.selectors.campaigns.campaigns import CampaignRow
+from runs.selectors.compare.series_cells import CONFIGURATION
 from runs.services.campaigns import campaigns as campaign_service
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY
 
@@ -94,9 +95,16 @@ class CampaignDetailSerializer(CampaignSerializer):
     configuration = serializers.CharField(
         source="campaign.configuration.slug", allow_null=True, default=None
     )
+    configurations = serializers.SerializerMethodField()
+    reproduces = serializers.CharField(source="campaign.reproduces")
     expected_every = serializers.SerializerMethodField()
     tracked_ref = serializers.CharField(source="campaign.tracked_ref")
     cells = CellSerializer(source="campaign.cells", many=True)
+
+    def get_configurations(self, row: CampaignRow) -> list[str]:
+        """The slugs of all configurations, the baseline first."""
+        one = row.campaign.configuration
+        return [one.slug] if one else list(row.campaign.factors.get(CONFIGURATION, ()))
 
     def get_expected_every(self, row: CampaignRow) -> float | None:
         """Seconds within which uploads are expected."""
@@ -141,7 +149,7 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         given.is_valid(raise_exception=True)
         by = request.user if isinstance(request.user, User) else None
         project = request.auth.project if isinstance(request.auth, Token) else None
-        campaign = campaign_service.create(draft=given.draft(), by=by, project=project)
+        campaign = campaign_service.queue(design=given.design(), by=by, project=project)
         made = campaigns.with_cells().get(pk=campaign.pk)
         return self._one(made, status.HTTP_201_CREATED)
 

@@ -12,17 +12,22 @@ from rest_framework.exceptions import ErrorDetail, ValidationError
 from runs.api.campaigns.treatments import FIELDS as TREATMENT
 from runs.api.campaigns.treatments import TreatmentSerializer, treatment_of
 from runs.api.known_fields import StrictSerializer
-from runs.models import Configuration, Installation, Server
+from runs.models import Campaign, Configuration, Installation, Server
+from runs.postgresql_settings import catalogue
 from runs.scenarios import registry
 from runs.scenarios.definition import Level, Scenario
 from runs.selectors.archive import versions
 from runs.services.campaigns import estimates
+from runs.services.campaigns.designs import Design, resolve
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
 from runs.services.errors import Fault, Refused
 from runs.services.problems import Problem
 
 MOST_LEVELS = 100
 MOST_SERVERS = 50
+MOST_SETTINGS = 20
+# Of a value of a setting, which is part of the cells' keys.
+MOST_CHARACTERS = 60
 
 
 @extend_schema_field({"oneOf": [{"type": "integer"}, {"type": "string"}]})
@@ -82,7 +87,28 @@ class CampaignDraftSerializer(StrictSerializer):
     configuration = serializers.SlugRelatedField(
         slug_field="slug", queryset=Configuration.objects.all(), required=False
     )
-
+    configurations = serializers.ListField(
+        child=serializers.CharField(max_length=100),
+        required=False,
+        min_length=1,
+        max_length=MOST_LEVELS,
+        help_text="Several configurations in place of `configuration`: the first is the baseline, "
+        "and the configuration becomes a factor.",
+    )
+    settings = serializers.DictField(
+        child=serializers.ListField(
+            child=serializers.CharField(max_length=MOST_CHARACTERS, allow_blank=True),
+            max_length=MOST_LEVELS,
+        ),
+        required=False,
+        help_text='Settings that vary, each with its values: {"shared_buffers": ["1GB", '
+        '"4GB"]}. They replace what the configuration says of them.',
+    )
+    reproduces = serializers.SlugField(
+        max_length=120,
+        required=False,
+        help_text="The published campaign that this one repeats, by its slug.",
+    )
     priority = serializers.IntegerField(
         min_value=-HIGHEST_PRIORITY, max_value=HIGHEST_PRIORITY, default=0
     )
@@ -114,24 +140,60 @@ class CampaignDraftSerializer(StrictSerializer):
             raise ValidationError(faults)  # type: ignore[arg-type]
         return [known[slug] for slug in dict.fromkeys(value)]
 
+    def validate_configurations(self, value: list[str]) -> list[Configuration]:
+        """The configurations of these slugs, in this order, each once."""
+        known = {each.slug: each for each in Configuration.objects.filter(slug__in=value)}
+        faults = {
+            index: [
+                ErrorDetail(
+                    _("There is no configuration %(slug)s.") % {"slug": slug}, "does_not_exist"
+                )
+            ]
+            for index, slug in enumerate(value)
+            if slug not in known
+        }
+        if faults:
+            raise ValidationError(faults)  # type: ignore[arg-type]
+        return [known[slug] for slug in dict.fromkeys(value)]
+
+    def validate_settings(self, value: dict[str, list[str]]) -> dict[str, list[str]]:
+        """Not too many, and each name once, as PostgreSQL spells it."""
+        if len(value) > MOST_SETTINGS:
+            message = _("%(number)d settings are too many to vary.") % {"number": len(value)}
+            raise ValidationError(message, "out_of_range")
+        named = {catalogue.canonical(name): levels for name, levels in value.items()}
+        if len(named) < len(value):
+            raise ValidationError(_("A setting is there twice."), "contradicts")
+        return named
+
+    def validate_reproduces(self, value: str) -> str:
+        """A campaign of the archive."""
+        if not Campaign.objects.filter(slug=value, published__isnull=False).exists():
+            message = _("There is no published campaign %(slug)s.") % {"slug": value}
+            raise ValidationError(message, "does_not_exist")
+        return value
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Either one server or several."""
-        if "server" in attrs and "servers" in attrs:
-            message = _("Give server or servers, not both.")
-            raise ValidationError({"servers": [ErrorDetail(message, "contradicts")]})
+        """Either one server or several, and the same of configurations."""
+        for one, several in (("server", "servers"), ("configuration", "configurations")):
+            if one in attrs and several in attrs:
+                words = {"one": one, "several": several}
+                message = _("Give %(one)s or %(several)s, not both.") % words
+                raise ValidationError({several: [ErrorDetail(message, "contradicts")]})
         if "server" not in attrs and "servers" not in attrs:
             message = str(self.fields["server"].error_messages["required"])
             raise ValidationError({"server": [ErrorDetail(message, "required")]})
         return attrs
 
-    def draft(self) -> Draft:
-        """The draft, of a valid body. Raises Refused with every problem that it has."""
-        made = self.unchecked_draft()
-        scenario = registry.get(made.scenario)
-        known = {each.name for each in scenario.parameters}
-        faults = [_unknown_parameter(name) for name in sorted(set(made.parameters) - known)]
+    def design(self) -> Design:
+        """The design, of a valid body. Raises Refused with every problem that it has."""
+        made = resolve(self.unchecked_draft())
+        known = {each.name for each in made.scenario.parameters}
+        given = set(made.draft.parameters)
+        faults = [_unknown_parameter(name) for name in sorted(given - known)]
         faults += [
-            self._placed(_fault(problem, scenario)) for problem in estimates.estimate(made).problems
+            self._placed(_fault(problem, made.scenario))
+            for problem in estimates.estimate(made).problems
         ]
         if faults:
             raise Refused("contradicts", faults)
@@ -139,13 +201,17 @@ class CampaignDraftSerializer(StrictSerializer):
 
     def _placed(self, fault: Fault) -> Fault:
         """What is at fault with the server is so at the field that was given."""
-        is_of_several = fault.pointer == "/server" and "servers" in self.validated_data
-        return replace(fault, pointer="/servers") if is_of_several else fault
+        for one, several in (("/server", "servers"), ("/configuration", "configurations")):
+            if fault.pointer == one and several in self.validated_data:
+                return replace(fault, pointer=f"/{several}")
+        return fault
 
     def unchecked_draft(self) -> Draft:
         """The draft with whatever problems it has. Raises Refused for missing installations."""
         given = self.validated_data
         server, *more_servers = given["servers"] if "servers" in given else [given["server"]]
+        several = given.get("configurations", ())
+        configuration, *more_configurations = several or [given.get("configuration")]
         scenario = registry.get(given["scenario"])
         parameters = {each.name: each.default for each in scenario.parameters}
         levels: dict[str, list[Level]] = {
@@ -161,7 +227,10 @@ class CampaignDraftSerializer(StrictSerializer):
             parameters=parameters | dict(given.get("parameters", {})),
             repeats=given["repeats"],
             seed=given.get("seed"),
-            configuration=given.get("configuration"),
+            configuration=configuration,
+            more_configurations=more_configurations,
+            settings=given.get("settings", {}),
+            reproduces=given.get("reproduces", ""),
             priority=given["priority"],
             most_attempts=given.get("most_attempts"),
             wanted_half_width=given.get("wanted_half_width"),

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.models import PublishedTable
+from runs.postgresql_settings.catalogue import existence
 from runs.templatetags.formats import place, spoken, told
 
 Combination = frozenset[tuple[str, str]]
@@ -44,7 +45,7 @@ class Factors:
 
     def title(self, name: str) -> str:
         """The factor's title; its own name where nothing says more."""
-        found = self.titles.get(name) or USUAL.get(name)
+        found = self.titles.get(name) or USUAL.get(name) or (name if existence(name) else "")
         return str(found) if found else name.replace("_", " ").capitalize()
 
     def level(self, name: str, value: Any) -> str:

@@ -116,7 +116,7 @@ def lines(campaign: Campaign, metric_name: str) -> list[Line]:
     """The summaries of a metric against the factor across, a line per row of the grid.
 
     Levels that are not numbers have no place on the axis and are left out. Two queries;
-    one more where the server is a factor.
+    one more where the server is a factor, and one where the configuration is.
     """
     cells = list(series_cells.current(campaign))
     factor = grids.across(cells)
@@ -128,7 +128,7 @@ def lines(campaign: Campaign, metric_name: str) -> list[Line]:
             points=_points(row, factor, summaries),
             version=row.version,
         )
-        for row in grids.rows(cells, designs.server_names(campaign))
+        for row in grids.rows(cells, designs.level_names(campaign))
     ]
 
 

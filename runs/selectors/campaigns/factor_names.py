@@ -6,17 +6,20 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.models import Campaign, TopologyNode
+from runs.models import Campaign, CampaignConfiguration, TopologyNode
 from runs.scenarios import registry
-from runs.selectors.compare.series_cells import SERVER
+from runs.selectors.compare.series_cells import CONFIGURATION, SERVER
+
+# What names the levels of a factor: the names of servers and configurations by their slugs.
+Names = Mapping[tuple[str, Any], str]
 
 
 @dataclass(frozen=True)
 class Words:
-    """The names of a campaign's factors and levels: the levels of `server` are shown by name."""
+    """The names of a campaign's factors and levels; `names` are of levels that are slugs."""
 
     titles: Mapping[str, str]
-    servers: Mapping[str, str]
+    names: Names
 
     def title(self, name: str) -> str:
         """A factor's title; its name where nothing says more."""
@@ -24,7 +27,7 @@ class Words:
 
     def level(self, name: str, level: Any) -> Any:
         """A level as readers know it."""
-        return self.servers.get(level, level) if name == SERVER else level
+        return self.names.get((name, level), level) if isinstance(level, str) else level
 
     def named(self, name: str, level: Any) -> str:
         """Factor and level: "Clients 8", "Server Rack 2", "PostgreSQL 16.14"."""
@@ -37,17 +40,36 @@ class Words:
 
 
 def words(campaign: Campaign) -> Words:
-    """The words of a campaign. One query where it has several servers."""
-    return Words(factor_titles(campaign), server_names(campaign))
+    """The words of a campaign. One query for servers and one for configurations that vary."""
+    return Words(factor_titles(campaign), level_names(campaign))
+
+
+def level_names(campaign: Campaign) -> dict[tuple[str, Any], str]:
+    """The names of a campaign's levels that are slugs; none where neither factor varies."""
+    varied = [name for name in (SERVER, CONFIGURATION) if name in campaign.factors]
+    return names_of_levels([campaign.slug], varied) if varied else {}
+
+
+def names_of_levels(
+    slugs: Iterable[str], factors: Iterable[str] = (SERVER, CONFIGURATION)
+) -> dict[tuple[str, Any], str]:
+    """The same of several campaigns. One query a factor."""
+    found: dict[tuple[str, Any], str] = {}
+    if SERVER in factors:
+        found |= {(SERVER, slug): name for slug, name in _servers(slugs).items()}
+    if CONFIGURATION in factors:
+        used = CampaignConfiguration.objects.filter(campaign__slug__in=slugs).order_by("pk")
+        pairs = used.values_list("configuration__slug", "configuration__name")
+        found |= {(CONFIGURATION, slug): _(name) for slug, name in pairs}
+    return found
 
 
 def server_names(campaign: Campaign) -> dict[str, str]:
     """The names of a campaign's servers by their slugs; none where the server is no factor."""
-    return names_of_servers([campaign.slug]) if SERVER in campaign.factors else {}
+    return _servers([campaign.slug]) if SERVER in campaign.factors else {}
 
 
-def names_of_servers(slugs: Iterable[str]) -> dict[str, str]:
-    """The same of several campaigns. One query."""
+def _servers(slugs: Iterable[str]) -> dict[str, str]:
     nodes = TopologyNode.objects.filter(
         topology__campaign__slug__in=slugs,
         topology__campaign__factors__has_key=SERVER,
@@ -56,9 +78,19 @@ def names_of_servers(slugs: Iterable[str]) -> dict[str, str]:
     return dict(nodes.order_by("ordinal").values_list("server__slug", "server__name"))
 
 
+def own_titles() -> dict[str, str]:
+    """The factors that belong to no scenario, in the reader's language, by name."""
+    return {
+        SERVER: _("Server"),
+        CONFIGURATION: _("Configuration"),
+        "build": _("Build"),
+        "block_size": _("Block size (kB)"),
+    }
+
+
 def factor_titles(campaign: Campaign) -> dict[str, str]:
     """The factors of the campaign's scenario in the reader's language, by name."""
-    titles = {SERVER: _("Server")}
+    titles = own_titles()
     try:
         factors = registry.get(campaign.scenario.slug).factors
     except KeyError:

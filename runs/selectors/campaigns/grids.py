@@ -15,7 +15,7 @@ from runs.selectors.campaigns import metrics
 from runs.selectors.compare import series_cells
 
 # The levels that say which PostgreSQL was measured; all others say under what.
-SUBJECT = ("version", "bindir")
+SUBJECT = ("version", "build", "bindir")
 # More signs than these in one cell tell nobody anything; its summary counts all of its runs.
 MOST_MARKED = 100
 # Runs on a page of the grid; a row is never parted.
@@ -71,13 +71,13 @@ class Grid:
 class Row:
     """Cells that differ in the factor across only, in its order.
 
-    `servers` are the names of the levels of the factor `server`.
+    `names` are those of levels that are slugs.
     """
 
     levels: Mapping[str, Any]
     version: str
     cells: tuple[Cell, ...]
-    servers: Mapping[str, str] = field(default_factory=dict)
+    names: designs.Names = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -88,8 +88,7 @@ class Row:
         return " · ".join([self.version, *others])
 
     def _told(self, name: str, level: Any) -> str:
-        known = self.servers.get(level) if name == series_cells.SERVER else None
-        return known or f"{name} {level}"
+        return self.names.get((name, level)) or f"{name} {level}"
 
     @property
     def others(self) -> dict[str, Any]:
@@ -101,7 +100,7 @@ def grid(
     campaign: Campaign, metric: Metric | None = None, *, page: str | int | None = None
 ) -> Grid:
     """The cells of a campaign with the states of their runs. Four queries, whatever the size;
-    one more where the server is a factor.
+    one more where the server is a factor, and one where the configuration is.
 
     Shows `metric`, by default the campaign's primary one. With `page` only the rows of that page,
     which has at most about MOST_ON_PAGE runs; one query more.
@@ -115,7 +114,7 @@ def grid(
     def shown(cell: Cell) -> GridCell:
         return GridCell(cell, cell.levels, tuple(runs[cell.pk]), summaries.get(cell.pk))
 
-    found = rows(cells, designs.server_names(campaign))
+    found = rows(cells, designs.level_names(campaign))
     shown_rows = None if page is None else _page(found, cells, columns, page)
     listed = found if shown_rows is None else list(shown_rows)
     runs = _runs([cell for row in listed for cell in row.cells])
@@ -129,17 +128,17 @@ def grid(
     return Grid(factor, tuple(columns), tuple(made), metric, shown_rows)
 
 
-def rows(cells: Sequence[Cell], servers: Mapping[str, str] | None = None) -> list[Row]:
+def rows(cells: Sequence[Cell], names: designs.Names | None = None) -> list[Row]:
     """The cells in rows: by the other factors as they come, within them from the oldest version.
 
-    `servers` names the levels of the factor `server`.
+    `names` are those of levels that are slugs.
     """
     factor = across(cells)
     grouped: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
         grouped[repr(sorted(_without(cell.levels, factor).items()))].append(cell)
     made = [
-        Row(_without(group[0].levels, factor), version_of(group[0]), tuple(group), servers or {})
+        Row(_without(group[0].levels, factor), version_of(group[0]), tuple(group), names or {})
         for group in grouped.values()
     ]
     places = {repr(row.others): place for place, row in reversed(list(enumerate(made)))}

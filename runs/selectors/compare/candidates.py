@@ -7,7 +7,15 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from runs.models import Campaign, Cell, CellSummary, Environment, HardwareProfile, Run
+from runs.models import (
+    Campaign,
+    CampaignConfiguration,
+    Cell,
+    CellSummary,
+    Environment,
+    HardwareProfile,
+    Run,
+)
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import versions
@@ -82,6 +90,7 @@ def _says(word: str) -> Q:
         texts |= Q(**{f"{name}__icontains": word})
     texts |= Q(topology__name__icontains=word) | Q(topology__kind__icontains=word)
     texts |= Q(configuration__name__icontains=word) | Q(configuration__slug__icontains=word)
+    texts |= Q(pk__in=_with_configuration(word))
     texts |= Q(published__search_text__icontains=word)
     of_revision = Cell.objects.filter(revision__sha__startswith=word).order_by()
     return (
@@ -91,6 +100,12 @@ def _says(word: str) -> Q:
         | _on_hardware(word)
         | _in_environment(word)
     )
+
+
+def _with_configuration(word: str) -> QuerySet[Any]:
+    """The campaigns that vary a configuration of that name."""
+    named = Q(configuration__name__icontains=word) | Q(configuration__slug__icontains=word)
+    return CampaignConfiguration.objects.filter(named).order_by().values("campaign")
 
 
 def _filtered(found: QuerySet[Campaign], filters: CandidateFilters) -> QuerySet[Campaign]:

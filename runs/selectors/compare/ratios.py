@@ -151,5 +151,5 @@ def _conditions(cell: Cell) -> dict[str, Any]:
 def _label(cell: Cell, subject: str) -> str:
     if subject != VERSION:
         return str(cell.levels.get(subject, ""))
-    bindir = cell.levels.get("bindir")
-    return f"{grids.version_of(cell)} · {bindir}" if bindir else grids.version_of(cell)
+    told = [str(cell.levels[name]) for name in grids.SUBJECT[1:] if name in cell.levels]
+    return " · ".join([grids.version_of(cell), *told])

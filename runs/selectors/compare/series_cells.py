@@ -15,8 +15,10 @@ from runs.selectors.compare.series_keys import SeriesKey, level_text
 VERSION, REVISION = "version", "revision"
 # The factor of a campaign over several servers; its levels are their slugs.
 SERVER = "server"
+# The factor of a campaign with several configurations; its levels are their slugs.
+CONFIGURATION = "configuration"
 # What is measured, and not under what.
-SUBJECTS = (VERSION, "bindir", REVISION)
+SUBJECTS = (VERSION, "build", "bindir", REVISION)
 # A commit without a date stands where its first upload came.
 MADE_AT = Coalesce("revision__committed_at", "revision__created_at")
 

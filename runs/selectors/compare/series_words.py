@@ -9,13 +9,12 @@ from runs.models import PublishedTable
 from runs.scenarios import registry
 from runs.selectors.archive.words import Factors, factors
 from runs.selectors.campaigns import factor_names as designs
-from runs.selectors.compare.series_cells import SERVER
 
 
 def wording(slugs: Collection[str]) -> Factors:
-    """What publications and scenarios call the factors of these campaigns. Two queries.
+    """What publications and scenarios call the factors of these campaigns. Three queries.
 
-    The levels of the factor `server` are called by the servers' names.
+    Levels that are slugs are called by the names of their servers and configurations.
     """
     tables = PublishedTable.objects.filter(campaign__slug__in=slugs).order_by("pk")
     columns = [column for each in tables.values_list("columns", flat=True) for column in each]
@@ -23,5 +22,5 @@ def wording(slugs: Collection[str]) -> Factors:
     ours = {
         factor.name: _(factor.title) for scenario in registry.every() for factor in scenario.factors
     }
-    servers = {(SERVER, slug): name for slug, name in designs.names_of_servers(slugs).items()}
-    return replace(found, titles={**ours, **found.titles}, levels={**servers, **found.levels})
+    titles = {**designs.own_titles(), **ours, **found.titles}
+    return replace(found, titles=titles, levels={**designs.names_of_levels(slugs), **found.levels})

@@ -1,9 +1,15 @@
 """Configurations: a list with how often each is used, and where one is."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from runs.models import (
     Campaign,
+    CampaignConfiguration,
     Configuration,
     ConfigurationRevision,
     Installation,
@@ -15,6 +21,7 @@ from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns import campaigns
 from runs.selectors.campaigns.campaigns import CampaignRow
+from runs.selectors.compare.series_cells import CONFIGURATION
 
 MOST_WORDS = 8
 
@@ -30,14 +37,19 @@ def listed(*, words: str = "", origin: str = "") -> QuerySet[Configuration]:
 
 
 def uses(configuration_ids: list[int], *, to: Reader) -> dict[int, int]:
-    """How many campaigns that the reader may see use each configuration. Two queries."""
+    """How many campaigns that the reader may see use each configuration. Three queries."""
     found = dict.fromkeys(configuration_ids, 0)
     visible = projects.visible(Campaign.objects.all(), to=to)
     own = visible.filter(configuration__in=configuration_ids).order_by()
+    varied = CampaignConfiguration.objects.filter(
+        configuration__in=configuration_ids, campaign__in=visible
+    ).order_by()
     printed = PublishedNode.objects.filter(
         configuration__in=configuration_ids, table__campaign__in=visible
     ).order_by()
     for key, number in own.values_list("configuration").annotate(Count("pk")):
+        found[key] += number
+    for key, number in varied.values_list("configuration").annotate(Count("pk")):
         found[key] += number
     for key, number in printed.values_list("configuration").annotate(
         Count("table__campaign", distinct=True)
@@ -51,8 +63,43 @@ def used_by(configuration: Configuration, *, to: Reader, limit: int) -> list[Cam
     printed = PublishedNode.objects.filter(
         configuration=configuration, table__campaign=OuterRef("pk")
     )
-    using = campaigns.listed().filter(Q(configuration=configuration) | Exists(printed))
+    varied = CampaignConfiguration.objects.filter(
+        configuration=configuration, campaign=OuterRef("pk")
+    )
+    using = campaigns.listed().filter(
+        Q(configuration=configuration) | Exists(varied) | Exists(printed)
+    )
     return campaigns.rows(projects.visible(using, to=to)[:limit])
+
+
+@dataclass(frozen=True)
+class Contained:
+    """A configuration of a campaign, with what it contained when that was queued."""
+
+    slug: str
+    name: str
+    settings: Mapping[str, Any]
+    initdb_options: Sequence[str]
+
+
+def contained(campaign: Campaign) -> list[Contained]:
+    """The configurations of a campaign, as they were when it was queued.
+
+    The baseline first; none where the campaign has none. One query where the configuration varies.
+    """
+    if campaign.configuration is not None:
+        then = campaign.configuration_revision or campaign.configuration
+        return [_contained(campaign.configuration, then)]
+    if CONFIGURATION not in campaign.factors:
+        return []
+    varied = campaign.configurations.select_related("configuration", "revision")
+    return [_contained(each.configuration, each.revision) for each in varied]
+
+
+def _contained(
+    configuration: Configuration, then: Configuration | ConfigurationRevision
+) -> Contained:
+    return Contained(configuration.slug, _(configuration.name), then.settings, then.initdb_options)
 
 
 def installed_majors() -> list[str]:

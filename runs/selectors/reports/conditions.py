@@ -9,6 +9,7 @@ from runs.models import Campaign, Environment, HardwareProfile, Run
 from runs.reports.report import Block, Facts, Table
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import treatments
+from runs.selectors.configurations import configurations
 from runs.templatetags.formats import bytesize, quantity, spoken
 
 
@@ -46,14 +47,14 @@ def programs(campaign: Campaign) -> list[Block]:
 
 
 def settings(campaign: Campaign) -> list[Block]:
-    """The configuration by name; a sentence where everything was at its default."""
-    configuration = campaign.configuration
-    if configuration is None:
-        return []
-    options = " ".join(map(str, configuration.initdb_options))
-    rows = [(name, str(value)) for name, value in configuration.settings.items()]
-    rows += [("initdb", options)] if options else []
-    return [settings_table(configuration.name, dict(rows))] if rows else []
+    """The configurations by name; nothing where everything was at its default."""
+    found: list[Block] = []
+    for each in configurations.contained(campaign):
+        rows = {name: str(value) for name, value in each.settings.items()}
+        options = " ".join(map(str, each.initdb_options))
+        rows |= {"initdb": options} if options else {}
+        found += [settings_table(each.name, rows)] if rows else []
+    return found
 
 
 def settings_table(name: str, found: Mapping[str, Any]) -> Table:

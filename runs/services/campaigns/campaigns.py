@@ -3,7 +3,7 @@
 import json
 import random
 import secrets
-from dataclasses import replace
+from collections.abc import Sequence
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -12,12 +12,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs import dispatch
-from runs.execution.plan import RunPlan
-from runs.models import Campaign, Cell, Installation, Project, Run, Scenario, Server
-from runs.postgresql_settings.fitting import Fitted
-from runs.scenarios import registry
+from runs.models import Campaign, CampaignConfiguration, Cell, Project, Run, Scenario, Server
 from runs.services import slugs
 from runs.services.campaigns import drafts, topologies
+from runs.services.campaigns.designs import Design, DesignCell, Part, resolve
 from runs.services.campaigns.drafts import Draft
 from runs.services.campaigns.estimates import Estimate, estimate
 from runs.services.configurations import configurations
@@ -25,9 +23,9 @@ from runs.services.errors import ServiceError
 from runs.services.problems import Problem
 from runs.services.runs import attempts, plans
 from runs.services.runs import runs as run_service
-from runs.services.servers.tools import Tools, installed, tools_among
 
 __all__ = [
+    "Design",
     "Draft",
     "Estimate",
     "Problem",
@@ -36,6 +34,8 @@ __all__ = [
     "estimate",
     "pause",
     "prioritise",
+    "queue",
+    "resolve",
     "resume",
     "retry",
 ]
@@ -44,22 +44,25 @@ __all__ = [
 NOT_SLUGS = ("new",)
 
 
-@transaction.atomic
 def create(*, draft: Draft, by: User | None = None, project: Project | None = None) -> Campaign:
-    """Queue a draft: its cells, and its runs in a random order whose seed is stored.
+    """Resolve a draft, and queue it as `queue` does."""
+    return queue(design=resolve(draft), by=by, project=project)
+
+
+@transaction.atomic
+def queue(*, design: Design, by: User | None = None, project: Project | None = None) -> Campaign:
+    """Queue a design: its cells, and its runs in a random order whose seed is stored.
 
     It is the project's from its first moment on: nobody else ever sees one of a private project.
-    Raises ServiceError with the first problem of the draft's estimate.
+    Raises ServiceError with the first problem of the design's estimate.
     """
-    if draft.configuration is None:
-        draft = replace(draft, configuration=configurations.built_in())
-    for problem in estimate(draft).problems:
+    for problem in estimate(design).problems:
         raise ServiceError(
             problem.code, problem.message, remedy=problem.remedy, field=problem.field
         )
-    campaign = _campaign(draft, by, project)
-    _queue(campaign, draft, _cells(campaign, draft))
-    for server in draft.servers:
+    campaign = _campaign(design, by, project)
+    _queue(campaign, design, _cells(campaign, design))
+    for server in design.draft.servers:
         dispatch.wake(server.pk)
     return campaign
 
@@ -131,7 +134,11 @@ def _wake_servers(campaign: Campaign) -> None:
         dispatch.wake(server_id)
 
 
-def _campaign(draft: Draft, by: User | None, project: Project | None) -> Campaign:
+def _campaign(design: Design, by: User | None, project: Project | None) -> Campaign:
+    draft = design.draft
+    used = [each or configurations.built_in() for each in draft.configurations]
+    revisions = [configurations.current_revision(configuration=each) for each in used]
+    is_one = len(used) == 1
     campaign = Campaign(
         title=draft.title.strip(),
         scenario=Scenario.objects.get(slug=draft.scenario),
@@ -139,15 +146,14 @@ def _campaign(draft: Draft, by: User | None, project: Project | None) -> Campaig
             server=draft.server,
             generators=draft.generators,
             more_servers=draft.servers[1:],
-            arrangement=registry.get(draft.scenario).kind,
+            arrangement=design.scenario.kind,
         ),
-        configuration=draft.configuration,
-        configuration_revision=configurations.current_revision(configuration=draft.configuration)
-        if draft.configuration
-        else None,
-        factors=drafts.factors(draft),
+        configuration=used[0] if is_one else None,
+        configuration_revision=revisions[0] if is_one else None,
+        factors=dict(design.factors),
         parameters=dict(draft.parameters),
         treatment=draft.treatment.chosen(),
+        reproduces=draft.reproduces,
         repeats=draft.repeats,
         wanted_half_width=draft.wanted_half_width,
         most_repeats=draft.most_repeats if draft.wanted_half_width is not None else None,
@@ -157,57 +163,52 @@ def _campaign(draft: Draft, by: User | None, project: Project | None) -> Campaig
         project=project,
         created_by=by,
     )
-    return slugs.store(campaign, called=draft.title, otherwise="campaign", taken=NOT_SLUGS)
-
-
-def _cells(campaign: Campaign, draft: Draft) -> list[tuple[Cell, Installation]]:
-    made = [
-        (
-            Cell(
-                campaign=campaign,
-                ordinal=ordinal,
-                levels=levels,
-                key=json.dumps(levels, sort_keys=True),
-                installation=installation,
-                version=installation.version,
-                version_num=installation.version_num,
-            ),
-            installation,
+    campaign = slugs.store(campaign, called=draft.title, otherwise="campaign", taken=NOT_SLUGS)
+    if not is_one:
+        CampaignConfiguration.objects.bulk_create(
+            CampaignConfiguration(
+                campaign=campaign, configuration=each, revision=revision, ordinal=ordinal
+            )
+            for ordinal, (each, revision) in enumerate(zip(used, revisions, strict=True), start=1)
         )
-        for ordinal, (installation, levels) in enumerate(drafts.cells(draft), start=1)
+    return campaign
+
+
+def _cells(campaign: Campaign, design: Design) -> list[tuple[Cell, DesignCell, Part]]:
+    planned = [(each, part) for part in design.parts for each in part.cells]
+    made = [
+        Cell(
+            campaign=campaign,
+            ordinal=ordinal,
+            levels=dict(each.levels),
+            key=json.dumps(each.levels, sort_keys=True),
+            installation=each.installation,
+            version=each.installation.version,
+            version_num=each.installation.version_num,
+        )
+        for ordinal, (each, _part) in enumerate(planned, start=1)
     ]
-    Cell.objects.bulk_create([cell for cell, _installation in made])
-    return made
+    Cell.objects.bulk_create(made)
+    return [(cell, each, part) for cell, (each, part) in zip(made, planned, strict=True)]
 
 
-def _queue(campaign: Campaign, draft: Draft, cells: list[tuple[Cell, Installation]]) -> None:
+def _queue(
+    campaign: Campaign, design: Design, cells: Sequence[tuple[Cell, DesignCell, Part]]
+) -> None:
     """One random order for all; each server then takes its own runs of it."""
     order = _order(len(cells), campaign.repeats, campaign.seed)
     placed = [(repeat, *cells[index]) for repeat, index in order]
-    servers = {each.pk: each for each in draft.servers}
     queued = [
-        _run(campaign, cell, repeat, position, servers[installation.server_id])
-        for position, (repeat, cell, installation) in enumerate(placed, start=1)
+        _run(campaign, cell, repeat, position, part.server)
+        for position, (repeat, cell, _each, part) in enumerate(placed, start=1)
     ]
     Run.objects.bulk_create(queued)
-    tools = _tools(draft)
-    fitted = {each.installation.pk: each.fitted for each in drafts.configuration_fits(draft)}
     frozen = [
-        _plan(
-            run,
-            campaign,
-            servers[installation.server_id],
-            tools[installation.server_id],
-            fitted[installation.pk],
-            cell,
-            installation,
-        )
-        for run, (_repeat, cell, installation) in zip(queued, placed, strict=True)
+        plans.freeze(run=run, campaign=campaign, part=part, cell=each, design=design)
+        for run, (_repeat, _cell, each, part) in zip(queued, placed, strict=True)
     ]
-    generators = topologies.generator_plans(draft.servers, draft.generators)
-    kept = plans.without_needless_templates(frozen)
-    for run, plan, (_repeat, _cell, installation) in zip(queued, kept, placed, strict=True):
-        run.plan = replace(plan, generators=generators[installation.server_id]).as_json()
+    for run, plan in zip(queued, plans.without_needless_templates(frozen), strict=True):
+        run.plan = plan.as_json()
     Run.objects.bulk_update(queued, ["plan"], batch_size=500)
 
 
@@ -233,33 +234,3 @@ def _order(cells: int, repeats: int, seed: int) -> list[tuple[int, int]]:
         shuffler.shuffle(indexes)
         order += [(repeat, index) for index in indexes]
     return order
-
-
-def _tools(draft: Draft) -> dict[int, Tools]:
-    """The tools of each server, by its key."""
-    present = installed(draft.servers)
-    found = {each.pk: tools_among(present[each.pk], draft.client) for each in draft.servers}
-    if None in found.values():
-        raise ServiceError("missing_program", _("pgbench or psql is missing on the server."))
-    return {server: tools for server, tools in found.items() if tools is not None}
-
-
-def _plan(
-    run: Run,
-    campaign: Campaign,
-    server: Server,
-    tools: Tools,
-    fitted: Fitted,
-    cell: Cell,
-    installation: Installation,
-) -> RunPlan:
-    return plans.freeze(
-        run=run,
-        campaign=campaign,
-        cell=cell,
-        scenario=registry.get(campaign.scenario.slug),
-        server=server,
-        installation=installation,
-        tools=tools,
-        fitted=fitted,
-    )

@@ -5,22 +5,21 @@ from collections.abc import Iterator, Sequence
 from django.utils.translation import gettext as _
 
 from runs.scenarios.definition import AnyFactor, Factor, Level, Parameter, Scenario
-from runs.services.campaigns import repeats, topologies, treatments
-from runs.services.campaigns.drafts import MOST_REPEATS, Draft, cells
-from runs.services.configurations.fitting import InstallationFit
+from runs.services.campaigns import repeats, setting_problems, topologies, treatments
+from runs.services.campaigns.designs import Design
+from runs.services.campaigns.drafts import MOST_REPEATS
 from runs.services.problems import Problem
 from runs.services.servers import suitability as server_problems
 
 MOST_RUNS = 10_000
 
 
-def problems(
-    draft: Draft, scenario: Scenario, runs: int, fits: Sequence[InstallationFit]
-) -> Iterator[Problem]:
-    """Every problem of a draft that has so many runs at most and these fits."""
+def problems(design: Design, runs: int) -> Iterator[Problem]:
+    """Every problem of a design that has so many runs at most. No query."""
+    draft, scenario = design.draft, design.scenario
     if not draft.title.strip():
         yield Problem("no_title", _("The campaign has no title."), _("Give one."), "title")
-    yield from topologies.generator_problems(draft.servers, draft.generators)
+    yield from topologies.generator_problems(design)
     yield from treatments.problems(
         draft.treatment, servers=draft.servers, generators=draft.generators
     )
@@ -29,6 +28,7 @@ def problems(
         yield Problem("unknown_factor", message, _("Leave it out."), "levels")
     for factor in scenario.factors:
         yield from _level_problems(factor, draft.levels.get(factor.name, ()))
+    yield from setting_problems.problems(design)
     for parameter in scenario.parameters:
         yield from _parameter_problems(parameter, draft.parameters.get(parameter.name))
     if not 1 <= draft.repeats <= MOST_REPEATS:
@@ -44,8 +44,8 @@ def problems(
         message = _("%(runs)d runs are too many.") % {"runs": runs}
         yield Problem("too_many_runs", message, _("Choose fewer levels or repeats."), "levels")
     yield from _package_problems(scenario)
-    yield from _objections(draft, scenario)
-    yield from server_problems.problems(draft, scenario, fits)
+    yield from _objections(design)
+    yield from server_problems.problems(design)
 
 
 def _package_problems(scenario: Scenario) -> Iterator[Problem]:
@@ -58,17 +58,17 @@ def _package_problems(scenario: Scenario) -> Iterator[Problem]:
         yield Problem("missing_package", message, remedy, "scenario")
 
 
-def _objections(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
+def _objections(design: Design) -> Iterator[Problem]:
     """Why cells make no sense to the scenario, each reason once; and a design without a cell."""
-    designed = cells(draft)
+    draft, scenario = design.draft, design.scenario
     told = {
         Problem("senseless_cell", _(each.reason) % each.words, _(each.remedy), each.of)
-        for _installation, levels in designed
-        if (each := scenario.objection(levels, draft.parameters))
+        for cell in design.cells
+        if (each := scenario.objection(cell.levels, draft.parameters))
     }
     yield from sorted(told, key=lambda problem: problem.message)
     is_whole = all(draft.levels.get(each.name) for each in scenario.factors)
-    if not designed and draft.installations and is_whole:
+    if not design.cells and draft.installations and is_whole and all(draft.settings.values()):
         message = _("No combination of these levels belongs to the scenario.")
         remedy = _("Choose further levels, or another parameter that limits them.")
         yield Problem("no_cell", message, remedy, "levels")

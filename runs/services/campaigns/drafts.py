@@ -1,19 +1,11 @@
-"""Drafts: a campaign before it is queued, its cells, and what they need of their servers."""
+"""Drafts: what a person asks for, before `designs` resolves it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
-from typing import Any
+from dataclasses import dataclass, field
 
-from runs.execution import recording
-from runs.execution.preparing import BYTES_TO_SPARE
 from runs.execution.treatment import UNTREATED, Treatment
 from runs.models import Configuration, Installation, Server
-from runs.scenarios import registry
-from runs.scenarios.definition import Level, Scenario
-from runs.selectors.compare.series_cells import SERVER
-from runs.services.configurations import fitting as fitted_configurations
-from runs.services.configurations.fitting import InstallationFit
+from runs.scenarios.definition import Level
 
 MOST_REPEATS = 100
 MOST_ATTEMPTS = 20
@@ -38,6 +30,10 @@ class Draft:
     a factor. `installations` are then those of all servers; each server measures its own. Of
     `client` each takes its own pgbench of the same version. `treatment` is what is done to the
     machines of every run.
+
+    With `more_configurations` the configuration is a factor, and each setting of `settings` is one
+    as well: its levels are values in the words of any version, which replace the configuration's.
+    `reproduces` is the slug of the published campaign that is repeated.
     """
 
     title: str
@@ -58,155 +54,23 @@ class Draft:
     is_a_a: bool = False
     more_servers: Sequence[Server] = ()
     treatment: Treatment = UNTREATED
+    more_configurations: Sequence[Configuration] = ()
+    settings: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    reproduces: str = ""
+
+    @property
+    def configurations(self) -> tuple[Configuration | None, ...]:
+        """The configurations, each once, the baseline first; None is the built-in one."""
+        given = (self.configuration, *self.more_configurations)
+        return tuple({each.pk if each else None: each for each in given}.values())
 
     @property
     def servers(self) -> tuple[Server, ...]:
         """The database servers, each once, the baseline first."""
         return tuple({each.pk: each for each in (self.server, *self.more_servers)}.values())
 
-
-def most_repeats(draft: Draft) -> int:
-    """How many repeats a cell may get."""
-    is_adaptive = draft.wanted_half_width is not None and draft.most_repeats is not None
-    return max(draft.repeats, draft.most_repeats or 0) if is_adaptive else draft.repeats
-
-
-def parts(draft: Draft) -> list[Draft]:
-    """What each server does of a draft: a draft for it alone, in the order of the servers."""
-    if len(draft.servers) == 1:
-        return [replace(draft, more_servers=())]
-    return [
-        replace(
-            draft,
-            server=server,
-            more_servers=(),
-            installations=[each for each in draft.installations if each.server_id == server.pk],
-        )
-        for server in draft.servers
-    ]
-
-
-def configuration_fits(draft: Draft) -> list[InstallationFit]:
-    """What each installation of a draft gets of its configuration, by server and version."""
-    found = []
-    for part in parts(draft):
-        hardware = part.server.hardware
-        found += fitted_configurations.fits(
-            part.configuration,
-            sorted(part.installations, key=lambda each: each.version_num),
-            memory_bytes=hardware.memory_bytes if hardware else None,
-        )
-    return found
-
-
-def cells(draft: Draft) -> list[tuple[Installation, dict[str, Any]]]:
-    """The cells of a draft: each installation with each combination of levels, in display order.
-
-    An installation is one of one server: with several servers that is a level of each cell.
-    """
-    is_on_several = len(draft.servers) > 1
-    found = []
-    for part in parts(draft):
-        where = {SERVER: part.server.slug} if is_on_several else {}
-        found += _cells_on_one(part, where)
-    return found
-
-
-def _cells_on_one(draft: Draft, where: dict[str, Any]) -> list[tuple[Installation, dict[str, Any]]]:
-    versions = [installation.version for installation in draft.installations]
-    ordered = levels(draft)
-    scenario = registry.get(draft.scenario)
-    found = []
-    for installation in sorted(draft.installations, key=lambda each: each.version_num):
-        base: dict[str, Any] = {"version": installation.version}
-        if versions.count(installation.version) > 1:
-            base["bindir"] = installation.bindir
-        found += [
-            (installation, base | where | dict(zip(ordered, combination, strict=True)))
-            for combination in product(*ordered.values())
-            if _is_designed(scenario, dict(zip(ordered, combination, strict=True)), draft)
-        ]
-    return found
-
-
-def _is_designed(scenario: Scenario, levels: Mapping[str, Level], draft: Draft) -> bool:
-    """Whether the scenario measures that cell; of levels that it does not know it is not asked."""
-    return not _are_known(scenario, levels) or scenario.measures(levels, draft.parameters)
-
-
-def _are_known(scenario: Scenario, levels: Mapping[str, Any]) -> bool:
-    return all(each.accepts(levels.get(each.name)) for each in scenario.factors)
-
-
-def further_clusters(draft: Draft) -> int:
-    """How many clusters a run has at the most besides its own."""
-    scenario = registry.get(draft.scenario)
-    return max(
-        (
-            len(scenario.arrangement(each.version_num, levels))
-            for each, levels in cells(draft)
-            if _are_known(scenario, levels)
-        ),
-        default=0,
-    )
-
-
-def factors(draft: Draft) -> dict[str, list[Level]]:
-    """All that varies, with its levels in display order: version, server, the scenario's own."""
-    installed = sorted(draft.installations, key=lambda each: each.version_num)
-    found: dict[str, list[Level]] = {
-        "version": list(dict.fromkeys(each.version for each in installed))
-    }
-    if len(draft.servers) > 1:
-        found[SERVER] = [each.slug for each in draft.servers]
-    return found | levels(draft)
-
-
-def levels(draft: Draft) -> dict[str, list[Level]]:
-    """The levels of each factor, each once, in display order; none of a factor that has none."""
-    factors = {factor.name: factor for factor in registry.get(draft.scenario).factors}
-    ordered = {
-        name: factors[name].ordered(given)
-        for name, given in draft.levels.items()
-        if name in factors
-    }
-    ordered |= {name: [] for name in factors if name not in ordered}
-    return ordered | ({SIDE: list(SIDES)} if draft.is_a_a else {})
-
-
-def loaded(draft: Draft, scenario: Scenario) -> list[dict[str, Any]]:
-    """The levels of one cell for each cluster that is loaded, whoever then copies it."""
-    made = {
-        (each.pk, repr(scenario.cluster(each.version_num, levels))): levels
-        for each, levels in cells(draft)
-    }
-    return list(made.values())
-
-
-def can_be_sized(draft: Draft, scenario: Scenario) -> bool:
-    """Whether it has all parameters, and no level that the scenario does not know."""
-    known = {factor.name: factor for factor in scenario.factors}
-    return all(draft.parameters.get(each.name) is not None for each in scenario.parameters) and all(
-        known[name].accepts(level)
-        for name, given in draft.levels.items()
-        if name in known
-        for level in given
-    )
-
-
-def needed_bytes(draft: Draft) -> int | None:
-    """The free space that a draft for one server needs there; None while a parameter is missing."""
-    scenario = registry.get(draft.scenario)
-    if not can_be_sized(draft, scenario):
-        return None
-    sizes = [
-        (scenario.procedure.sizes({**draft.parameters, **levels}), scenario.changes_data(levels))
-        for levels in loaded(draft, scenario)
-    ]
-    # Runs that write keep templates only as long as there is room for one more cluster.
-    shared = sum(each.disk_bytes for each, writes in sizes if not writes)
-    own = max((each.disk_bytes for each, writes in sizes if writes), default=0)
-    run_bytes = max((each.run_bytes for each, _writes in sizes), default=0)
-    recorded = recording.needed_bytes(draft.parameters)
-    further = further_clusters(draft) * max((each.disk_bytes for each, _writes in sizes), default=0)
-    return shared + own + further + run_bytes + recorded + BYTES_TO_SPARE
+    @property
+    def repeats_at_most(self) -> int:
+        """How many repeats a cell may get."""
+        is_adaptive = self.wanted_half_width is not None and self.most_repeats is not None
+        return max(self.repeats, self.most_repeats or 0) if is_adaptive else self.repeats

@@ -1,22 +1,12 @@
-"""Estimates: what a draft will take in runs and seconds, and what is wrong with it."""
+"""Estimates: what a design will take in runs and seconds, and what is wrong with it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from runs.postgresql_settings.findings import Finding
-from runs.scenarios import registry
-from runs.scenarios.definition import Scenario
 from runs.services.campaigns import draft_problems
-from runs.services.campaigns.drafts import (
-    Draft,
-    can_be_sized,
-    cells,
-    configuration_fits,
-    loaded,
-    most_repeats,
-    parts,
-)
+from runs.services.campaigns.designs import Design, Part, resolve
+from runs.services.campaigns.drafts import Draft
 from runs.services.configurations import fitting as fitted_configurations
 from runs.services.configurations.fitting import InstallationFit
 from runs.services.problems import Problem
@@ -28,7 +18,7 @@ SECONDS_AROUND_A_RUN = 1.5
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a draft will take: runs, seconds in all; and its problems, all at once.
+    """What a design will take: runs, seconds in all; and its problems, all at once.
 
     `most_runs` and `most_seconds` are larger where repeats are added while they scatter.
     `fits` tell what each installation gets of the configuration, `remarks` what is to be known
@@ -47,51 +37,36 @@ class Estimate:
     notes: Sequence[str] = ()
 
 
-def estimate(draft: Draft) -> Estimate:
-    """Count the runs, estimate the time, and find every problem."""
-    scenario = registry.get(draft.scenario)
-    loads = [_load(part, scenario) for part in parts(draft)]
-    fits = configuration_fits(draft)
-    most_runs = sum(load.most_runs for load in loads)
+def estimate(of: Design | Draft) -> Estimate:
+    """Count the runs, estimate the time, and find every problem.
+
+    Of a design without a query; a draft is resolved first.
+    """
+    design = of if isinstance(of, Design) else resolve(of)
+    draft = design.draft
+    seconds = [_seconds(design, part) for part in design.parts]
     together = sum if draft.generators else max
+    most_runs = design.count * draft.repeats_at_most
     return Estimate(
-        runs=sum(load.runs for load in loads),
-        seconds=together(load.seconds for load in loads),
-        problems=list(draft_problems.problems(draft, scenario, most_runs, fits)),
+        runs=design.count * draft.repeats,
+        seconds=together(least for least, _most in seconds),
+        problems=list(draft_problems.problems(design, most_runs)),
         most_runs=most_runs,
-        most_seconds=together(load.most_seconds for load in loads),
-        fits=fits,
-        remarks=fitted_configurations.remarks(fits),
-        notes=list(server_problems.notes(draft)),
+        most_seconds=together(most for _least, most in seconds),
+        fits=design.fits,
+        remarks=fitted_configurations.remarks(design.fits),
+        notes=list(server_problems.notes(design)),
     )
 
 
-@dataclass(frozen=True)
-class _Load:
-    """What one server does of a draft; the seconds are 0 while a parameter is missing."""
-
-    runs: int
-    most_runs: int
-    seconds: float = 0.0
-    most_seconds: float = 0.0
-
-
-def _load(part: Draft, scenario: Scenario) -> _Load:
-    designed = len(cells(part))
-    runs, most_runs = designed * part.repeats, designed * most_repeats(part)
-    if not can_be_sized(part, scenario):
-        return _Load(runs, most_runs)
-    prepared = sum(_seconds(part, scenario, levels)[0] for levels in loaded(part, scenario))
-    a_repeat = sum(
-        _seconds(part, scenario, levels)[1] + SECONDS_AROUND_A_RUN for _on, levels in cells(part)
+def _seconds(design: Design, part: Part) -> tuple[float, float]:
+    """What a server takes at least and at most; 0 while a parameter is missing."""
+    if not design.is_complete:
+        return 0.0, 0.0
+    prepared = sum(design.seconds(each)[0] for each in part.loaded)
+    round_of_runs = sum(design.seconds(each)[1] + SECONDS_AROUND_A_RUN for each in part.cells)
+    draft = design.draft
+    return (
+        prepared + draft.repeats * round_of_runs,
+        prepared + draft.repeats_at_most * round_of_runs,
     )
-    return _Load(
-        runs,
-        most_runs,
-        prepared + part.repeats * a_repeat,
-        prepared + most_repeats(part) * a_repeat,
-    )
-
-
-def _seconds(part: Draft, scenario: Scenario, levels: Mapping[str, Any]) -> tuple[float, float]:
-    return scenario.procedure.seconds({**part.parameters, **levels})

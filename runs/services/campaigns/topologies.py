@@ -3,16 +3,17 @@
 import hashlib
 import ipaddress
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from runs.execution.plan import GeneratorPlan
 from runs.models import Installation, Server, Topology, TopologyNode
+from runs.services.campaigns.designs import Design, Machine
 from runs.services.problems import Problem
 from runs.services.servers.servers import single_topology
-from runs.services.servers.tools import having_pgbench, installed
+from runs.services.servers.tools import having_pgbench
 from runs.wording import gettext_noop
 
 MOST_GENERATORS = 16
@@ -76,23 +77,11 @@ def _add_nodes(topology: Topology, role: str, servers: Sequence[Server]) -> None
     )
 
 
-def generator_plans(
-    servers: Sequence[Server], generators: Sequence[Server]
-) -> dict[int, tuple[GeneratorPlan, ...]]:
-    """What the plan of a run on each of the servers (by their keys) holds of its generators.
-
-    Each generator uses its newest pgbench. One query.
-    """
-    present = installed(generators)
-    return {each.pk: _plans_against(each, generators, present) for each in servers}
-
-
-def _plans_against(
-    server: Server, generators: Sequence[Server], present: Mapping[int, Sequence[Installation]]
-) -> tuple[GeneratorPlan, ...]:
+def generator_plans(server: Server, generators: Sequence[Machine]) -> tuple[GeneratorPlan, ...]:
+    """What the plan of a run on a server holds of its generators: each uses its newest pgbench."""
     plans = []
-    for number, each in enumerate(generators, start=1):
-        client = having_pgbench(present[each.pk])[0]
+    for number, machine in enumerate(generators, start=1):
+        each, client = machine.server, having_pgbench(machine.present)[0]
         plans.append(
             GeneratorPlan(
                 name=f"load{number}",
@@ -109,14 +98,13 @@ def _plans_against(
     return tuple(plans)
 
 
-def generator_problems(
-    servers: Sequence[Server], generators: Sequence[Server]
-) -> Iterator[Problem]:
-    """Everything for which generators cannot put the load on each of these servers.
+def generator_problems(design: Design) -> Iterator[Problem]:
+    """Everything for which generators cannot put the load on each of the servers. No query.
 
     Several servers may share their generators: a run holds the leases of all its machines, so
     that they take turns.
     """
+    servers, generators = design.draft.servers, design.draft.generators
     if len(generators) > MOST_GENERATORS:
         message = _("%(number)d load generators are too many.") % {"number": len(generators)}
         yield Problem("out_of_range", message, _("Choose fewer."), "generators")
@@ -127,11 +115,10 @@ def generator_problems(
             }
             remedy = _("Leave it out; without others the load comes from it anyway.")
             yield Problem("generator_is_database", message, remedy, "generators")
-    present = installed(generators) if generators else {}
-    for each in generators:
-        yield from _problems_of(each, present[each.pk])
+    for machine in design.generators:
+        yield from _problems_of(machine.server, machine.present)
         for server in servers:
-            yield from _reach_problems(server, each)
+            yield from _reach_problems(server, machine.server)
 
 
 def _reach_problems(server: Server, generator: Server) -> Iterator[Problem]:

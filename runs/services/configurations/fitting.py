@@ -1,16 +1,18 @@
 """A configuration on the versions that are to run with it: what each gets, and what is wrong."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as made_by
 
 from django.utils.translation import gettext as _
 
-from runs.models import Configuration, ConfigurationRevision, Installation
+from runs.models import Configuration, Installation
 from runs.postgresql_settings import fitting, initdb_options
 from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, known_major
 from runs.postgresql_settings.findings import Finding
 from runs.postgresql_settings.fitting import Fitted
-from runs.services.configurations.contents import Content, content
+from runs.services.configurations.contents import Content
 from runs.services.errors import Fault
 from runs.services.problems import Problem
 
@@ -19,34 +21,38 @@ NEWEST = next(major for major in reversed(MAJORS) if major not in UNRELEASED)
 
 @dataclass(frozen=True)
 class InstallationFit:
-    """What one installation gets of a configuration."""
+    """What one installation gets of a configuration, with the settings that are varied on it."""
 
     installation: Installation
     fitted: Fitted
+    configuration: Configuration | None = None
+    varied: Mapping[str, str] = made_by(default_factory=dict)
 
 
-def fits(
-    configuration: Configuration | ConfigurationRevision | None,
-    installations: Iterable[Installation],
+def fitted(
+    wanted: Content,
+    major: str,
     *,
     memory_bytes: int | None = None,
-) -> list[InstallationFit]:
-    """What each of the installations gets, in their order."""
-    wanted = content(configuration)
-    return [
-        InstallationFit(each, fitted(wanted, major_of(each), memory_bytes=memory_bytes))
-        for each in installations
-    ]
-
-
-def fitted(wanted: Content, major: str, *, memory_bytes: int | None = None) -> Fitted:
+    varied: Mapping[str, str] | None = None,
+) -> Fitted:
     """What one version gets. Raises UnknownVersion."""
+    segment = initdb_options.wal_segment_bytes(wanted.initdb_options)
+    if varied:
+        return fitting.fit_varied(
+            wanted.settings,
+            varied,
+            major,
+            written_for=wanted.written_for,
+            memory_bytes=memory_bytes,
+            wal_segment_bytes=segment,
+        )
     return fitting.fit(
         wanted.settings,
         major,
         written_for=wanted.written_for,
         memory_bytes=memory_bytes,
-        wal_segment_bytes=initdb_options.wal_segment_bytes(wanted.initdb_options),
+        wal_segment_bytes=segment,
     )
 
 
@@ -59,7 +65,11 @@ def major_of(installation: Installation) -> str:
 
 
 def problems(fits: Sequence[InstallationFit]) -> Iterator[Problem]:
-    """Why servers of these versions would not start, each reason once for all versions."""
+    """Why servers of these versions would not start, each reason once for all versions.
+
+    What a version cannot be told at all may not be varied: its cells would not differ.
+    """
+    varied = {name.lower() for each in fits for name in each.varied}
     for finding in fitting.merged_findings([each.fitted for each in fits]):
         if finding.severity == "error":
             message, remedy = words(finding)
@@ -67,13 +77,38 @@ def problems(fits: Sequence[InstallationFit]) -> Iterator[Problem]:
                 "versions": ", ".join(finding.majors),
                 "message": message,
             }
-            yield Problem(finding.code, version, remedy, "configuration")
+            is_varied = finding.name.lower() in varied
+            field = f"settings/{finding.name}" if is_varied else "configuration"
+            yield Problem(finding.code, version, remedy, field)
+    yield from _not_varied(fits)
+
+
+def _not_varied(fits: Sequence[InstallationFit]) -> Iterator[Problem]:
+    seen = set()
+    for fit in fits:
+        names = {name.lower(): name for name in fit.varied}
+        for lost in fit.fitted.left_out:
+            name = names.get(lost.name.lower())
+            if name is not None and (name, fit.fitted.major) not in seen:
+                seen.add((name, fit.fitted.major))
+                message = _("PostgreSQL %(version)s cannot vary %(name)s: %(reason)s") % {
+                    "version": fit.fitted.major,
+                    "name": name,
+                    "reason": _(lost.reason) % lost.parameters,
+                }
+                remedy = _("Leave out that setting or that version.")
+                yield Problem("setting_not_varied", message, remedy, f"settings/{name}")
 
 
 def remarks(fits: Sequence[InstallationFit]) -> list[Finding]:
     """What is to be known before runs of these versions are compared."""
-    all_fitted = [each.fitted for each in fits]
-    found = fitting.merged_findings(all_fitted) + fitting.across(all_fitted)
+    found = list(fitting.merged_findings([each.fitted for each in fits]))
+    of_alike: dict[str, list[Fitted]] = defaultdict(list)
+    for each in fits:
+        owner = each.configuration.pk if each.configuration else None
+        of_alike[repr((owner, sorted(each.varied.items())))].append(each.fitted)
+    for alike in of_alike.values():
+        found += [each for each in fitting.across(alike) if each not in found]
     return [finding for finding in found if finding.severity == "warning"]
 
 

@@ -7,12 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from runs.execution.nodes import DATABASE_NODE
 from runs.execution.plan import ClusterPlan, RunPlan
 from runs.execution.treatment import Treatment
-from runs.models import Campaign, Cell, Installation, Run, Server
+from runs.models import Campaign, Installation, Run, Server
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios.definition import Scenario
+from runs.services.campaigns import topologies
+from runs.services.campaigns.designs import Design, DesignCell, Part
+from runs.services.errors import ServiceError
 from runs.services.servers.tools import Tools
 from runs.wording import gettext_noop
 
@@ -21,31 +26,19 @@ CORES = "cores"
 
 
 def freeze(
-    *,
-    run: Run,
-    campaign: Campaign,
-    cell: Cell,
-    scenario: Scenario,
-    server: Server,
-    installation: Installation,
-    tools: Tools,
-    fitted: Fitted,
+    *, run: Run, campaign: Campaign, part: Part, cell: DesignCell, design: Design
 ) -> RunPlan:
-    """The plan of one run.
-
-    `tools` says whose pgbench and psql are used, `fitted` what the installation gets of the
-    campaign's configuration.
-    """
-    configuration = campaign.configuration
-    wanted = scenario.cluster(installation.version_num, cell.levels)
-    settings = {**wanted.settings, **fitted.settings, **wanted.required}
-    options = [*wanted.initdb_options, *(configuration.initdb_options if configuration else [])]
-    key = _cluster_key(campaign, server, installation, settings, options, wanted.data)
-    writes = scenario.changes_data(cell.levels)
+    """The plan of one run of a cell, on the server of its part. Raises `missing_program`."""
+    server, installation, tools = part.server, cell.installation, part.tools
+    if tools is None:
+        raise ServiceError("missing_program", _("pgbench or psql is missing on the server."))
+    settings, options = cell.cluster_settings, cell.initdb_options
+    key = _cluster_key(campaign, server, installation, settings, options, cell.cluster.data)
+    writes = design.scenario.changes_data(cell.levels)
     return RunPlan(
         run_id=run.pk,
         campaign=campaign.slug,
-        scenario=scenario.slug,
+        scenario=design.scenario.slug,
         host=server.address,
         port=server.port,
         username=server.username,
@@ -57,46 +50,40 @@ def freeze(
         psql_bindir=tools.psql.bindir,
         settings={name: str(value) for name, value in settings.items()},
         initdb_options=tuple(options),
-        levels=cell.levels,
+        levels=dict(cell.levels),
         parameters=campaign.parameters,
         treatment=Treatment.of(campaign.treatment),
-        cores=int(cell.levels.get(CORES, 0)),
         cluster_key="" if writes else key,
         template_key=key if writes else "",
-        translated=(*_translated(fitted), *_overruled(fitted, wanted.required)),
-        clusters=_clusters(scenario, cell, installation, tools, settings, options),
+        translated=(*_translated(cell.fitted), *_overruled(cell.fitted, cell.cluster.required)),
+        generators=topologies.generator_plans(server, design.generators),
+        cores=int(cell.levels.get(CORES, 0)),
+        clusters=_clusters(design.scenario, cell, tools),
     )
 
 
-def _clusters(
-    scenario: Scenario,
-    cell: Cell,
-    installation: Installation,
-    tools: Tools,
-    settings: Mapping[str, Any],
-    options: Sequence[str],
-) -> tuple[ClusterPlan, ...]:
+def _clusters(scenario: Scenario, cell: DesignCell, tools: Tools) -> tuple[ClusterPlan, ...]:
     """The cell's further clusters, all on the database's machine until they are placed elsewhere.
 
     One that initdb makes gets the settings of the run's own; the others have them from that.
     """
-    version_num = installation.version_num
+    version_num = cell.installation.version_num
     return tuple(
         ClusterPlan(
             name=each.name,
             role=each.role,
             origin=each.origin,
             machine=DATABASE_NODE,
-            bindir=installation.bindir,
+            bindir=cell.installation.bindir,
             version_num=version_num,
             psql_bindir=tools.psql.bindir,
             settings={
                 name: str(value)
                 for name, value in (
-                    {**(settings if each.origin == "initdb" else {}), **each.settings}
+                    {**(cell.cluster_settings if each.origin == "initdb" else {}), **each.settings}
                 ).items()
             },
-            initdb_options=tuple(options) if each.origin == "initdb" else (),
+            initdb_options=tuple(cell.initdb_options) if each.origin == "initdb" else (),
         )
         for each in scenario.arrangement(version_num, cell.levels)
     )

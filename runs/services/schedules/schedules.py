@@ -21,8 +21,9 @@ from runs.models import (
     ScheduleEvent,
     Server,
 )
-from runs.selectors.compare.series_cells import SERVER
-from runs.services.campaigns import campaigns
+from runs.scenarios import registry
+from runs.selectors.compare.series_cells import CONFIGURATION, SERVER, VERSION
+from runs.services.campaigns import builds, campaigns
 from runs.services.campaigns.drafts import SIDE, Draft
 from runs.services.errors import ServiceError
 from runs.services.schedules import (
@@ -49,7 +50,8 @@ __all__ = [
 
 # As much as Campaign.title holds.
 LONGEST_TITLE = 200
-NOT_LEVELS = {"version", "bindir", SERVER, SIDE}
+# The factors that are neither the scenario's nor settings.
+NOT_SETTINGS = {VERSION, SERVER, CONFIGURATION, SIDE, builds.BLOCK_SIZE, builds.BUILD}
 
 logger = logging.getLogger(__name__)
 
@@ -145,6 +147,7 @@ def fire_due() -> None:
 def design_of(campaign: Campaign) -> dict[str, Any]:
     """What a schedule keeps of a campaign."""
     factors = campaign.factors
+    own = {each.name for each in registry.get(campaign.scenario.slug).factors}
     measured = schedule_servers.measured(campaign)
     first, *more = schedule_servers.in_order(campaign, measured)
     planned = campaign.runs.filter(plan__isnull=False).order_by("pk")
@@ -157,11 +160,15 @@ def design_of(campaign: Campaign) -> dict[str, Any]:
         "scenario": campaign.scenario.slug,
         "bindirs": measured.get(first, []),
         "more_servers": [[server_id, measured[server_id]] for server_id in more],
-        "levels": {name: found for name, found in factors.items() if name not in NOT_LEVELS},
+        "levels": {name: found for name, found in factors.items() if name in own},
+        "settings": {
+            name: found for name, found in factors.items() if name not in {*own, *NOT_SETTINGS}
+        },
         "parameters": campaign.parameters,
         "treatment": campaign.treatment,
         "repeats": campaign.repeats,
         "configuration": campaign.configuration.slug if campaign.configuration else None,
+        "configurations": factors.get(CONFIGURATION, []),
         "priority": campaign.priority,
         "most_attempts": campaign.most_attempts,
         "wanted_half_width": campaign.wanted_half_width,
@@ -237,6 +244,7 @@ def _fire(schedule: Schedule, new: Sequence[Sequence[str]]) -> None:
 def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
     kept = schedule.draft
     today = timezone.now().astimezone(ZoneInfo(schedule.time_zone)).strftime("%Y-%m-%d")
+    configurations = _configurations(schedule)
     copied = ("scenario", "levels", "parameters", "repeats", "priority", "most_attempts",
               "wanted_half_width", "most_repeats", "is_a_a")  # fmt: skip
     return Draft(
@@ -244,7 +252,9 @@ def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
         server=schedule.server,
         installations=schedule_servers.installations(schedule, new),
         more_servers=schedule_servers.further(schedule),
-        configuration=Configuration.objects.filter(slug=kept["configuration"]).first(),
+        configuration=next(iter(configurations), None),
+        more_configurations=configurations[1:],
+        settings=kept.get("settings", {}),
         treatment=Treatment.of(kept.get("treatment")),
         # The same tool, so that it is the servers which are compared; one that is gone cannot be.
         client=schedule.server.installations.filter(
@@ -253,6 +263,21 @@ def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
         generators=schedule_servers.generators(kept.get("generators", ())),
         **{name: kept[name] for name in copied},
     )
+
+
+def _configurations(schedule: Schedule) -> list[Configuration]:
+    """The configurations that it measures, the baseline first; none is the built-in one.
+
+    Raises ServiceError where one of several is gone.
+    """
+    kept = schedule.draft
+    wanted = kept.get("configurations") or [kept.get("configuration")]
+    found = {each.slug: each for each in Configuration.objects.filter(slug__in=wanted)}
+    if len(wanted) > 1 and len(found) < len(wanted):
+        message = _("A configuration of this campaign is not there any more.")
+        remedy = _("Queue the campaign by hand, and make a new schedule of that.")
+        raise ServiceError("configuration_missing", message, remedy=remedy)
+    return [found[slug] for slug in wanted if slug in found]
 
 
 def _dated(title: str, day: str) -> str:

@@ -15,7 +15,8 @@ from runs.execution.errors import TargetProblem
 from runs.execution.preflight import Target
 from runs.models import Installation, Server
 from runs.postgresql_settings.effective import Effective
-from runs.services.campaigns import drafts, estimates, treatment_checks, treatments
+from runs.services.campaigns import estimates, treatment_checks, treatments
+from runs.services.campaigns.designs import Design, Part
 from runs.services.campaigns.drafts import Draft
 from runs.services.configurations import fitting as fitted_configurations
 from runs.services.servers import (
@@ -71,47 +72,46 @@ class Preflight:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A server with what of it is to be looked at, and for which part of a campaign.
+    """A server with what of it is to be looked at, and for which part of which design.
 
-    A load generator is asked for the way to each address in `reaches`; a database for none.
+    A load generator has no part, and is asked for the way to each address in `reaches`.
     """
 
     server: Server
-    installations: list[Installation]
-    draft: Draft | None
+    installations: Sequence[Installation]
+    design: Design | None = None
+    part: Part | None = None
     reaches: tuple[str, ...] = ()
 
     @property
     def privileges(self) -> list[str]:
         """What is asked of sudo: of a load generator just what the campaign does there."""
-        if self.draft and self.reaches:
-            return generator_findings.needed_privileges(self.draft.treatment, self.server)
+        if self.design and self.reaches:
+            return generator_findings.needed_privileges(self.design.draft.treatment, self.server)
         return list(self.server.privileges)
 
 
 def of_server(server: Server) -> Preflight:
     """Look at a server and all its installations."""
-    installed = list(server.installations.filter(removed_at=None))
-    return _fly([_Asked(server, installed, None)], None)
+    return _fly([_Asked(server, list(server.installations.filter(removed_at=None)))], None)
 
 
-def of_draft(draft: Draft) -> Preflight:
+def of_design(design: Design) -> Preflight:
     """Look at a campaign's servers for just what the campaign needs; its own faults come along.
 
     All servers, load generators too, are asked at the same time.
     """
-    asked = [_Asked(each.server, list(each.installations), each) for each in drafts.parts(draft)]
-    present = tools.installed(draft.generators)
-    addresses = tuple(each.address for each in draft.servers)
-    for server in draft.generators:
-        client = tools.having_pgbench(present[server.pk])[:1]
-        asked.append(_Asked(server, client, draft, addresses))
-    return _fly(asked, draft)
+    asked = [_Asked(part.server, part.installations, design, part) for part in design.parts]
+    addresses = tuple(each.address for each in design.draft.servers)
+    for machine in design.generators:
+        client = tools.having_pgbench(machine.present)[:1]
+        asked.append(_Asked(machine.server, client, design, reaches=addresses))
+    return _fly(asked, design)
 
 
-def _fly(asked: Sequence[_Asked], draft: Draft | None) -> Preflight:
+def _fly(asked: Sequence[_Asked], design: Design | None) -> Preflight:
     began = time.monotonic()
-    findings = list(_faults(draft))
+    findings = list(_faults(design))
     targets: list[Target | None] = []
     answers = questions.ask_all([_question(each) for each in asked])
     for each, answer in zip(asked, answers, strict=True):
@@ -129,18 +129,19 @@ def _fly(asked: Sequence[_Asked], draft: Draft | None) -> Preflight:
 
 
 def _of_answer(asked: _Asked, target: Target) -> Iterator[Finding]:
-    server, draft = asked.server, asked.draft
-    if draft and asked.reaches:
+    server, design = asked.server, asked.design
+    treatment = design.draft.treatment if design else None
+    if treatment and asked.reaches:
         yield from generator_findings.of_generator(
-            server, target, client=next(iter(asked.installations), None), treatment=draft.treatment
+            server, target, client=next(iter(asked.installations), None), treatment=treatment
         )
         return
-    needed = treatments.needed_privileges(draft.treatment, server) if draft else ()
+    needed = treatments.needed_privileges(treatment, server) if treatment else ()
     yield from _programs(server, target, asked.installations)
     privileges = asked.privileges
     yield from machine_findings.of_machine(server, target, privileges=privileges, needed=needed)
-    yield from _of_needs(server, target, draft)
-    yield from _of_treatment(server, target, draft)
+    yield from _of_needs(asked, target)
+    yield from _of_treatment(server, target, design.draft if design else None)
 
 
 def _question(asked: _Asked) -> Question:
@@ -148,14 +149,15 @@ def _question(asked: _Asked) -> Question:
     return Question(asked.server, bindirs, tuple(asked.privileges), asked.reaches)
 
 
-def _faults(draft: Draft | None) -> Iterator[Finding]:
+def _faults(design: Design | None) -> Iterator[Finding]:
     """What is known without asking the machine; not what the machine itself tells better."""
-    if draft is None:
+    if design is None:
         return
+    draft = design.draft
     machines = (*draft.servers, *draft.generators)
     told_better = {"disk_too_small", *(each.problem_code for each in machines)}
     names = ", ".join(each.name for each in draft.servers)
-    for problem in estimates.estimate(draft).problems:
+    for problem in estimates.estimate(design).problems:
         if problem.code not in told_better:
             yield Finding(names, problem.code, "error", problem.message, problem.remedy)
 
@@ -184,11 +186,11 @@ def _programs(
             yield error(server, "installation_changed", message % words, inspect)
 
 
-def _of_needs(server: Server, target: Target, draft: Draft | None) -> Iterator[Finding]:
-    needed = LEAST_FREE_BYTES
-    if draft is not None:
-        needed = drafts.needed_bytes(draft) or needed
-        yield from _memory(server, target, draft)
+def _of_needs(asked: _Asked, target: Target) -> Iterator[Finding]:
+    server, needed = asked.server, LEAST_FREE_BYTES
+    if asked.design is not None and asked.part is not None:
+        needed = asked.design.needed_bytes(asked.part) or needed
+        yield from _memory(server, target, asked.part)
     if target.free_bytes is not None and target.free_bytes < needed:
         message = _("%(needed).1f GB are needed below %(path)s; %(free).1f GB are free.")
         words = {
@@ -211,10 +213,10 @@ def _of_treatment(server: Server, target: Target, draft: Draft | None) -> Iterat
         yield error(server, problem.code, problem.message, problem.remedy)
 
 
-def _memory(server: Server, target: Target, draft: Draft) -> Iterator[Finding]:
+def _memory(server: Server, target: Target, part: Part) -> Iterator[Finding]:
     """The shared memory that the greediest of the versions takes at its start."""
     most = 0
-    for fit in drafts.configuration_fits(draft):
+    for fit in part.fits:
         major = fitted_configurations.major_of(fit.installation)
         most = max(most, Effective(fit.fitted.settings, major).bytes("shared_buffers") or 0)
     if target.available_bytes is not None and most > target.available_bytes:

@@ -146,7 +146,7 @@ def _estimated(form: CampaignForm) -> dict[str, Any]:
     if not form.is_valid():
         return {"estimate": None, "complaints": _complaints(form)}
     draft = form.draft()
-    estimate = campaigns.estimate(draft)
+    estimate = campaigns.estimate(campaigns.resolve(draft))
     told = configuration_page.of_installations(estimate.fits, estimate.remarks)
     floor = noise.of_servers(draft.servers, registry.get(draft.scenario).primary_metric)
     can_show = floor.can_show(draft.repeats) if floor else None

@@ -20,6 +20,7 @@ from runs.selectors.campaigns.campaigns import Grid, RatioRow
 from runs.selectors.campaigns.factor_names import Words as Named
 from runs.selectors.campaigns.factor_names import factor_title, parameters
 from runs.selectors.compare.series_cells import SERVER
+from runs.selectors.configurations import configurations
 from runs.web.campaigns import annotations, parts
 
 LIVE = Campaign.LIVE
@@ -108,9 +109,8 @@ def conditions(campaign: Campaign) -> dict[str, Any]:
     """What was kept the same, and on what: machines, configuration."""
     return {
         "machines": _machines(campaign),
-        "configuration": campaign.configuration,
-        # What it contained then; it may say something else by now.
-        "contained": campaign.configuration_revision or campaign.configuration,
+        # What they contained then; they may say something else by now.
+        "configurations": configurations.contained(campaign),
         "parameters": parameters(campaign),
         "treatment": treatments.told(campaign),
     }

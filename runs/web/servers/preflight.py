@@ -6,6 +6,7 @@ from django.views.decorators.http import require_safe
 
 from runs.models import Server
 from runs.scenarios import registry
+from runs.services.campaigns.designs import resolve
 from runs.services.servers import preflight
 from runs.web.access.login import login_required
 from runs.web.campaigns.campaigns import chosen_servers
@@ -36,7 +37,7 @@ def campaign_preflight(request: HttpRequest) -> HttpResponse:
     except KeyError as error:
         raise Http404 from error
     form = CampaignForm(request.GET, scenario=scenario, servers=chosen_servers(request.GET))
-    found = preflight.of_draft(form.draft()) if form.is_valid() else None
+    found = preflight.of_design(resolve(form.draft())) if form.is_valid() else None
     return render(request, "servers/_preflight.html", {"preflight": found})
 
 
