@@ -13,6 +13,7 @@ from runs.models import (
     Annotation,
     Artifact,
     Campaign,
+    CampaignConfiguration,
     Cell,
     Change,
     Command,
@@ -53,6 +54,7 @@ CAMPAIGN = (
     *("slug", "title", "title_ja", "question", "question_ja", "origin", "state", "factors"),
     *("parameters", "treatment", "repeats", "seed", "wanted_half_width", "most_repeats"),
     *("priority", "most_attempts", "year", "expected_every", "tracked_ref", "created_at"),
+    "reproduces",
 )
 CELL = ("ordinal", "levels", "key", "series_key", "version", "version_num")
 RUN = (
@@ -106,9 +108,9 @@ def shared(project: Project) -> Iterator[tuple[str, Row]]:
     """What the project's results refer to: each thing once, by its kind."""
     campaign = campaigns(project).order_by()
     runs = Run.objects.filter(campaign__in=campaign, state__in=Run.ENDED).order_by()
-    configurations = Configuration.objects.filter(pk__in=campaign.values("configuration")).order_by(
-        "slug"
-    )
+    varied = CampaignConfiguration.objects.filter(campaign__in=campaign).order_by()
+    used = Q(pk__in=campaign.values("configuration")) | Q(pk__in=varied.values("configuration"))
+    configurations = Configuration.objects.filter(used).order_by("slug")
     yield from _rows(
         "scenario", Scenario.objects.filter(pk__in=campaign.values("scenario")), SCENARIO, "slug"
     )
@@ -244,7 +246,14 @@ def _metrics(campaign: QuerySet[Campaign]) -> QuerySet[Metric]:
 
 def _campaign(campaign: Campaign) -> Row:
     names = _named("campaign")
-    return dict(Campaign.objects.filter(pk=campaign.pk).values(*CAMPAIGN, **names).get())
+    row = dict(Campaign.objects.filter(pk=campaign.pk).values(*CAMPAIGN, **names).get())
+    varied = campaign.configurations.order_by("ordinal")
+    row["configurations"] = list(
+        varied.values(
+            configuration_slug=F("configuration__slug"), revision_number=F("revision__number")
+        )
+    )
+    return row
 
 
 def _named(kind: str) -> dict[str, F]:

@@ -36,7 +36,8 @@ FIELDS: Mapping[str, frozenset[str]] = {
     "topology": _with(exports.TOPOLOGY),
     "revision": _with(exports.REVISION),
     FILE: frozenset({"sha256", "gzip", "last"}),
-    "campaign": _with(exports.CAMPAIGN, "campaign"),
+    "campaign": _with(exports.CAMPAIGN, "campaign", "configurations"),
+    "campaign_configuration": frozenset({"configuration_slug", "revision_number"}),
     "cell": _with(exports.CELL, "cell"),
     "run": _with(exports.RUN, "run", "measurements", "artifacts", "events", "changes"),
     "measurement": _with(exports.MEASUREMENT, "measurement"),
@@ -50,7 +51,9 @@ FIELDS: Mapping[str, frozenset[str]] = {
     END: frozenset({"lines"}),
 }
 # Fields that files of this form did not always have, with what their absence means.
-LATER: Mapping[str, Mapping[str, object]] = {"campaign": {"treatment": {}}}
+LATER: Mapping[str, Mapping[str, object]] = {
+    "campaign": {"treatment": {}, "reproduces": "", "configurations": []}
+}
 TIMES = frozenset(
     {
         *("at", "created_at", "queued_at", "started_at", "finished_at", "committed_at"),
@@ -66,6 +69,7 @@ NESTED: Mapping[str, Mapping[str, str]] = {
         "changes": "change",
     },
     "configuration": {"revisions": "configuration_revision"},
+    "campaign": {"configurations": "campaign_configuration"},
 }
 ORIGINS = frozenset({Origin.EXECUTED.value, Origin.UPLOADED.value})
 CAMPAIGN_ENDED = frozenset(

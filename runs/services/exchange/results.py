@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.models import Annotation, Campaign, Cell, Project, Run
+from runs.models import Annotation, Campaign, CampaignConfiguration, Cell, Project, Run
 from runs.selectors.exchange import exports
 from runs.services.campaigns import summaries
 from runs.services.exchange.files import Files
@@ -71,9 +71,22 @@ class Results:
         self.cell = self.run = None
         if self.is_new:
             Campaign.objects.filter(pk=self.campaign.pk).update(created_at=row["created_at"])
+            self._add_configurations(number, row)
             self.campaigns += 1
         else:
             self._refuse_another(number, row)
+
+    def _add_configurations(self, number: int, row: Row) -> None:
+        """Those that vary, the baseline first."""
+        for ordinal, each in enumerate(row["configurations"], start=1):
+            slug, revision = each["configuration_slug"], each["revision_number"]
+            keys: dict[str, Any] = {
+                "campaign": self.campaign,
+                "configuration_id": self.known.key(number, "configuration", slug),
+                "revision_id": self.known.key(number, "configuration_revision", (slug, revision)),
+            }
+            made = CampaignConfiguration(ordinal=ordinal, **keys)
+            made.save(force_insert=True)
 
     def _linked(self, number: int, row: Row) -> Row:
         revision = row["configuration_revision"]

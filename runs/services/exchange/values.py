@@ -115,6 +115,10 @@ def _is_number(value: Any) -> bool:
     return is_numeric and -LARGEST <= value <= LARGEST
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _fits_text(_field: Any, value: Any) -> bool:
     return is_text(value)
 
@@ -313,6 +317,8 @@ SHAPES: Mapping[tuple[str, str], tuple[str, Callable[[Any], bool]]] = {
     ("configuration", "initdb_options"): (_("a list of texts"), _is_strings),
     ("configuration_revision", "settings"): (_("texts by name"), _is_named_texts),
     ("configuration_revision", "initdb_options"): (_("a list of texts"), _is_strings),
+    ("campaign_configuration", "configuration_slug"): (_("a name"), _is_line),
+    ("campaign_configuration", "revision_number"): (_("a whole number"), _is_whole),
     ("revision", "parents"): (_("a list of texts"), _is_strings),
     ("campaign", "factors"): (_("lists by name"), _is_factors),
     ("campaign", "parameters"): (_("an object"), _is_object),

@@ -119,8 +119,25 @@ def project():
         run.labels = {"by": "nightly"}
         run.save()
     _uploaded(made)
+    _varied(made, revision)
     factories.campaign("of-others")
     return made
+
+
+def _varied(project, first):
+    """A campaign of two configurations that repeats a published one."""
+    factors = {"version": ["16.14"], "configuration": ["tuned", "plain"]}
+    made = factories.campaign(
+        "two-configurations", factors=factors, project=project, reproduces="wg1-2013-2-2"
+    )
+    plain = ConfigurationRevision.objects.create(
+        configuration=factories.configuration("plain"), number=1, content_hash="plain"
+    )
+    for ordinal, revision in enumerate((first, plain), start=1):
+        made.configurations.create(
+            configuration=revision.configuration, revision=revision, ordinal=ordinal
+        )
+    factories.finish_all(made)
 
 
 def _uploaded(project):
@@ -198,7 +215,7 @@ def test_what_is_exported_and_imported_is_exported_alike(project, empty):
 
     made = Project.objects.get(slug="lab")
     assert exported(made) == content
-    assert (done.campaigns, done.runs, done.there) == (2, 22, 0)
+    assert (done.campaigns, done.runs, done.there) == (3, 28, 0)
     assert (made.name, made.is_public) == ("研究室", False)
     assert _summaries(made) == pytest.approx(summaries)
     kept = Artifact.objects.order_by("pk")[1]
@@ -219,7 +236,7 @@ def test_an_import_that_is_repeated_adds_nothing(project, empty):
 
     again = exchange.load(lines=io.BytesIO(content))
 
-    assert (again.campaigns, again.runs, again.there) == (0, 0, 22)
+    assert (again.campaigns, again.runs, again.there) == (0, 0, 28)
     assert exported(Project.objects.get(slug="lab")) == content
 
 
@@ -241,7 +258,7 @@ def test_runs_that_are_missing_are_added_and_summarised(project):
 
     done = exchange.load(lines=io.BytesIO(content))
 
-    assert (done.runs, done.there) == (1, 21)
+    assert (done.runs, done.there) == (1, 27)
     assert CellSummary.objects.get(cell=cell).n == 1
     assert exported(project) == content
 
@@ -271,7 +288,7 @@ def test_runs_that_have_not_ended_stay_where_they_are(project):
 
     (row,) = [row for row in rows(content, "campaign") if row["slug"] == "underway"]
     assert row["state"] == "incomplete"
-    assert len(rows(content, "run")) == 22
+    assert len(rows(content, "run")) == 28
 
 
 def test_the_default_project_has_what_belongs_to_nobody_but_no_publication(project):
@@ -425,7 +442,7 @@ def test_the_commands_write_and_read_a_file(project, empty, tmp_path, capsysbina
 
     call_command("import_project", str(path))
 
-    assert b"2 campaigns and 22 runs are new" in capsysbinary.readouterr().out
+    assert b"3 campaigns and 28 runs are new" in capsysbinary.readouterr().out
     assert exported(Project.objects.get(slug="lab")) == content
     assert rows(content, "benchlab-export")[0]["version"] == FORMAT_VERSION
 
