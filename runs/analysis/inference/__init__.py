@@ -1,0 +1,35 @@
+"""The one way from cells to an answer: how much faster or slower, how surely, and in one word.
+
+`judge()` fits one model to the cells of a campaign and answers for any pairs of them. Every page,
+gate, badge and report shows what it says. The model and its error rates are in docs/statistics.md.
+"""
+
+from runs.analysis.inference.cells import Cell, Noise, Pair
+from runs.analysis.inference.kernel import judge
+from runs.analysis.inference.model import Model
+from runs.analysis.inference.verdicts import (
+    MINIMUM_EFFECT,
+    PROVEN,
+    RULES,
+    SIGNIFICANCE,
+    VERDICTS,
+    Direction,
+    Inference,
+    Verdict,
+)
+
+__all__ = [
+    "MINIMUM_EFFECT",
+    "PROVEN",
+    "RULES",
+    "SIGNIFICANCE",
+    "VERDICTS",
+    "Cell",
+    "Direction",
+    "Inference",
+    "Model",
+    "Noise",
+    "Pair",
+    "Verdict",
+    "judge",
+]

@@ -1,0 +1,139 @@
+"""The additive model of one campaign: log value = cell + block, by least squares.
+
+A block is a round of repeats: one run of each cell, in a random order. What disturbs a whole round
+(the machine is warmer, a neighbour is busier) is taken out of all comparisons within it. Runs may
+be missing; then the cell's estimate is that of the runs which are there, less their blocks.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runs.analysis.inference.cells import Cell
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+# Beyond this size a block per round costs more than it gives: long histories have none.
+MOST_BLOCKS = 400
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Cells fitted, in the order given.
+
+    `means` are the cells' levels, `variances` those of their residuals with `freedom` degrees each
+    (0: unknown). `counts` is cells x blocks, the number of runs; None where no blocks are used.
+    `inverse` is the (pseudo)inverse of the blocks' normal equations.
+    """
+
+    n: Floats
+    means: Floats
+    variances: Floats
+    freedom: Floats
+    counts: Floats | None = None
+    inverse: Floats | None = None
+    block_f: float = 0.0
+    block_freedom: float = 0.0
+
+    def weights(self, base: Places, head: Places) -> tuple[Floats, NDArray[np.bool_]]:
+        """(variance factors rows x cells, whether each row can be told within blocks).
+
+        The variance of head - base is the sum over cells of factor times the cell's variance.
+        """
+        rows = np.arange(len(base))
+        factors = np.zeros((len(base), len(self.n)))
+        factors[rows, base] = 1 / self.n[base]
+        factors[rows, head] += 1 / self.n[head]
+        if self.counts is None or self.inverse is None:
+            return factors, np.ones(len(base), dtype=bool)
+        share = self.counts / self.n[:, None]
+        apart = share[head] - share[base]
+        uneven = np.flatnonzero(np.abs(apart).max(axis=1, initial=0) > TOLERANCE)
+        told = np.ones(len(base), dtype=bool)
+        if len(uneven):
+            told[uneven], factors[uneven] = self._uneven(apart[uneven], base[uneven], head[uneven])
+        return factors, told
+
+    def _uneven(
+        self, apart: Floats, base: Places, head: Places
+    ) -> tuple[NDArray[np.bool_], Floats]:
+        """The same for rows whose sides do not have the same blocks."""
+        assert self.counts is not None and self.inverse is not None
+        solved = apart @ self.inverse
+        # What the blocks' equations cannot express is not known from runs of the same round.
+        normal = np.diag(self.counts.sum(axis=0)) - self.counts.T @ (
+            self.counts / self.n[:, None]
+        )
+        told = np.abs(solved @ normal - apart).max(axis=1) < 1e-6
+        # A run of cell c in block b has the weight [c is head]/n - [c is base]/n - correction.
+        own = np.zeros((len(base), len(self.n)))
+        rows = np.arange(len(base))
+        own[rows, head] += 1 / self.n[head]
+        own[rows, base] -= 1 / self.n[base]
+        correction = solved[:, None, :] - (solved @ (self.counts / self.n[:, None]).T)[:, :, None]
+        squares = (own[:, :, None] - correction) ** 2 * self.counts[None, :, :]
+        return told, squares.sum(axis=2)
+
+
+def plain(cells: Sequence[Cell]) -> Fit:
+    """Without blocks: each cell by its own mean and variance."""
+    n = np.array([cell.n for cell in cells], dtype=float)
+    means = np.array([0.0 if cell.mean is None else cell.mean for cell in cells])
+    known = [cell.mean is not None and cell.variance is not None for cell in cells]
+    variances = np.array([cell.variance or 0.0 for cell in cells])
+    freedom = np.where(known, n - 1, 0.0)
+    return Fit(n, means, variances, freedom)
+
+
+def blocked(cells: Sequence[Cell]) -> Fit | None:
+    """With a block for each round; None where no round has runs of two cells, or a run has none."""
+    usable = [len(cell.logs) == cell.n and len(cell.blocks) == cell.n for cell in cells]
+    if not any(usable):
+        return None
+    names: dict[object, int] = {}
+    of_run: list[int] = []
+    in_block: list[int] = []
+    logs: list[float] = []
+    for place, (cell, is_usable) in enumerate(zip(cells, usable, strict=True)):
+        if is_usable:
+            of_run += [place] * cell.n
+            in_block += [names.setdefault(block, len(names)) for block in cell.blocks]
+            logs += cell.logs
+    if len(names) < 2 or len(names) > MOST_BLOCKS:
+        return None
+    return _least_squares(cells, np.array(of_run), np.array(in_block), np.array(logs), len(names))
+
+
+def _least_squares(
+    cells: Sequence[Cell], of_run: Places, in_block: Places, logs: Floats, blocks: int
+) -> Fit | None:
+    count = len(cells)
+    n = np.array([cell.n for cell in cells], dtype=float)
+    counts = np.zeros((count, blocks))
+    np.add.at(counts, (of_run, in_block), 1.0)
+    there = np.maximum(counts.sum(axis=1), 1)
+    raw = np.bincount(of_run, logs, count) / there
+    share = counts / there[:, None]
+    normal = np.diag(counts.sum(axis=0)) - counts.T @ share
+    inverse = np.linalg.pinv(normal, rcond=1e-10, hermitian=True)
+    if not (np.abs(inverse).max() > 0):
+        return None
+    right = np.bincount(in_block, logs - raw[of_run], blocks)
+    effects = inverse @ right
+    means = raw - share @ effects
+    residuals = logs - means[of_run] - effects[in_block]
+    apart = np.eye(blocks)[in_block] - share[of_run]
+    leverage = 1 / there[of_run] + np.einsum("ij,jk,ik->i", apart, inverse, apart, optimize=True)
+    squares = np.bincount(of_run, residuals**2, count)
+    freedom = np.maximum(np.bincount(of_run, 1 - leverage, count), 0.0)
+    freedom[freedom < TOLERANCE] = 0.0
+    variances = np.divide(squares, freedom, out=np.zeros(count), where=freedom > 0)
+    rank = float(np.linalg.matrix_rank(normal, hermitian=True))
+    between = float(right @ effects)
+    within = float(squares.sum()) / max(float(freedom.sum()), TOLERANCE)
+    block_f = (between / rank) / within if rank and within > 0 else 0.0
+    return Fit(n, means, variances, freedom, counts, inverse, block_f, rank)

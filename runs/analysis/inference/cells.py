@@ -1,0 +1,57 @@
+"""What the kernel is given: cells with their runs, pairs to compare, and the noise known before."""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The finished runs of one cell, for one metric.
+
+    `logs` are the logarithms of the runs' values and `blocks` the round that each run belongs to:
+    runs of one round were made together. Without `blocks` no round is assumed. Of a cell of which
+    only a summary is known, `n`, `mean` and `variance` (of the logs) are given without `logs`;
+    a `mean` of None is a value that is not positive, a `variance` of None an unknown spread.
+
+    `campaign` says whose cell it is: a model is fitted to each campaign. `counted` has the counts
+    of the runs where the metric is a number of events.
+    """
+
+    n: int
+    mean: float | None
+    variance: float | None
+    campaign: Hashable = None
+    logs: tuple[float, ...] = ()
+    blocks: tuple[Hashable, ...] = ()
+    counted: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What is known before of the noise: a variance of logs, and how many degrees it is worth."""
+
+    variance: float
+    freedom: float
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Head against base, as places in a list of cells. None is a side that was not measured."""
+
+    base: int | None
+    head: int | None
+
+
+def cell_of(
+    values: Sequence[float], *, blocks: Sequence[Hashable] = (), campaign: Hashable = None
+) -> Cell:
+    """A cell from its runs' values, which may be counts."""
+    if min(values) <= 0:
+        return Cell(len(values), None, None, campaign, counted=tuple(values))
+    logs = tuple(math.log(value) for value in values)
+    mean = math.fsum(logs) / len(logs)
+    variance = None
+    if len(logs) > 1:
+        variance = math.fsum((log - mean) ** 2 for log in logs) / (len(logs) - 1)
+    return Cell(len(logs), mean, variance, campaign, logs, tuple(blocks), tuple(values))

@@ -1,0 +1,167 @@
+"""From a model and pairs of cells to answers."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from runs.analysis.inference.cells import Pair
+from runs.analysis.inference.counts import judge_counts
+from runs.analysis.inference.model import Contrasts, Model
+from runs.analysis.inference.verdicts import (
+    MINIMUM_EFFECT,
+    SIGNIFICANCE,
+    Direction,
+    Inference,
+    Reason,
+    rounds_missing,
+    word,
+)
+
+# Beyond e to this a ratio is no number that anybody can use, nor a float.
+LARGEST_LOG = 300.0
+
+
+def judge(
+    model: Model,
+    pairs: Sequence[Pair],
+    *,
+    direction: Direction,
+    effect: float = MINIMUM_EFFECT,
+    family: Sequence[Pair] | None = None,
+    significance: float = SIGNIFICANCE,
+    other_metrics: int = 1,
+    as_counts: bool = False,
+) -> list[Inference]:
+    """Answer for each pair, in their order.
+
+    All rows hold together with 1 - `significance`: those asked for, and those of `family` (the
+    table that the campaign itself shows), whichever is stricter, so that a pair has the same answer
+    in a smaller table. `other_metrics` shares a family of further metrics among so many of them.
+    `effect` is the minimum effect (0.03 is 3 %), counted alike in both directions.
+    """
+    significance /= max(other_metrics, 1)
+    if as_counts:
+        level = significance / max(len(family or pairs), len(pairs), 1)
+        tables = math.log1p(-significance) / math.log1p(-level) if level < 1 else 1.0
+        return judge_counts(
+            model.cells,
+            pairs,
+            direction=direction,
+            effect=effect,
+            level=level,
+            tables=tables * max(other_metrics, 1),
+        )
+    level = model.level(pairs, significance)
+    if family:
+        level = min(level, model.level(family, significance))
+    tested = [place for place, pair in enumerate(pairs) if _has_ratio(model, pair)]
+    found = [Inference("not_comparable", reasons=_without_ratio(model, pair)) for pair in pairs]
+    if not tested:
+        return found
+    contrasts = model.contrasts([pairs[place] for place in tested])
+    judged = _judged(model, [pairs[place] for place in tested], contrasts, direction, effect, level)
+    for place, each in zip(tested, judged, strict=True):
+        found[place] = each
+    return found
+
+
+def _has_ratio(model: Model, pair: Pair) -> bool:
+    return not _without_ratio(model, pair)
+
+
+def _without_ratio(model: Model, pair: Pair) -> tuple[Reason, ...]:
+    if pair.base is None or pair.head is None:
+        return ("not_measured",)
+    sides = (model.cells[pair.base], model.cells[pair.head])
+    return ("not_positive",) if any(side.mean is None for side in sides) else ()
+
+
+def _judged(
+    model: Model,
+    pairs: Sequence[Pair],
+    contrasts: Contrasts,
+    direction: Direction,
+    effect: float,
+    level: float,
+) -> list[Inference]:
+    from scipy.special import stdtr, stdtrit  # noqa: PLC0415 (slow to import)
+
+    freedom = np.maximum(contrasts.freedom, 0.5)
+    widths = -stdtrit(freedom, level / 2) * contrasts.errors
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistics = np.where(
+            contrasts.errors > 0, np.abs(contrasts.differences) / contrasts.errors, np.inf
+        )
+    statistics[(contrasts.errors == 0) & (contrasts.differences == 0)] = 0.0
+    p_values = 2 * stdtr(freedom, -statistics)
+    # A row's p-value in the table: below 0.05 exactly where it is below the row's level.
+    tables = math.log1p(-SIGNIFICANCE) / math.log1p(-level)
+    adjusted = -np.expm1(tables * np.log1p(-np.minimum(p_values, 1 - 1e-16)))
+    return [
+        _answer(model, pair, contrasts, place, direction, effect, widths, p_values, adjusted)
+        for place, pair in enumerate(pairs)
+    ]
+
+
+def _answer(
+    model: Model,
+    pair: Pair,
+    contrasts: Contrasts,
+    place: int,
+    direction: Direction,
+    effect: float,
+    widths: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]",
+    p_values: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]",
+    adjusted: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]",
+) -> Inference:
+    difference = float(contrasts.differences[place])
+    ratio = _exp(difference)
+    values = (_exp(float(contrasts.bases[place])), _exp(float(contrasts.heads[place])))
+    if not model.is_tested(pair):
+        reasons = _without_interval(model, pair)
+        return Inference(
+            "too_few_runs", ratio, base_value=values[0], head_value=values[1], reasons=reasons
+        )
+    width = float(widths[place])
+    low, high = difference - width, difference + width
+    verdict = word(low, high, direction=direction, effect=effect)
+    missing = None
+    if verdict == "undecided":
+        missing = rounds_missing(difference, width, _runs(model, pair), effect)
+    return Inference(
+        verdict=verdict,
+        ratio=ratio,
+        low=_exp(low),
+        high=_exp(high),
+        base_value=values[0],
+        head_value=values[1],
+        p_value=float(p_values[place]),
+        adjusted_p_value=float(adjusted[place]),
+        log_error=float(contrasts.errors[place]),
+        freedom=float(contrasts.freedom[place]),
+        more_rounds=missing,
+    )
+
+
+def _runs(model: Model, pair: Pair) -> float:
+    """Runs a side, as their harmonic mean."""
+    assert pair.base is not None and pair.head is not None
+    return 2 / (1 / model.cells[pair.base].n + 1 / model.cells[pair.head].n)
+
+
+def _without_interval(model: Model, pair: Pair) -> tuple[Reason, ...]:
+    """A published median of three runs is not a single run: its spread was just not printed."""
+    assert pair.base is not None and pair.head is not None
+    sides = (model.cells[pair.base], model.cells[pair.head])
+    unspread = [side.n for side in sides if side.variance is None]
+    codes: list[Reason] = []
+    if min(unspread) < 2:
+        codes.append("single_run")
+    if max(unspread) >= 2:
+        codes.append("spread_unknown")
+    return tuple(codes)
+
+
+def _exp(log: float) -> float:
+    return math.exp(min(max(log, -LARGEST_LOG), LARGEST_LOG))

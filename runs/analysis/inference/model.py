@@ -1,0 +1,193 @@
+"""Cells fitted campaign by campaign, and contrasts of them with their errors."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runs.analysis.inference import blocks, critical
+from runs.analysis.inference.blocks import Fit, Floats, Places
+from runs.analysis.inference.cells import Cell, Noise, Pair
+from runs.analysis.inference.variances import Moderated, moderate
+
+# With fewer degrees of freedom left, rounds are taken out only where they show.
+FEW_FREEDOM, ROUNDS_SHOW = 12.0, 0.05
+
+
+@dataclass(frozen=True)
+class Contrasts:
+    """Differences head - base of logs, with their errors; `freedom` 0 where no error is known.
+
+    `shared` is the root of the base's part of each variance, `pooled` the degrees of freedom of the
+    variance that most rows share.
+    """
+
+    differences: Floats
+    bases: Floats
+    heads: Floats
+    errors: Floats
+    freedom: Floats
+    shared: Floats
+    pooled: float
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The cells of one campaign: their places, fits and moderated variances."""
+
+    places: Places
+    plain: Fit
+    of_plain: Moderated
+    blocked: Fit | None
+    of_blocked: Moderated | None
+
+
+class Model:
+    """The model of all given cells; `noise` maps a campaign to what its server's noise is."""
+
+    def __init__(
+        self, cells: Sequence[Cell], noise: dict[Hashable, Noise] | Noise | None = None
+    ) -> None:
+        self.cells = cells
+        self.count = len(cells)
+        groups: dict[Hashable, list[int]] = defaultdict(list)
+        for place, cell in enumerate(cells):
+            groups[cell.campaign].append(place)
+        self._part_of = np.zeros(self.count, dtype=np.int64)
+        self._parts: list[_Part] = []
+        for campaign, places in groups.items():
+            self._part_of[places] = len(self._parts)
+            known = noise.get(campaign) if isinstance(noise, dict) else noise
+            self._parts.append(_part(cells, np.array(places), known))
+
+    def contrasts(self, pairs: Sequence[Pair]) -> Contrasts:
+        """The contrasts of pairs whose sides were both measured."""
+        base = np.array([pair.base for pair in pairs], dtype=np.int64)
+        head = np.array([pair.head for pair in pairs], dtype=np.int64)
+        found = self._across(base, head)
+        for number, part in enumerate(self._parts):
+            if part.blocked is None:
+                continue
+            here = (self._part_of[base] == number) & (self._part_of[head] == number)
+            self._within(part, np.flatnonzero(here), base, head, found)
+        return found
+
+    def level(self, pairs: Sequence[Pair], significance: float) -> float:
+        """The two-sided level of each row at which these rows together have `significance`."""
+        tested = [pair for pair in pairs if self.is_tested(pair)]
+        if len(tested) < 2:
+            return significance
+        found = self.contrasts(tested)
+        groups: dict[int | None, list[float]] = defaultdict(list)
+        for pair, shared in zip(tested, found.shared, strict=True):
+            groups[pair.base].append(float(shared))
+        return critical.level(groups.values(), found.pooled, significance)
+
+    def is_tested(self, pair: Pair) -> bool:
+        """Whether both sides were measured, positive, and scatter in a known way."""
+        return all(
+            place is not None
+            and self.cells[place].mean is not None
+            and self.cells[place].variance is not None
+            for place in (pair.base, pair.head)
+        )
+
+    def _across(self, base: Places, head: Places) -> Contrasts:
+        """Every pair by the plain means of its cells, whatever rounds they were made in."""
+        n, means = np.zeros(self.count), np.zeros(self.count)
+        variances, total, freedom = np.zeros(self.count), np.zeros(self.count), np.zeros(self.count)
+        shares, pooled = np.zeros(self.count), np.zeros(self.count)
+        for part in self._parts:
+            at, moderated = part.places, part.of_plain
+            n[at], means[at], variances[at] = part.plain.n, part.plain.means, moderated.variances
+            total[at] = moderated.prior + part.plain.freedom
+            shares[at] = (1 - moderated.own) * moderated.pooled
+            pooled[at], freedom[at] = moderated.freedom, part.plain.freedom
+        of_base, of_head = variances[base] / n[base], variances[head] / n[head]
+        variance = of_base + of_head
+        common_base, common_head = shares[base] / n[base], shares[head] / n[head]
+        is_one = self._part_of[base] == self._part_of[head]
+        inverse = np.where(
+            is_one,
+            _over((common_base + common_head) ** 2, pooled[base]),
+            _over(common_base**2, pooled[base]) + _over(common_head**2, pooled[head]),
+        )
+        inverse += _over(of_base**2, total[base]) + _over(of_head**2, total[head])
+        most = np.where(is_one, pooled[base], pooled[base] + pooled[head])
+        most = np.maximum(most, freedom[base] + freedom[head])
+        return Contrasts(
+            differences=means[head] - means[base],
+            bases=means[base],
+            heads=means[head],
+            errors=np.sqrt(variance),
+            freedom=_satterthwaite(variance, inverse, most),
+            shared=np.sqrt(_over(of_base, variance)),
+            pooled=float(np.max(pooled, initial=0.0)),
+        )
+
+    def _within(
+        self, part: _Part, rows: Places, base: Places, head: Places, found: Contrasts
+    ) -> None:
+        """Rows of one campaign by its rounds, in place of what was found without."""
+        fit, moderated = part.blocked, part.of_blocked
+        if fit is None or moderated is None or not len(rows):
+            return
+        place = np.full(self.count, -1)
+        place[part.places] = np.arange(len(part.places))
+        one, other = place[base[rows]], place[head[rows]]
+        told = (fit.freedom[one] > 0) & (fit.freedom[other] > 0)
+        rows, one, other = rows[told], one[told], other[told]
+        if not len(rows):
+            return
+        factors, told = fit.weights(one, other)
+        rows, one, other, factors = rows[told], one[told], other[told], factors[told]
+        parts = factors * moderated.variances
+        variance = parts.sum(axis=1)
+        common = (factors * (1 - moderated.own)).sum(axis=1) * moderated.pooled
+        inverse = _over(common**2, np.full(len(rows), moderated.freedom))
+        inverse += _over(parts**2, moderated.prior + fit.freedom).sum(axis=1)
+        most = np.maximum(moderated.freedom, fit.freedom[one] + fit.freedom[other])
+        found.differences[rows] = fit.means[other] - fit.means[one]
+        found.bases[rows], found.heads[rows] = fit.means[one], fit.means[other]
+        found.errors[rows] = np.sqrt(variance)
+        found.freedom[rows] = _satterthwaite(variance, inverse, most)
+        found.shared[rows] = np.sqrt(_over(parts[np.arange(len(rows)), one], variance))
+
+
+def _part(cells: Sequence[Cell], places: Places, noise: Noise | None) -> _Part:
+    own = [cells[place] for place in places]
+    plain = blocks.plain(own)
+    blocked = blocks.blocked(own)
+    of_blocked = None
+    if blocked is not None:
+        of_blocked = moderate(blocked, noise)
+        if of_blocked.freedom < FEW_FREEDOM and not _rounds_show(blocked):
+            blocked = of_blocked = None
+    return _Part(places, plain, moderate(plain, noise), blocked, of_blocked)
+
+
+def _rounds_show(fit: Fit) -> bool:
+    """Whether rounds differ by more than their runs: an F test."""
+    from scipy.special import fdtrc  # noqa: PLC0415 (slow to import)
+
+    freedom = float(fit.freedom.sum())
+    return freedom > 0 and bool(fdtrc(fit.block_freedom, freedom, fit.block_f) < ROUNDS_SHOW)
+
+
+def _over(top: Floats, bottom: Floats) -> Floats:
+    """top / bottom, 0 where the bottom is 0."""
+    shape = np.broadcast_shapes(top.shape, bottom.shape)
+    bottom = np.broadcast_to(bottom, shape)
+    found: NDArray[np.float64] = np.divide(
+        np.broadcast_to(top, shape), bottom, out=np.zeros(shape), where=bottom > 0
+    )
+    return found
+
+
+def _satterthwaite(variance: Floats, inverse: Floats, most: Floats) -> Floats:
+    """Degrees of freedom of a sum of variances; those without scatter have all there are."""
+    found = np.where(inverse > 0, _over(variance**2, inverse), most)
+    capped: Floats = np.minimum(found, most)
+    return capped

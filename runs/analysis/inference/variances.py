@@ -1,0 +1,153 @@
+"""The variance of each cell, moderated by all of them and by what is known of the server.
+
+Three repeats tell little of a cell's own scatter. So it is drawn towards that of the campaign's
+cells, and these towards the server's noise floor, as far as they agree (empirical Bayes; G. K.
+Smyth, "Linear models and empirical Bayes methods for assessing differential expression", 2004).
+A cell that scatters more than the others can explain (a spike) keeps its own variance (B. Phipson
+and others, "Robust hyperparameter estimation protects against hypervariable genes", 2016).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from runs.analysis.inference.blocks import Fit, Floats
+from runs.analysis.inference.cells import Noise
+
+# A cell less likely than the first to scatter as it does is on its own, from the second it is not.
+SPIKED, USUAL = 0.0005, 0.02
+# Cells are taken for alike like those of a prior of so many degrees, which counts as so many cells.
+USUAL_PRIOR, PRIOR_CELLS = 20.0, 6.0
+# What another day's noise is worth at most, and how unlikely it may be before it is put aside.
+MOST_OF_FLOOR = 30.0
+DISAGREES = 0.05
+LEAST_SHARE = 1e-3
+MOST_PRIOR = 1e6
+
+
+@dataclass(frozen=True)
+class Moderated:
+    """`variances` to be used of each cell; `own` how much of it is the cell's own (0 to 1).
+
+    `prior` is the degrees of freedom that each cell got besides its own, `pooled` the common
+    variance with its `freedom`.
+    """
+
+    variances: Floats
+    own: Floats
+    prior: Floats
+    pooled: float
+    freedom: float
+
+
+def moderate(fit: Fit, noise: Noise | None) -> Moderated:
+    """Moderate the variances of fitted cells. Without any spread known the freedom is 0."""
+    known = fit.freedom > 0
+    own_pool, own_freedom, chance = _pool(fit.variances[known], fit.freedom[known])
+    pooled, freedom = _with_floor(own_pool, own_freedom, noise)
+    prior = np.zeros(len(fit.n))
+    if freedom > 0:
+        likely = np.ones(len(fit.n))
+        if known.any():
+            likely[known] = chance
+        trust = np.clip((likely - SPIKED) / (USUAL - SPIKED), 0, 1)
+        alike = _alike(fit.variances[known], fit.freedom[known], chance, pooled)
+        prior = trust * alike
+    total = prior + fit.freedom
+    own = np.divide(fit.freedom, total, out=np.zeros(len(total)), where=total > 0)
+    variances = own * fit.variances + (1 - own) * pooled
+    return Moderated(variances, own, prior, pooled, freedom)
+
+
+def _pool(variances: Floats, freedom: Floats) -> tuple[float, float, Floats]:
+    """(variance, freedom, chance of each cell to scatter so) of the cells without spikes."""
+    from scipy.special import chdtrc, gammainc  # noqa: PLC0415 (slow to import)
+
+    chance = np.ones(len(variances))
+    if not len(variances):
+        return 0.0, 0.0, chance
+    pooled = _start(variances, freedom)
+    usual = np.ones(len(variances), dtype=bool)
+    for _ in range(4):
+        if pooled <= 0:
+            break
+        chance = chdtrc(freedom, freedom * variances / pooled)
+        usual = chance >= SPIKED
+        if not usual.any():
+            usual = chance >= chance.max()
+        # Without its tail a distribution's mean is less: by this share.
+        cut = _upper(freedom[usual])
+        share = gammainc(freedom[usual] / 2 + 1, cut / 2) / gammainc(freedom[usual] / 2, cut / 2)
+        weights = freedom[usual]
+        pooled = float(np.sum(weights * variances[usual]) / np.sum(weights * share))
+    return pooled, float(freedom[usual].sum()), chance
+
+
+def _start(variances: Floats, freedom: Floats) -> float:
+    """A first guess that spikes do not move: the median, of few cells the mean."""
+    mean = float(np.sum(freedom * variances) / np.sum(freedom))
+    if len(variances) < 4:
+        return mean
+    from scipy.special import chdtri  # noqa: PLC0415 (slow to import)
+
+    middle = float(np.median(variances / (chdtri(freedom, 0.5) / freedom)))
+    return middle or mean
+
+
+def _upper(freedom: Floats) -> Floats:
+    from scipy.special import chdtri  # noqa: PLC0415 (slow to import)
+
+    cut: Floats = chdtri(freedom, SPIKED)
+    return cut
+
+
+def _with_floor(pooled: float, freedom: float, noise: Noise | None) -> tuple[float, float]:
+    """The campaign's variance with the server's, unless the campaign is noisier than that."""
+    if noise is None or noise.variance <= 0 or noise.freedom <= 0:
+        return pooled, freedom
+    weight = min(noise.freedom, MOST_OF_FLOOR)
+    if freedom > 0:
+        from scipy.special import fdtrc  # noqa: PLC0415 (slow to import)
+
+        if fdtrc(freedom, weight, pooled / noise.variance) < DISAGREES:
+            return pooled, freedom
+    return (freedom * pooled + weight * noise.variance) / (freedom + weight), freedom + weight
+
+
+def _alike(variances: Floats, freedom: Floats, chance: Floats, pooled: float) -> float:
+    """How alike the cells scatter, as the degrees of freedom of a common prior."""
+    from scipy.special import polygamma, psi  # noqa: PLC0415 (slow to import)
+
+    usual = chance >= SPIKED
+    expected = polygamma(1, USUAL_PRIOR / 2) * PRIOR_CELLS
+    cells = PRIOR_CELLS
+    if usual.sum() > 1 and pooled > 0:
+        half = freedom[usual] / 2
+        spread = np.log(np.maximum(variances[usual], LEAST_SHARE * pooled)) - psi(half)
+        spread += np.log(half)
+        apart = float(np.sum((spread - spread.mean()) ** 2))
+        count = int(usual.sum())
+        expected += apart - (count - 1) * float(np.mean(polygamma(1, half)))
+        cells += count - 1
+    excess = float(expected) / cells
+    return _inverse_trigamma(excess) * 2 if excess > 0 else MOST_PRIOR
+
+
+def _inverse_trigamma(value: float) -> float:
+    """The x with trigamma(x) = value, by Newton's steps on 1 / trigamma (as limma does)."""
+    from scipy.special import polygamma  # noqa: PLC0415 (slow to import)
+
+    if value > 1e7:
+        return float(1 / np.sqrt(value))
+    if value < 1e-6:
+        return 1 / value
+    x = 0.5 + 1 / value
+    for _ in range(50):
+        first = float(polygamma(1, x))
+        step = first * (1 - first / value) / float(polygamma(2, x))
+        x += step
+        if -step / x < 1e-8:
+            break
+    return float(x)
+
+

@@ -1,0 +1,88 @@
+"""The answer about one pair: an interval, and the word that follows from the interval alone."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from runs.analysis.conditions import Difference, Unknown
+
+RULES = 2
+"""The version of the rules, kept with whatever is stored of an answer. 1 was Welch and Holm."""
+
+Direction = Literal["higher", "lower", "neutral"]
+Verdict = Literal[
+    *("faster", "slower", "different", "same"),
+    *("undecided", "too_few_runs", "not_comparable"),
+]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+PROVEN: tuple[Verdict, ...] = ("faster", "slower", "different")
+Reason = Literal[Difference, "not_positive", "not_measured", "single_run", "spread_unknown"]
+
+SIGNIFICANCE = 0.05
+MINIMUM_EFFECT = 0.03
+MOST_ROUNDS = 1000
+
+
+@dataclass(frozen=True)
+class Inference:
+    """Head against base.
+
+    `base_value` and `head_value` are what the model says of both sides in the metric's unit, and
+    `ratio` is head_value / base_value. `low` and `high` bound it so that all rows of the table hold
+    together in 95 of 100 tables. They are None where there is no interval, `high` alone where
+    nothing bounds it (a count against none at all).
+
+    `p_value` is that of the row alone, `adjusted_p_value` of the table: below 0.05 exactly where
+    the interval excludes 1. `more_rounds` is about how many further runs a side would decide an
+    undecided row. `reasons` say why there is no verdict; `despite` what differs between the sides,
+    or is not known of them, although they were compared.
+    """
+
+    verdict: Verdict
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    base_value: float | None = None
+    head_value: float | None = None
+    p_value: float | None = None
+    adjusted_p_value: float | None = None
+    log_error: float | None = None
+    freedom: float | None = None
+    more_rounds: int | None = None
+    reasons: tuple[Reason, ...] = ()
+    despite: tuple[Difference | Unknown, ...] = ()
+    rules: int = RULES
+
+    @property
+    def is_proven(self) -> bool:
+        """The interval says that the sides differ."""
+        return self.verdict in PROVEN
+
+
+def word(low: float, high: float, *, direction: Direction, effect: float) -> Verdict:
+    """The verdict of an interval of logs (`high` may be infinite).
+
+    The same: the interval lies within the minimum effect, both ways. Else faster or slower: it
+    excludes no change. Undecided: it has no change and a change that matters in it.
+    """
+    bound = math.log1p(effect)
+    if -bound <= low and high <= bound:
+        return "same"
+    if low <= 0 <= high:
+        return "undecided"
+    if direction == "neutral":
+        return "different"
+    return "faster" if (low > 0) == (direction == "higher") else "slower"
+
+
+def rounds_missing(difference: float, half_width: float, runs: float, effect: float) -> int:
+    """About how many more runs a side make the interval exclude 1, or lie within the effect.
+
+    The estimate is taken for the truth, and the width to shrink with the root of the runs.
+    At least one; at most MOST_ROUNDS.
+    """
+    wanted = max(abs(difference), math.log1p(effect) - abs(difference))
+    if wanted <= 0:
+        return MOST_ROUNDS
+    needed = math.ceil(runs * min((half_width / wanted) ** 2, MOST_ROUNDS)) - runs
+    return int(min(max(needed, 1), MOST_ROUNDS))
