@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from runs.analysis import change_points
-from runs.analysis.comparison import MINIMUM_EFFECT
 from runs.analysis.history_noise import spread
+from runs.analysis.inference.verdicts import MINIMUM_EFFECT
 
 SIGNIFICANCE = 0.001
 MINIMUM_RUNS = 10

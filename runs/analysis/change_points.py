@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from runs.analysis.comparison import MINIMUM_EFFECT
 from runs.analysis.history_noise import HistoryNoise, estimate, without_spikes
+from runs.analysis.inference.verdicts import MINIMUM_EFFECT
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]

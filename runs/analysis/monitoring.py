@@ -8,7 +8,7 @@ from typing import Literal
 from runs.analysis import alarm, change_points
 from runs.analysis.alarm import Alarm, ExpectedRange
 from runs.analysis.change_points import SAME_PLACE, ChangePoint
-from runs.analysis.comparison import MINIMUM_EFFECT
+from runs.analysis.inference.verdicts import MINIMUM_EFFECT
 
 Values = Sequence[float]
 

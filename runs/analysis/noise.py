@@ -6,17 +6,14 @@ The formulas are in docs/statistics.md; power is that of two sides with equally 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
-
-from runs.analysis.comparison import MINIMUM_EFFECT, SIGNIFICANCE
+from runs.analysis.inference.verdicts import MINIMUM_EFFECT, SIGNIFICANCE
 from runs.analysis.summary import Summary
 
 POWER = 0.8
-MOST_REPEATS = 1000
-QUANTILES = 80
+MOST_FREEDOM = 10_000
+# So many standard errors beyond the threshold nothing is missed, and no digit is left.
+CERTAIN = 8.0
 
 
 @dataclass(frozen=True)
@@ -58,94 +55,47 @@ def noise_floor(summaries: Iterable[Summary]) -> NoiseFloor | None:
     )
 
 
-def power(
-    log_sd: float, repeats: int, effect: float, *, minimum_effect: float = MINIMUM_EFFECT
-) -> float:
-    """The chance that `repeats` each side give the right verdict for a true effect.
+def power(log_sd: float, repeats: int, effect: float, *, rows: int = 1) -> float:
+    """The chance that `repeats` each side give the right verdict for a true effect in one row.
 
-    `effect` 0.05 is 5 %. It is the mean, over the spreads that the two sides can show by chance, of
-    the chance that the measured difference passes both of a verdict's thresholds: Welch's t and
-    the minimum effect. (With many repeats and no minimum this is the noncentral t distribution;
-    with few, Welch's test finds less than that promises.) Raises ValueError below two repeats.
+    `effect` 0.05 is 5 %, `rows` how many the table has, whose cells share their variance. It is
+    that of the noncentral t distribution at the level of the table (Sidak's, rows apart). Raises
+    ValueError below two repeats.
     """
     if repeats < 2:
         raise ValueError("A test needs two repeats on each side.")
-    difference, minimum = math.log1p(effect), math.log1p(minimum_effect)
-    error = log_sd * math.sqrt(2 / repeats)
-    if error == 0:
-        return 1.0 if difference >= minimum and difference > 0 else 0.0
-    from scipy.special import ndtr  # noqa: PLC0415 (slow to import)
+    difference = math.log1p(effect)
+    if log_sd == 0:
+        return 1.0 if difference > math.log1p(MINIMUM_EFFECT) else 0.0
+    from scipy.special import nctdtr, stdtrit  # noqa: PLC0415 (slow to import)
 
-    threshold = np.maximum(_welch_thresholds(repeats) * error, minimum)
-    return float(np.mean(ndtr((difference - threshold) / error)))
-
-
-@lru_cache(maxsize=64)
-def _welch_thresholds(repeats: int) -> NDArray[np.float64]:
-    """The differences that reach p = 0.05, in true standard errors, for a grid of spreads seen.
-
-    Each side's variance is that of chi square; the grid has the middles of QUANTILES equally
-    likely slices of both.
-    """
-    from scipy.special import chdtri, stdtrit  # noqa: PLC0415 (slow to import)
-
-    freedom = repeats - 1
-    slices = (np.arange(QUANTILES) + 0.5) / QUANTILES
-    variances = chdtri(freedom, slices) / freedom
-    one, other = variances[:, None], variances[None, :]
-    welch = freedom * (one + other) ** 2 / (one**2 + other**2)
-    thresholds: NDArray[np.float64] = stdtrit(welch, 1 - SIGNIFICANCE / 2) * np.sqrt(
-        (one + other) / 2
-    )
-    return thresholds
+    freedom = float(min(2 * (repeats - 1) * rows, MOST_FREEDOM))
+    level = -math.expm1(math.log1p(-SIGNIFICANCE) / rows)
+    threshold = -float(stdtrit(freedom, level / 2))
+    shown = difference / (log_sd * math.sqrt(2 / repeats))
+    if shown - threshold > CERTAIN:
+        return 1.0
+    return 1 - float(nctdtr(freedom, shown, threshold))
 
 
 def minimum_detectable_effect(
-    log_sd: float,
-    repeats: int,
-    *,
-    wanted_power: float = POWER,
-    minimum_effect: float = MINIMUM_EFFECT,
+    log_sd: float, repeats: int, *, rows: int = 1, wanted_power: float = POWER
 ) -> float:
-    """The smallest effect (0.04 is 4 %) that is found with the wanted power.
+    """The smallest effect (0.04 is 4 %) that is found with the wanted power in one of the rows.
 
-    "3 repeats on this server can show 4 %." Raises ValueError below two repeats.
+    "3 repeats on this server can show 4 %." It is at least the minimum effect, since what lies
+    within is called the same. Raises ValueError below two repeats.
     """
     lowest, highest = 0.0, 0.01
-    while power(log_sd, repeats, highest, minimum_effect=minimum_effect) < wanted_power:
+    while power(log_sd, repeats, highest, rows=rows) < wanted_power:
         highest *= 2
     for _ in range(40):  # halvings: 1e-12 of the start is far finer than anybody reads
         middle = (lowest + highest) / 2
-        if power(log_sd, repeats, middle, minimum_effect=minimum_effect) < wanted_power:
+        if power(log_sd, repeats, middle, rows=rows) < wanted_power:
             lowest = middle
         else:
             highest = middle
-    return highest
-
-
-def repeats_needed(
-    log_sd: float,
-    effect: float,
-    *,
-    wanted_power: float = POWER,
-    minimum_effect: float = MINIMUM_EFFECT,
-) -> int | None:
-    """The fewest repeats each side that find the effect with the wanted power.
-
-    None where even MOST_REPEATS do not: an effect of just the minimum is called by half of all
-    comparisons, however many repeats there are.
-    """
-
-    def is_enough(repeats: int) -> bool:
-        return power(log_sd, repeats, effect, minimum_effect=minimum_effect) >= wanted_power
-
-    if not is_enough(MOST_REPEATS):
-        return None
-    too_few, enough = 1, MOST_REPEATS
-    while enough - too_few > 1:
-        middle = (too_few + enough) // 2
-        too_few, enough = (too_few, middle) if is_enough(middle) else (middle, enough)
-    return enough
+    return max(highest, MINIMUM_EFFECT)
 
 
 def half_width(summary: Summary) -> float | None:

@@ -12,7 +12,8 @@ STYLES: Mapping[str, tuple[int, str]] = {
     "faster": (2, "triangle-right"),
     "slower": (6, "triangle-left"),
     "different": (5, "diamond"),
-    "no_evidence": (7, "circle"),
+    "same": (1, "square"),
+    "undecided": (7, "circle"),
     "too_few_runs": (7, "circle-open"),
 }
 ROW_HEIGHT = 24

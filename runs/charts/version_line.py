@@ -1,11 +1,18 @@
 """The line through versions: an index a version, chained from ratios of pairs."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runs.analysis.trend import Chain
+from runs.analysis.trend import Chain, Point
 from runs.charts.figure import Figure, layout, title
+
+# Beyond half and twice as fast the axis ends: a wide interval must not flatten the others.
+LEAST, MOST = 0.5, 2.0
+NARROWEST = 1.1
+TICKS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0)
+SYMBOLS = ("circle", "diamond")
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,9 @@ def version_line(
 ) -> Figure:
     """One trace a chain; chains that nothing joins stay apart, so that a gap is seen as one.
 
-    `versions` has every place of the axis, measured or not, with the year of its release.
+    The axis is logarithmic and ends at half and twice the base: an arrow marks what lies beyond. A
+    hollow point may be as fast as the base. `versions` has every place of the axis, measured or
+    not, with the year of its release.
     """
     words = words or Words()
     traces = [
@@ -59,7 +68,7 @@ def version_line(
                 "ticktext": [f"{version}<br>{year}" for version, year in versions.items()],
                 "automargin": True,
             },
-            yaxis={"title": title(y_title), "automargin": True, "tickformat": ".2f"},
+            yaxis=_y_axis(y_title, origins),
             shapes=[_unity(len(versions))],
             showlegend=len(origins) > 1,
             legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
@@ -68,11 +77,39 @@ def version_line(
     }
 
 
+def _y_axis(y_title: str, origins: Sequence[Origin]) -> dict[str, Any]:
+    ends = [
+        _clipped(end)
+        for origin in origins
+        for chain in origin.chains
+        for point in chain.points
+        for end in (point.index, point.low, point.high)
+        if end
+    ]
+    low, high = min(1 / NARROWEST, *ends, 1.0), max(NARROWEST, *ends, 1.0)
+    room = 0.04 * math.log10(high / low)
+    ticks = [tick for tick in TICKS if low <= tick <= high]
+    return {
+        "title": title(y_title),
+        "type": "log",
+        "range": [math.log10(low) - room, math.log10(high) + room],
+        "tickmode": "array",
+        "tickvals": ticks,
+        "ticktext": [f"{tick:.2f}" for tick in ticks],
+        "automargin": True,
+    }
+
+
+def _clipped(value: float) -> float:
+    return min(max(value, LEAST), MOST)
+
+
 def _trace(
     origin: Origin, chain: Chain, place: int, words: Words, *, is_first: bool
 ) -> dict[str, Any]:
     points = chain.points
     known = all(point.low is not None and point.high is not None for point in points)
+    drawn = [_clipped(point.index) for point in points]
     trace: dict[str, Any] = {
         "type": "scatter",
         "mode": "lines+markers",
@@ -80,14 +117,14 @@ def _trace(
         "legendgroup": origin.label,
         "showlegend": is_first,
         "x": [point.version for point in points],
-        "y": [point.index for point in points],
+        "y": drawn,
         "line": {"width": 2, "dash": origin.dash},
-        "marker": {"size": 10, "symbol": "circle" if place == 0 else "diamond"},
+        "marker": {"size": 10, "symbol": [_symbol(point, chain, place) for point in points]},
         "meta": {"slot": place, "urls": [origin.urls.get(point.version, "") for point in points]},
-        "customdata": [[point.low, point.high, chain.base] for point in points],
+        "customdata": [[point.low, point.high, chain.base, point.index] for point in points],
         "hovertemplate": (
-            f"<b>PostgreSQL %{{x}}</b> (%{{fullData.name}})<br>{words.index}: %{{y:.3f}} "
-            f"({words.base} %{{customdata[2]}})"
+            f"<b>PostgreSQL %{{x}}</b> (%{{fullData.name}})<br>{words.index}: "
+            f"%{{customdata[3]:.3f}} ({words.base} %{{customdata[2]}})"
             + (
                 f"<br>{words.interval}: %{{customdata[0]:.3f}} – %{{customdata[1]:.3f}}"
                 if known
@@ -100,12 +137,27 @@ def _trace(
         trace["error_y"] = {
             "type": "data",
             "symmetric": False,
-            "array": [(point.high or 0) - point.index for point in points],
-            "arrayminus": [point.index - (point.low or 0) for point in points],
+            "array": [
+                _clipped(point.high or 0) - at for point, at in zip(points, drawn, strict=True)
+            ],
+            "arrayminus": [
+                at - _clipped(point.low or 0) for point, at in zip(points, drawn, strict=True)
+            ],
             "thickness": 1.5,
             "width": 4,
         }
     return trace
+
+
+def _symbol(point: Point, chain: Chain, place: int) -> str:
+    """Arrows at the ends of the axis; hollow where the interval does not tell it from the base."""
+    if point.index > MOST:
+        return "triangle-up"
+    if point.index < LEAST:
+        return "triangle-down"
+    is_open = point.low is not None and point.high is not None and point.low <= 1 <= point.high
+    symbol = SYMBOLS[min(place, len(SYMBOLS) - 1)]
+    return f"{symbol}-open" if is_open and point.version != chain.base else symbol
 
 
 def _unity(count: int) -> dict[str, Any]:

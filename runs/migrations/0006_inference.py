@@ -1,9 +1,12 @@
-"""Changes of the schema for one subject."""
+"""Rounds of runs, and the looks at a campaign that decided on more of them."""
 
-from django.db import migrations
+from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
     dependencies = [("runs", "0005_access")]
 
-    operations = []
+    operations = [
+        migrations.AddField("campaign", "looks", models.JSONField(default=list)),
+        migrations.AddField("run", "round", models.PositiveIntegerField(null=True)),
+    ]

@@ -55,6 +55,8 @@ class Campaign(models.Model):
     # to `most_repeats`; null where the repeats are fixed.
     wanted_half_width = models.FloatField(null=True)
     most_repeats = models.PositiveSmallIntegerField(null=True)
+    # After how many rounds somebody looked and added more: each look costs its part of the 5 %.
+    looks = models.JSONField(default=list)
     # Of the runs that wait for a server those of the highest priority go first, then the oldest.
     priority = models.SmallIntegerField(_("priority"), default=0)
     paused_at = models.DateTimeField(null=True)

@@ -40,6 +40,8 @@ class Run(models.Model):
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="runs", db_index=False)
     cell = models.ForeignKey("Cell", models.CASCADE, related_name="runs", db_index=False)
     repeat = models.PositiveIntegerField()
+    # Runs of one round were made together. Null: as `repeat` of runs executed here, else unknown.
+    round = models.PositiveIntegerField(null=True)
     position = models.PositiveIntegerField()
     origin = models.CharField(max_length=10, choices=Origin, default=Origin.EXECUTED)
     state = models.CharField(max_length=12, choices=State, default=State.QUEUED)

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from runs.charts.scaling import Line, Point, scaling
 from runs.models import Campaign, Run, Server
-from runs.templatetags.formats import VERDICTS
+from runs.selectors.compare.verdict_words import VERDICTS
 
 SURFACES = ("page", "surface", "sunken", "line", "ink", "soft", "accent")
 

@@ -4,9 +4,11 @@
 gate, badge and report shows what it says. The model and its error rates are in docs/statistics.md.
 """
 
-from runs.analysis.inference.cells import Cell, Noise, Pair
+from runs.analysis.inference import sequential
+from runs.analysis.inference.cells import Cell, Noise, Pair, cell_of
 from runs.analysis.inference.kernel import judge
 from runs.analysis.inference.model import Model
+from runs.analysis.inference.overall import exit_code, overall
 from runs.analysis.inference.verdicts import (
     MINIMUM_EFFECT,
     PROVEN,
@@ -31,5 +33,9 @@ __all__ = [
     "Noise",
     "Pair",
     "Verdict",
+    "cell_of",
+    "exit_code",
     "judge",
+    "overall",
+    "sequential",
 ]

@@ -55,27 +55,29 @@ class Fit:
         uneven = np.flatnonzero(np.abs(apart).max(axis=1, initial=0) > TOLERANCE)
         told = np.ones(len(base), dtype=bool)
         if len(uneven):
-            told[uneven], factors[uneven] = self._uneven(apart[uneven], base[uneven], head[uneven])
+            sides = (base[uneven], head[uneven])
+            told[uneven], factors[uneven] = self._uneven(
+                apart[uneven], sides, self.counts, self.inverse
+            )
         return factors, told
 
     def _uneven(
-        self, apart: Floats, base: Places, head: Places
+        self, apart: Floats, sides: tuple[Places, Places], counts: Floats, inverse: Floats
     ) -> tuple[NDArray[np.bool_], Floats]:
         """The same for rows whose sides do not have the same blocks."""
-        assert self.counts is not None and self.inverse is not None
-        solved = apart @ self.inverse
+        solved = apart @ inverse
         # What the blocks' equations cannot express is not known from runs of the same round.
-        normal = np.diag(self.counts.sum(axis=0)) - self.counts.T @ (
-            self.counts / self.n[:, None]
-        )
+        share = counts / self.n[:, None]
+        normal = np.diag(counts.sum(axis=0)) - counts.T @ share
         told = np.abs(solved @ normal - apart).max(axis=1) < 1e-6
         # A run of cell c in block b has the weight [c is head]/n - [c is base]/n - correction.
+        base, head = sides
         own = np.zeros((len(base), len(self.n)))
         rows = np.arange(len(base))
         own[rows, head] += 1 / self.n[head]
         own[rows, base] -= 1 / self.n[base]
-        correction = solved[:, None, :] - (solved @ (self.counts / self.n[:, None]).T)[:, :, None]
-        squares = (own[:, :, None] - correction) ** 2 * self.counts[None, :, :]
+        correction = solved[:, None, :] - (solved @ share.T)[:, :, None]
+        squares = (own[:, :, None] - correction) ** 2 * counts[None, :, :]
         return told, squares.sum(axis=2)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from runs.analysis.inference.cells import Pair
+from runs.analysis.inference.cells import Cell, Pair
 from runs.analysis.inference.counts import judge_counts
 from runs.analysis.inference.model import Contrasts, Model
 from runs.analysis.inference.verdicts import (
@@ -73,7 +73,7 @@ def _has_ratio(model: Model, pair: Pair) -> bool:
 def _without_ratio(model: Model, pair: Pair) -> tuple[Reason, ...]:
     if pair.base is None or pair.head is None:
         return ("not_measured",)
-    sides = (model.cells[pair.base], model.cells[pair.head])
+    sides = _sides(model, pair)
     return ("not_positive",) if any(side.mean is None for side in sides) else ()
 
 
@@ -146,14 +146,16 @@ def _answer(
 
 def _runs(model: Model, pair: Pair) -> float:
     """Runs a side, as their harmonic mean."""
-    assert pair.base is not None and pair.head is not None
-    return 2 / (1 / model.cells[pair.base].n + 1 / model.cells[pair.head].n)
+    return 2 / sum(1 / side.n for side in _sides(model, pair))
+
+
+def _sides(model: Model, pair: Pair) -> list[Cell]:
+    return [model.cells[place] for place in (pair.base, pair.head) if place is not None]
 
 
 def _without_interval(model: Model, pair: Pair) -> tuple[Reason, ...]:
     """A published median of three runs is not a single run: its spread was just not printed."""
-    assert pair.base is not None and pair.head is not None
-    sides = (model.cells[pair.base], model.cells[pair.head])
+    sides = _sides(model, pair)
     unspread = [side.n for side in sides if side.variance is None]
     codes: list[Reason] = []
     if min(unspread) < 2:

@@ -13,7 +13,7 @@ from runs.analysis.inference.cells import Cell, Noise, Pair
 from runs.analysis.inference.variances import Moderated, moderate
 
 # With fewer degrees of freedom left, rounds are taken out only where they show.
-FEW_FREEDOM, ROUNDS_SHOW = 12.0, 0.05
+FEW_FREEDOM, ROUNDS_SHOW = 12.0, 0.005
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,19 @@ class Model:
         for pair, shared in zip(tested, found.shared, strict=True):
             groups[pair.base].append(float(shared))
         return critical.level(groups.values(), found.pooled, significance)
+
+    def reading(self, place: int) -> tuple[float, float, float] | None:
+        """(mean, variance of the mean, degrees of freedom) of a cell; None without a spread."""
+        if not self.is_tested(Pair(place, place)):
+            return None
+        part = self._parts[self._part_of[place]]
+        fit, moderated = part.plain, part.of_plain
+        if part.blocked is not None and part.of_blocked is not None:
+            fit, moderated = part.blocked, part.of_blocked
+        at = int(np.flatnonzero(part.places == place)[0])
+        freedom = min(moderated.freedom, float(moderated.prior[at] + fit.freedom[at]))
+        variance = float(moderated.variances[at] / fit.n[at])
+        return float(fit.means[at]), variance, max(freedom, 1.0)
 
     def is_tested(self, pair: Pair) -> bool:
         """Whether both sides were measured, positive, and scatter in a known way."""

@@ -7,6 +7,7 @@ A cell that scatters more than the others can explain (a spike) keeps its own va
 and others, "Robust hyperparameter estimation protects against hypervariable genes", 2016).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,8 @@ USUAL_PRIOR, PRIOR_CELLS = 20.0, 6.0
 # What another day's noise is worth at most, and how unlikely it may be before it is put aside.
 MOST_OF_FLOOR = 30.0
 DISAGREES = 0.05
+# Fewer cells say nothing of how a machine scatters from day to day.
+LEAST_CELLS = 4
 LEAST_SHARE = 1e-3
 MOST_PRIOR = 1e6
 
@@ -151,3 +154,17 @@ def _inverse_trigamma(value: float) -> float:
     return float(x)
 
 
+def noise_of(scatter: Sequence[tuple[int, float]]) -> Noise | None:
+    """What (n, variance of logs) of other cells of a machine say of its noise; None for too few.
+
+    It is worth the more, the more alike they scatter.
+    """
+    known = [(n - 1, variance) for n, variance in scatter if n > 1]
+    if len(known) < LEAST_CELLS:
+        return None
+    freedom = np.array([each for each, _variance in known], dtype=float)
+    variances = np.array([variance for _freedom, variance in known])
+    pooled, total, chance = _pool(variances, freedom)
+    if pooled <= 0:
+        return None
+    return Noise(pooled, min(total, _alike(variances, freedom, chance, pooled), MOST_OF_FLOOR))

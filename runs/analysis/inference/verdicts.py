@@ -4,15 +4,14 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from runs.analysis.conditions import Difference, Unknown
+from runs.analysis.conditions import Difference, Differing, Unknown
 
 RULES = 2
 """The version of the rules, kept with whatever is stored of an answer. 1 was Welch and Holm."""
 
 Direction = Literal["higher", "lower", "neutral"]
 Verdict = Literal[
-    *("faster", "slower", "different", "same"),
-    *("undecided", "too_few_runs", "not_comparable"),
+    "faster", "slower", "different", "same", "undecided", "too_few_runs", "not_comparable"
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 PROVEN: tuple[Verdict, ...] = ("faster", "slower", "different")
@@ -35,7 +34,7 @@ class Inference:
     `p_value` is that of the row alone, `adjusted_p_value` of the table: below 0.05 exactly where
     the interval excludes 1. `more_rounds` is about how many further runs a side would decide an
     undecided row. `reasons` say why there is no verdict; `despite` what differs between the sides,
-    or is not known of them, although they were compared.
+    or is not known of them, although they were compared; `differing` are the facts behind both.
     """
 
     verdict: Verdict
@@ -51,6 +50,7 @@ class Inference:
     more_rounds: int | None = None
     reasons: tuple[Reason, ...] = ()
     despite: tuple[Difference | Unknown, ...] = ()
+    differing: tuple[Differing, ...] = ()
     rules: int = RULES
 
     @property

@@ -20,7 +20,7 @@ from runs.selectors.compare import head_and_base as sides
 from runs.selectors.compare import verdicts
 from runs.selectors.compare.head_and_base import BadSide, Side
 from runs.selectors.compare.state import CONDITIONS
-from runs.selectors.compare.verdict_words import HEADLINES, REASONS
+from runs.selectors.compare.verdict_words import HEADLINES, REASONS, size
 from runs.selectors.compare.verdicts import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
 
 
@@ -45,7 +45,7 @@ class CompareDoor(QueryDoor):
     def get(self, request: Request) -> HttpResponseBase:
         """Compare two campaigns, revisions or runs.
 
-        `exit_code` is 0 for no regression, 1 for slower, 2 where it cannot be decided.
+        `exit_code` is 0 for no regression, 1 for slower, 2 where nobody knows yet.
         """
         found = _compared(request)
         if isinstance(request.accepted_renderer, MarkdownRenderer):
@@ -131,12 +131,17 @@ def _row(row: VerdictRow) -> dict[str, Any]:
         "direction": row.metric.direction,
         "base": _summary(row, "base"),
         "head": _summary(row, "head"),
+        "base_value": found.base_value,
+        "head_value": found.head_value,
         "ratio": found.ratio,
         "low": found.low,
         "high": found.high,
         "p_value": found.p_value,
         "adjusted_p_value": found.adjusted_p_value,
         "verdict": found.verdict,
+        "size": size(found),
+        "more_rounds": found.more_rounds,
+        "rules": found.rules,
         "reasons": _codes(found.reasons),
         "despite": _codes(found.despite),
         "counts": row.counts,

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from runs.analysis.inference.overall import PRECEDENCE
 from runs.reports.tables import Table, as_markdown, shown
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_keys import level_text
-from runs.selectors.compare.verdict_words import HEADLINES, VERDICTS, sentence
+from runs.selectors.compare.verdict_words import HEADLINES, VERDICTS, missing, sentence, size
 from runs.selectors.compare.verdicts import SideVerdict, VerdictRow
 
-SIGNS = {"slower": "🔴", "faster": "🟢", "no_evidence": "⚪", "different": "🔵"}
+SIGNS = {"slower": "🔴", "faster": "🟢", "same": "⚪", "different": "🔵"}
 UNDECIDED = "🟡"
 # GitHub takes comments of 65,536 characters.
 MOST_ROWS = 200
@@ -24,7 +25,7 @@ def markdown(found: SideVerdict, address: Address) -> str:
 
     `address` makes a path absolute. Rows that prove something come first.
     """
-    rows = sorted(found.rows, key=lambda row: row.comparison.verdict == "no_evidence")
+    rows = sorted(found.rows, key=lambda row: PRECEDENCE.index(row.comparison.verdict))
     parts = [
         f"### {_sign(found.overall)} {HEADLINES[found.overall]}",
         _("Base: %(base)s – head: %(head)s")
@@ -36,8 +37,8 @@ def markdown(found: SideVerdict, address: Address) -> str:
         left = {"number": len(rows) - MOST_ROWS}
         parts.append(_("%(number)d more rows are in the JSON of this comparison.") % left)
     rule = _(
-        "Ratio head / base of the geometric means with its 95 %% interval; a change counts from "
-        "%(effect)s %% on, with p < 0.05 adjusted over this table."
+        "Head against base by one model of all runs; the intervals hold together in 95 of 100 "
+        "tables. The same: within %(effect)s %%. Undecided: more runs are needed."
     )
     parts.append(f"<sub>{rule % {'effect': f'{found.effect:g}'}}</sub>")
     return "\n\n".join(parts) + "\n"
@@ -45,7 +46,7 @@ def markdown(found: SideVerdict, address: Address) -> str:
 
 def _table(rows: list[VerdictRow], address: Address) -> Table:
     heads = (_("Verdict"), _("Metric"), _("Condition"), _("Base"), _("Head"), _("Ratio"))
-    return Table((*heads, _("Interval")), tuple(_line(row, address) for row in rows))
+    return Table((*heads, _("Interval"), _("Size")), tuple(_line(row, address) for row in rows))
 
 
 def _line(row: VerdictRow, address: Address) -> tuple[str, ...]:
@@ -57,10 +58,11 @@ def _line(row: VerdictRow, address: Address) -> tuple[str, ...]:
         f"{_in_cell(row.metric.name)}{unit}",
         _in_cell(", ".join(f"{name} {level_text(level)}" for name, level in row.levels.items()))
         or "–",
-        _median(row, "base", address),
-        _median(row, "head", address),
+        _value(row, "base", address),
+        _value(row, "head", address),
         f"{found.ratio:.3f}" if found.ratio else "–",
         interval,
+        size(found) or "–",
     )
 
 
@@ -70,14 +72,17 @@ def _verdict(row: VerdictRow) -> str:
         is_new = _("new")
         return f"{SIGNS['different']} {is_new}"
     word = f"{_sign(found.verdict)} {VERDICTS[found.verdict]}"
-    return f"{word}: {sentence(found.reasons)}" if found.reasons else word
+    why = sentence(found.reasons) or missing(found)
+    return f"{word}: {why}" if why else word
 
 
-def _median(row: VerdictRow, side: str, address: Address) -> str:
+def _value(row: VerdictRow, side: str, address: Address) -> str:
+    """What the model says of a side, so that both give the ratio; else the median."""
     summary, runs = getattr(row, side), getattr(row, f"{side}_runs")
     if summary is None:
         return "–"
-    text = f"{shown(summary.median)} (n {summary.n})"
+    value = getattr(row.comparison, f"{side}_value")
+    text = f"{shown(summary.median if value is None else value)} (n {summary.n})"
     if runs.first is None:
         return text
     return f"[{text}]({address(reverse('run-detail', args=[runs.first]))})"

@@ -6,7 +6,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 from rest_framework import serializers
 
-from runs.analysis.comparison import VERDICTS
+from runs.analysis.inference import VERDICTS
 from runs.models import Metric
 
 Shape = serializers.Serializer[Any]
@@ -52,8 +52,11 @@ class ReasonSerializer(Shape):
 class VerdictRowSerializer(Shape):
     """A metric under the levels that both sides share.
 
-    `ratio` is head / base of the geometric means, `low` and `high` its 95 % interval, the adjusted
-    p-value Holm's over all rows. A row that does not count is of a condition that the base lacks.
+    `base_value` and `head_value` are what the model says of both sides, and `ratio` is head / base
+    of them. `low` and `high` bound it so that the rows hold together in 95 of 100 tables; the
+    adjusted p-value is below 0.05 exactly where they exclude 1. `more_rounds` is about how many
+    further runs a side would decide an undecided row. A row that does not count is of a condition
+    that the base lacks.
     """
 
     levels = serializers.DictField()
@@ -62,12 +65,17 @@ class VerdictRowSerializer(Shape):
     direction = serializers.ChoiceField(choices=Metric.Direction.choices)
     base = SideSummarySerializer(allow_null=True)
     head = SideSummarySerializer(allow_null=True)
+    base_value = serializers.FloatField(allow_null=True)
+    head_value = serializers.FloatField(allow_null=True)
     ratio = serializers.FloatField(allow_null=True)
     low = serializers.FloatField(allow_null=True)
     high = serializers.FloatField(allow_null=True)
     p_value = serializers.FloatField(allow_null=True)
     adjusted_p_value = serializers.FloatField(allow_null=True)
     verdict = serializers.ChoiceField(choices=VERDICTS)
+    size = serializers.CharField(help_text="How large the difference is, as an interval in words.")
+    more_rounds = serializers.IntegerField(allow_null=True)
+    rules = serializers.IntegerField(help_text="The version of the rules of judging.")
     reasons = ReasonSerializer(many=True)
     despite = ReasonSerializer(many=True)
     counts = serializers.BooleanField()
@@ -78,7 +86,7 @@ class ComparisonSerializer(Shape):
 
     overall = serializers.ChoiceField(choices=VERDICTS)
     exit_code = serializers.IntegerField(
-        help_text="0 no regression, 1 slower, 2 not decidable.", min_value=0, max_value=2
+        help_text="0 no regression, 1 slower, 2 nobody knows yet.", min_value=0, max_value=2
     )
     message = serializers.CharField()
     effect = serializers.FloatField(help_text="The minimum effect in percent.")
@@ -95,7 +103,7 @@ SIDE = (
 EXAMPLE = {
     "overall": "slower",
     "exit_code": 1,
-    "message": "Slower: at least one condition has lost more than the minimum effect.",
+    "message": "Slower: at least one condition has lost.",
     "effect": 3.0,
     "base": {
         "selection": "revision:main",
@@ -143,12 +151,17 @@ EXAMPLE = {
                 "mean": 13403.3,
                 "run": 824,
             },
+            "base_value": 14216.6,
+            "head_value": 13403.2,
             "ratio": 0.9428,
             "low": 0.9356,
             "high": 0.95,
             "p_value": 0.00004,
             "adjusted_p_value": 0.00004,
             "verdict": "slower",
+            "size": "5.0 to 6.4 % slower",
+            "more_rounds": None,
+            "rules": 2,
             "reasons": [],
             "despite": [
                 {"code": "hardware_unknown", "message": "the hardware of a side is not known"}

@@ -1,28 +1,32 @@
 """The line through versions: each pair that was measured on one machine, and where pairs lack."""
 
+import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from runs.analysis.comparison import Comparison, compare
+from runs.analysis.inference import SIGNIFICANCE, Inference
+from runs.analysis.inference.line import Reading, indices
 from runs.analysis.links import Link
 from runs.analysis.summary import Summary
-from runs.analysis.trend import Trend, trend
-from runs.models import Campaign, CellSummary
+from runs.analysis.trend import Chain, Trend, trend
+from runs.models import Campaign, CellSummary, Metric
 from runs.models.campaigns import Origin
 from runs.selectors.access.projects import NOBODY, Reader, visible
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import comparability, series_cells
-from runs.selectors.compare.comparability import Comparability
+from runs.selectors.compare import judging, series_cells
+from runs.selectors.compare.judging import Judge
 
 READ, UPDATE = "fixed-point-read", "fixed-point-update"
 METRIC = "tps"
 # Campaigns executed here that the line is made of.
 MOST_EXECUTED = 12
+# What a campaign executed here needs to enter: a try of some seconds says nothing of a version.
+LEAST_REPEATS, LEAST_SECONDS = 3, 30
 ORIGINS = (Origin.PUBLISHED, Origin.EXECUTED)
 # Every major version that the archive is about, oldest first, with the year of its release.
 RELEASED = {
@@ -46,33 +50,46 @@ MAJORS = tuple(RELEASED)
 
 @dataclass(frozen=True)
 class Measured:
-    """A version in a campaign: its median tps where it was compared, and at how many clients."""
+    """A version in a campaign: a cell of its tps, and at how many clients."""
 
+    cell: int
     version: str
     clients: int
     summary: Summary
-    cell: int = 0
     # Of a campaign on several servers, the one that it was measured on.
     server: str = ""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two versions that one campaign measured on one machine."""
+    """Two versions that one campaign measured on one machine, at one number of clients.
+
+    `link` is None where the two are not comparable. `readings` are the model's levels of both.
+    """
 
     campaign: Campaign
-    link: Link
-    comparison: Comparison
+    comparison: Inference
     base: Measured
     head: Measured
+    link: Link | None
+    readings: tuple[Reading, ...] = ()
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The major versions of both."""
+        return versions.major(self.base.version), versions.major(self.head.version)
 
 
 @dataclass(frozen=True)
 class Undocumented:
-    """A campaign that measured versions and printed no numbers, only a picture."""
+    """A campaign that measured versions and printed no numbers, only a picture.
+
+    `findings` are its verdicts as printed, each in both languages.
+    """
 
     campaign: Campaign
     versions: tuple[str, ...]
+    findings: tuple[Mapping[str, str], ...] = ()
 
 
 def measured(theme: str, *, to: Reader = NOBODY) -> dict[Campaign, list[Measured]]:
@@ -88,15 +105,23 @@ def measured(theme: str, *, to: Reader = NOBODY) -> dict[Campaign, list[Measured
         .exclude(cell__version="")
         .order_by("cell__campaign__year", "cell__campaign_id", "cell__ordinal")
     )
-    columns = ("cell__campaign_id", "cell", "cell__version", "cell__levels", *metrics.FIELDS)
-    for campaign, cell, version, levels, *numbers in rows.values_list(*columns):
-        clients = levels.get("clients")
+    columns = ("cell__campaign_id", "cell_id", "cell__version", "cell__levels", *metrics.FIELDS)
+    for key, cell, version, levels, *numbers in rows.values_list(*columns):
+        clients, campaign = levels.get("clients"), campaigns[key]
         summary = Summary(*numbers)
-        if isinstance(clients, int) and summary.median > 0:
+        if isinstance(clients, int) and summary.median > 0 and _enters(campaign, summary):
             server = str(levels.get(series_cells.SERVER, ""))
-            each = Measured(version, clients, summary, cell, server)
-            found[campaigns[campaign]].append(each)
+            found[campaign].append(Measured(cell, version, clients, summary, server))
     return found
+
+
+def _enters(campaign: Campaign, summary: Summary) -> bool:
+    """Whether a cell is measured long and often enough; what is published enters as it is."""
+    if campaign.origin != Origin.EXECUTED:
+        return True
+    seconds = campaign.parameters.get("duration")
+    is_long = not isinstance(seconds, int | float) or seconds >= LEAST_SECONDS
+    return is_long and summary.n >= LEAST_REPEATS
 
 
 def left_out(theme: str, *, to: Reader = NOBODY) -> int:
@@ -121,18 +146,28 @@ def _executed(theme: str, to: Reader) -> QuerySet[Campaign]:
 def pairs(
     found: Mapping[Campaign, Sequence[Measured]], *, clients: int | None = None
 ) -> list[Pair]:
-    """The neighbouring versions of each campaign, at `clients` or each version at its own peak.
+    """The neighbouring versions of each campaign, at `clients` or where all of them do best.
 
-    Of a campaign on several servers these are pairs of each server by itself. Two queries.
+    That is the number of clients with the best mean of all versions, so that none is favoured. Of a
+    campaign on several servers these are pairs of each server by itself. Eleven queries.
     """
-    chosen = []
-    for campaign, cells in found.items():
-        for server in dict.fromkeys(each.server for each in cells):
-            best = _chosen([each for each in cells if each.server == server], clients)
-            majors = sorted(best, key=versions.order)
-            chosen += [(campaign, best[base], best[head]) for base, head in pairwise(majors)]
-    under = comparability.of_cells({each.cell for _of, *both in chosen for each in both})
-    return [_pair(campaign, base, head, under) for campaign, base, head in chosen]
+    chosen = [
+        (campaign, best[base], best[head])
+        for campaign, cells in found.items()
+        for server in dict.fromkeys(each.server for each in cells)
+        for best in [_chosen([each for each in cells if each.server == server], clients)]
+        for base, head in pairwise(sorted(best, key=versions.order))
+    ]
+    metric = Metric.objects.filter(name=METRIC).first()
+    if not chosen or metric is None:
+        return []
+    asked = [(base.cell, head.cell) for _campaign, base, head in chosen]
+    judge = judging.of_cells({cell for pair in asked for cell in pair}, [METRIC])
+    judged = judge.judge(asked, metric)
+    return [
+        _pair(campaign, base, head, comparison, judge, metric)
+        for (campaign, base, head), comparison in zip(chosen, judged, strict=True)
+    ]
 
 
 def client_counts(found: Mapping[Campaign, Sequence[Measured]]) -> list[int]:
@@ -142,9 +177,40 @@ def client_counts(found: Mapping[Campaign, Sequence[Measured]]) -> list[int]:
 
 def line(found: Iterable[Pair], *, origin: str, base: str) -> Trend:
     """The pairs of one origin chained to an index; `base` is 1.0 where the chain reaches it."""
-    links = [pair.link for pair in found if pair.campaign.origin == origin]
+    drawn = [pair for pair in found if pair.campaign.origin == origin and pair.link is not None]
+    links = [pair.link for pair in drawn if pair.link is not None]
     names = {end for link in links for end in (link.base, link.head)} | {base} | set(MAJORS)
-    return trend(links, versions=sorted(names, key=versions.order), base=base)
+    chained = trend(links, versions=sorted(names, key=versions.order), base=base)
+    readings = list(dict.fromkeys(each for pair in drawn for each in pair.readings))
+    if not readings or any(not pair.readings for pair in drawn):
+        return chained
+    chains = tuple(_modelled(chain, readings, _strictest(drawn)) for chain in chained.chains)
+    return Trend(chains, chained.unlinked)
+
+
+def _modelled(chain: Chain, readings: Sequence[Reading], level: float) -> Chain:
+    """The chain with the indices of one model of all its campaigns."""
+    known = indices(readings, chain.base, significance=level)
+    points = tuple(
+        replace(point, index=found.index, low=found.low, high=found.high)
+        if (found := known.get(point.version)) is not None
+        else point
+        for point in chain.points
+    )
+    return Chain(chain.base, points)
+
+
+def _strictest(found: Sequence[Pair]) -> float:
+    """The level of each point: all of the line hold together, and none is laxer than a pair."""
+    from scipy.special import stdtr  # noqa: PLC0415 (slow to import)
+
+    levels = [-math.expm1(math.log1p(-SIGNIFICANCE) / len(found))]
+    for pair in found:
+        each = pair.comparison
+        if each.ratio and each.high and each.log_error and each.freedom:
+            width = math.log(each.high / each.ratio) / each.log_error
+            levels.append(float(2 * stdtr(each.freedom, -width)))
+    return min(levels)
 
 
 def undocumented(theme: str) -> list[Undocumented]:
@@ -153,37 +219,66 @@ def undocumented(theme: str) -> list[Undocumented]:
         scenario__slug=theme, published__has_figures=False
     ).select_related("published__source")
     return [
-        Undocumented(campaign, tuple(str(each) for each in campaign.factors.get("version", ())))
+        Undocumented(
+            campaign,
+            tuple(str(each) for each in campaign.factors.get("version", ())),
+            tuple(campaign.published.findings),
+        )
         for campaign in found.order_by("year", "pk")
     ]
 
 
 def _chosen(cells: Sequence[Measured], clients: int | None) -> Mapping[str, Measured]:
     """For each major version the cell that stands for it; of one major's versions the newest."""
-    best: dict[str, Measured] = {}
+    at: dict[int, dict[str, Measured]] = defaultdict(dict)
     for each in cells:
-        if clients is not None and each.clients != clients:
-            continue
-        major = versions.major(each.version)
-        if major not in best or _rank(each) > _rank(best[major]):
-            best[major] = each
-    return best
+        major, of_level = versions.major(each.version), at[each.clients]
+        if major not in of_level or _rank(each) > _rank(of_level[major]):
+            of_level[major] = each
+    if clients is not None:
+        return at.get(clients, {})
+    # Levels that more versions have come first; of these the one where they do best together.
+    return max(at.values(), key=lambda of: (len(of), _mean(of.values())), default={})
 
 
-def _rank(each: Measured) -> tuple[tuple[int, ...], float]:
-    return versions.order(each.version), each.summary.median
+def _mean(cells: Iterable[Measured]) -> float:
+    logs = [math.log(each.summary.median) for each in cells]
+    return math.fsum(logs) / len(logs)
 
 
-def _pair(campaign: Campaign, base: Measured, head: Measured, under: Comparability) -> Pair:
-    judgement = under.judgement(base.cell, head.cell)
-    found = compare(base.summary, head.summary, direction="higher", judgement=judgement)
-    ratio = found.ratio or head.summary.median / base.summary.median
+def _rank(each: Measured) -> tuple[int, ...]:
+    return versions.order(each.version)
+
+
+def _pair(
+    campaign: Campaign,
+    base: Measured,
+    head: Measured,
+    found: Inference,
+    judge: Judge,
+    metric: Metric,
+) -> Pair:
+    if found.ratio is None:
+        return Pair(campaign, found, base, head, None)
     link = Link(
         base=versions.major(base.version),
         head=versions.major(head.version),
-        ratio=ratio,
+        ratio=found.ratio,
         log_error=found.log_error,
         freedom=found.freedom,
         source=campaign.slug,
     )
-    return Pair(campaign, link, found, base, head)
+    readings = tuple(_readings(campaign, (base, head), judge, metric))
+    return Pair(campaign, found, base, head, link, readings if len(readings) == 2 else ())
+
+
+def _readings(
+    campaign: Campaign, cells: Iterable[Measured], judge: Judge, metric: Metric
+) -> Iterable[Reading]:
+    for each in cells:
+        found = judge.reading(each.cell, metric)
+        if found is not None:
+            runs = judge.runs.get(each.cell)
+            machine: Hashable = (each.server, runs.hardware if runs else ())
+            major = versions.major(each.version)
+            yield Reading((campaign.pk, each.server), machine, major, *found)

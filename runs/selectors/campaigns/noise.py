@@ -33,9 +33,14 @@ class ServerNoise:
         """One standard deviation of the repeats, as a part of their mean."""
         return math.expm1(self.floor.log_sd)
 
-    def can_show(self, repeats: int) -> float | None:
-        """The smallest effect that so many repeats a side find in 4 of 5 cases; None below two."""
-        return minimum_detectable_effect(self.floor.log_sd, repeats) if repeats >= 2 else None
+    def can_show(self, repeats: int, rows: int = 1) -> float | None:
+        """The smallest effect that so many repeats a side find in 4 of 5 cases; None below two.
+
+        That is one effect in a table of `rows` rows.
+        """
+        if repeats < 2:
+            return None
+        return minimum_detectable_effect(self.floor.log_sd, repeats, rows=rows)
 
     @property
     def shown(self) -> list[tuple[int, float | None]]:

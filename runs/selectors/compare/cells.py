@@ -1,24 +1,25 @@
 """Two cells side by side: every metric that both have, their runs, and how they differ."""
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from runs.analysis.comparison import Comparison, adjust, compare
-from runs.analysis.conditions import Judgement
-from runs.analysis.mann_whitney import MINIMUM_RUNS
+from runs.analysis.inference import Inference
 from runs.analysis.summary import Summary
-from runs.models import Cell, CellSummary, Measurement, Metric, Run
+from runs.models import Cell, CellSummary, Metric, Run
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns.metrics import summary_of
-from runs.selectors.compare import cell_runs, comparability, series_cells
+from runs.selectors.compare import cell_runs, judging, series_cells
 from runs.selectors.compare import series as series_selectors
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.condition_differences import Difference, differences
+from runs.selectors.compare.judging import Judge
 from runs.selectors.compare.series import Loaded, Series, SeriesCell
 from runs.selectors.compare.series_keys import SeriesKey, level_text
 from runs.selectors.compare.series_labels import Wording, labels
+
+# Nobody reads more runs of a cell on a page.
+MOST_RUNS = 200
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class MetricRow:
     metric: Metric
     a: Summary
     b: Summary
-    comparison: Comparison
+    comparison: Inference
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Side:
 
 @dataclass(frozen=True)
 class ComparedCells:
-    """A and B. `rows` have the metrics with a better end first; verdicts are adjusted over them."""
+    """A and B. `rows` have the metrics with a better end first; judged as everywhere."""
 
     a: Side
     b: Side
@@ -59,7 +60,7 @@ def compared_cells(
     effect: float = 0.03,
     wording: Wording | None = None,
 ) -> ComparedCells:
-    """Compare two cells by their keys. Raises Cell.DoesNotExist. At most ten queries.
+    """Compare two cells by their keys. Raises Cell.DoesNotExist. At most sixteen queries.
 
     `ignore` has the codes of differences that do not forbid the comparison.
     """
@@ -70,8 +71,8 @@ def compared_cells(
         raise Cell.DoesNotExist
     found = cell_runs.of_cells(cells)
     summaries = _summaries(cells)
-    judgement = comparability.of_cells(cells, found).judgement(a, b, ignore=ignore)
-    rows = _rows(summaries[a], summaries[b], _values(cells), (a, b), judgement, effect)
+    judge = judging.of_cells(cells, runs=found)
+    rows = _rows(summaries[a], summaries[b], judge, (a, b), ignore, effect)
     loaded = _loaded([cells[a], cells[b]], found, rows)
     names = labels(loaded, wording)
     runs = _runs(cells)
@@ -90,62 +91,31 @@ def _summaries(cells: Collection[int]) -> dict[int, dict[Metric, Summary]]:
     return found
 
 
-def _values(cells: Collection[int]) -> dict[tuple[int, int], list[float]]:
-    """The single values by (cell, metric): two cells have few."""
-    found: dict[tuple[int, int], list[float]] = defaultdict(list)
-    single = Measurement.objects.filter(run__cell__in=cells, run__state=Run.State.FINISHED)
-    for cell, metric, value in single.order_by("pk").values_list(
-        "run__cell_id", "metric_id", "value"
-    )[: 2 * 60 * series_selectors.MOST_RANKED]:
-        found[cell, metric].append(value)
-    return found
-
-
 def _rows(
     of_a: Mapping[Metric, Summary],
     of_b: Mapping[Metric, Summary],
-    values: Mapping[tuple[int, int], list[float]],
+    judge: Judge,
     pair: tuple[int, int],
-    judgement: Judgement,
+    ignore: Collection[str],
     effect: float,
 ) -> tuple[MetricRow, ...]:
     common = [metric for metric in of_a if metric in of_b]
     common.sort(key=lambda each: (each.name != "tps", each.direction == "neutral", each.name))
-    compared = adjust(
-        [
-            compare(
-                of_a[metric],
-                of_b[metric],
-                direction=metric.direction,  # type: ignore[arg-type]
-                minimum_effect=effect,
-                values=_ranked(values, pair, metric, (of_a[metric].n, of_b[metric].n)),
-                judgement=judgement,
-            )
-            for metric in common
-        ]
-    )
     return tuple(
-        MetricRow(metric, of_a[metric], of_b[metric], comparison)
-        for metric, comparison in zip(common, compared, strict=True)
+        MetricRow(
+            metric,
+            of_a[metric],
+            of_b[metric],
+            judge.judge([pair], metric, effect=effect, ignore=ignore)[0],
+        )
+        for metric in common
     )
-
-
-def _ranked(
-    values: Mapping[tuple[int, int], list[float]],
-    pair: tuple[int, int],
-    metric: Metric,
-    counts: tuple[int, int],
-) -> tuple[list[float], list[float]] | None:
-    a, b = (values.get((cell, metric.pk), []) for cell in pair)
-    if (len(a), len(b)) != counts or min(counts) < MINIMUM_RUNS:
-        return None
-    return (a, b) if max(counts) <= series_selectors.MOST_RANKED else None
 
 
 def _runs(cells: Collection[int]) -> dict[int, tuple[Run, ...]]:
     found: dict[int, list[Run]] = {cell: [] for cell in cells}
     listed = Run.objects.filter(cell__in=cells).defer("plan").order_by("repeat")
-    for run in listed[: 2 * series_selectors.MOST_RANKED]:
+    for run in listed[: 2 * MOST_RUNS]:
         found[run.cell_id].append(run)
     return {cell: tuple(runs) for cell, runs in found.items()}
 

@@ -5,17 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from runs.analysis.comparison import Comparison, Direction, Verdict, adjust, compare
+from runs.analysis.inference import PROVEN, Inference, Verdict
 from runs.analysis.scalability import Fit, fit_amdahl, fit_usl
 from runs.selectors.access.projects import Reader
+from runs.selectors.compare import judging
 from runs.selectors.compare import series as series_selectors
 from runs.selectors.compare.condition_differences import Difference, differences
+from runs.selectors.compare.judging import Judge
 from runs.selectors.compare.series import Loaded, Series, SeriesCell
 from runs.selectors.compare.series_keys import level_text
 from runs.selectors.compare.series_labels import Wording, facet, labels
 from runs.selectors.compare.state import CompareState
 
-PROVEN = ("faster", "slower", "different")
 MIRRORED: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
 
 
@@ -30,7 +31,7 @@ class ComparedRow:
     x: Any
     head_cell: SeriesCell
     base_cell: SeriesCell
-    comparison: Comparison
+    comparison: Inference
 
     @property
     def effect(self) -> float:
@@ -39,20 +40,28 @@ class ComparedRow:
 
     @property
     def matters(self) -> bool:
-        """Proven, and at least the minimum effect."""
+        """Proven: the interval excludes that nothing changed."""
         return self.comparison.verdict in PROVEN
 
 
 @dataclass(frozen=True)
-class Heat:
-    """Each series (row) against each (column). `cells` are those compared, None: not measured.
+class HeatCell:
+    """Two series at one level: `x` is the level, None where there is no axis."""
 
-    `level` is the text of the level, empty where each stands at its own best.
+    x: Any
+    comparison: Inference
+
+
+@dataclass(frozen=True)
+class Heat:
+    """Each series (row) against each (column); None: they share no level.
+
+    `level` is the text of the level, empty where each pair is compared where both do best
+    together: at the level with the best mean of both. That does not favour either of them.
     """
 
     level: str
-    cells: tuple[SeriesCell | None, ...]
-    rows: tuple[tuple[Comparison | None, ...], ...]
+    rows: tuple[tuple[HeatCell | None, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -105,17 +114,23 @@ class ComparedPage:
 def compared(
     state: CompareState, *, reader: Reader, wording: Wording | None = None
 ) -> ComparedPage:
-    """Compare the series of a state. At most ten queries, however many series and levels.
+    """Compare the series of a state. At most 17 queries, however many series and levels.
 
-    Verdicts against the baseline are adjusted over all rows, those of all against all over all
-    pairs. `wording` gives the labels; without it they are in plain English.
+    All rows hold together, and so do all pairs; a pair that is a row has the row's answer.
+    `wording` gives the labels; without it they are in plain English.
     """
     loaded = series_selectors.load(state.series, metric=state.metric, x=state.x, reader=reader)
     if not loaded.series or loaded.metric is None:
         return ComparedPage(state, loaded)
     names = labels(loaded, wording)
     base = _base(state, loaded)
-    rows = _rows(state, loaded, names, base)
+    judge = judging.of_cells(
+        [cell.id for each in loaded.series for cell in each.cells],
+        [loaded.metric.name],
+        runs={cell.id: cell.runs for each in loaded.series for cell in each.cells},
+        under=loaded.comparability,
+    )
+    rows = _rows(state, loaded, names, base, judge)
     return ComparedPage(
         state=replace(state, series=tuple(each.key for each in loaded.series)),
         loaded=loaded,
@@ -123,7 +138,7 @@ def compared(
         base=base,
         rows=rows,
         forest=_forest(rows, only_what_matters=state.matters),
-        heat=_heat(state, loaded),
+        heat=_heat(state, loaded, judge, rows),
         differences=differences(loaded),
         facets=_facets(state, loaded),
         fits=_fits(state, loaded, names),
@@ -134,52 +149,33 @@ def _base(state: CompareState, loaded: Loaded) -> Series:
     return next((each for each in loaded.series if str(each.key) == state.base), loaded.series[0])
 
 
-def _direction(loaded: Loaded) -> Direction:
-    return loaded.metric.direction if loaded.metric else "neutral"  # type: ignore[return-value]
-
-
-def _compare(
-    state: CompareState,
-    loaded: Loaded,
-    base: SeriesCell,
-    head: SeriesCell,
-    *,
-    by_ranks: bool = True,
-) -> Comparison:
-    both = (base.values, head.values) if by_ranks and base.values and head.values else None
-    return compare(
-        base.summary,
-        head.summary,
-        direction=_direction(loaded),
-        minimum_effect=state.effect / 100,
-        values=both,
-        judgement=loaded.comparability.judgement(base.id, head.id, ignore=state.ignored_codes),
-    )
+def _judged(
+    state: CompareState, loaded: Loaded, judge: Judge, pairs: Sequence[tuple[int, int]]
+) -> list[Inference]:
+    if loaded.metric is None:
+        return []
+    return judge.judge(pairs, loaded.metric, effect=state.effect / 100, ignore=state.ignored_codes)
 
 
 def _rows(
-    state: CompareState, loaded: Loaded, names: Sequence[str], base: Series
+    state: CompareState, loaded: Loaded, names: Sequence[str], base: Series, judge: Judge
 ) -> tuple[ComparedRow, ...]:
     base_label = names[loaded.series.index(base)]
     at = {level_text(cell.x): cell for cell in base.cells}
-    rows = [
-        ComparedRow(
-            head=head,
-            base=base,
-            head_label=label,
-            base_label=base_label,
-            x=cell.x,
-            head_cell=cell,
-            base_cell=at[level_text(cell.x)],
-            comparison=_compare(state, loaded, at[level_text(cell.x)], cell),
-        )
+    found = [
+        (head, label, cell, at[level_text(cell.x)])
         for head, label in zip(loaded.series, names, strict=True)
         if head is not base
         for cell in head.cells
         if level_text(cell.x) in at
     ]
-    adjusted = adjust([row.comparison for row in rows])
-    return tuple(replace(row, comparison=each) for row, each in zip(rows, adjusted, strict=True))
+    pairs = [(of_base.id, cell.id) for _head, _label, cell, of_base in found]
+    return tuple(
+        ComparedRow(head, base, label, base_label, cell.x, cell, of_base, comparison)
+        for (head, label, cell, of_base), comparison in zip(
+            found, _judged(state, loaded, judge, pairs), strict=True
+        )
+    )
 
 
 def _forest(rows: Sequence[ComparedRow], *, only_what_matters: bool) -> tuple[ComparedRow, ...]:
@@ -187,35 +183,58 @@ def _forest(rows: Sequence[ComparedRow], *, only_what_matters: bool) -> tuple[Co
     return tuple(sorted(shown, key=lambda row: row.effect, reverse=True))
 
 
-def _heat(state: CompareState, loaded: Loaded) -> Heat | None:
+def _heat(
+    state: CompareState, loaded: Loaded, judge: Judge, rows: Sequence[ComparedRow]
+) -> Heat | None:
     if len(loaded.series) < 2:
         return None
     levels = {level_text(cell.x) for each in loaded.series for cell in each.cells}
     level = state.at if state.at in levels else ""
-    cells = tuple(_chosen(each, level, _direction(loaded)) for each in loaded.series)
-    places = [(row, column) for row in range(len(cells)) for column in range(row) if cells[row]]
-    # The lower half is computed: the upper one says the same the other way round.
-    pairs = [
-        (row, column, _compare(state, loaded, base, head, by_ranks=False))
-        for row, column in places
-        if (head := cells[row]) and (base := cells[column])
+    is_less_better = bool(loaded.metric and loaded.metric.direction == "lower")
+    size = range(len(loaded.series))
+    # The lower half is judged: the upper one says the same the other way round.
+    chosen = {
+        (row, column): both
+        for row in size
+        for column in range(row)
+        if (both := _together(loaded.series[column], loaded.series[row], level, is_less_better))
+    }
+    known = {(each.base_cell.id, each.head_cell.id): each.comparison for each in rows}
+    open_pairs = [
+        (base.id, head.id)
+        for base, head in chosen.values()
+        if (base.id, head.id) not in known and (head.id, base.id) not in known
     ]
-    found: dict[tuple[int, int], Comparison] = {}
-    for (row, column, _each), each in zip(pairs, adjust([pair[2] for pair in pairs]), strict=True):
-        found[row, column], found[column, row] = each, _mirrored(each)
-    size = range(len(cells))
-    return Heat(level, cells, tuple(tuple(found.get((r, c)) for c in size) for r in size))
+    known |= dict(zip(open_pairs, _judged(state, loaded, judge, open_pairs), strict=True))
+    found: dict[tuple[int, int], HeatCell] = {}
+    for (row, column), (base, head) in chosen.items():
+        answer = known.get((base.id, head.id)) or _mirrored(known[head.id, base.id])
+        found[row, column] = HeatCell(head.x, answer)
+        found[column, row] = HeatCell(head.x, _mirrored(answer))
+    return Heat(level, tuple(tuple(found.get((r, c)) for c in size) for r in size))
 
 
-def _chosen(each: Series, level: str, direction: Direction) -> SeriesCell | None:
-    """The cell at the level; without one that with the best median."""
+def _together(
+    base: Series, head: Series, level: str, is_less_better: bool
+) -> tuple[SeriesCell, SeriesCell] | None:
+    """The cells of both at the level; without one at that where both together do best."""
+    at = {level_text(cell.x): cell for cell in base.cells}
+    shared = [(at[text], cell) for cell in head.cells if (text := level_text(cell.x)) in at]
     if level:
-        return next((cell for cell in each.cells if level_text(cell.x) == level), None)
-    sign = -1 if direction == "lower" else 1
-    return max(each.cells, key=lambda cell: sign * cell.summary.median)
+        shared = [both for both in shared if level_text(both[1].x) == level]
+    sign = -1 if is_less_better else 1
+    return max(shared, key=lambda both: sign * _mean_of_both(*both), default=None)
 
 
-def _mirrored(each: Comparison) -> Comparison:
+def _mean_of_both(base: SeriesCell, head: SeriesCell) -> float:
+    """On logs, where each side counts alike; medians where a value has no logarithm."""
+    one, other = base.summary.log_mean, head.summary.log_mean
+    if one is None or other is None:
+        return base.summary.median + head.summary.median
+    return one + other
+
+
+def _mirrored(each: Inference) -> Inference:
     """Base against head of what is head against base."""
     return replace(
         each,
@@ -223,6 +242,8 @@ def _mirrored(each: Comparison) -> Comparison:
         ratio=1 / each.ratio if each.ratio else None,
         low=1 / each.high if each.high else None,
         high=1 / each.low if each.low else None,
+        base_value=each.head_value,
+        head_value=each.base_value,
     )
 
 

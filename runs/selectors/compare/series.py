@@ -8,7 +8,6 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from runs.analysis.mann_whitney import MINIMUM_RUNS
 from runs.analysis.summary import Summary
 from runs.models import (
     Campaign,
@@ -16,9 +15,7 @@ from runs.models import (
     CellSummary,
     Environment,
     HardwareProfile,
-    Measurement,
     Metric,
-    Run,
     SettingsSnapshot,
 )
 from runs.selectors.access import projects
@@ -31,23 +28,16 @@ from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.comparability import Comparability
 from runs.selectors.compare.series_keys import SeriesKey, level_text
 
-# Ranks of more repeats than these add nothing to the intervals, and would be much to load.
-MOST_RANKED = 200
-
 
 @dataclass(frozen=True)
 class SeriesCell:
-    """A cell of a series: its level on the x axis (None: there is none), its summary and runs.
-
-    `values` are the single repeats, where there are enough of them for a test by ranks.
-    """
+    """A cell of a series: its level on the x axis (None: there is none), its summary and runs."""
 
     id: int
     x: Any
     levels: Mapping[str, Any]
     summary: Summary
     runs: CellRuns
-    values: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -83,11 +73,10 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Maker:
-    """Makes series along an axis from rows, with the runs and single values of their cells."""
+    """Makes series along an axis from rows, with the runs of their cells."""
 
     axis: str | None
     runs: Mapping[int, CellRuns]
-    values: Mapping[int, tuple[float, ...]]
 
     def series(self, key: SeriesKey, campaign: Campaign, group: Sequence[_Row]) -> Series:
         """One series of the rows of one group."""
@@ -110,7 +99,6 @@ class _Maker:
             levels=row.levels,
             summary=metrics.summary_of(row.summary),
             runs=self.runs.get(cell_id, CellRuns()),
-            values=self.values.get(cell_id),
         )
 
 
@@ -134,7 +122,7 @@ class Loaded:
 
 
 def load(keys: Sequence[SeriesKey], *, metric: str = "", x: str = "", reader: Reader) -> Loaded:
-    """The series that the keys name, with summaries of one metric. At most ten queries.
+    """The series that the keys name, with summaries of one metric. At most nine queries.
 
     A key that leaves factors open besides `x` gives a series for each combination of their
     levels. Cells of uploads without a fixed revision are those of the newest one. Campaigns of
@@ -158,7 +146,7 @@ def load(keys: Sequence[SeriesKey], *, metric: str = "", x: str = "", reader: Re
     factors = _factors(known, campaigns, rows)
     axis = _axis(x, factors, faults)
     cell_ids = [row.summary.cell_id for row in rows]
-    make = _Maker(axis, cell_runs.of_cells(cell_ids), _values(rows, chosen))
+    make = _Maker(axis, cell_runs.of_cells(cell_ids))
     series = _series(known, campaigns, rows, make, faults)
     return Loaded(
         series=series,
@@ -221,20 +209,6 @@ def _axis(asked: str, factors: Mapping[str, int], faults: list[str]) -> str | No
         )
         asked = ""
     return asked or series_cells.best_axis(factors)
-
-
-def _values(rows: Sequence[_Row], metric: Metric | None) -> dict[int, tuple[float, ...]]:
-    counted = {row.summary.cell_id: row.summary.n for row in rows}
-    ranked = {cell: n for cell, n in counted.items() if MINIMUM_RUNS <= n <= MOST_RANKED}
-    found: dict[int, list[float]] = defaultdict(list)
-    if ranked:
-        single = Measurement.objects.filter(
-            metric=metric, run__cell__in=ranked, run__state=Run.State.FINISHED
-        )
-        for cell, value in single.order_by("pk").values_list("run__cell_id", "value"):
-            found[cell].append(value)
-    # A published summary may stand for repeats that are not printed.
-    return {cell: tuple(values) for cell, values in found.items() if len(values) == ranked[cell]}
 
 
 def _series(

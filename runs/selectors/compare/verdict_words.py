@@ -2,7 +2,13 @@
 
 from collections.abc import Iterable
 
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
+
+from runs.analysis.inference import Inference
+
+# More further rounds than these nobody makes.
+MOST_TOLD = 200
 
 REASONS = {
     "hardware_differs": _("the hardware differs"),
@@ -24,18 +30,79 @@ VERDICTS = {
     "faster": _("faster"),
     "slower": _("slower"),
     "different": _("different"),
-    "no_evidence": _("no evidence"),
+    "same": _("the same"),
+    "undecided": _("undecided"),
     "too_few_runs": _("too few runs"),
     "not_comparable": _("not comparable"),
 }
 HEADLINES = {
-    "slower": _("Slower: at least one condition has lost more than the minimum effect."),
+    "slower": _("Slower: at least one condition has lost."),
     "faster": _("Faster, and no condition is slower."),
     "different": _("No regression; a metric of which neither end is better has changed."),
-    "no_evidence": _("No evidence of a change."),
-    "too_few_runs": _("Not decidable: a condition has too few runs; measure at least two a side."),
-    "not_comparable": _("Not decidable: a condition of the base was not measured alike."),
+    "same": _("The same: no condition differs by more than the minimum effect."),
+    "undecided": _("Undecided: the runs do not show yet whether a condition has lost."),
+    "too_few_runs": _("Undecided: a condition has too few runs; measure at least three a side."),
+    "not_comparable": _("Undecided: a condition of the base was not measured alike."),
 }
+# From here on nobody counts in percent.
+TIMES = 2.0
+
+
+def size(found: Inference) -> str:
+    """How large the difference is, as an interval: "4.2 to 14 % slower". Empty without one."""
+    if found.verdict == "same" and found.low is None:
+        return gettext("none on either side")
+    if found.low is None:
+        return ""
+    if found.high is None:
+        return gettext("at least %(times)s times") % {"times": f"{found.low:.3g}"}
+    if found.verdict == "same":
+        most = max(found.high - 1, 1 - found.low)
+        return gettext("within %(most)s %%") % {"most": _percent(most)}
+    if found.low <= 1 <= found.high:
+        parts = {"less": _percent(1 - found.low), "more": _more(found.high)}
+        return gettext("between %(less)s %% less and %(more)s more") % parts
+    return _sized(found, found.low, found.high)
+
+
+def missing(found: Inference) -> str:
+    """What an undecided row lacks: "about 4 more rounds"; empty for the others."""
+    if found.verdict != "undecided" or found.more_rounds is None:
+        return ""
+    if found.more_rounds > MOST_TOLD:
+        return gettext("more rounds than are worth it")
+    text = ngettext(
+        "about %(number)d more round would decide",
+        "about %(number)d more rounds would decide",
+        found.more_rounds,
+    )
+    return text % {"number": found.more_rounds}
+
+
+def _sized(found: Inference, low: float, high: float) -> str:
+    """The words of a proven change: of throughput faster and slower, of others more and less."""
+    if low >= TIMES or high <= 1 / TIMES:
+        parts = {"low": f"{low:.3g}", "high": f"{high:.3g}"}
+        return gettext("%(low)s to %(high)s times") % parts
+    ends = (low - 1, high - 1) if low > 1 else (1 - high, 1 - low)
+    parts = {"low": _percent(ends[0]), "high": _percent(ends[1])}
+    if found.verdict == "faster" and low > 1:
+        return gettext("%(low)s to %(high)s %% faster") % parts
+    if found.verdict == "slower" and high < 1:
+        return gettext("%(low)s to %(high)s %% slower") % parts
+    if low > 1:
+        return gettext("%(low)s to %(high)s %% more") % parts
+    return gettext("%(low)s to %(high)s %% less") % parts
+
+
+def _more(high: float) -> str:
+    return f"{_percent(high - 1)} %" if high < TIMES else f"× {high:.3g}"
+
+
+def _percent(part: float) -> str:
+    """Two digits say enough of an interval's end."""
+    number = 100 * part
+    return f"{number:.0f}" if number >= 9.95 else f"{number:.1f}"
 
 
 def sentence(codes: Iterable[str]) -> str:

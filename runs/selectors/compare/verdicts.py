@@ -1,18 +1,15 @@
 """Head against base for a CI job: every condition that both have, with a verdict for the whole."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from runs.analysis.comparison import Comparison, Direction, Verdict, adjust, compare
-from runs.analysis.conditions import Judgement
-from runs.analysis.overall import exit_code, overall
+from runs.analysis.inference import Inference, Verdict, exit_code, overall
 from runs.analysis.summary import Summary
 from runs.models import CellSummary, Metric
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import cell_runs, comparability, series_cells
+from runs.selectors.compare import cell_runs, judging, series_cells
 from runs.selectors.compare.cell_runs import CellRuns
-from runs.selectors.compare.comparability import Comparability
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_keys import level_text
 
@@ -36,7 +33,8 @@ class Asked:
 class VerdictRow:
     """A metric under the levels that both sides share. A summary is None where nothing is known.
 
-    `base_runs` and `head_runs` are the runs behind the summaries.
+    `base_runs` and `head_runs` are the runs behind the summaries. Not `is_asked` is a metric that
+    comes along with the primary one, where nobody named any.
     """
 
     levels: Mapping[str, Any]
@@ -45,7 +43,8 @@ class VerdictRow:
     head: Summary | None
     base_runs: CellRuns
     head_runs: CellRuns
-    comparison: Comparison
+    comparison: Inference
+    is_asked: bool = True
 
     @property
     def counts(self) -> bool:
@@ -65,11 +64,15 @@ class SideVerdict:
     @property
     def overall(self) -> Verdict:
         """One word for all rows that count."""
-        return overall(row.comparison.verdict for row in self.rows if row.counts)
+        counting = [row for row in self.rows if row.counts]
+        return overall(
+            (row.comparison.verdict for row in counting if row.is_asked),
+            (row.comparison.verdict for row in counting if not row.is_asked),
+        )
 
     @property
     def exit_code(self) -> int:
-        """0 no regression, 1 slower, 2 not decidable."""
+        """0 no regression, 1 slower, 2 nobody knows yet."""
         return exit_code(self.overall)
 
 
@@ -78,21 +81,50 @@ Pair = tuple[Levels, int | None, int | None]
 
 
 def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
-    """Compare two sides, their cells paired by equal levels. Three queries, however many cells."""
+    """Compare two sides, their cells paired by equal levels. Ten queries, however many cells."""
     pairs = _pairs(base, head, asked.levels)
     ids = {cell for _levels, *cells in pairs for cell in cells if cell is not None}
     summaries = _summaries(ids, asked.metrics)
     runs = cell_runs.of_cells(ids)
-    under = comparability.of_cells(ids, runs)
-    rows = [
-        _row(levels, metric, (one, other), summaries, runs, under, asked)
-        for metric in _ordered(metric for metric, _cell in summaries)
-        for levels, one, other in pairs
-        if (metric, one) in summaries or (metric, other) in summaries
-    ]
-    adjusted = adjust([row.comparison for row in rows])
-    judged = (replace(row, comparison=each) for row, each in zip(rows, adjusted, strict=True))
-    return SideVerdict(base, head, tuple(judged), asked.effect)
+    judge = judging.of_cells(ids, asked.metrics, runs=runs)
+    rows: list[VerdictRow] = []
+    found = _ordered(metric for metric, _cell in summaries)
+    primary = _primary(head, found, asked.metrics)
+    for metric in found:
+        measured = [
+            (levels, one, other)
+            for levels, one, other in pairs
+            if (metric, one) in summaries or (metric, other) in summaries
+        ]
+        judged = judge.judge(
+            [(one, other) for _levels, one, other in measured],
+            metric,
+            effect=asked.effect / 100,
+            ignore=[f"{name}_differs" for name in asked.ignore],
+        )
+        rows += [
+            VerdictRow(
+                levels,
+                metric,
+                summaries.get((metric, one)),
+                summaries.get((metric, other)),
+                runs.get(one or 0, CellRuns()),
+                runs.get(other or 0, CellRuns()),
+                comparison,
+                is_asked=metric.name in primary,
+            )
+            for (levels, one, other), comparison in zip(measured, judged, strict=True)
+        ]
+    return SideVerdict(base, head, tuple(rows), asked.effect)
+
+
+def _primary(head: Side, found: Sequence[Metric], asked: Sequence[str]) -> set[str]:
+    """The metrics that decide: those asked for, else the one that the campaign is about."""
+    if asked:
+        return set(asked)
+    name = judging.primary_name(head.campaign, found)
+    names = [metric.name for metric in found]
+    return {name} if name in names else set(names[:1])
 
 
 def _pairs(base: Side, head: Side, wanted: Sequence[tuple[str, str]]) -> list[Pair]:
@@ -146,28 +178,3 @@ def _summaries(
 def _ordered(found: Iterable[Metric]) -> list[Metric]:
     """The likeliest first: tps, then by name."""
     return sorted(set(found), key=lambda each: (each.name != "tps", each.name))
-
-
-def _row(
-    levels: Levels,
-    metric: Metric,
-    cells: tuple[int | None, int | None],
-    summaries: Mapping[tuple[Metric, int | None], Summary],
-    runs: Mapping[int, CellRuns],
-    under: Comparability,
-    asked: Asked,
-) -> VerdictRow:
-    base, head = (summaries.get((metric, cell)) for cell in cells)
-    of_base, of_head = (runs.get(cell or 0, CellRuns()) for cell in cells)
-    direction: Direction = metric.direction  # type: ignore[assignment]
-    ignore = [f"{name}_differs" for name in asked.ignore]
-    # Of a side that was not measured there is nothing else to say.
-    judgement = under.judgement(*cells, ignore=ignore) if base and head else Judgement()
-    compared = compare(
-        base,
-        head,
-        direction=direction,
-        minimum_effect=asked.effect / 100,
-        judgement=judgement,
-    )
-    return VerdictRow(levels, metric, base, head, of_base, of_head, compared)

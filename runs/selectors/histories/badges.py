@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from runs.analysis.comparison import Verdict
+from runs.analysis.inference import Inference, Verdict
 from runs.models import Campaign
 from runs.selectors.access.projects import Reader
 from runs.selectors.compare import head_and_base as sides
@@ -13,10 +13,10 @@ from runs.selectors.compare.verdicts import Asked, SideVerdict
 
 @dataclass(frozen=True)
 class Badge:
-    """`verdict` is None where there is nothing to compare; `ratio` the one that matters most."""
+    """`verdict` is None where there is nothing to compare; `inference` the row behind it."""
 
     verdict: Verdict | None
-    ratio: float | None = None
+    inference: Inference | None = None
 
 
 def badge(campaign: Campaign, *, base: str = "", metric: str = "", reader: Reader) -> Badge:
@@ -29,14 +29,19 @@ def badge(campaign: Campaign, *, base: str = "", metric: str = "", reader: Reade
     except BadSide:
         return Badge(None)
     found = verdicts.between(*pair, Asked(metrics=(metric,) if metric else ()))
-    return Badge(found.overall, _ratio(found))
+    return Badge(found.overall, _greatest(found))
 
 
-def _ratio(found: SideVerdict) -> float | None:
-    """The greatest change among the rows that have the verdict of the whole."""
-    ratios = [
-        row.comparison.ratio
+def _greatest(found: SideVerdict) -> Inference | None:
+    """The row with the verdict of the whole whose interval lies farthest from 1."""
+    rows = [
+        row.comparison
         for row in found.rows
         if row.comparison.verdict == found.overall and row.comparison.ratio
     ]
-    return max(ratios, key=lambda ratio: max(ratio, 1 / ratio), default=None)
+    return max(rows, key=_distance, default=None)
+
+
+def _distance(found: Inference) -> float:
+    ratio = found.ratio or 1.0
+    return max(ratio, 1 / ratio)

@@ -18,7 +18,7 @@ from runs.selectors.campaigns import campaigns, metrics
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns.grids import Grid, GridCell
 from runs.selectors.compare.ratios import RatioRow
-from runs.templatetags.formats import change, factor, quantity, verdict
+from runs.templatetags.formats import factor, quantity, sized, verdict
 
 MINIMUM_EFFECT = 0.03
 # More metrics than these say the same again in other units.
@@ -129,10 +129,12 @@ def _ratio_table(metric: Metric, rows: Sequence[RatioRow], words: designs.Words)
     heads = (
         _("Compared"),
         _("Levels"),
+        _("Base"),
+        _("Head"),
         _("Ratio"),
-        _("Difference"),
         _("interval (95 %)"),
         _("Verdict"),
+        _("Size"),
     )
     told = tuple(
         (
@@ -142,17 +144,19 @@ def _ratio_table(metric: Metric, rows: Sequence[RatioRow], words: designs.Words)
                 "base": words.level(row.subject, row.base_label),
             },
             words.listed(row.levels),
+            quantity(row.comparison.base_value),
+            quantity(row.comparison.head_value),
             factor(row.comparison.ratio),
-            change(row.comparison.ratio),
             f"{factor(row.comparison.low)} – {factor(row.comparison.high)}"
             if row.comparison.low
             else "–",
             verdict(row.comparison.verdict),
+            sized(row.comparison),
         )
         for row in rows
     )
     caption = _("Ratios of %(metric)s") % {"metric": metric_label(metric)}
-    return Table(caption, heads, told, frozenset((2, 3, 4)))
+    return Table(caption, heads, told, frozenset((2, 3, 4, 5)))
 
 
 def _caption(campaign: Campaign, metric: Metric, grid: Grid) -> str:

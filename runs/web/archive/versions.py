@@ -64,6 +64,8 @@ def context(request: HttpRequest) -> dict[str, Any]:
         "steps": _steps(pairs, lines.undocumented(theme)),
         "pairs": pairs,
         "most_executed": lines.MOST_EXECUTED,
+        "least_repeats": lines.LEAST_REPEATS,
+        "least_seconds": lines.LEAST_SECONDS,
     }
 
 
@@ -73,7 +75,7 @@ def _one_of(given: str, known: Sequence[str], otherwise: str) -> str:
 
 def _base(pairs: Sequence[Pair]) -> str:
     """The oldest version of which anything is known."""
-    known = {end for pair in pairs for end in (pair.link.base, pair.link.head)}
+    known = {end for pair in pairs for end in pair.ends}
     return next((major for major in lines.MAJORS if major in known), lines.MAJORS[0])
 
 
@@ -100,7 +102,7 @@ def _urls(pairs: Sequence[Pair], origin: Origin) -> dict[str, str]:
         version: reverse("campaign-detail", args=[pair.campaign.slug])
         for pair in pairs
         if pair.campaign.origin == origin
-        for version in (pair.link.base, pair.link.head)
+        for version in pair.ends
     }
 
 
@@ -111,7 +113,7 @@ def _steps(pairs: Sequence[Pair], pictures: Sequence[Undocumented]) -> list[Step
             base,
             head,
             lines.RELEASED[head],
-            [pair for pair in pairs if pair.link.head == head],
+            [pair for pair in pairs if pair.ends[1] == head],
             [
                 each
                 for each in pictures

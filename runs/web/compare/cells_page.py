@@ -7,7 +7,8 @@ from django.urls import reverse
 
 from runs.selectors.compare.cells import ComparedCells, MetricRow
 from runs.selectors.compare.state import CompareState
-from runs.templatetags.formats import VERDICTS, quantity, ratio, tone
+from runs.selectors.compare.verdict_words import VERDICTS, missing, size
+from runs.templatetags.formats import quantity, ratio, tone
 from runs.web.compare import words as compare_words
 
 
@@ -19,7 +20,7 @@ class MetricLine:
     a: str
     b: str
     ratio: str
-    change: str
+    size: str
     interval: str
     tone: str
     verdict: str
@@ -62,12 +63,12 @@ def _line(row: MetricRow) -> MetricLine:
     found = row.comparison
     return MetricLine(
         title=compare_words.metric_title(row.metric),
-        a=quantity(row.a.median),
-        b=quantity(row.b.median),
+        a=quantity(row.a.median if found.base_value is None else found.base_value),
+        b=quantity(row.b.median if found.head_value is None else found.head_value),
         ratio=ratio(found.ratio),
-        change=compare_words.change(found.ratio),
+        size=size(found),
         interval=f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–",
         tone=tone(found.verdict),
         verdict=str(VERDICTS[found.verdict]),
-        notes=compare_words.sentence(found.reasons),
+        notes=compare_words.sentence(found.reasons) or missing(found),
     )

@@ -11,7 +11,7 @@ from runs.reports.tables import Table
 from runs.selectors.compare.comparisons import ComparedPage, ComparedRow
 from runs.selectors.compare.series import Series
 from runs.selectors.compare.series_labels import Wording
-from runs.templatetags.formats import VERDICTS
+from runs.selectors.compare.verdict_words import VERDICTS
 from runs.web.compare import figures as compare_figures
 from runs.web.compare import words as compare_words
 
@@ -47,7 +47,7 @@ def table(page: ComparedPage, words: Wording) -> Table:
             _("Ratio"),
             _("Low"),
             _("High"),
-            _("p (Holm)"),
+            _("p (table)"),
             _("Verdict"),
         ),
         rows=tuple(
@@ -100,13 +100,11 @@ def _series(each: Series, label: str) -> dict[str, Any]:
 
 
 def _row(row: ComparedRow) -> dict[str, Any]:
-    found = row.comparison
-    ranks = found.hodges_lehmann
     return {
         "head": str(row.head.key),
         "base": str(row.base.key),
         "x": row.x,
-        **(vars(found) | {"hodges_lehmann": vars(ranks) if ranks else None}),
+        **(vars(row.comparison) | {"differing": [vars(each) for each in row.comparison.differing]}),
     }
 
 

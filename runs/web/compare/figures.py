@@ -18,7 +18,7 @@ from runs.selectors.compare.comparisons import ComparedPage, ComparedRow
 from runs.selectors.compare.series import Series, SeriesCell
 from runs.selectors.compare.series_keys import SeriesKey
 from runs.selectors.compare.series_labels import Wording
-from runs.templatetags.formats import VERDICTS
+from runs.selectors.compare.verdict_words import VERDICTS
 from runs.web.compare import words as compare_words
 
 # More rows make a plot that nobody reads to its end; the table beside it has them all.

@@ -7,13 +7,14 @@ from typing import Any
 from django.templatetags.static import static
 from django.utils.translation import gettext as _
 
-from runs.analysis.comparison import Comparison
+from runs.analysis.inference import Inference
 from runs.selectors.compare import state as compare_state
-from runs.selectors.compare.comparisons import ComparedPage, ComparedRow
+from runs.selectors.compare.comparisons import ComparedPage, ComparedRow, HeatCell
 from runs.selectors.compare.series import Series, SeriesCell
 from runs.selectors.compare.series_keys import level_text
 from runs.selectors.compare.series_labels import Wording
-from runs.templatetags.formats import VERDICTS, quantity, ratio, tone
+from runs.selectors.compare.verdict_words import VERDICTS, missing, size
+from runs.templatetags.formats import quantity, ratio, tone
 from runs.web.compare import figures as compare_figures
 from runs.web.compare import words as compare_words
 
@@ -44,7 +45,7 @@ class Place:
     name: str
     median: str
     spread: str
-    change: str
+    size: str
     tone: str
     verdict: str
 
@@ -58,10 +59,9 @@ class RatioLine:
     base: str
     head: str
     ratio: str
-    change: str
+    size: str
     interval: str
     p_value: str
-    ranks: str
     tone: str
     verdict: str
     notes: str
@@ -70,12 +70,16 @@ class RatioLine:
 
 @dataclass(frozen=True)
 class HeatPlace:
-    """A cell of the table of all pairs. `step` names its colour; an empty text is the diagonal."""
+    """A cell of the table of all pairs. `step` names its colour, `at` the level that was chosen.
+
+    An empty text is the diagonal. Only what is proven has a colour.
+    """
 
     text: str = ""
     change: str = ""
     verdict: str = ""
     step: str = ""
+    at: str = ""
 
 
 def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
@@ -138,7 +142,7 @@ def form(page: ComparedPage, words: Wording) -> dict[str, Any]:
             str(page.base.key) if page.base else "",
         ),
         "at_choices": _choices(
-            [("", _("each at its best")), *_levels(page, words)],
+            [("", _("where both do best together")), *_levels(page, words)],
             page.heat.level if page.heat else "",
         ),
     }
@@ -194,7 +198,7 @@ def _places(page: ComparedPage, words: Wording) -> list[tuple[str, bool, list[Pl
     return found
 
 
-def _place(cell: SeriesCell, name: str, compared: dict[int, Comparison]) -> Place:
+def _place(cell: SeriesCell, name: str, compared: dict[int, Inference]) -> Place:
     summary, found = cell.summary, compared.get(cell.id)
     return Place(
         id=cell.id,
@@ -203,7 +207,7 @@ def _place(cell: SeriesCell, name: str, compared: dict[int, Comparison]) -> Plac
         spread=f"{quantity(summary.minimum)} – {quantity(summary.maximum)} · n = {summary.n}"
         if summary.minimum < summary.maximum
         else f"n = {summary.n}",
-        change=compare_words.change(found.ratio) if found else "",
+        size=(size(found) or str(VERDICTS[found.verdict])) if found else "",
         tone=tone(found.verdict) if found else "",
         verdict=str(VERDICTS[found.verdict]) if found else "",
     )
@@ -214,18 +218,22 @@ def _ratio_line(row: ComparedRow, url: str, page: ComparedPage, words: Wording) 
     return RatioLine(
         label=row.head_label,
         level=compare_figures.level(row.x, page, words),
-        base=quantity(row.base_cell.summary.median),
-        head=quantity(row.head_cell.summary.median),
+        base=_value(found.base_value, row.base_cell),
+        head=_value(found.head_value, row.head_cell),
         ratio=ratio(found.ratio),
-        change=compare_words.change(found.ratio),
+        size=size(found),
         interval=f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–",
         p_value=_p(found.adjusted_p_value),
-        ranks=_p(found.mann_whitney_p),
         tone=tone(found.verdict),
         verdict=str(VERDICTS[found.verdict]),
-        notes=compare_words.sentence(found.reasons),
+        notes=compare_words.sentence(found.reasons) or missing(found),
         url=url,
     )
+
+
+def _value(value: float | None, cell: SeriesCell) -> str:
+    """What the model says of a cell; where it says nothing, the median."""
+    return quantity(cell.summary.median if value is None else value)
 
 
 def _p(value: float | None) -> str:
@@ -243,24 +251,27 @@ def _counts(page: ComparedPage) -> list[tuple[str, str, int]]:
     return [(tone(code), str(VERDICTS[code]), number) for code, number in ordered]
 
 
-def _heat(page: ComparedPage, words: Wording) -> list[tuple[str, str, list[HeatPlace]]]:
-    """For each series its label, where it stands, and its ratio to each other."""
+def _heat(page: ComparedPage, words: Wording) -> list[tuple[str, list[HeatPlace]]]:
+    """For each series its label and its ratio to each other."""
     if page.heat is None:
         return []
     better = page.loaded.metric.direction if page.loaded.metric else "neutral"
     found = []
-    for label, cell, row in zip(page.labels, page.heat.cells, page.heat.rows, strict=True):
-        at = compare_figures.level(cell.x, page, words) if cell else "–"
-        found.append((label, at, [_heat_place(each, better) for each in row]))
+    for label, row in zip(page.labels, page.heat.rows, strict=True):
+        found.append((label, [_heat_place(each, better, page, words) for each in row]))
     return found
 
 
-def _heat_place(each: Comparison | None, better: str) -> HeatPlace:
-    if each is None:
+def _heat_place(
+    cell: HeatCell | None, better: str, page: ComparedPage, words: Wording
+) -> HeatPlace:
+    if cell is None:
         return HeatPlace()
+    each = cell.comparison
+    at = "" if page.heat and page.heat.level else compare_figures.level(cell.x, page, words)
     verdict = str(VERDICTS[each.verdict])
     if each.ratio is None:
-        return HeatPlace("–", "", verdict, "")
+        return HeatPlace("–", "", verdict, "", at)
     size = max(each.ratio, 1 / each.ratio)
     strength = sum(size >= step for step in STEPS)
     is_better = (each.ratio > 1) == (better != "lower")
@@ -268,7 +279,8 @@ def _heat_place(each: Comparison | None, better: str) -> HeatPlace:
         text=ratio(each.ratio),
         change=compare_words.change(each.ratio),
         verdict=verdict,
-        step=f"{'up' if is_better else 'down'}-{strength}" if strength else "",
+        step=f"{'up' if is_better else 'down'}-{strength}" if strength and each.is_proven else "",
+        at=at,
     )
 
 

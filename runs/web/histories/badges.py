@@ -11,12 +11,12 @@ from django.views.decorators.http import require_safe
 
 from runs.models import Campaign
 from runs.selectors.access import projects
-from runs.selectors.compare.verdict_words import VERDICTS
+from runs.selectors.compare.verdict_words import VERDICTS, size
 from runs.selectors.histories import badges
 from runs.selectors.histories.badges import Badge
 
 SECONDS = 300
-COLOURS = {"slower": "#b3261e", "faster": "#1b7f3b", "no_evidence": "#1b7f3b"}
+COLOURS = {"slower": "#b3261e", "faster": "#1b7f3b", "same": "#1b7f3b"}
 UNDECIDED = "#6b7078"
 LABEL = "BenchLab"
 # Pixels of a character at 11 px, and the room at both ends.
@@ -62,12 +62,9 @@ def _cached(request: HttpRequest, page: HttpResponse, *, is_public: bool) -> Htt
 def _words(found: Badge) -> str:
     if found.verdict is None:
         return _("no revisions")
-    if found.verdict == "no_evidence":
-        return _("no regression")
-    word = str(VERDICTS[found.verdict])
-    if found.ratio is None or found.verdict not in ("faster", "slower"):
-        return word
-    return f"{word} {(found.ratio - 1) * 100:+.1f} %"
+    if found.inference is not None and found.inference.is_proven:
+        return size(found.inference) or str(VERDICTS[found.verdict])
+    return str(VERDICTS[found.verdict])
 
 
 def _width(text: str) -> float:

@@ -2,13 +2,10 @@
 
 import pytest
 
-from runs.analysis.comparison import compare
-from runs.analysis.conditions import Judgement, conditions, judge
-from runs.analysis.summary import Summary, summarise
+from runs.analysis.conditions import conditions, judge
 
 XEON = {"name": "rack", "cpu_model": "Xeon", "cores": 8, "memory_bytes": 16 * 2**30}
 LINUX = {"os_name": "Debian GNU/Linux 13 (trixie)", "kernel": "Linux 6.12.41-amd64"}
-BASE, HEAD = [100.0, 101.0, 99.0, 100.5], [120.0, 121.0, 119.0, 120.5]
 
 
 def setting(value, *, unit="", source="configuration file"):
@@ -30,10 +27,6 @@ def judged(there, here=None, **options):
 
 def facts(there, here=None):
     return [each.name for each in judge(here or known(), there).differing]
-
-
-def compared(base=BASE, head=HEAD, **options):
-    return compare(summarise(base), summarise(head), direction="higher", **options)
 
 
 FORBIDS = {
@@ -201,72 +194,15 @@ def test_a_cell_whose_runs_differ_is_not_comparable_with_one_whose_runs_do_not()
     assert judged(both, both)[0] == ()
 
 
-def test_an_ignored_difference_is_compared_and_labelled():
+def test_an_ignored_difference_is_labelled():
     other = known({**XEON, "cores": 16}, {**LINUX, "kernel": "Linux 5.4"})
     judgement = judge(known(), other, {"hardware_differs"})
-    comparison = compared(judgement=judgement)
 
     assert judgement.reasons == ("environment_differs",)
     assert judgement.despite == ("hardware_differs",)
-    assert comparison.verdict == "not_comparable"
-    assert comparison.ratio is None
 
 
 def test_what_a_side_does_not_tell_is_no_difference_but_is_told():
     assert judged(known(environment=None)) == ((), ("environment_unknown",))
     assert judged(known(hardware=None)) == ((), ("hardware_unknown",))
     assert judged(known(settings={"fsync": setting("on")})) == ((), ("settings_unknown",))
-    comparison = compared(judgement=Judgement(despite=("hardware_unknown",)))
-    assert (comparison.verdict, comparison.despite) == ("faster", ("hardware_unknown",))
-
-
-def test_a_cell_that_was_not_measured_is_not_comparable():
-    comparison = compare(None, summarise(HEAD), direction="higher")
-
-    assert comparison.verdict == "not_comparable"
-    assert comparison.reasons == ("not_measured",)
-
-
-def test_all_reasons_are_told_at_once():
-    comparison = compared([0.0, 1.0], judgement=Judgement(reasons=("hardware_differs",)))
-
-    assert comparison.reasons == ("hardware_differs", "not_positive")
-
-
-def published(median, runs):
-    return Summary(runs, median, median, median, median, log_mean=summarise([median]).log_mean)
-
-
-@pytest.mark.parametrize(
-    ("base", "head", "reasons"),
-    [
-        (published(100.0, 3), published(120.0, 3), ("spread_unknown",)),
-        (published(100.0, 3), summarise([120.0, 121.0]), ("spread_unknown",)),
-        (published(100.0, 1), summarise([120.0, 121.0]), ("single_run",)),
-        (published(100.0, 1), published(120.0, 3), ("single_run", "spread_unknown")),
-    ],
-)
-def test_a_published_median_gives_a_ratio_and_says_why_it_has_no_interval(base, head, reasons):
-    comparison = compare(base, head, direction="higher")
-
-    assert comparison.verdict == "too_few_runs"
-    assert comparison.ratio == pytest.approx(1.2, rel=0.01)
-    assert (comparison.low, comparison.log_error) == (None, None)
-    assert comparison.reasons == reasons
-
-
-def test_the_values_add_a_second_opinion_by_ranks():
-    comparison = compared(values=(BASE, HEAD))
-
-    assert comparison.mann_whitney_p == pytest.approx(2 / 70)
-    assert comparison.hodges_lehmann.low < 1.2 < comparison.hodges_lehmann.high
-
-
-def test_without_the_values_there_is_no_second_opinion():
-    assert compared().mann_whitney_p is None
-    assert compared().hodges_lehmann is None
-
-
-def test_values_of_another_cell_are_refused():
-    with pytest.raises(ValueError, match="not those that were summarised"):
-        compared(values=(BASE, HEAD[:3]))

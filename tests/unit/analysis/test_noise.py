@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from runs.analysis import noise
-from runs.analysis.comparison import compare
+from runs.analysis import inference, noise
 from runs.analysis.summary import Summary, summarise
 
 
@@ -34,56 +33,52 @@ def test_single_runs_tell_no_noise():
     assert noise.noise_floor([summarise([1]), summarise([2])]) is None
 
 
-@pytest.mark.parametrize("repeats", [20, 50])
-def test_with_many_repeats_and_no_minimum_power_is_that_of_the_noncentral_t(repeats):
+@pytest.mark.parametrize("repeats", [3, 5, 20, 50])
+def test_power_of_one_row_is_that_of_the_noncentral_t(repeats):
     error = 0.06 * math.sqrt(2 / repeats)
     freedom = 2 * (repeats - 1)
     expected = stats.nct.sf(stats.t.ppf(0.975, freedom), freedom, math.log(1.05) / error)
 
-    assert noise.power(0.06, repeats, 0.05, minimum_effect=0) == pytest.approx(expected, abs=0.002)
+    assert noise.power(0.06, repeats, 0.05) == pytest.approx(expected, abs=0.002)
 
 
 def test_power_is_that_of_the_example_of_r():
     # power.t.test(n = 20, delta = 1, sd = 1) gives 0.8689528 in R.
-    assert noise.power(1, 20, math.e - 1, minimum_effect=0) == pytest.approx(0.869, abs=0.001)
+    assert noise.power(1, 20, math.e - 1) == pytest.approx(0.869, abs=0.001)
 
 
-@pytest.mark.parametrize("repeats", [2, 3, 5])
-def test_power_is_what_verdicts_show(repeats):
+@pytest.mark.parametrize(("repeats", "rows"), [(3, 1), (5, 1), (3, 8)])
+def test_power_is_what_verdicts_show(repeats, rows):
     generator = random.Random(repeats)
     found = 0
-    for _ in range(2000):
-        base = [generator.lognormvariate(5, 0.02) for _ in range(repeats)]
-        head = [1.06 * generator.lognormvariate(5, 0.02) for _ in range(repeats)]
-        verdict = compare(summarise(base), summarise(head), direction="higher").verdict
-        found += verdict == "faster"
+    for _ in range(500):
+        values = [
+            [generator.lognormvariate(5, 0.02) for _ in range(repeats)] for _ in range(2 * rows)
+        ]
+        values[1] = [1.06 * value for value in values[1]]
+        model = inference.Model([inference.cell_of(each) for each in values])
+        pairs = [inference.Pair(2 * row, 2 * row + 1) for row in range(rows)]
+        found += inference.judge(model, pairs, direction="higher")[0].verdict == "faster"
 
-    assert found / 2000 == pytest.approx(noise.power(0.02, repeats, 0.06), abs=0.035)
+    assert found / 500 == pytest.approx(noise.power(0.02, repeats, 0.06, rows=rows), abs=0.06)
 
 
-@pytest.mark.parametrize(("log_sd", "repeats"), [(0.02, 3), (0.02, 10), (0.002, 3), (0.1, 5)])
-def test_the_minimum_detectable_effect_is_found_with_the_wanted_power(log_sd, repeats):
-    effect = noise.minimum_detectable_effect(log_sd, repeats)
+@pytest.mark.parametrize(("log_sd", "repeats", "rows"), [(0.02, 3, 1), (0.02, 3, 20), (0.1, 5, 8)])
+def test_the_minimum_detectable_effect_is_found_with_the_wanted_power(log_sd, repeats, rows):
+    effect = noise.minimum_detectable_effect(log_sd, repeats, rows=rows)
 
-    assert noise.power(log_sd, repeats, effect) == pytest.approx(0.8, abs=1e-6)
+    assert noise.power(log_sd, repeats, effect, rows=rows) == pytest.approx(0.8, abs=1e-6)
     assert effect > 0.03
 
 
-@pytest.mark.parametrize(("log_sd", "effect"), [(0.02, 0.05), (0.01, 0.05), (0.06, 0.1)])
-def test_the_repeats_needed_are_the_fewest(log_sd, effect):
-    repeats = noise.repeats_needed(log_sd, effect)
+def test_more_rows_need_a_larger_effect():
+    alone, among = (noise.minimum_detectable_effect(0.02, 3, rows=rows) for rows in (1, 20))
 
-    assert noise.power(log_sd, repeats, effect) >= 0.8
-    assert repeats == 2 or noise.power(log_sd, repeats - 1, effect) < 0.8
+    assert among > alone
 
 
-def test_an_effect_of_just_the_minimum_is_never_found_often_enough():
-    assert noise.repeats_needed(0.02, 0.03) is None
-
-
-def test_without_noise_two_repeats_show_the_minimum_effect():
-    assert noise.repeats_needed(0, 0.04) == 2
-    assert noise.power(0, 2, 0.02) == 0
+def test_what_lies_within_the_minimum_effect_is_never_promised():
+    assert noise.minimum_detectable_effect(0.0001, 10) == 0.03
 
 
 def test_one_repeat_is_no_test():

@@ -5,9 +5,9 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from runs.analysis.comparison import compare
 from scipy import stats
 
-from runs.analysis.comparison import compare
 from runs.analysis.links import Link, combine
 from runs.analysis.summary import summarise
 from runs.analysis.trend import trend

@@ -1,0 +1,32 @@
+"""What a table of answers says as a whole: one word, and the exit status of a CI job."""
+
+from collections.abc import Iterable
+
+from runs.analysis.inference.verdicts import Verdict
+
+PRECEDENCE: tuple[Verdict, ...] = (
+    *("slower", "too_few_runs", "not_comparable", "undecided"),
+    *("faster", "different", "same"),
+)
+NO_REGRESSION, REGRESSION, NOT_DECIDED = 0, 1, 2
+
+
+def overall(verdicts: Iterable[Verdict], further: Iterable[Verdict] = ()) -> Verdict:
+    """The word for all of them: the gravest. Nothing at all is not comparable.
+
+    One slower row is a regression whatever the others say; without one, a row that is not decided
+    leaves the whole undecided, since the regression may be just there. `further` are the rows of
+    metrics that nobody asked about: they count where they are slower, and never stand in the way.
+    """
+    if "slower" in set(further):
+        return "slower"
+    found = set(verdicts)
+    return next((verdict for verdict in PRECEDENCE if verdict in found), "not_comparable")
+
+
+def exit_code(verdict: Verdict) -> int:
+    """0 no regression, 1 slower, 2 nobody knows yet: what a job may end with."""
+    if verdict == "slower":
+        return REGRESSION
+    is_open = verdict in ("undecided", "too_few_runs", "not_comparable")
+    return NOT_DECIDED if is_open else NO_REGRESSION

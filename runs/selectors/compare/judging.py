@@ -1,0 +1,452 @@
+"""The one door to verdicts: what BenchLab says of two cells, wherever it says it.
+
+Pages, gates, badges and reports all ask a `Judge`. It loads the campaigns of the cells as a whole,
+so that a pair of cells has the same answer in every table: the model, the noise known before, and
+how strict the campaign's own table is do not depend on which rows somebody looks at.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+
+from runs.analysis.inference import (
+    MINIMUM_EFFECT,
+    SIGNIFICANCE,
+    Cell,
+    Inference,
+    Model,
+    Noise,
+    Pair,
+    judge,
+    sequential,
+)
+from runs.analysis.inference.variances import noise_of
+from runs.models import Campaign, CellSummary, Measurement, Metric, Revision, Run
+from runs.models import Cell as StoredCell
+from runs.models.campaigns import Origin
+from runs.models.measurements import Statistic
+from runs.models.runs import SUMMARY_REPEAT
+from runs.scenarios import registry
+from runs.selectors.compare import cell_runs, comparability
+from runs.selectors.compare.cell_runs import CellRuns
+from runs.selectors.compare.comparability import Comparability
+from runs.selectors.compare.ratio_pairs import ratio_pairs
+
+CellPair = tuple[int | None, int | None]
+
+# What is looked at for the noise before: the newest campaigns or revisions, and of them cells.
+NOISE_CAMPAIGNS, NOISE_REVISIONS, NOISE_CELLS = 20, 30, 300
+# Of more runs the summaries alone are judged, which is without rounds: they are many anyway.
+MOST_VALUES = 20_000
+COUNT_UNITS = frozenset(
+    {"transactions", "retries", "deadlocks", "conflicts", "errors", "failures", "events", "count"}
+)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """The cells of one campaign that its model is made of: those of the same revisions."""
+
+    campaign: Campaign
+    revisions: frozenset[int | None]
+
+
+@dataclass
+class Judge:
+    """What is known of the campaigns of some cells, for some metrics. See `of_cells`."""
+
+    cells: Mapping[int, StoredCell]
+    campaigns: Mapping[int, Campaign]
+    metrics_of: Mapping[int, Sequence[Metric]]
+    runs: Mapping[int, CellRuns]
+    comparability: Comparability
+    stored: Mapping[tuple[int, int], Cell]
+    noise: Mapping[tuple[int, int], Noise]
+    _models: dict[int, tuple[dict[int, int], Model]] = field(default_factory=dict)
+
+    def judge(
+        self,
+        pairs: Sequence[CellPair],
+        metric: Metric,
+        *,
+        effect: float = MINIMUM_EFFECT,
+        ignore: Collection[str] = (),
+    ) -> list[Inference]:
+        """Head against base for each pair (base, head) of cells, in their order.
+
+        `effect` is the minimum effect (0.03 is 3 %); `ignore` has the codes of differences in
+        conditions that do not forbid the comparison.
+        """
+        places, model = self._model(metric)
+        asked = [Pair(places.get(base or 0), places.get(head or 0)) for base, head in pairs]
+        groups: dict[int | None, list[int]] = defaultdict(list)
+        for number, pair in enumerate(pairs):
+            groups[self._campaign_of(pair)].append(number)
+        found: dict[int, Inference] = {}
+        for campaign, numbers in groups.items():
+            rows = [asked[number] for number in numbers]
+            family = asked if campaign is None else self._family(campaign, places)
+            answers = self._answers(
+                metric, model, rows, family, campaign, pairs[numbers[0]], effect
+            )
+            found.update(zip(numbers, answers, strict=True))
+        return [
+            self._under_conditions(found[number], pair, ignore) for number, pair in enumerate(pairs)
+        ]
+
+    def reading(self, cell: int, metric: Metric) -> tuple[float, float, float] | None:
+        """(log of the value, variance of that mean, its degrees of freedom), as the model has them.
+
+        None where the cell was not measured or its spread is not known.
+        """
+        places, model = self._model(metric)
+        return model.reading(places[cell]) if cell in places else None
+
+    def _answers(
+        self,
+        metric: Metric,
+        model: Model,
+        rows: Sequence[Pair],
+        family: Sequence[Pair],
+        campaign: int | None,
+        first: CellPair,
+        effect: float,
+    ) -> list[Inference]:
+        return judge(
+            model,
+            rows,
+            direction=metric.direction,  # type: ignore[arg-type]
+            effect=effect,
+            family=family,
+            significance=self._significance(campaign),
+            other_metrics=self._share(metric, campaign, first),
+            as_counts=is_count(metric),
+        )
+
+    def _model(self, metric: Metric) -> tuple[dict[int, int], Model]:
+        if metric.pk not in self._models:
+            ids = [cell for cell, of in self.stored if of == metric.pk]
+            noise: dict[Hashable, Noise] = {
+                campaign: each for (campaign, of), each in self.noise.items() if of == metric.pk
+            }
+            model = Model([self.stored[cell, metric.pk] for cell in ids], noise)
+            self._models[metric.pk] = ({cell: place for place, cell in enumerate(ids)}, model)
+        return self._models[metric.pk]
+
+    def _campaign_of(self, pair: CellPair) -> int | None:
+        """The campaign of both cells; None where there are two, or a side is not there."""
+        sides = [self.cells.get(side or 0) for side in pair]
+        owners = {side.campaign_id for side in sides if side is not None}
+        return owners.pop() if len(owners) == 1 and None not in sides else None
+
+    def _family(self, campaign: int, places: Mapping[int, int]) -> list[Pair]:
+        """The rows of the campaign's own table; of two revisions their common conditions."""
+        return [
+            Pair(places[base], places[head])
+            for base, head in self._tables[campaign]
+            if base in places and head in places
+        ]
+
+    @cached_property
+    def _tables(self) -> Mapping[int, list[tuple[int, int]]]:
+        found: dict[int, list[tuple[int, int]]] = {}
+        for campaign in self.campaigns:
+            cells = [cell for cell in self.cells.values() if cell.campaign_id == campaign]
+            revisions = sorted({cell.revision_id or 0 for cell in cells})
+            if len(revisions) < 2:
+                pairs = ratio_pairs(cells)
+                found[campaign] = [(pair.base.pk, pair.head.pk) for pair in pairs]
+            else:
+                found[campaign] = _same_series(cells, revisions) if len(revisions) == 2 else []
+        return found
+
+    def _significance(self, campaign: int | None) -> float:
+        looks = looks_of(self.campaigns[campaign]) if campaign is not None else ()
+        return sequential.level(looks, SIGNIFICANCE) if looks else SIGNIFICANCE
+
+    def _share(self, metric: Metric, campaign: int | None, pair: CellPair) -> int:
+        """Among how many metrics the metric's family is shared: 1 for the primary one."""
+        sides = (self.cells.get(side or 0) for side in reversed(pair))
+        owner = campaign or next((side.campaign_id for side in sides if side), None)
+        if owner is None:
+            return 1
+        found = self.metrics_of.get(owner, ())
+        primary = primary_name(self.campaigns[owner], found)
+        others = [each for each in found if each.direction != "neutral" and each.name != primary]
+        return 1 if metric.name == primary else max(1, len(others))
+
+    def _under_conditions(
+        self, found: Inference, pair: CellPair, ignore: Collection[str]
+    ) -> Inference:
+        """The answer, unless the conditions of both sides forbid one."""
+        base, head = pair
+        if base is None or head is None or "not_measured" in found.reasons:
+            return found
+        judged = self.comparability.judgement(base, head, ignore=ignore)
+        if judged.reasons:
+            reasons = (*judged.reasons, *found.reasons)
+            found = Inference("not_comparable", reasons=reasons)
+        return replace(found, despite=judged.despite, differing=judged.differing)
+
+
+def of_cells(
+    cells: Collection[int],
+    metrics: Collection[str] = (),
+    *,
+    runs: Mapping[int, CellRuns] | None = None,
+    under: Comparability | None = None,
+) -> Judge:
+    """A judge of pairs of these cells, for the metrics named (none: all that they have).
+
+    At most ten queries, whatever the number of cells and metrics; `runs` and `under`
+    save one each.
+    """
+    scopes = _scopes(cells)
+    within = _within(scopes)
+    loaded = list(StoredCell.objects.filter(within).order_by("campaign_id", "ordinal"))
+    found = {cell.pk: cell for cell in loaded}
+    metrics_of = _metrics_of(found)
+    chosen = {
+        each.pk: each
+        for of_campaign in metrics_of.values()
+        for each in of_campaign
+        if not metrics or each.name in metrics
+    }
+    made = cell_runs.of_cells(cells) if runs is None else runs
+    return Judge(
+        cells=found,
+        campaigns={scope.campaign.pk: scope.campaign for scope in scopes},
+        metrics_of=metrics_of,
+        runs=made,
+        comparability=comparability.of_cells(cells, made) if under is None else under,
+        stored=_stored(found, chosen),
+        noise=_noise(scopes, chosen),
+    )
+
+
+def is_count(metric: Metric) -> bool:
+    """Whether a metric counts events that nobody wants."""
+    return metric.direction == Metric.Direction.LOWER and metric.unit in COUNT_UNITS
+
+
+def primary_name(campaign: Campaign, found: Iterable[Metric]) -> str:
+    """The metric that a campaign is about: its scenario's, else tps, else the first that it has."""
+    try:
+        return registry.get(campaign.scenario.slug).primary_metric
+    except KeyError:
+        ordered = sorted(
+            found, key=lambda each: (each.name != "tps", each.direction == "neutral", each.name)
+        )
+        return ordered[0].name if ordered else ""
+
+
+def looks_of(campaign: Campaign) -> tuple[int, ...]:
+    """After how many rounds a campaign is looked at, where that decides on more; else nothing."""
+    looks = {int(each) for each in campaign.looks}
+    if campaign.wanted_half_width is not None and campaign.most_repeats is not None:
+        looks |= set(range(campaign.repeats, campaign.most_repeats + 1))
+    return tuple(sorted(looks))
+
+
+def _scopes(cells: Collection[int]) -> list[_Scope]:
+    owned = (
+        StoredCell.objects.filter(pk__in=cells).order_by().values_list("campaign_id", "revision_id")
+    )
+    revisions: dict[int, set[int | None]] = defaultdict(set)
+    for campaign, revision in owned.distinct():
+        revisions[campaign].add(revision)
+    campaigns = Campaign.objects.filter(pk__in=revisions).select_related("scenario")
+    return [_Scope(each, frozenset(revisions[each.pk])) for each in campaigns]
+
+
+def _within(scopes: Iterable[_Scope]) -> Q:
+    """The cells of the scopes."""
+    condition = Q(pk__in=[])
+    for scope in scopes:
+        named = [revision for revision in scope.revisions if revision is not None]
+        of = Q(revision__in=named) if named else Q(pk__in=[])
+        if None in scope.revisions:
+            of |= Q(revision=None)
+        condition |= Q(campaign=scope.campaign) & of
+    return condition
+
+
+def _metrics_of(cells: Mapping[int, StoredCell]) -> dict[int, list[Metric]]:
+    """The metrics of each campaign's cells. Two queries."""
+    rows = CellSummary.objects.filter(cell__in=list(cells)).order_by()
+    pairs = set(rows.values_list("cell__campaign_id", "metric_id").distinct())
+    metrics = Metric.objects.in_bulk({metric for _campaign, metric in pairs})
+    found: dict[int, list[Metric]] = defaultdict(list)
+    for campaign, metric in sorted(pairs):
+        found[campaign].append(metrics[metric])
+    return found
+
+
+def _stored(
+    cells: Mapping[int, StoredCell], metrics: Mapping[int, Metric]
+) -> dict[tuple[int, int], Cell]:
+    """The cells as the model takes them, by (cell, metric). Two queries."""
+    summaries = CellSummary.objects.filter(cell__in=list(cells), metric__in=list(metrics))
+    rows = list(
+        summaries.order_by("cell_id").values_list(
+            "cell_id", "metric_id", "n", "log_mean", "log_variance", "mean"
+        )
+    )
+    values = _values(cells, metrics) if sum(row[2] for row in rows) <= MOST_VALUES else {}
+    found = {}
+    for cell, metric, n, log_mean, log_variance, mean in rows:
+        runs = values.get((cell, metric), ())
+        if len(runs) != n:
+            # A printed summary may stand for repeats that are not printed.
+            runs = ()
+        counted = [value for value, _block in runs] or ([mean] if n == 1 else [])
+        found[cell, metric] = _cell(
+            cells[cell],
+            n,
+            log_mean,
+            log_variance,
+            runs,
+            counted if is_count(metrics[metric]) else (),
+        )
+    return found
+
+
+Value = tuple[float, Hashable]
+
+
+def _cell(
+    cell: StoredCell,
+    n: int,
+    log_mean: float | None,
+    log_variance: float | None,
+    runs: Sequence[Value],
+    counted: Sequence[float],
+) -> Cell:
+    logs: tuple[float, ...] = ()
+    blocks: tuple[Hashable, ...] = ()
+    if runs and log_mean is not None and all(block is not None for _value, block in runs):
+        logs = tuple(math.log(value) for value, _block in runs)
+        blocks = tuple(block for _value, block in runs)
+    return Cell(n, log_mean, log_variance, cell.campaign_id, logs, blocks, tuple(counted))
+
+
+def _values(
+    cells: Mapping[int, StoredCell], metrics: Mapping[int, Metric]
+) -> dict[tuple[int, int], list[Value]]:
+    """The runs' values, each with the round and the server that it was made in. One query."""
+    single = Measurement.objects.filter(
+        run__cell__in=list(cells),
+        run__state=Run.State.FINISHED,
+        metric__in=list(metrics),
+        statistic=Statistic.SINGLE,
+    ).exclude(run__repeat=SUMMARY_REPEAT)
+    columns = ("run__cell_id", "metric_id", "value", "run__server_id", "run__origin")
+    found: dict[tuple[int, int], list[Value]] = defaultdict(list)
+    for cell, metric, value, server, origin, repeat, made_in in single.order_by().values_list(
+        *columns, "run__repeat", "run__round"
+    ):
+        number = repeat if origin == Origin.EXECUTED and made_in is None else made_in
+        found[cell, metric].append((value, None if number is None else (server, number)))
+    return found
+
+
+def _same_series(cells: Iterable[StoredCell], revisions: Sequence[int]) -> list[tuple[int, int]]:
+    """The conditions that both revisions have: (cell of the first, cell of the second)."""
+    of = [
+        {cell.series_key: cell.pk for cell in cells if (cell.revision_id or 0) == revision}
+        for revision in revisions
+    ]
+    return [(of[0][key], of[1][key]) for key in of[0] if key in of[1]]
+
+
+def _noise(scopes: Sequence[_Scope], metrics: Mapping[int, Metric]) -> dict[tuple[int, int], Noise]:
+    """What is known before of each campaign's noise, by (campaign, metric).
+
+    Of executed campaigns: how others scatter on the same servers and hardware. Of uploads: how
+    the campaign's other newest revisions do. Three queries at most.
+    """
+    found: dict[tuple[int, int], Noise] = {}
+    executed = [each for each in scopes if each.campaign.origin == Origin.EXECUTED]
+    if executed:
+        found |= _noise_of_servers(executed, list(metrics))
+    uploaded = [each for each in scopes if each.campaign.origin == Origin.UPLOADED]
+    if uploaded:
+        found |= _noise_of_revisions(uploaded, list(metrics))
+    return found
+
+
+def _noise_of_servers(scopes: Sequence[_Scope], metrics: list[int]) -> dict[tuple[int, int], Noise]:
+    newest = (
+        Campaign.objects.filter(origin=Origin.EXECUTED, treatment={})
+        .order_by("-pk")
+        .values("pk")[:NOISE_CAMPAIGNS]
+    )
+    asked = [scope.campaign.pk for scope in scopes]
+    run = Run.objects.filter(cell=OuterRef("cell")).order_by()
+    rows = (
+        CellSummary.objects.filter(
+            Q(cell__campaign__in=newest) | Q(cell__campaign__in=asked),
+            metric__in=metrics,
+            log_variance__isnull=False,
+        )
+        .annotate(
+            server=Subquery(run.values("server")[:1]), hardware=Subquery(run.values("hardware")[:1])
+        )
+        .order_by("-cell_id")
+        .values_list("cell__campaign_id", "metric_id", "server", "hardware", "n", "log_variance")[
+            : NOISE_CELLS + MOST_VALUES // 10
+        ]
+    )
+    machines: dict[int, set[Hashable]] = defaultdict(set)
+    scatter: dict[tuple[int, Hashable], list[tuple[int, int, float]]] = defaultdict(list)
+    for campaign, metric, server, hardware, n, variance in rows:
+        machine = (server, hardware)
+        machines[campaign].add(machine)
+        scatter[metric, machine].append((campaign, n, variance or 0.0))
+    found = {}
+    for campaign in asked:
+        for metric in metrics:
+            others = [
+                (n, variance)
+                for machine in machines[campaign]
+                for of, n, variance in scatter[metric, machine]
+                if of != campaign
+            ][:NOISE_CELLS]
+            known = noise_of(others)
+            if known is not None:
+                found[campaign, metric] = known
+    return found
+
+
+def _noise_of_revisions(
+    scopes: Sequence[_Scope], metrics: list[int]
+) -> dict[tuple[int, int], Noise]:
+    asked = [revision for scope in scopes for revision in scope.revisions if revision is not None]
+    if not asked:
+        return {}
+    rows = (
+        CellSummary.objects.filter(
+            cell__campaign__in=[scope.campaign.pk for scope in scopes],
+            cell__revision__in=_newest_revisions(scopes, asked),
+            metric__in=metrics,
+            log_variance__isnull=False,
+        )
+        .order_by("-cell_id")
+        .values_list("cell__campaign_id", "metric_id", "n", "log_variance")[: 4 * NOISE_CELLS]
+    )
+    scatter: dict[tuple[int, int], list[tuple[int, float]]] = defaultdict(list)
+    for campaign, metric, n, variance in rows:
+        scatter[campaign, metric].append((n, variance or 0.0))
+    known = {key: noise_of(each[:NOISE_CELLS]) for key, each in scatter.items()}
+    return {key: each for key, each in known.items() if each is not None}
+
+
+def _newest_revisions(scopes: Sequence[_Scope], but: Sequence[int]) -> QuerySet[Revision, Any]:
+    projects = {scope.campaign.project_id for scope in scopes}
+    newest = Revision.objects.filter(project__in=projects).exclude(pk__in=but)
+    return newest.order_by("-pk").values("pk")[:NOISE_REVISIONS]

@@ -1,0 +1,92 @@
+"""Which cells of a campaign its ratio table compares: the pairs of its question.
+
+Where the campaign varies something by name (page checksums off and on), that is its question: then
+each of these levels is compared with the first, within each version. Otherwise each version is
+compared with the baseline under the same levels. Where it has several servers, these are compared
+with the first of them as well, under the same levels.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runs.models import Cell
+from runs.selectors.archive import versions
+from runs.selectors.campaigns import grids
+from runs.selectors.compare.series_cells import SERVER, VERSION
+
+
+@dataclass(frozen=True)
+class RatioPair:
+    """Two cells that differ in the factor `subject` only, under the same other levels."""
+
+    subject: str
+    levels: Mapping[str, Any]
+    base: Cell
+    head: Cell
+
+
+def ratio_pairs(cells: Sequence[Cell], baseline_version: str | None = None) -> list[RatioPair]:
+    """The servers against the first, then the levels with names, else the versions."""
+    named = _named_factors(cells)
+    found = []
+    if SERVER in named:
+        named.remove(SERVER)
+        found = [RatioPair(SERVER, *pair) for pair in _pairs_of_levels(cells, SERVER)]
+    if named:
+        return [*found, *(RatioPair(named[0], *pair) for pair in _pairs_of_levels(cells, named[0]))]
+    return [*found, *(RatioPair(VERSION, *pair) for pair in _pairs(cells, baseline_version))]
+
+
+def _named_factors(cells: Sequence[Cell]) -> list[str]:
+    """The factors whose levels are words, if the campaign varies any beside the version."""
+    levels: dict[str, set[Any]] = defaultdict(set)
+    for cell in cells:
+        for name, level in _conditions(cell).items():
+            levels[name].add(level)
+    return [
+        name
+        for name, found in levels.items()
+        if len(found) > 1 and all(isinstance(level, str) for level in found)
+    ]
+
+
+def _pairs_of_levels(
+    cells: Sequence[Cell], subject: str
+) -> list[tuple[dict[str, Any], Cell, Cell]]:
+    """(levels, base, head) within each version and the other levels; the first is the base."""
+    groups: dict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        groups[repr(sorted((n, v) for n, v in cell.levels.items() if n != subject))].append(cell)
+    return [
+        ({n: v for n, v in group[0].levels.items() if n != subject}, group[0], head)
+        for group in groups.values()
+        for head in group[1:]
+    ]
+
+
+def _pairs(
+    cells: Sequence[Cell], baseline_version: str | None
+) -> list[tuple[dict[str, Any], Cell, Cell]]:
+    """(levels, base, head) for each combination of levels, in the order of the cells."""
+    groups: dict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        groups[repr(sorted(_conditions(cell).items()))].append(cell)
+    pairs = []
+    for group in groups.values():
+        group.sort(key=lambda cell: versions.order(grids.version_of(cell)))
+        base = _baseline(group, baseline_version)
+        if base is not None:
+            pairs += [(_conditions(base), base, head) for head in group if head is not base]
+    return pairs
+
+
+def _baseline(group: Sequence[Cell], version: str | None) -> Cell | None:
+    if version is None:
+        return group[0]
+    return next((cell for cell in group if grids.version_of(cell) == version), None)
+
+
+def _conditions(cell: Cell) -> dict[str, Any]:
+    return {name: level for name, level in cell.levels.items() if name not in grids.SUBJECT}
