@@ -15,8 +15,9 @@ import statistics
 from collections.abc import Callable
 from pathlib import Path
 
-from runs.analysis import noise
 from runs.analysis.comparison import compare
+
+from runs.analysis import noise
 from runs.analysis.summary import summarise
 
 RECORDED = Path(__file__).parent / "data" / "pgbench_repeats.csv"

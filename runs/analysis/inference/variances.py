@@ -54,7 +54,7 @@ def moderate(fit: Fit, noise: Noise | None) -> Moderated:
         if known.any():
             likely[known] = chance
         trust = np.clip((likely - SPIKED) / (USUAL - SPIKED), 0, 1)
-        alike = _alike(fit.variances[known], fit.freedom[known], chance, pooled)
+        alike = _alike(fit.variances[known], fit.freedom[known], pooled)
         prior = trust * alike
     total = prior + fit.freedom
     own = np.divide(fit.freedom, total, out=np.zeros(len(total)), where=total > 0)
@@ -117,21 +117,21 @@ def _with_floor(pooled: float, freedom: float, noise: Noise | None) -> tuple[flo
     return (freedom * pooled + weight * noise.variance) / (freedom + weight), freedom + weight
 
 
-def _alike(variances: Floats, freedom: Floats, chance: Floats, pooled: float) -> float:
+def _alike(variances: Floats, freedom: Floats, pooled: float) -> float:
     """How alike the cells scatter, as the degrees of freedom of a common prior."""
     from scipy.special import polygamma, psi  # noqa: PLC0415 (slow to import)
 
-    usual = chance >= SPIKED
     expected = polygamma(1, USUAL_PRIOR / 2) * PRIOR_CELLS
     cells = PRIOR_CELLS
-    if usual.sum() > 1 and pooled > 0:
-        half = freedom[usual] / 2
-        spread = np.log(np.maximum(variances[usual], LEAST_SHARE * pooled)) - psi(half)
+    if len(variances) > 1 and pooled > 0:
+        half = freedom / 2
+        # A spike counts as the greatest that is usual: it says that others may come.
+        most = pooled * _upper(freedom) / freedom
+        spread = np.log(np.clip(variances, LEAST_SHARE * pooled, most)) - psi(half)
         spread += np.log(half)
         apart = float(np.sum((spread - spread.mean()) ** 2))
-        count = int(usual.sum())
-        expected += apart - (count - 1) * float(np.mean(polygamma(1, half)))
-        cells += count - 1
+        expected += apart - (len(variances) - 1) * float(np.mean(polygamma(1, half)))
+        cells += len(variances) - 1
     excess = float(expected) / cells
     return _inverse_trigamma(excess) * 2 if excess > 0 else MOST_PRIOR
 
@@ -164,7 +164,7 @@ def noise_of(scatter: Sequence[tuple[int, float]]) -> Noise | None:
         return None
     freedom = np.array([each for each, _variance in known], dtype=float)
     variances = np.array([variance for _freedom, variance in known])
-    pooled, total, chance = _pool(variances, freedom)
+    pooled, total, _chance = _pool(variances, freedom)
     if pooled <= 0:
         return None
-    return Noise(pooled, min(total, _alike(variances, freedom, chance, pooled), MOST_OF_FLOOR))
+    return Noise(pooled, min(total, _alike(variances, freedom, pooled), MOST_OF_FLOOR))

@@ -51,6 +51,11 @@ class VerdictRow:
         """What the base does not have is new, and says nothing about a regression."""
         return self.base is not None
 
+    @property
+    def is_lost(self) -> bool:
+        """What the head has no more may be the regression."""
+        return self.base is not None and self.head is None
+
 
 @dataclass(frozen=True)
 class SideVerdict:
@@ -66,7 +71,7 @@ class SideVerdict:
         """One word for all rows that count."""
         counting = [row for row in self.rows if row.counts]
         return overall(
-            (row.comparison.verdict for row in counting if row.is_asked),
+            (row.comparison.verdict for row in counting if row.is_asked or row.is_lost),
             (row.comparison.verdict for row in counting if not row.is_asked),
         )
 

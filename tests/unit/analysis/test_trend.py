@@ -5,11 +5,9 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs.analysis.comparison import compare
 from scipy import stats
 
 from runs.analysis.links import Link, combine
-from runs.analysis.summary import summarise
 from runs.analysis.trend import trend
 
 VERSIONS = ["9.2", "9.3", "9.4", "9.5", "9.6"]
@@ -52,17 +50,6 @@ def test_the_variances_of_logs_add():
 
     assert math.log(point.high / point.index) == pytest.approx(1.959964 * 0.05)
     assert point.low * point.high == pytest.approx(point.index**2)
-
-
-def test_one_link_has_the_interval_of_its_comparison():
-    comparison = compare(
-        summarise([100, 103, 98]), summarise([110, 108, 113, 111]), direction="higher"
-    )
-    only = link("9.2", "9.3", comparison.ratio, comparison.log_error, comparison.freedom)
-
-    point = trend([only], versions=VERSIONS, base="9.2").chains[0].points[1]
-
-    assert (point.low, point.high) == pytest.approx((comparison.low, comparison.high))
 
 
 def test_degrees_of_freedom_are_those_of_satterthwaite():

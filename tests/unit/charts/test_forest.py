@@ -13,7 +13,7 @@ def test_rows_stand_in_their_order_from_the_top_with_their_intervals():
     figure = forest(
         [
             Branch("a", "faster", 1.5, 1.4, 1.7, "/a/"),
-            Branch("b", "no_evidence", 1.01, 0.9, 1.1),
+            Branch("b", "undecided", 1.01, 0.9, 1.1),
             Branch("c", "faster", 1.2, 1.1, 1.3),
         ],
         minimum_effect=0.03,
@@ -41,7 +41,7 @@ def test_a_ratio_without_an_interval_has_no_whiskers():
 @pytest.mark.parametrize("ratio", [0.009, 0.97, 1.0, 1.2, 107.0])
 def test_the_axis_holds_one_and_the_ratio_and_names_both_ends(ratio):
     figure = forest(
-        [Branch("a", "no_evidence", ratio, ratio * 0.9, ratio * 1.1)],
+        [Branch("a", "undecided", ratio, ratio * 0.9, ratio * 1.1)],
         minimum_effect=0.03,
         words=WORDS,
     )

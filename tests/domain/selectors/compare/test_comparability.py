@@ -93,7 +93,7 @@ def verdicts_of_all_doors(campaign):
         "ratios": ratios(campaign, "tps")[0].comparison,
         "line": line[0].comparison,
         "compare": page.rows[0].comparison,
-        "heat": page.heat.rows[1][0],
+        "heat": page.heat.rows[1][0].comparison,
         "gate": verdicts.between(*both, verdicts.Asked()).rows[0].comparison,
         "cells": compared_cells(base.pk, head.pk, reader=reader).rows[0].comparison,
     }

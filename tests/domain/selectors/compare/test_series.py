@@ -114,14 +114,6 @@ def test_conditions_are_those_of_the_finished_runs():
     assert loaded.series[1].cells[0].runs.hardware == ()
 
 
-def test_single_values_are_read_where_ranks_can_say_something():
-    factories.finish_all(factories.campaign("three", repeats=3))
-    factories.finish_all(factories.campaign("four", repeats=4))
-
-    assert load("three").series[0].cells[0].values is None
-    assert len(load("four").series[0].cells[0].values) == 4
-
-
 def test_uploads_give_their_newest_revision_unless_one_is_asked_for():
     project = Project.objects.create(slug="p", name="p")
     campaign = factories.campaign("ci", factors={"clients": []}, origin="uploaded")
