@@ -41,7 +41,7 @@ def test_the_campaign_page_shows_chart_and_ratios(page: Page, instance: Instance
     drawn = page.locator("[data-drawn=true]").first
     expect(drawn).to_be_visible()
     assert drawn.locator(".scatterlayer .trace").count() == 2
-    expect(page.get_by_text(re.compile("faster|slower|no evidence")).first).to_be_visible()
+    expect(page.get_by_text(re.compile("faster|slower|the same|undecided")).first).to_be_visible()
     assert faults == []
 
 
