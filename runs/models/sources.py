@@ -1,7 +1,11 @@
 """Sources: publications, their tables, and every figure that they print."""
 
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+from runs.models.measurements import Statistic
 
 
 class Source(models.Model):
@@ -20,6 +24,10 @@ class Source(models.Model):
     licence_url = models.URLField(blank=True)
     summary = models.TextField(blank=True)
     summary_ja = models.TextField(blank=True)
+    transcribed_on = models.DateField(_("transcribed on"), null=True)
+    data_version = models.CharField(_("version of the data"), max_length=20, blank=True)
+    # What was wrong in an earlier edition: [{"date", "table", "was", "now", "reason"}].
+    corrections = models.JSONField(default=list)
     # Of the data file: a file that has not changed is not loaded again.
     content_hash = models.CharField(max_length=64, blank=True)
     loaded_at = models.DateTimeField(auto_now=True)
@@ -36,7 +44,9 @@ class PublishedTable(models.Model):
 
     `number` is the table's number as printed, or a short name where it has none. `columns`
     describes each column ({"label": {"en", "ja"}, "group", "metric", "levels", ...}) and `grid`
-    holds the texts of all rows as printed. `findings` and `notes` are lists of {"en", "ja"}.
+    holds the texts of all rows as printed. `notes` is a list of {"en", "ja"}; `findings` too, with
+    who concludes it in "by" (publication, benchlab, disagree) and the section. `repeats` is null
+    and `statistic` empty where the publication does not print how often it measured.
     """
 
     campaign = models.OneToOneField("Campaign", models.CASCADE, related_name="published")
@@ -48,6 +58,8 @@ class PublishedTable(models.Model):
     figure = models.CharField(_("figure"), max_length=40, blank=True)
     # False where the publication shows the figures in a picture only.
     has_figures = models.BooleanField(default=True)
+    repeats = models.PositiveIntegerField(_("repeats"), null=True)
+    statistic = models.CharField(max_length=10, choices=Statistic, blank=True)
     method = models.JSONField(default=dict)
     findings = models.JSONField(default=list)
     notes = models.JSONField(default=list)
@@ -55,14 +67,17 @@ class PublishedTable(models.Model):
     grid = models.JSONField(default=list)
     chart = models.JSONField(default=dict)
     reproduce = models.JSONField(default=dict)
-    # All words of both languages and the factors' levels, for the search.
-    search_text = models.TextField(blank=True)
+    # The major versions that it is about: measured, varied, or told of its software.
+    versions = models.JSONField(default=list)
+    # The words of both languages by weight, as runs.published.words cuts them.
+    search = SearchVectorField(null=True)
 
     class Meta:
         ordering = ["source", "ordinal"]
         constraints = [
             models.UniqueConstraint(fields=["source", "number"], name="published_table_once"),
         ]
+        indexes = [GinIndex(fields=["search"], name="published_table_search")]
 
     def __str__(self) -> str:
         return f"{self.source_id}: {self.number}"
@@ -94,7 +109,9 @@ class PrintedFigure(models.Model):
     """A number in a table, as printed, and what BenchLab computes in its place.
 
     `row` and `column` count from 0 in the table's grid. `recomputed` is null where the figure
-    is not derived from others of the publication.
+    is not derived from others of the publication. `n` is null and `statistic` empty where the
+    publication does not print how often it measured. `exact` is false where the publication
+    itself says that the figure is not.
     """
 
     class Kind(models.TextChoices):
@@ -106,6 +123,9 @@ class PrintedFigure(models.Model):
     row = models.PositiveSmallIntegerField()
     column = models.PositiveSmallIntegerField()
     text = models.CharField(max_length=60)
+    n = models.PositiveIntegerField(null=True)
+    statistic = models.CharField(max_length=10, choices=Statistic, blank=True)
+    exact = models.BooleanField(default=True)
     kind = models.CharField(max_length=12, choices=Kind, default=Kind.MEASURED)
     measurement = models.OneToOneField(
         "Measurement", models.CASCADE, null=True, related_name="printed"
@@ -123,8 +143,27 @@ class PrintedFigure(models.Model):
         return self.text
 
 
+# Who says a figure, by its kind. What BenchLab computes is never stored as a printed figure.
+SAID_BY: dict[str, str] = {
+    PrintedFigure.Kind.MEASURED: "printed",
+    PrintedFigure.Kind.DERIVED: "derived",
+    PrintedFigure.Kind.NOT_MEASURED: "not_measured",
+}
+
+
 class Discrepancy(models.Model):
-    """Where a publication contradicts itself: found by recomputation, or told by a reader."""
+    """Where a publication contradicts itself: found by recomputation, or told by a reader.
+
+    `figures` are those of its table that it is about; `figure` is the first of them.
+    """
+
+    class Weight(models.IntegerChoices):
+        """How much it matters, the heaviest first."""
+
+        WRONG_CONCLUSION = 1, _("wrong conclusion")
+        WRONG_FIGURE = 2, _("wrong figure")
+        ROUNDING = 3, _("rounding")
+        WORDING = 4, _("wording")
 
     class Kind(models.TextChoices):
         RATIO = "ratio", _("ratio")
@@ -137,6 +176,8 @@ class Discrepancy(models.Model):
 
     table = models.ForeignKey("PublishedTable", models.CASCADE, related_name="discrepancies")
     figure = models.ForeignKey("PrintedFigure", models.CASCADE, null=True)
+    figures = models.ManyToManyField("PrintedFigure", related_name="disputed")  # type: ignore[var-annotated]
+    weight = models.PositiveSmallIntegerField(choices=Weight, default=Weight.WRONG_FIGURE)
     ordinal = models.PositiveSmallIntegerField()
     kind = models.CharField(max_length=20, choices=Kind)
     printed = models.CharField(max_length=100)

@@ -8,16 +8,19 @@ from runs.published.document import (
     CampaignEntry,
     Column,
     DiscrepancyEntry,
+    Finding,
     NodeEntry,
     Rule,
     SameAs,
 )
 from runs.published.errors import PublishedFileError
-from runs.published.fields import Fields
+from runs.published.fields import Fields, as_text
 from runs.published.yaml_text import typed
 
 STATISTICS = ("single", "median", "mean")
 KINDS = ("ratio", "median", "sum", "other_table", "repeated_row", "not_measured", "text")
+CONCLUDES = ("publication", "benchlab", "disagree")
+WEIGHTS = ("wrong_figure", "wrong_conclusion", "rounding", "wording")
 TOPOLOGIES = ("single", "client", "streaming", "logical", "fdw", "sharded", "pooled")
 
 
@@ -28,7 +31,8 @@ def read_campaign(value: Any) -> CampaignEntry:
     columns = tuple(_column(each, slug) for each in fields.items("columns"))
     topology = Fields(fields.raw("topology", {}), "topology", campaign=slug)
     tool = Fields(fields.raw("tool", {}), "tool", campaign=slug)
-    statistic: Any = fields.text("statistic", choices=STATISTICS) or "single"
+    statistic: Any = fields.text("statistic", choices=STATISTICS) or None
+    repeats = fields.number("repeats")
     made = CampaignEntry(
         slug=fields.text("slug", required=True),
         title=fields.pair("title", required=True),
@@ -39,8 +43,8 @@ def read_campaign(value: Any) -> CampaignEntry:
         page=fields.text("page"),
         figure=fields.text("figure"),
         has_figures=fields.flag("has_figures", default=True),
-        repeats=fields.number("repeats") or 1,
-        statistic=statistic,
+        repeats=repeats,
+        statistic=statistic or ("single" if repeats == 1 else None),
         parameters=typed(fields.mapping("parameters")),
         method=fields.pair("method"),
         topology_kind=topology.text("kind", choices=TOPOLOGIES),
@@ -54,10 +58,12 @@ def read_campaign(value: Any) -> CampaignEntry:
         columns=columns,
         grid=_grid(fields.text("rows"), len(columns), slug),
         not_measured=frozenset(fields.items("not_measured")),
+        inexact=frozenset(fields.items("inexact")),
+        unprinted_repeats=tuple(typed(each) for each in fields.items("unprinted_repeats")),
         derived={metric: _rule(rule, slug) for metric, rule in fields.mapping("derived").items()},
         same_as=_same_as_list(fields.raw("same_as"), slug),
         chart=typed(fields.raw("chart", {})),
-        findings=fields.pairs("findings"),
+        findings=tuple(_finding(each, slug) for each in fields.items("findings")),
         notes=fields.pairs("notes"),
         discrepancies=tuple(_discrepancy(each, slug) for each in fields.items("discrepancies")),
         artifacts=_artifacts(fields, slug),
@@ -65,6 +71,8 @@ def read_campaign(value: Any) -> CampaignEntry:
     )
     for each in (topology, tool, fields):
         each.close()
+    if made.statistic and not made.repeats:
+        raise fields.fault("has a statistic and no repeats: leave out what is not printed")
     if made.has_figures != bool(made.grid):
         raise fields.fault("needs rows, or has_figures: false where only a picture has the figures")
     return made
@@ -171,6 +179,17 @@ def _same_as(value: Any, slug: str) -> SameAs:
     return made
 
 
+def _finding(value: Any, slug: str) -> Finding:
+    if not isinstance(value, Mapping):
+        return Finding(as_text(value, "a finding", campaign=slug))
+    fields = Fields(value, "a finding", campaign=slug)
+    by: Any = fields.text("by", choices=CONCLUDES) or "publication"
+    text = {"en": fields.text("en"), "ja": fields.text("ja")}
+    made = Finding(as_text(text, "a finding", campaign=slug), by, fields.text("section"))
+    fields.close()
+    return made
+
+
 def _discrepancy(value: Any, slug: str) -> DiscrepancyEntry:
     fields = Fields(value, "a discrepancy", campaign=slug)
     made = DiscrepancyEntry(
@@ -178,6 +197,8 @@ def _discrepancy(value: Any, slug: str) -> DiscrepancyEntry:
         printed=fields.text("printed", required=True),
         recomputed=fields.text("recomputed"),
         explanation=fields.pair("explanation"),
+        weight=fields.text("weight", choices=WEIGHTS),
+        figures=tuple(str(each) for each in fields.items("figures")),
     )
     fields.close()
     return made

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from runs.published import recompute
-from runs.published.document import CampaignEntry, Rule, SameAs, Text
+from runs.published.document import CampaignEntry, DiscrepancyEntry, Rule, SameAs, Text
+from runs.published.errors import PublishedFileError
 from runs.published.figures import Figure, figures, key_of
 from runs.published.recompute import Recomputed
 
@@ -15,13 +16,22 @@ Kind = Literal["measured", "derived", "not_measured"]
 
 @dataclass(frozen=True)
 class Fault:
-    """Where the print contradicts itself. `figure` is None where it is about no single one."""
+    """Where the print contradicts itself; `figures` is empty where it is about none of its table.
+
+    `weight`: wrong_figure, wrong_conclusion, rounding, wording.
+    """
 
     kind: str
     printed: str
     recomputed: str
     explanation: Text
-    figure: Figure | None = None
+    weight: str
+    figures: tuple[Figure, ...] = ()
+
+    @property
+    def figure(self) -> Figure | None:
+        """The first figure that it is about."""
+        return self.figures[0] if self.figures else None
 
 
 @dataclass(frozen=True)
@@ -95,11 +105,14 @@ def is_derived(campaign: CampaignEntry, figure: Figure) -> bool:
 
 
 def _check(table: _Table, tables: Mapping[str, _Table]) -> CheckedTable:
-    checked, faults = [], []
+    checked: list[Checked] = []
+    faults: list[Fault] = []
+    explained = {text for entry in table.campaign.discrepancies for text in entry.figures}
     for figure in table.figures:
         results = list(_results(table, figure, tables)) if figure.is_measured else []
         wrong = [result for result in results if result.found.differs(figure.number)]
-        faults += [_fault(figure, result) for result in wrong]
+        if figure.text not in explained:
+            faults += [_fault(figure, result) for result in wrong]
         shown = (wrong or results)[:1]
         checked.append(
             Checked(
@@ -111,7 +124,7 @@ def _check(table: _Table, tables: Mapping[str, _Table]) -> CheckedTable:
         )
     faults += _not_measured(table)
     faults += _repeated_rows(table)
-    faults += [Fault(**vars(entry)) for entry in table.campaign.discrepancies]
+    faults += [_told(table, entry) for entry in table.campaign.discrepancies]
     return CheckedTable(table.campaign, tuple(checked), tuple(faults))
 
 
@@ -195,7 +208,23 @@ def changed(levels: Mapping[str, Any], by: Mapping[str, Any]) -> dict[str, Any]:
 
 def _fault(figure: Figure, result: _Result) -> Fault:
     told = f"{result.found.value:.6g}" if result.kind != "other_table" else result.found.formula
-    return Fault(result.kind, figure.text, told, result.explanation, figure)
+    weight = "rounding" if _is_rounding(figure, result.found) else "wrong_figure"
+    return Fault(result.kind, figure.text, told, result.explanation, weight, (figure,))
+
+
+def _is_rounding(figure: Figure, found: Recomputed) -> bool:
+    """Whether print and computation differ by no more than two of the last printed digit."""
+    return abs(figure.number.value - found.value) <= 4 * figure.number.half_unit
+
+
+def _told(table: _Table, entry: DiscrepancyEntry) -> Fault:
+    """What a reader found. Raises PublishedFileError where the table lacks one of its figures."""
+    figures = tuple(each for each in table.figures if each.text in entry.figures)
+    if missing := set(entry.figures) - {figure.text for figure in figures}:
+        message = f"a discrepancy names figures that the table lacks: {', '.join(sorted(missing))}."
+        raise PublishedFileError(message, campaign=table.campaign.slug)
+    weight = entry.weight or ("wording" if entry.kind == "text" else "wrong_figure")
+    return Fault(entry.kind, entry.printed, entry.recomputed, entry.explanation, weight, figures)
 
 
 def _not_measured(table: _Table) -> Iterator[Fault]:
@@ -207,7 +236,7 @@ def _not_measured(table: _Table) -> Iterator[Fault]:
     )
     for figure in table.figures:
         if not figure.is_measured:
-            yield Fault("not_measured", figure.text, "", explanation, figure)
+            yield Fault("not_measured", figure.text, "", explanation, "wording", (figure,))
 
 
 def _repeated_rows(table: _Table) -> Iterator[Fault]:
@@ -226,5 +255,7 @@ def _repeated_rows(table: _Table) -> Iterator[Fault]:
                 f"Row {row + 1} repeats row {first}, figure by figure.",
                 f"{row + 1} 行目の値はすべて {first} 行目と同じ。",
             )
-            yield Fault("repeated_row", found[0].label, "", explanation, found[0])
+            yield Fault(
+                "repeated_row", found[0].label, "", explanation, "wrong_figure", tuple(found)
+            )
         seen.setdefault(content, row)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,8 +23,49 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Finding:
+    """A conclusion, and who draws it.
+
+    `by`: the publication in its own sense; BenchLab from the printed figures; or both, where
+    BenchLab comes to another conclusion than the publication. `section` is where it stands.
+    """
+
+    text: Text
+    by: Literal["publication", "benchlab", "disagree"] = "publication"
+    section: str = ""
+
+    def stored(self) -> dict[str, str]:
+        """As stored: both texts, who says it, and where."""
+        return {**self.text.pair(), "by": self.by, "section": self.section}
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A change to the transcription after it was published: what was wrong, and what is right."""
+
+    date: date
+    table: str
+    was: str
+    now: str
+    reason: Text
+
+    def stored(self) -> dict[str, Any]:
+        """As stored."""
+        return {
+            "date": self.date.isoformat(),
+            "table": self.table,
+            "was": self.was,
+            "now": self.now,
+            "reason": self.reason.pair(),
+        }
+
+
+@dataclass(frozen=True)
 class SourceEntry:
-    """The publication itself. `year` is the year observed."""
+    """The publication itself. `year` is the year observed.
+
+    `transcribed` is the day of our transcription and `data_version` counts its editions.
+    """
 
     slug: str
     title: Text
@@ -35,6 +77,9 @@ class SourceEntry:
     licence: str
     licence_url: str
     summary: Text
+    transcribed: date | None
+    data_version: str
+    corrections: tuple[Correction, ...]
 
 
 @dataclass(frozen=True)
@@ -138,12 +183,19 @@ class Column:
 
 @dataclass(frozen=True)
 class DiscrepancyEntry:
-    """A contradiction that a reader found."""
+    """A contradiction that a reader found.
+
+    `figures` are the printed texts of its table that it is about: what BenchLab computes for
+    them has this one cause, so that it is not listed a second time. `weight` says how much it
+    matters; empty leaves it to the kind.
+    """
 
     kind: str
     printed: str
     recomputed: str
     explanation: Text
+    weight: str = ""
+    figures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -157,7 +209,12 @@ class ArtifactEntry:
 
 @dataclass(frozen=True)
 class CampaignEntry:
-    """A published campaign: what was asked, how, on what, and the table as printed."""
+    """A published campaign: what was asked, how, on what, and the table as printed.
+
+    `repeats` and `statistic` are None where nothing is printed of them; `unprinted_repeats` are
+    levels whose figures lack them although the table's others have them. `inexact` are texts
+    that the publication itself calls inexact.
+    """
 
     slug: str
     title: Text
@@ -168,8 +225,8 @@ class CampaignEntry:
     page: str
     figure: str
     has_figures: bool
-    repeats: int
-    statistic: Statistic
+    repeats: int | None
+    statistic: Statistic | None
     parameters: Mapping[str, Any]
     method: Text
     topology_kind: str
@@ -183,10 +240,12 @@ class CampaignEntry:
     columns: tuple[Column, ...]
     grid: tuple[tuple[str, ...], ...]
     not_measured: frozenset[str]
+    inexact: frozenset[str]
+    unprinted_repeats: tuple[Levels, ...]
     derived: Mapping[str, Rule]
     same_as: tuple[SameAs, ...]
     chart: Any
-    findings: tuple[Text, ...]
+    findings: tuple[Finding, ...]
     notes: tuple[Text, ...]
     discrepancies: tuple[DiscrepancyEntry, ...]
     artifacts: tuple[ArtifactEntry, ...]

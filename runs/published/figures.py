@@ -22,6 +22,7 @@ class Figure:
     """A number at a place of the table; `row` and `column` count from 0.
 
     `repeat` is None for all but printed repeats. `label` is what is printed in front of its row.
+    `n` and `statistic` are None where the publication does not print how often it measured.
     """
 
     row: int
@@ -31,9 +32,10 @@ class Figure:
     metric: str
     levels: Mapping[str, Any]
     repeat: int | None
-    statistic: Statistic
-    n: int
+    statistic: Statistic | None
+    n: int | None
     is_measured: bool
+    is_exact: bool
     node: NodeEntry | None
     label: str
     same_as: tuple[SameAs, ...] = ()
@@ -109,7 +111,7 @@ def _figure(
     if not metric:
         message = f"“{text}” has no metric: neither its column nor its row names one."
         raise PublishedFileError(message, campaign=campaign.slug, row=row)
-    statistic, n = _statistic(campaign, column)
+    statistic, n = _statistic(campaign, column, levels)
     return Figure(
         row=row,
         column=place[1],
@@ -121,6 +123,7 @@ def _figure(
         statistic=statistic,
         n=n,
         is_measured=text not in campaign.not_measured,
+        is_exact=text not in campaign.inexact,
         node=_node(campaign, column, levels),
         label=label,
         same_as=(*column.same_as, *campaign.same_as),
@@ -134,11 +137,15 @@ def _number(campaign: CampaignEntry, row: int, text: str, column: Column) -> Num
         raise PublishedFileError(str(error), campaign=campaign.slug, row=row) from error
 
 
-def _statistic(campaign: CampaignEntry, column: Column) -> tuple[Statistic, int]:
+def _statistic(
+    campaign: CampaignEntry, column: Column, levels: Mapping[str, Any]
+) -> tuple[Statistic | None, int | None]:
     if column.repeat is not None:
         return "single", 1
+    if any(each.items() <= levels.items() for each in campaign.unprinted_repeats):
+        return None, None
     statistic = column.statistic or campaign.statistic
-    return statistic, column.n or (1 if statistic == "single" else campaign.repeats)
+    return statistic, column.n or campaign.repeats
 
 
 def _node(campaign: CampaignEntry, column: Column, levels: Mapping[str, Any]) -> NodeEntry | None:

@@ -59,6 +59,12 @@ def read(text: str, units: Mapping[str, float] | None = None) -> Number:
     )
 
 
+def unit(text: str) -> str:
+    """What is printed around the number of a figure: its unit with brackets and blanks."""
+    plain = EQUALS.sub("", FOOTNOTE.sub("", text))
+    return NUMBER.sub("", plain)
+
+
 def _scale(rest: str, units: Mapping[str, float]) -> float:
     unit = rest.strip(" ()[]")
     if unit not in units:

@@ -1,12 +1,14 @@
 """Reading a data file: YAML to the frozen dataclasses of `document`."""
 
 import hashlib
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from runs.published.campaign_reading import read_campaign
 from runs.published.document import (
     ConfigurationEntry,
+    Correction,
     Document,
     EnvironmentEntry,
     HardwareEntry,
@@ -19,7 +21,7 @@ from runs.published.yaml_text import parse
 
 FOLDER = Path(__file__).parent
 # Part of each file's hash: raised where the same file is to be stored otherwise than before.
-FORMAT = 3
+FORMAT = 4
 
 
 def files(folder: Path = FOLDER) -> list[Path]:
@@ -37,7 +39,7 @@ def read(path: Path) -> Document:
     try:
         return _document(path, parse(path.read_text(encoding="utf-8")))
     except PublishedFileError as error:
-        error.file = path.name
+        error.locate(path)
         raise
 
 
@@ -77,8 +79,32 @@ def _source(fields: Fields) -> SourceEntry:
         licence=licence.text("name"),
         licence_url=licence.text("url"),
         summary=fields.pair("summary"),
+        transcribed=_day(fields, "transcribed") if fields.raw("transcribed") else None,
+        data_version=fields.text("data_version") or "1",
+        corrections=tuple(_correction(each) for each in fields.items("corrections")),
     )
     licence.close()
+    return made
+
+
+def _day(fields: Fields, name: str) -> date:
+    text = fields.text(name, required=True)
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise fields.fault(f"needs a day such as 2026-11-21 in “{name}”, not “{text}”") from None
+
+
+def _correction(value: Any) -> Correction:
+    fields = Fields(value, "a correction")
+    made = Correction(
+        date=_day(fields, "date"),
+        table=fields.text("table"),
+        was=fields.text("was", required=True),
+        now=fields.text("now", required=True),
+        reason=fields.pair("reason", required=True),
+    )
+    fields.close()
     return made
 
 

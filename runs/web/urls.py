@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from runs.web import home, styleguide
 from runs.web.access import tokens
-from runs.web.archive import archive, versions
+from runs.web.archive import archive, figure, versions
 from runs.web.campaigns import annotations, campaigns, scenarios, topologies
 from runs.web.changes import webhooks
 from runs.web.compare import compare
@@ -21,6 +21,17 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
     path("archive/", archive.archive_index, name="archive"),
     path("archive/discrepancies/", archive.archive_discrepancies, name="archive-discrepancies"),
+    path("archive/data.zip", archive.archive_data, name="archive-data"),
+    path(
+        "archive/figures/<slug:slug>/<int:row>-<int:column>/",
+        figure.archive_figure,
+        name="archive-figure",
+    ),
+    path(
+        "archive/<slug:slug>/citation.<slug:form>",
+        archive.archive_citation,
+        name="archive-citation",
+    ),
     path("archive/<slug:slug>/", archive.archive_source, name="archive-source"),
     path("campaigns/", campaigns.campaign_list, name="campaign-list"),
     path("campaigns/new/", campaigns.campaign_new, name="campaign-new"),

@@ -1,5 +1,6 @@
 """Measurements: one number a row, with the levels under which it was measured."""
 
+from dataclasses import asdict
 from typing import Any
 
 import django_filters
@@ -10,11 +11,11 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from runs.api.doors import ReadOnlyDoor
-from runs.models import Measurement, PrintedFigure
+from runs.models import Discrepancy, Measurement
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.models.runs import SUMMARY_REPEAT, Run
-from runs.selectors.archive import versions
+from runs.selectors.archive import provenance, versions
 from runs.selectors.campaigns import grids, measurements
 
 IS_VERSION = RegexValidator(
@@ -22,6 +23,7 @@ IS_VERSION = RegexValidator(
 )
 
 REMARK = {"type": "string", "enum": ["derived", "not_measured"], "nullable": True}
+SAID_BY = {"type": "string", "enum": ["printed", "derived", "not_measured"], "nullable": True}
 
 
 class VersionFilter(django_filters.CharFilter):  # type: ignore[misc]
@@ -65,12 +67,39 @@ class MeasurementFilters(django_filters.FilterSet):  # type: ignore[misc]
         return measurements.of_tables(rows, number=value)
 
 
+class PlaceSerializer(serializers.Serializer[Any]):
+    """Where a figure is printed; `row` and `column` count from 1, `words` is its row."""
+
+    source = serializers.CharField()  # type: ignore[assignment]  # a field, not the base's own
+    section = serializers.CharField()
+    table = serializers.CharField()
+    page = serializers.CharField()
+    row = serializers.IntegerField()
+    column = serializers.IntegerField()
+    head = serializers.CharField()
+    words = serializers.CharField()
+    address = serializers.CharField()
+
+
+class DisputeSerializer(serializers.Serializer[Any]):
+    """A discrepancy that concerns a figure."""
+
+    kind = serializers.ChoiceField(choices=Discrepancy.Kind.choices)
+    weight = serializers.ChoiceField(choices=[each.name.lower() for each in Discrepancy.Weight])
+    printed = serializers.CharField()
+    recomputed = serializers.CharField()
+    explanation = serializers.CharField()
+
+
 class MeasurementSerializer(serializers.Serializer[Measurement]):
     """A measurement. `n` is how many repeats the value stands for, `statistic` what it is of them.
 
     `levels` has the version, the level of each factor, and the repeat where it is that of one.
-    `source`, `table` and `printed` (the text) are those of a published figure, else null. `remark`
-    says of one that it is derived from other figures, or printed but not measured.
+    The rest is the provenance of a published figure, and null for others: its `source`, `table` and
+    text as `printed`; its `place`; `said_by`: printed as a measurement, derived by the publication
+    from other figures, or printed for what was not measured; whether it is `exact` by the
+    publication's own words; and `disputed`, each discrepancy that concerns it. Of a published
+    figure `n` and `statistic` are null where the publication does not print them.
     """
 
     id = serializers.IntegerField()
@@ -80,8 +109,8 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
     metric = serializers.CharField(source="metric.name")
     value = serializers.FloatField()
     unit = serializers.CharField(source="metric.unit")
-    n = serializers.IntegerField()
-    statistic = serializers.ChoiceField(choices=Statistic.choices)
+    n = serializers.SerializerMethodField()
+    statistic = serializers.SerializerMethodField()
     origin = serializers.ChoiceField(source="run.origin", choices=Origin.choices)
     source = serializers.CharField(  # type: ignore[assignment]  # a field, not the base's own
         source="run.campaign.published.source.slug", allow_null=True, default=None
@@ -91,6 +120,16 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
     )
     printed = serializers.CharField(source="printed.text", allow_null=True, default=None)
     remark = serializers.SerializerMethodField()
+    place = serializers.SerializerMethodField()
+    said_by = serializers.SerializerMethodField()
+    exact = serializers.SerializerMethodField()
+    disputed = serializers.SerializerMethodField()
+
+    def to_representation(self, instance: Measurement) -> dict[str, Any]:
+        """Works the provenance out once for all its fields."""
+        printed = getattr(instance, "printed", None)
+        self._provenance = provenance.of(printed) if printed else None
+        return super().to_representation(instance)
 
     def get_levels(self, measurement: Measurement) -> dict[str, Any]:
         """The levels of the run."""
@@ -100,12 +139,40 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
         return levels
 
     @extend_schema_field(REMARK)
-    def get_remark(self, measurement: Measurement) -> str | None:
-        """What one must know of a printed figure before one computes with it."""
-        printed = getattr(measurement, "printed", None)
-        if printed is None or printed.kind == PrintedFigure.Kind.MEASURED:
+    def get_remark(self, _measurement: Measurement) -> str | None:
+        """`said_by` where it is not plainly printed: the older field for the same."""
+        said_by = self._provenance.said_by if self._provenance else None
+        return None if said_by == "printed" else said_by
+
+    def get_n(self, measurement: Measurement) -> int | None:
+        """How many repeats; null where a publication does not print it."""
+        return self._provenance.n if self._provenance else measurement.n
+
+    @extend_schema_field({"type": "string", "enum": Statistic.values, "nullable": True})
+    def get_statistic(self, measurement: Measurement) -> str | None:
+        """What the value is of them; null where a publication does not print it."""
+        return self._provenance.statistic if self._provenance else measurement.statistic
+
+    @extend_schema_field(PlaceSerializer(allow_null=True))
+    def get_place(self, _measurement: Measurement) -> dict[str, Any] | None:
+        """Where in the publication it stands."""
+        return asdict(self._provenance.place) if self._provenance else None
+
+    @extend_schema_field(SAID_BY)
+    def get_said_by(self, _measurement: Measurement) -> str | None:
+        """Who says it."""
+        return self._provenance.said_by if self._provenance else None
+
+    def get_exact(self, _measurement: Measurement) -> bool | None:
+        """Whether the publication calls it exact."""
+        return self._provenance.exact if self._provenance else None
+
+    @extend_schema_field(DisputeSerializer(many=True, allow_null=True))
+    def get_disputed(self, _measurement: Measurement) -> list[dict[str, Any]] | None:
+        """What speaks against it; an empty list where nothing does."""
+        if self._provenance is None:
             return None
-        return str(printed.kind)
+        return [asdict(each) for each in self._provenance.disputed]
 
 
 class MeasurementDoor(ReadOnlyDoor[Measurement]):

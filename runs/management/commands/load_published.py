@@ -1,12 +1,16 @@
 """Makes the archive say what its data files say."""
 
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from runs.published import checks, reading
+from runs.published import checks, reading, schema
+from runs.published.checks import CheckedTable
+from runs.published.document import Document
 from runs.published.errors import PublishedFileError
+from runs.published.schema import Known
 from runs.services import archive
 
 
@@ -40,8 +44,10 @@ class Command(BaseCommand):
                 self.stdout.write(f"{word}: {', '.join(slugs)}")
 
     def _check(self) -> None:
-        for path in reading.files():
-            for table in _checked(path):
+        documents = {path: reading.read(path) for path in reading.files()}
+        known = schema.known(documents.values())
+        for path, document in documents.items():
+            for table in _checked(path, document, known):
                 entry = table.campaign
                 self.stdout.write(f"{path.stem} {entry.table}: {len(table.figures)} figures")
                 for fault in table.faults:
@@ -51,9 +57,10 @@ class Command(BaseCommand):
                     )
 
 
-def _checked(path: Any) -> tuple[checks.CheckedTable, ...]:
+def _checked(path: Path, document: Document, known: Known) -> tuple[CheckedTable, ...]:
     try:
-        return checks.check(reading.read(path).campaigns)
+        schema.check(document, known)
+        return checks.check(document.campaigns)
     except PublishedFileError as error:
-        error.file = path.name
+        error.locate(path)
         raise

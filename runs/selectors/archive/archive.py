@@ -5,18 +5,24 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from django.contrib.postgres.search import SearchQuery, SearchRank
 from django.db.models import Count, Prefetch, QuerySet
 
 from runs.models import (
-    Cell,
+    CellSummary,
     Discrepancy,
     PrintedFigure,
     PublishedNode,
     PublishedTable,
     Source,
 )
+from runs.models.campaigns import Origin
+from runs.published import words
+from runs.selectors.access import projects
 from runs.selectors.archive import versions
 
+# Later measurements that the page of a figure lists.
+MOST_SINCE = 10
 # Operating systems as readers look for them: the family and its major version.
 OS_NAME = re.compile(r"(.*?\b\d+)(?:[.(\s].*)?$")
 
@@ -78,7 +84,7 @@ def shelves(listed: Iterable[Entry]) -> list[Shelf]:
 
 
 def entries(source: Source | None = None) -> list[Entry]:
-    """Every table of the archive, or of one source. Three queries, whatever the size."""
+    """Every table of the archive, or of one source. Two queries, whatever the size."""
     nodes = PublishedNode.objects.select_related("hardware", "environment")
     tables = (
         PublishedTable.objects.select_related("source", "campaign__scenario", "campaign__topology")
@@ -87,17 +93,15 @@ def entries(source: Source | None = None) -> list[Entry]:
             figure_count=Count("printed", distinct=True),
             discrepancy_count=Count("discrepancies", distinct=True),
         )
-        .defer("grid", "columns", "method", "reproduce", "chart")
+        .defer("grid", "columns", "method", "reproduce", "chart", "search")
         .order_by("source__year", "source__slug", "ordinal")
     )
     if source is not None:
         tables = tables.filter(source=source)
-    found = list(tables)
-    measured = _versions([table.campaign_id for table in found])
     return [
         Entry(
             table=table,
-            versions=measured.get(table.campaign_id, ()),
+            versions=tuple(table.versions),
             systems=_unique(
                 operating_system(node.environment.os_name)
                 for node in table.nodes.all()
@@ -107,14 +111,26 @@ def entries(source: Source | None = None) -> list[Entry]:
             figures=table.figure_count,
             discrepancies=table.discrepancy_count,
         )
-        for table in found
+        for table in tables
     ]
 
 
 def matching(listed: Iterable[Entry], wanted: Wanted) -> list[Entry]:
-    """Those that have everything that is wanted."""
-    words = wanted.words.casefold().split()
-    return [entry for entry in listed if _has(entry, wanted) and _says(entry, words)]
+    """Those that have everything that is wanted; with words, the best match first."""
+    found = [entry for entry in listed if _has(entry, wanted)]
+    asked = words.query(wanted.words)
+    if not asked:
+        return found
+    ranks = _ranks(asked)
+    said = [entry for entry in found if entry.table.pk in ranks]
+    return sorted(said, key=lambda entry: -ranks[entry.table.pk])
+
+
+def _ranks(asked: str) -> dict[int, float]:
+    """How well each table matches; those that lack a word are left out. One query."""
+    query = SearchQuery(asked, config=words.CONFIG, search_type="plain")
+    rows = PublishedTable.objects.filter(search=query).order_by()
+    return dict(rows.annotate(rank=SearchRank("search", query, cover_density=True)).values_list("pk", "rank"))
 
 
 def choices(listed: Sequence[Entry]) -> dict[str, list[Choice]]:
@@ -155,16 +171,16 @@ def tables(source: Source) -> QuerySet[PublishedTable]:
             figure_count=Count("printed", distinct=True),
             discrepancy_count=Count("discrepancies", distinct=True),
         )
-        .defer("grid", "columns", "method", "reproduce", "chart", "search_text")
+        .defer("grid", "columns", "method", "reproduce", "chart", "search")
         .order_by("ordinal")
     )
 
 
 def discrepancies() -> QuerySet[Discrepancy]:
-    """Every place where a publication contradicts itself, in the order of the print."""
+    """Every place where a publication contradicts itself, the heaviest first."""
     return Discrepancy.objects.select_related(
         "table__source", "table__campaign", "figure__measurement__metric"
-    ).order_by("table__source__year", "table__source__slug", "table__ordinal", "ordinal")
+    ).order_by("weight", "table__source__year", "table__source__slug", "table__ordinal", "ordinal")
 
 
 def printed(table: PublishedTable) -> dict[tuple[int, int], PrintedFigure]:
@@ -173,24 +189,38 @@ def printed(table: PublishedTable) -> dict[tuple[int, int], PrintedFigure]:
     return {(figure.row, figure.column): figure for figure in found}
 
 
+def figure(slug: str, *, row: int, column: int) -> PrintedFigure | None:
+    """A figure by its campaign and its place in the grid, with all that its page shows."""
+    found = PrintedFigure.objects.select_related(
+        "table__source",
+        "table__campaign__scenario",
+        "measurement__metric",
+        "measurement__run__cell",
+    )
+    return found.filter(table__campaign__slug=slug, row=row, column=column).first()
+
+
+def measured_since(figure: PrintedFigure) -> list[CellSummary]:
+    """What was measured later at the same levels in the same scenario, the newest first.
+
+    Bounded: the newest few of cells that were executed or uploaded.
+    """
+    if figure.measurement is None:
+        return []
+    levels = figure.measurement.run.cell.levels
+    found = CellSummary.objects.filter(
+        metric=figure.measurement.metric,
+        cell__campaign__scenario=figure.table.campaign.scenario,
+        cell__levels__contains={name: level for name, level in levels.items() if name != "version"},
+    ).exclude(cell__campaign__origin=Origin.PUBLISHED)
+    open_to_all = projects.visible(found, to=projects.NOBODY)
+    return list(open_to_all.select_related("cell__campaign").order_by("-pk")[:MOST_SINCE])
+
+
 def operating_system(name: str) -> str:
     """Name and major version: "CentOS 7" of CentOS 7.4(1708)."""
     match = OS_NAME.match(name)
     return match.group(1) if match else name
-
-
-def _versions(campaign_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    found: dict[int, set[str]] = defaultdict(set)
-    measured = (
-        Cell.objects.filter(campaign__in=campaign_ids)
-        .exclude(version="")
-        .order_by()
-        .values_list("campaign_id", "version")
-        .distinct()
-    )
-    for campaign_id, version in measured:
-        found[campaign_id].add(versions.major(version))
-    return {key: tuple(sorted(each, key=versions.order)) for key, each in found.items()}
 
 
 def _offers(entry: Entry) -> dict[str, dict[str, str]]:
@@ -213,11 +243,6 @@ def _has(entry: Entry, wanted: Wanted) -> bool:
     offers: Mapping[str, Mapping[str, str]] = _offers(entry)
     asked = {name: getattr(wanted, name) for name in offers}
     return all(not value or value in offers[name] for name, value in asked.items())
-
-
-def _says(entry: Entry, words: Sequence[str]) -> bool:
-    text = entry.table.search_text.casefold()
-    return all(word in text for word in words)
 
 
 def _unique(names: Iterable[str]) -> tuple[str, ...]:

@@ -107,8 +107,15 @@ class Plot:
             for each in self.series
         ]
 
-    def ratios(self) -> Ratios | None:
-        """Computed from the printed figures; None where nothing stands against anything."""
+    def ratios(self, asked: Mapping[str, Any] | None = None) -> Ratios | None:
+        """Computed from the printed figures; None where there is nothing to compare.
+
+        `asked` is the ratio that the publication's question asks for ({"factor", "base"}): each
+        level of that factor against the base, at the same other levels. Without it each series
+        is compared with the first, or each level with the first.
+        """
+        if asked:
+            return self._asked_ratios(asked["factor"], asked["base"])
         first, *others = self.series
         if others and not self.is_sparse:
             names = [self._x(cell) for cell in first.cells]
@@ -128,6 +135,26 @@ class Plot:
         base_name, base = values[0]
         rows = [(name, [_ratio(base, value)]) for name, value in values[1:]]
         return Ratios(base_name, [_("Ratio")], rows)
+
+    def _asked_ratios(self, factor: str, base: Any) -> Ratios | None:
+        others = [name for name in _varied(self.cells) if name != factor]
+        values: dict[str, dict[str, float]] = defaultdict(dict)
+        for cell in self.cells:
+            if (found := self.summaries.get(cell.pk)) and factor in cell.levels:
+                levels = {name: cell.levels[name] for name in others if name in cell.levels}
+                row = self.factors.described(levels) or metric_label(self.metric)
+                values[row][str(cell.levels[factor])] = found.median
+        levels = dict.fromkeys(str(cell.levels.get(factor)) for cell in self.cells)
+        compared = [level for level in levels if level != str(base)]
+        rows = [
+            (name, [_ratio(found.get(str(base)), found.get(level)) for level in compared])
+            for name, found in values.items()
+            if str(base) in found
+        ]
+        if not rows or not compared:
+            return None
+        heads = [self.factors.level(factor, level) for level in compared]
+        return Ratios(self.factors.level(factor, base), heads, rows)
 
     def spot(self, cell: Cell, *, by_name: bool) -> tuple[Any, float] | None:
         """Where the cell stands in the chart; `by_name` where the x axis has names."""
@@ -213,6 +240,17 @@ def metric_label(metric: Metric) -> str:
     """The metric's title in the reader's language."""
     title = told(metric, "title")
     return _(title) if title else metric.name
+
+
+def ratios_of(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Ratios | None:
+    """The ratios that belong to a chart; `ratio: false` in its data file says that none do."""
+    asked = wanted.get("ratio")
+    return None if asked is False else drawn[0].ratios(asked)
+
+
+def ratio_title(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> str:
+    """What the rows of the ratios are called: the x factor, or nothing where they name it."""
+    return "" if wanted.get("ratio") else drawn[0].factors.title(drawn[0].x)
 
 
 def _told_by_version(groups: Sequence[Sequence[Cell]], varied: Sequence[str]) -> bool:

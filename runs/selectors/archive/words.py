@@ -88,8 +88,11 @@ def factors(columns: Sequence[Mapping[str, Any]]) -> Factors:
     return Factors(titles, levels, _heads(columns))
 
 
-def citation(table: PublishedTable, address: str) -> str:
-    """One line to cite the figures by: the publication first, this page as where it was read."""
+def citation(table: PublishedTable, address: str, *, figure: str = "") -> str:
+    """One line to cite by: the publication first, this page as where it was read.
+
+    `figure` is the printed text of a single figure.
+    """
     source = table.source
     printed = place(table.number) + (f", p. {table.page}" if table.page else "")
     parts = [
@@ -97,6 +100,10 @@ def citation(table: PublishedTable, address: str) -> str:
         f"“{told(source, 'title')}”",
         source.published or str(source.year),
         printed,
+        f"“{figure}”" if figure else "",
+        _("BenchLab data version %(version)s") % {"version": source.data_version}
+        if source.data_version
+        else "",
     ]
     return ", ".join(part for part in parts if part) + f". {address}"
 

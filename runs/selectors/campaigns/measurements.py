@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 
 from runs.models import Measurement, PublishedTable, Run
 from runs.models.campaigns import Origin
@@ -26,14 +26,24 @@ TOLD = (
     "run__cell__version",
     "printed__text",
     "printed__kind",
+    "printed__n",
+    "printed__statistic",
+    "printed__exact",
+    "printed__recomputed",
+    "printed__row",
+    "printed__column",
+    "printed__table",
 )
 
 
 def listed() -> QuerySet[Measurement]:
     """Measurements of finished runs with all that a row tells of them, the newest first."""
+    # Apart from the rows: the printed grid of a table would come with each of its figures.
+    tables = PublishedTable.objects.select_related("source", "campaign").defer("search", "method")
     return (
         Measurement.objects.filter(run__state=Run.State.FINISHED)
         .select_related("metric", "run__cell", "run__campaign__published__source", "printed")
+        .prefetch_related(Prefetch("printed__table", tables), "printed__disputed")
         .only(*TOLD)
         .order_by("-pk")
     )

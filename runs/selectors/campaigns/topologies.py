@@ -89,7 +89,7 @@ def _printed(keys: Sequence[int]) -> dict[int, list[NodeRow]]:
     nodes = (
         PublishedNode.objects.filter(table__campaign__topology__in=keys)
         .select_related("hardware", "table__campaign")
-        .defer("table__grid", "table__columns", "table__search_text", "table__method")
+        .defer("table__grid", "table__columns", "table__search", "table__method")
         .order_by("table", "ordinal")
     )
     found: dict[int, dict[object, NodeRow]] = defaultdict(dict)

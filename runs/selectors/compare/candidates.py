@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.postgres.search import SearchQuery
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from runs.models import (
@@ -16,6 +17,7 @@ from runs.models import (
     HardwareProfile,
     Run,
 )
+from runs.published import words as words_of_archive
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import versions
@@ -91,7 +93,9 @@ def _says(word: str) -> Q:
     texts |= Q(topology__name__icontains=word) | Q(topology__kind__icontains=word)
     texts |= Q(configuration__name__icontains=word) | Q(configuration__slug__icontains=word)
     texts |= Q(pk__in=_with_configuration(word))
-    texts |= Q(published__search_text__icontains=word)
+    if asked := words_of_archive.query(word):
+        query = SearchQuery(asked, config=words_of_archive.CONFIG, search_type="plain")
+        texts |= Q(published__search=query)
     of_revision = Cell.objects.filter(revision__sha__startswith=word).order_by()
     return (
         texts

@@ -7,9 +7,9 @@ from django.utils.translation import gettext as _
 
 from runs.models import Campaign, PrintedFigure, PublishedTable
 from runs.reports.report import Block, Bullets, Paragraph, Picture, Table
-from runs.selectors.archive import archive
-from runs.selectors.archive.chart import Ratios, draw, plots
-from runs.selectors.archive.words import Factors, factors
+from runs.selectors.archive import archive, conclusions
+from runs.selectors.archive.chart import Ratios, draw, plots, ratio_title, ratios_of
+from runs.selectors.archive.words import factors
 from runs.selectors.reports import conditions as report_conditions
 from runs.templatetags.formats import factor, place, quantity, spoken, told
 
@@ -54,8 +54,8 @@ def results(campaign: Campaign) -> list[Block]:
         Picture(f"chart-{number}", told(campaign, "title"), draw(each, shown))
         for number, (each, shown) in enumerate(drawn, start=1)
     ]
-    if drawn and (ratios := drawn[0][1][0].ratios()):
-        blocks.append(_ratio_table(ratios, drawn[0][1][0].x, words))
+    if drawn and (ratios := ratios_of(*drawn[0])):
+        blocks.append(_ratio_table(ratios, ratio_title(*drawn[0])))
     if table.grid:
         blocks.append(_printed(table))
     notes = tuple(spoken(note) for note in table.notes)
@@ -63,9 +63,11 @@ def results(campaign: Campaign) -> list[Block]:
 
 
 def findings(table: PublishedTable) -> list[Block]:
-    """What the publication concludes."""
-    found = tuple(spoken(finding) for finding in table.findings)
-    return [Bullets(found)] if found else []
+    """Who concludes what: the publication, BenchLab, and where they disagree."""
+    blocks: list[Block] = []
+    for title, found in conclusions.grouped(table):
+        blocks += [Paragraph(title), Bullets(tuple(each.sentence for each in found))]
+    return blocks
 
 
 def discrepancies(table: PublishedTable) -> list[Block]:
@@ -95,11 +97,11 @@ def where(table: PublishedTable) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _ratio_table(ratios: Ratios, x: str, words: Factors) -> Table:
+def _ratio_table(ratios: Ratios, title: str) -> Table:
     caption = _("Ratios computed from the printed figures; base: %(base)s") % {"base": ratios.base}
     rows = tuple((name, *(factor(value) for value in values)) for name, values in ratios.rows)
     numbers = frozenset(range(1, len(ratios.heads) + 1))
-    return Table(caption, (words.title(x), *ratios.heads), rows, numbers)
+    return Table(caption, (title, *ratios.heads), rows, numbers)
 
 
 def _printed(table: PublishedTable) -> Table:

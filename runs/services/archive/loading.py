@@ -1,13 +1,13 @@
 """Loading the archive: each changed file in one transaction, the others not at all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from django.db import DataError, transaction
 
 from runs.models import Measurement, Metric, Source
-from runs.published import checks, reading
+from runs.published import checks, reading, schema
 from runs.published.checks import CheckedTable
 from runs.published.document import Document, MetricEntry, SourceEntry
 from runs.published.errors import PublishedFileError
@@ -34,7 +34,9 @@ def load(*, files: Sequence[Path]) -> Loaded:
     stored = dict(Source.objects.values_list("slug", "content_hash"))
     hashes = {path: reading.content_hash(path) for path in files}
     changed = [path for path in files if stored.get(path.stem) != hashes[path]]
-    checked = [(path, *_read(path)) for path in changed]
+    # A changed file may use what another one describes.
+    documents = {path: reading.read(path) for path in files} if changed else {}
+    checked = list(_checked(documents, changed))
     if checked:
         scenarios.sync()
     gone = tuple(sorted(stored.keys() - {path.stem for path in files}))
@@ -44,7 +46,7 @@ def load(*, files: Sequence[Path]) -> Loaded:
         try:
             _store(document=document, found=found, content_hash=hashes[path])
         except PublishedFileError as error:
-            error.file = path.name
+            error.locate(path)
             raise
         except DataError as error:
             # Most often a text that is longer than its column.
@@ -56,13 +58,17 @@ def load(*, files: Sequence[Path]) -> Loaded:
     )
 
 
-def _read(path: Path) -> tuple[Document, tuple[CheckedTable, ...]]:
-    document = reading.read(path)
-    try:
-        return document, checks.check(document.campaigns)
-    except PublishedFileError as error:
-        error.file = path.name
-        raise
+def _checked(
+    documents: Mapping[Path, Document], changed: Sequence[Path]
+) -> Iterator[tuple[Path, Document, tuple[CheckedTable, ...]]]:
+    known = schema.known(documents.values())
+    for path in changed:
+        try:
+            schema.check(documents[path], known)
+            yield path, documents[path], checks.check(documents[path].campaigns)
+        except PublishedFileError as error:
+            error.locate(path)
+            raise
 
 
 @transaction.atomic
@@ -106,6 +112,9 @@ def _source(entry: SourceEntry, content_hash: str) -> Source:
             "licence_url": entry.licence_url,
             "summary": entry.summary.en,
             "summary_ja": entry.summary.ja,
+            "transcribed_on": entry.transcribed,
+            "data_version": entry.data_version,
+            "corrections": [each.stored() for each in entry.corrections],
             "content_hash": content_hash,
         },
     )

@@ -102,7 +102,7 @@ def _campaign(table: CheckedTable, scenario_id: int, conditions: Conditions) -> 
         "configuration_id": configuration.pk if configuration else None,
         "factors": _factors(table) or dict(entry.factors),
         "parameters": dict(entry.parameters),
-        "repeats": entry.repeats,
+        "repeats": entry.repeats or 1,
     }
 
 
@@ -219,8 +219,9 @@ def _measurement(figure: Figure, run: Run, metrics: Mapping[str, Metric]) -> dic
         "run_id": run.pk,
         "metric_id": metrics[figure.metric].pk,
         "value": figure.number.value,
-        "n": figure.n,
-        "statistic": figure.statistic,
+        # Whether n and statistic are printed at all is told by the printed figure.
+        "n": figure.n or 1,
+        "statistic": figure.statistic or "single",
     }
 
 
@@ -256,7 +257,7 @@ def _summary(figures: Iterable[Figure]) -> dict[str, Any]:
     figure = listed[0]
     value = figure.number.value
     return {
-        "n": figure.n,
+        "n": figure.n or 1,
         "median": value,
         "minimum": value,
         "maximum": value,

@@ -1,13 +1,24 @@
 """The printed tables of a publication: machines, figures, contradictions, words to search."""
 
+import operator
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
+from django.contrib.postgres.search import SearchVector
+from django.db.models import Value
+
 from runs.models import Discrepancy, PrintedFigure, PublishedNode, PublishedTable, Source
-from runs.published.checks import CheckedTable
+from runs.published import words
+from runs.published.checks import CheckedTable, Fault
 from runs.published.document import CampaignEntry, Document
+from runs.selectors.archive import versions
 from runs.services.archive.conditions import Conditions
 from runs.services.archive.results import Results
+
+# The versions in "PostgreSQL 9.5.10, 9.6.6, 10.1" and "Postgres-XC 1.1STABLE (PostgreSQL 9.2)".
+SOFTWARE = re.compile(r"(?<=PostgreSQL )\d+(?:\.\d+)*|(?<=\d, )\d+(?:\.\d+)+")
 
 
 def store(
@@ -34,11 +45,22 @@ def store(
         for figure in _figures(row, table, results)
     )
     by_place = {(figure.table_id, figure.row, figure.column): figure for figure in figures}
-    Discrepancy.objects.bulk_create(
-        discrepancy
+    faults = [
+        (fault, discrepancy)
         for row, table in zip(made, tables, strict=True)
-        for discrepancy in _discrepancies(row, table, by_place)
+        for fault, discrepancy in _discrepancies(row, table, by_place)
+    ]
+    stored = Discrepancy.objects.bulk_create(discrepancy for _fault, discrepancy in faults)
+    about = Discrepancy.figures.through
+    about.objects.bulk_create(
+        about(
+            discrepancy_id=discrepancy.pk,
+            printedfigure_id=by_place[discrepancy.table_id, figure.row, figure.column].pk,
+        )
+        for (fault, _made), discrepancy in zip(faults, stored, strict=True)
+        for figure in fault.figures
     )
+    _make_searchable(made, document, tables)
 
 
 def _table(
@@ -55,13 +77,15 @@ def _table(
         figure=entry.figure,
         has_figures=entry.has_figures,
         method=entry.method.pair(),
-        findings=[text.pair() for text in entry.findings],
+        repeats=entry.repeats,
+        statistic=entry.statistic or "",
+        versions=_majors(table),
+        findings=[finding.stored() for finding in entry.findings],
         notes=[text.pair() for text in entry.notes],
         columns=[dict(column.described) for column in entry.columns],
         grid=[list(row) for row in entry.grid],
         chart=entry.chart,
         reproduce=dict(entry.reproduce),
-        search_text=" ".join(dict.fromkeys(_words(document, table))),
     )
 
 
@@ -90,6 +114,9 @@ def _figures(row: PublishedTable, table: CheckedTable, results: Results) -> Iter
             row=figure.row,
             column=figure.column,
             text=figure.text,
+            n=figure.n,
+            statistic=figure.statistic or "",
+            exact=figure.is_exact,
             kind=checked.kind,
             measurement=results.measurements[table.campaign.slug, figure.row, figure.column],
             recomputed=checked.recomputed,
@@ -99,35 +126,93 @@ def _figures(row: PublishedTable, table: CheckedTable, results: Results) -> Iter
 
 def _discrepancies(
     row: PublishedTable, table: CheckedTable, figures: Mapping[tuple[int, int, int], PrintedFigure]
-) -> Iterator[Discrepancy]:
+) -> Iterator[tuple[Fault, Discrepancy]]:
     for place, fault in enumerate(table.faults):
         at = fault.figure
-        yield Discrepancy(
-            table=row,
-            figure=figures[row.pk, at.row, at.column] if at else None,
-            ordinal=place + 1,
-            kind=fault.kind,
-            printed=fault.printed,
-            recomputed=fault.recomputed,
-            explanation=fault.explanation.pair(),
+        yield (
+            fault,
+            Discrepancy(
+                table=row,
+                figure=figures[row.pk, at.row, at.column] if at else None,
+                weight=Discrepancy.Weight[fault.weight.upper()],
+                ordinal=place + 1,
+                kind=fault.kind,
+                printed=fault.printed,
+                recomputed=fault.recomputed,
+                explanation=fault.explanation.pair(),
+            ),
         )
 
 
-def _words(document: Document, table: CheckedTable) -> Iterator[str]:
-    """Everything that a reader may look for, in both languages."""
-    entry, source = table.campaign, document.source
-    texts = (source.title, source.publisher, entry.title, entry.question, entry.method)
-    for text in (*texts, *entry.findings, *entry.notes, entry.topology_name):
+def _make_searchable(
+    made: Sequence[PublishedTable], document: Document, tables: Sequence[CheckedTable]
+) -> None:
+    """Store each table's words by weight: A its title and versions, B what it asks and finds."""
+    for row, table in zip(made, tables, strict=True):
+        weighed = {
+            "A": _titles(table),
+            "B": _conclusions(table),
+            "C": _figures_and_levels(table),
+            "D": _surroundings(document, table),
+        }
+        vector = reduce(
+            operator.add,
+            (
+                SearchVector(Value(words.tokens(texts)), config=words.CONFIG, weight=weight)
+                for weight, texts in weighed.items()
+            ),
+        )
+        PublishedTable.objects.filter(pk=row.pk).update(search=vector)
+
+
+def _titles(table: CheckedTable) -> Iterator[str]:
+    entry = table.campaign
+    yield from (entry.title.en, entry.title.ja, entry.table, entry.scenario.replace("-", " "))
+    yield from (f"version{each}" for each in _majors(table))
+
+
+def _majors(table: CheckedTable) -> list[str]:
+    """The major versions of PostgreSQL among them, in order."""
+    known = {versions.major(each) for each in _versions(table) if versions.number(each)}
+    return sorted(known, key=versions.order)
+
+
+def _versions(table: CheckedTable) -> Iterator[str]:
+    """The versions that a table is about: of its levels, its factors, and as printed."""
+    entry = table.campaign
+    yield from (*entry.versions, *entry.versions.values())
+    yield from (str(each) for each in entry.factors.get("version", ()))
+    yield from (str(each.figure.levels.get("version", "")) for each in table.figures)
+    for node in entry.nodes:
+        if node.role == "database":
+            yield from SOFTWARE.findall(node.software)
+
+
+def _conclusions(table: CheckedTable) -> Iterator[str]:
+    entry = table.campaign
+    for text in (entry.question, *(each.text for each in entry.findings)):
         yield from (text.en, text.ja)
-    yield from (str(source.year), source.slug, entry.slug, entry.scenario, entry.table)
-    yield from (entry.section, entry.figure, entry.topology_kind, entry.tool_name)
-    yield from (artifact.name for artifact in entry.artifacts)
-    yield from entry.versions.values()
+
+
+def _figures_and_levels(table: CheckedTable) -> Iterator[str]:
+    entry = table.campaign
     yield from _labels(entry)
     yield from _scalars(entry.factors)
     for checked in table.figures:
         yield from _scalars(checked.figure.levels)
-        yield checked.figure.metric
+        yield from (checked.figure.metric, checked.figure.text)
+
+
+def _surroundings(document: Document, table: CheckedTable) -> Iterator[str]:
+    """Method, notes, machines and the publication: everything else that a reader may look for."""
+    entry, source = table.campaign, document.source
+    for text in (source.title, source.publisher, entry.method, *entry.notes, entry.topology_name):
+        yield from (text.en, text.ja)
+    # What all tables are, by the words that a reader may begin with.
+    yield "PostgreSQL benchmark performance ベンチマーク 性能"
+    yield from (str(source.year), source.slug, entry.slug, entry.section, entry.figure)
+    yield from (entry.topology_kind, entry.tool_name)
+    yield from (artifact.name for artifact in entry.artifacts)
     yield from _machines(document, entry)
 
 

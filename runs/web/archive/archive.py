@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from runs.selectors.archive import archive
+from runs.selectors.archive import archive, citations, data_package
 from runs.selectors.archive.archive import Wanted
 
 FILTERS = {
@@ -63,6 +64,35 @@ def archive_discrepancies(request: HttpRequest) -> HttpResponse:
     """Every place where a publication contradicts itself, with both numbers."""
     context = {"section": "archive", "discrepancies": list(archive.discrepancies())}
     return render(request, "archive/discrepancies.html", context)
+
+
+@require_safe
+def archive_citation(request: HttpRequest, slug: str, form: str) -> HttpResponse:
+    """A publication for a reference manager: BibTeX or CSL-JSON."""
+    source = get_object_or_404(archive.sources(), slug=slug)
+    address = request.build_absolute_uri(reverse("archive-source", args=[slug]))
+    if form == "bib":
+        response = HttpResponse(
+            citations.bibtex(source, address), content_type="application/x-bibtex; charset=utf-8"
+        )
+    elif form == "json":
+        response = JsonResponse(
+            [citations.csl(source, address)],
+            safe=False,
+            content_type="application/vnd.citationstyles.csl+json",
+            json_dumps_params={"ensure_ascii": False},
+        )
+    else:
+        raise Http404
+    response["Content-Disposition"] = f'attachment; filename="{source.slug}.{form}"'
+    return response
+
+
+@require_safe
+def archive_data(request: HttpRequest) -> FileResponse:
+    """The whole archive as one file that can be cited: a Frictionless data package."""
+    file = data_package.write(address=request.build_absolute_uri(reverse("archive")))
+    return FileResponse(file, as_attachment=True, filename=data_package.FILE_NAME)
 
 
 def _wanted(request: HttpRequest) -> Wanted:

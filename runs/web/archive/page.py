@@ -8,8 +8,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from runs.models import Artifact, Campaign, PrintedFigure, PublishedNode, PublishedTable
-from runs.selectors.archive import archive
-from runs.selectors.archive.chart import draw, plots
+from runs.selectors.archive import archive, conclusions, provenance
+from runs.selectors.archive.chart import draw, plots, ratio_title, ratios_of
 from runs.selectors.archive.words import citation, factors
 from runs.selectors.campaigns.factor_names import parameters
 from runs.templatetags.formats import quantity, spoken
@@ -33,6 +33,7 @@ class PrintedCell:
     is_level: bool
     figure: PrintedFigure | None
     recomputed: str
+    address: str
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,14 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
         "campaign": campaign,
         "table": table,
         "source": table.source,
+        "conclusions": list(conclusions.grouped(table)),
         "heads": heads(table.columns),
         "rows": rows(table),
         "figures": [
             annotations.on_plots(draw(wanted, shown), campaign, shown) for wanted, shown in drawn
         ],
-        "ratios": drawn[0][1][0].ratios() if drawn else None,
-        "factor_title": words.title(drawn[0][1][0].x) if drawn else "",
+        "ratios": ratios_of(*drawn[0]) if drawn else None,
+        "factor_title": ratio_title(*drawn[0]) if drawn else "",
         "designed": _designed(campaign, words) if not table.has_figures else [],
         "nodes": _nodes(nodes),
         "discrepancies": list(archive.discrepancies().filter(table=table)),
@@ -113,6 +115,7 @@ def rows(table: PublishedTable) -> list[list[PrintedCell]]:
                     is_level="factor" in described,
                     figure=figure,
                     recomputed=_recomputed(figure),
+                    address=provenance.address(table, figure) if figure else "",
                 )
             )
         made.append(cells)

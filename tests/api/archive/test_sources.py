@@ -28,6 +28,7 @@ def test_each_printed_figure_comes_exactly_once(get):
     found = {row["printed"]: row for row in rows}["98.25 %"]
     assert found.pop("id")
     assert found.pop("run")
+    place = found.pop("place")
     assert found == {
         "campaign": "harbour-reading",
         "levels": {"version": "9.2", "clients": 1},
@@ -41,7 +42,13 @@ def test_each_printed_figure_comes_exactly_once(get):
         "table": "1.1",
         "printed": "98.25 %",
         "remark": None,
+        "said_by": "printed",
+        "exact": True,
+        "disputed": [],
     }
+    assert (place["source"], place["table"], place["row"]) == ("harbour-2020", "1.1", 1)
+    assert "98.25 %" in place["words"]
+    assert place["address"] == f"/archive/figures/harbour-reading/1-{place['column']}/"
 
 
 def test_what_is_derived_or_not_measured_says_so(get):
@@ -77,8 +84,8 @@ def test_published_figures_are_found_by_version_and_source(get):
     assert count(table="9.9") == 0
 
 
-def test_a_filter_by_source_and_table_takes_three_queries(get, django_assert_num_queries):
-    with django_assert_num_queries(3):
+def test_the_queries_of_a_filter_by_source_and_table_are_constant(get, django_assert_num_queries):
+    with django_assert_num_queries(5):
         get("measurements/", source="harbour-2020", table="1.1")
 
 

@@ -27,6 +27,10 @@ def test_a_measurement_says_what_was_measured_under_which_levels(get):
         "table": None,
         "printed": None,
         "remark": None,
+        "place": None,
+        "said_by": None,
+        "exact": None,
+        "disputed": None,
     }
 
 

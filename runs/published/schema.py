@@ -1,0 +1,200 @@
+"""What a data file must agree with besides its own form: units, settings, names, other files.
+
+A slip that would make a rule say nothing, such as a ratio of a metric that the table lacks, is an
+error here: a discrepancy must never vanish without a word.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runs.postgresql_settings import catalogue
+from runs.published import figures, numbers
+from runs.published.document import CampaignEntry, Document, MetricEntry
+from runs.published.errors import PublishedFileError
+from runs.published.figures import Figure
+from runs.scenarios import registry
+from runs.scenarios.themes import THEMES
+
+CHART_KEYS = frozenset({"kind", "metric", "metrics", "x", "series", "log", "ratio"})
+CHART_KINDS = ("lines", "bars", "stacked")
+RATIO_KEYS = {"factor", "base"}
+REPRODUCE_KEYS = frozenset({"scenario", "parameters", "levels", "versions"})
+# What may stand around a number and is no unit.
+AROUND = " ()[]約"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What all files together know: metrics with their units, and the names of scenarios."""
+
+    metrics: Mapping[str, MetricEntry]
+    scenarios: frozenset[str]
+
+
+def known(documents: Iterable[Document]) -> Known:
+    """Metrics of the code and of these files.
+
+    Raises PublishedFileError where two files describe one metric in two ways, or share a slug.
+    """
+    metrics: dict[str, MetricEntry] = {}
+    slugs: dict[str, str] = {}
+    for document in documents:
+        for entry in document.metrics:
+            _same_metric(document, entry, metrics.setdefault(entry.name, entry))
+        for campaign in document.campaigns:
+            other = slugs.setdefault(campaign.slug, document.path.name)
+            if other != document.path.name:
+                message = f"its slug is that of a campaign in {other}; choose another."
+                fault = PublishedFileError(message, campaign=campaign.slug)
+                fault.locate(document.path)
+                raise fault
+    scenarios = {each.slug for each in registry.every()} | {theme.slug for theme in THEMES}
+    return Known(metrics, frozenset(scenarios))
+
+
+def check(document: Document, known: Known) -> None:
+    """Raises PublishedFileError for the first fault; it names campaign, words and remedy."""
+    for key, configuration in document.configurations.items():
+        for name in configuration.settings:
+            _check_setting(key, configuration.version, name)
+    tables = {campaign.table for campaign in document.campaigns}
+    for campaign in document.campaigns:
+        for check_part in (_check_names, _check_derived, _check_chart, _check_texts):
+            check_part(campaign, known)
+        _check_references(campaign, tables)
+        for figure in figures.figures(campaign):
+            _check_unit(campaign, figure, known)
+
+
+def _same_metric(document: Document, entry: MetricEntry, first: MetricEntry) -> None:
+    code = registry.metrics().get(entry.name)
+    wanted = [(first.unit, first.direction), *([(code.unit, code.direction)] if code else [])]
+    for unit, direction in wanted:
+        if (entry.unit, entry.direction) != (unit, direction):
+            message = (
+                f"the metric {entry.name} has the unit “{unit}” and the direction {direction} "
+                "elsewhere; take these, or another name."
+            )
+            fault = PublishedFileError(message, words=f"{entry.name}:")
+            fault.locate(document.path)
+            raise fault
+
+
+def _check_setting(key: str, version: str, name: str) -> None:
+    if "." in name:
+        return
+    major = catalogue.known_major(version) if version else None
+    if not (catalogue.setting(name, major) if major else catalogue.existence(name)):
+        where = f"PostgreSQL {major}" if major else "no version of PostgreSQL that we know"
+        verb = "does not have" if major else "has"
+        raise PublishedFileError(
+            f"configuration {key}: {where} {verb} a setting {name}. Write the name as the server "
+            "knows it, and note a misprint of the publication in “notes”.",
+            words=f"{name}:",
+        )
+
+
+def _check_names(campaign: CampaignEntry, known: Known) -> None:
+    if campaign.scenario not in known.scenarios:
+        names = ", ".join(sorted(known.scenarios))
+        raise _fault(campaign, f"names the scenario {campaign.scenario}; known are {names}.")
+    unknown = campaign.reproduce.keys() - REPRODUCE_KEYS
+    if unknown:
+        raise _fault(campaign, f"“reproduce” has an unknown field: {', '.join(sorted(unknown))}.")
+    for figure in figures.figures(campaign):
+        if figure.metric not in known.metrics and figure.metric not in registry.metrics():
+            message = f"nobody describes the metric {figure.metric}; put it in “metrics”."
+            raise _fault(campaign, message, row=figure.row, words=figure.metric)
+
+
+def _check_derived(campaign: CampaignEntry, _known: Known) -> None:
+    metrics = {figure.metric for figure in figures.figures(campaign)}
+    factors = {name for figure in figures.figures(campaign) for name in figure.levels}
+    for metric, rule in campaign.derived.items():
+        for name in filter(None, (metric, rule.operand)):
+            if name not in metrics:
+                message = f"“derived” names the metric {name}, which the table does not have."
+                raise _fault(campaign, message, words=name)
+        for factor in (*rule.to, *rule.over):
+            if factor not in factors:
+                message = f"“derived” names the factor {factor}, which the table does not have."
+                raise _fault(campaign, message, words=factor)
+
+
+def _check_chart(campaign: CampaignEntry, _known: Known) -> None:
+    if not campaign.has_figures:
+        return
+    metrics = {figure.metric for figure in figures.figures(campaign)}
+    for chart in _charts(campaign.chart):
+        unknown = chart.keys() - CHART_KEYS
+        if unknown:
+            raise _fault(campaign, f"“chart” has an unknown field: {', '.join(sorted(unknown))}.")
+        if chart.get("kind") not in CHART_KINDS:
+            kinds = ", ".join(CHART_KINDS)
+            raise _fault(campaign, f"“chart” needs a kind: {kinds}.", words="chart:")
+        for name in chart.get("metrics") or [chart.get("metric")]:
+            if name not in metrics:
+                message = f"“chart” names the metric {name}, which the table does not have."
+                raise _fault(campaign, message, words="chart:")
+        _check_ratio(campaign, chart.get("ratio"))
+
+
+def _check_ratio(campaign: CampaignEntry, ratio: Any) -> None:
+    if not ratio:
+        return
+    if not isinstance(ratio, Mapping) or set(ratio) != RATIO_KEYS:
+        raise _fault(campaign, "“ratio” needs a factor and a base, or false.", words="ratio:")
+    levels = {str(figure.levels.get(ratio["factor"], "")) for figure in figures.figures(campaign)}
+    if str(ratio["base"]) not in levels:
+        message = f"“ratio” names {ratio['factor']} {ratio['base']}, which the table does not have."
+        raise _fault(campaign, message, words="ratio:")
+
+
+def _check_texts(campaign: CampaignEntry, _known: Known) -> None:
+    printed = {text for row in campaign.grid for text in row}
+    for name in ("not_measured", "inexact"):
+        for text in getattr(campaign, name) - printed:
+            raise _fault(campaign, f"“{name}” names {text}, which the table does not print.")
+    levels = [figure.levels for figure in figures.figures(campaign)]
+    for named in campaign.unprinted_repeats:
+        if not any(named.items() <= each.items() for each in levels):
+            raise _fault(campaign, f"“unprinted_repeats” names levels that no figure has: {named}.")
+
+
+def _check_references(campaign: CampaignEntry, tables: set[str]) -> None:
+    rules = (rule.same_as for rule in campaign.derived.values() if rule.same_as)
+    columns = (each for column in campaign.columns for each in column.same_as)
+    for reference in (*rules, *columns, *campaign.same_as):
+        if reference.table not in tables:
+            message = f"“same_as” names the table {reference.table}, which the file does not have."
+            raise _fault(campaign, message, words=reference.table)
+
+
+def _check_unit(campaign: CampaignEntry, figure: Figure, known: Known) -> None:
+    if campaign.columns[figure.column].units:
+        return
+    found = known.metrics.get(figure.metric) or registry.metrics()[figure.metric]
+    printed = numbers.unit(figure.text).strip(AROUND)
+    if printed and not _is_unit(printed, found.unit):
+        message = (
+            f"“{figure.text}” has the unit “{printed}”, and the metric {figure.metric} has "
+            f"“{found.unit}”. Name the right metric, or give the column its “units”."
+        )
+        raise _fault(campaign, message, row=figure.row, words=figure.text)
+
+
+def _is_unit(printed: str, unit: str) -> bool:
+    """Whether both are one unit; inserts/s is printed as insert/s."""
+    return printed.replace("s/", "/").casefold() == unit.replace("s/", "/").casefold()
+
+
+def _charts(chart: Any) -> Iterator[Mapping[str, Any]]:
+    listed: Sequence[Any] = chart if isinstance(chart, list) else [chart] if chart else []
+    yield from listed
+
+
+def _fault(
+    campaign: CampaignEntry, message: str, *, row: int | None = None, words: str = ""
+) -> PublishedFileError:
+    return PublishedFileError(message, campaign=campaign.slug, row=row, words=words)

@@ -1,0 +1,41 @@
+"""Who concludes what of a published table: never mixed, each in its own sense."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from runs.models import PublishedTable
+from runs.templatetags.formats import spoken
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """A conclusion in the reader's language, and the section of the publication it stands in."""
+
+    text: str
+    section: str
+
+    @property
+    def sentence(self) -> str:
+        """The text with its section behind it."""
+        if not self.section:
+            return self.text
+        return _("%(text)s (section %(section)s)") % {"text": self.text, "section": self.section}
+
+
+def grouped(table: PublishedTable) -> Iterator[tuple[str, list[Conclusion]]]:
+    """A title and the conclusions of each who concludes something, the publication first."""
+    titles = {
+        "publication": _("The publication concludes"),
+        "benchlab": _("BenchLab computes from the printed figures"),
+        "disagree": _("Publication and BenchLab disagree"),
+    }
+    for by, title in titles.items():
+        found = [
+            Conclusion(spoken(each), each.get("section", ""))
+            for each in table.findings
+            if each.get("by", "publication") == by
+        ]
+        if found:
+            yield title, found

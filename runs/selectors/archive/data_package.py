@@ -1,0 +1,180 @@
+"""The whole archive as one file: a zip with CSV tables and a Frictionless `datapackage.json`.
+
+https://specs.frictionlessdata.io/tabular-data-package/
+"""
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any, cast
+
+from runs.models import PrintedFigure, Source
+from runs.reports.tables import csv_cell
+from runs.selectors.archive import archive, provenance
+
+FILE_NAME = "benchlab-archive.zip"
+IN_MEMORY_BYTES = 2**23
+# One day for all entries, so that the same archive gives the same bytes.
+STAMP = (2000, 1, 1, 0, 0, 0)
+
+Columns = Sequence[tuple[str, str]]
+SOURCES: Columns = (
+    ("slug", "string"),
+    ("title", "string"),
+    ("title_ja", "string"),
+    ("publisher", "string"),
+    ("year", "integer"),
+    ("published", "string"),
+    ("url", "string"),
+    ("licence", "string"),
+    ("transcribed_on", "date"),
+    ("data_version", "string"),
+)
+FIGURES: Columns = (
+    ("source", "string"),
+    ("table", "string"),
+    ("section", "string"),
+    ("page", "string"),
+    ("row", "integer"),
+    ("column", "integer"),
+    ("head", "string"),
+    ("words", "string"),
+    ("levels", "object"),
+    ("metric", "string"),
+    ("value", "number"),
+    ("unit", "string"),
+    ("printed", "string"),
+    ("said_by", "string"),
+    ("exact", "boolean"),
+    ("n", "integer"),
+    ("statistic", "string"),
+    ("recomputed", "number"),
+    ("disputed", "array"),
+)
+DISCREPANCIES: Columns = (
+    ("source", "string"),
+    ("table", "string"),
+    ("weight", "string"),
+    ("kind", "string"),
+    ("printed", "string"),
+    ("recomputed", "string"),
+    ("explanation", "string"),
+)
+CORRECTIONS: Columns = (
+    ("source", "string"),
+    ("date", "date"),
+    ("table", "string"),
+    ("was", "string"),
+    ("now", "string"),
+    ("reason", "string"),
+)
+
+
+def write(*, address: str) -> IO[bytes]:
+    """The package as an open file at its beginning. Five queries, whatever the size."""
+    sources = list(archive.sources())
+    resources = {
+        "sources": (SOURCES, _sources(sources)),
+        "figures": (FIGURES, _figures()),
+        "discrepancies": (DISCREPANCIES, _discrepancies()),
+        "corrections": (CORRECTIONS, _corrections(sources)),
+    }
+    file = cast("IO[bytes]", SpooledTemporaryFile(max_size=IN_MEMORY_BYTES))  # noqa: SIM115
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as package:
+        for name, (columns, rows) in resources.items():
+            _add(package, f"{name}.csv", _csv(columns, rows))
+        described = {name: columns for name, (columns, _rows) in resources.items()}
+        _add(package, "datapackage.json", _describe(described, sources, address))
+    file.seek(0)
+    return file
+
+
+def _describe(resources: dict[str, Columns], sources: Sequence[Source], address: str) -> str:
+    package = {
+        "name": "benchlab-archive",
+        "title": "Published PostgreSQL performance figures, transcribed by BenchLab",
+        "profile": "tabular-data-package",
+        "homepage": address,
+        "version": "-".join(f"{each.slug}.{each.data_version}" for each in sources),
+        "sources": [
+            {"title": each.title, **({"path": each.url} if each.url else {})} for each in sources
+        ],
+        "resources": [
+            {
+                "name": name,
+                "path": f"{name}.csv",
+                "profile": "tabular-data-resource",
+                "encoding": "utf-8",
+                "schema": {
+                    "fields": [{"name": field, "type": kind} for field, kind in columns],
+                    "missingValues": [""],
+                },
+            }
+            for name, columns in resources.items()
+        ],
+    }
+    return json.dumps(package, ensure_ascii=False, indent=2)
+
+
+def _sources(sources: Iterable[Source]) -> Iterable[Sequence[Any]]:
+    return [[getattr(source, name) for name, _kind in SOURCES] for source in sources]
+
+
+def _figures() -> Iterable[Sequence[Any]]:
+    figures = PrintedFigure.objects.select_related(
+        "table__source", "table__campaign", "measurement__metric", "measurement__run__cell"
+    ).prefetch_related("disputed")
+    ordered = figures.order_by("table__source__slug", "table__ordinal", "row", "column")
+    for figure in ordered.iterator(2000):
+        measurement = figure.measurement
+        record = provenance.of(figure)
+        known = {
+            **asdict(record.place),
+            **asdict(record),
+            "levels": measurement.run.cell.levels if measurement else {},
+            "metric": measurement.metric.name if measurement else "",
+            "value": measurement.value if measurement else None,
+            "unit": measurement.metric.unit if measurement else "",
+        }
+        yield [known[name] for name, _kind in FIGURES]
+
+
+def _discrepancies() -> Iterable[Sequence[Any]]:
+    for each in archive.discrepancies():
+        told = asdict(provenance.dispute(each))
+        told |= {"source": each.table.source.slug, "table": each.table.number}
+        yield [told[name] for name, _kind in DISCREPANCIES]
+
+
+def _corrections(sources: Iterable[Source]) -> Iterable[Sequence[Any]]:
+    for source in sources:
+        for each in source.corrections:
+            told = {**each, "source": source.slug, "reason": each["reason"].get("en", "")}
+            yield [told[name] for name, _kind in CORRECTIONS]
+
+
+def _csv(columns: Columns, rows: Iterable[Sequence[Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(name for name, _kind in columns)
+    for row in rows:
+        writer.writerow(_cell(value) for value in row)
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return csv_cell(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list | tuple):
+        return json.dumps(value, ensure_ascii=False)
+    return value
+
+
+def _add(package: zipfile.ZipFile, name: str, text: str) -> None:
+    package.writestr(zipfile.ZipInfo(name, STAMP), text.encode(), zipfile.ZIP_DEFLATED)

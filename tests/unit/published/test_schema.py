@@ -1,0 +1,95 @@
+"""Mistakes that the form of a data file cannot tell: each is refused with file and line."""
+
+from pathlib import Path
+
+import pytest
+
+from runs.published import checks, reading, schema
+from runs.published.errors import PublishedFileError
+
+SAMPLE = Path(__file__).parents[2] / "samples/published/harbour-2020.yaml"
+
+# What is planted: (what the file says, what it says then, what the refusal says).
+PLANTED = [
+    ("2 | 2,000.00", "2 | 2,000.00 ms", "has the unit “ms”"),
+    ("1,000.00 | 98.25 %", "1,000.00 | 98.25 s", "has the unit “s”"),
+    ("shared_buffers: 20GB", "shared_bufers: 20GB", "does not have a setting shared_bufers"),
+    ("autovacuum: off", "jit: off", "PostgreSQL 9.3 does not have a setting jit"),
+    ("{ratio: tps,", "{ratio: tpz,", "names the metric tpz"),
+    ("tps_ratio: {ratio", "tps_ration: {ratio", "names the metric tps_ration"),
+    ('to: {version: "9.2"}', "to: {release: 9}", "names the factor release"),
+    ("metric: tps, x: clients", "metric: tpz, x: clients", "“chart” names the metric tpz"),
+    ("kind: lines", "kind: pie", "“chart” needs a kind"),
+    ("series: version}", "serie: version}", "unknown field: serie"),
+    ("series: version}", "ratio: {factor: version, base: 8}}", "“ratio” names version 8"),
+    ('not_measured: ["0"]', 'not_measured: ["00"]', "“not_measured” names 00"),
+    ("scenario: profile", "scenario: prophecy", "names the scenario prophecy"),
+    ("label: ratio,", "label: ratio, same_as: {table: '9'},", "names the table 9"),
+    ("statistic: median\n    parameters", "statistic: modus\n    parameters", "“modus”"),
+    ("printed: 26%,", "printed: 26%, figures: ['7'],", "figures that the table lacks: 7"),
+]
+
+
+def refusal(path):
+    try:
+        document = reading.read(path)
+        schema.check(document, schema.known([document]))
+        checks.check(document.campaigns)
+    except PublishedFileError as error:
+        error.locate(path)
+        return str(error)
+    return ""
+
+
+def test_each_planted_mistake_is_refused_with_file_and_line(tmp_path):
+    path = tmp_path / SAMPLE.name
+    missed = []
+    for old, new, told in PLANTED:
+        text = SAMPLE.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+        message = refusal(path)
+        file, _, line = message.partition(": ")[0].partition(":")
+        if told not in message or file != SAMPLE.name or not (line.isdigit() or "sett" in told):
+            missed.append((new, message))
+
+    assert missed == []
+
+
+def test_the_line_is_that_of_the_words(tmp_path):
+    path = tmp_path / SAMPLE.name
+    path.write_text(SAMPLE.read_text().replace("2 | 2,000.00", "2 | 2,000.00 ms"))
+
+    line = next(
+        number for number, text in enumerate(path.read_text().splitlines(), 1) if " ms" in text
+    )
+    assert refusal(path).startswith(f"{SAMPLE.name}:{line}: ")
+
+
+def test_two_files_cannot_describe_one_metric_in_two_ways(tmp_path):
+    other = tmp_path / "other-2020.yaml"
+    text = SAMPLE.read_text().replace("harbour", "other")
+    other.write_text(text.replace('cpu_idle: {unit: "%"', "cpu_idle: {unit: s"))
+
+    documents = [reading.read(SAMPLE), reading.read(other)]
+    with pytest.raises(PublishedFileError, match="cpu_idle has the unit “%”"):
+        schema.known(documents)
+
+
+def test_every_file_of_the_archive_agrees_with_the_rules():
+    documents = [reading.read(path) for path in reading.files()]
+    known = schema.known(documents)
+
+    for document in documents:
+        schema.check(document, known)
+
+
+def test_no_repeat_is_guessed():
+    guessed = [
+        (path.stem, campaign.table, figure.text)
+        for path in reading.files()
+        for campaign in reading.read(path).campaigns
+        for figure in schema.figures.figures(campaign)
+        if campaign.repeats is None and figure.n is not None and figure.repeat is None
+    ]
+    assert guessed == []
