@@ -41,6 +41,12 @@ def query(text: str) -> str:
     return " ".join(dict.fromkeys([*found, *_tokens(plain)]))
 
 
+def in_titles(asked: str) -> str:
+    """The words of a query for `to_tsquery`, all of them with the weight of titles."""
+    quoted = (word.replace("\\", "\\\\").replace("'", "''") for word in asked.split())
+    return " & ".join(f"'{word}':A" for word in quoted)
+
+
 def normal(text: str) -> str:
     """One spelling for several: width and case of letters, サーバー and サーバ, 1,000 and 1000."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace(LONG_VOWEL, "")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.contrib.postgres.search import SearchQuery, SearchRank
-from django.db.models import Count, Prefetch, QuerySet
+from django.db.models import BooleanField, Count, ExpressionWrapper, Prefetch, Q, QuerySet
 
 from runs.models import (
     CellSummary,
@@ -123,14 +123,22 @@ def matching(listed: Iterable[Entry], wanted: Wanted) -> list[Entry]:
         return found
     ranks = _ranks(asked)
     said = [entry for entry in found if entry.table.pk in ranks]
-    return sorted(said, key=lambda entry: -ranks[entry.table.pk])
+    return sorted(said, key=lambda entry: ranks[entry.table.pk], reverse=True)
 
 
-def _ranks(asked: str) -> dict[int, float]:
-    """How well each table matches; those that lack a word are left out. One query."""
+def _ranks(asked: str) -> dict[int, tuple[bool, float]]:
+    """How well each table matches: whether its title has all words, and PostgreSQL's rank.
+
+    Those that lack a word are left out. One query.
+    """
     query = SearchQuery(asked, config=words.CONFIG, search_type="plain")
-    rows = PublishedTable.objects.filter(search=query).order_by()
-    return dict(rows.annotate(rank=SearchRank("search", query, cover_density=True)).values_list("pk", "rank"))
+    titled = SearchQuery(words.in_titles(asked), config=words.CONFIG, search_type="raw")
+    rows = PublishedTable.objects.filter(search=query).annotate(
+        titled=ExpressionWrapper(Q(search=titled), BooleanField()),
+        rank=SearchRank("search", query),
+    )
+    found = rows.order_by().values_list("pk", "titled", "rank")
+    return {key: (is_titled, rank) for key, is_titled, rank in found}
 
 
 def choices(listed: Sequence[Entry]) -> dict[str, list[Choice]]:

@@ -68,7 +68,7 @@ def of(figure: PrintedFigure) -> Provenance:
         n=figure.n,
         statistic=figure.statistic or None,
         recomputed=figure.recomputed,
-        disputed=tuple(dispute(each) for each in figure.disputed.all()),
+        disputed=tuple(dispute(each) for each in figure.disputed.all()),  # type: ignore[attr-defined]
     )
 
 

@@ -23,7 +23,10 @@ SEARCHES = [
     ("チェックサム", {"wg1-2013-2-3", "wg1-2013-2-4"}),
     ("page checksums", {"wg1-2013-2-3", "wg1-2013-2-4"}),
     ("index-only scan", {"wg1-2013-4-7", "wg1-2013-4-index-only-cpu"}),
-    ("Postgres-XC", {"wg1-2013-5-5", "wg1-2013-5-6", "wg1-2013-5-7", "wg1-2013-5-storage"}),
+    (
+        "Postgres-XC",
+        {"wg1-2013-5-5", "wg1-2013-5-years", "wg1-2013-5-6", "wg1-2013-5-7", "wg1-2013-5-storage"},
+    ),
     ("synchronous standbys", {"wg1-2017-8-8", "wg1-2017-8-10"}),
     ("foreign table update", {"wg1-2017-9-4-2", "wg1-2017-9-3"}),
     ("autovacuum 8.3", None),
@@ -61,6 +64,7 @@ def _searches_find_the_right_result_first():
         if not first or (wanted and first not in wanted):
             wrong.append((text, [entry.table.campaign.slug for entry in found[:3]]))
     assert not wrong, wrong
+    assert selectors.matching(entries, selectors.Wanted(words="it's \\ 'quoted & :A | !")) == []
 
 
 def _versions_of_factors_are_found(client):
