@@ -63,8 +63,10 @@ def _build(name: str, weight: Weight, reader: Callable[[Raw], Value | None]) -> 
     return Fact("build", name, weight, reader, declared_by=("bindir", "build", name))
 
 
-def _workload(name: str, weight: Weight, reader: Callable[[Raw], Value | None]) -> Fact:
-    return Fact("workload", name, weight, reader, declared_by=(name,))
+def _workload(
+    name: str, weight: Weight, reader: Callable[[Raw], Value | None], *, also: str = ""
+) -> Fact:
+    return Fact("workload", name, weight, reader, declared_by=(name, *filter(None, (also,))))
 
 
 _MACHINE = (
@@ -121,12 +123,13 @@ _WORK = (
     _workload("scenario", "forbids", read.text("scenario")),
     _workload("script", "forbids", read.text("script")),
     _workload("query_mode", "forbids", read.text("query_mode")),
-    _workload("connect", "forbids", read.text("connect")),
-    _workload("rate", "forbids", read.text("rate")),
+    _workload("connection", "forbids", read.text("connection")),
+    _workload("rate", "forbids", read.number("rate")),
+    _workload("rate_limited", "forbids", read.is_limited("rate"), also="rate"),
     _workload("scale", "forbids", read.number("scale")),
     _workload("fillfactor", "forbids", read.number("fillfactor")),
     _workload("partitions", "forbids", read.number("partitions")),
-    _workload("maximum_tries", "warns", read.number("maximum_tries")),
+    _workload("max_tries", "warns", read.tries("max_tries")),
     _workload("latency_limit", "warns", read.number("latency_limit")),
     _workload("cold_cache", "forbids", read.flag("cold_cache")),
     _workload("server_cpus", "forbids", read.text("server_cpus")),

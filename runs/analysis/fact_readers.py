@@ -60,6 +60,26 @@ def flag(name: str) -> Callable[[Raw], bool | None]:
     return read
 
 
+def is_limited(name: str) -> Callable[[Raw], bool | None]:
+    """Whether there was a rate: its number, 0 for none, or a word where only that is known."""
+
+    def read(raw: Raw) -> bool | None:
+        found = raw.get(name)
+        return None if found in (None, "") else bool(found)
+
+    return read
+
+
+def tries(name: str) -> Callable[[Raw], float | None]:
+    """How often a transaction is tried: 0 is not said, which is once."""
+
+    def read(raw: Raw) -> float | None:
+        found = number(name)(raw)
+        return None if found is None else max(found, 1.0)
+
+    return read
+
+
 def words(*path: str) -> Callable[[Raw], str | None]:
     """Words in any order."""
 

@@ -110,12 +110,14 @@ class Cell(models.Model):
 
     An uploaded cell belongs to a revision as well, which is then part of its key; cells that
     differ only in their revision share `series_key` and are the points of one history.
+    `workload` is what an upload says of how the load was put on (script, query mode, rate ...).
     """
 
     # The first column of two indexes below; so with the other keys that have no index of their own.
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="cells", db_index=False)
     ordinal = models.PositiveIntegerField()
     levels = models.JSONField()
+    workload = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     key = models.CharField(max_length=1000)
     series_key = models.CharField(max_length=300, blank=True)
     revision = models.ForeignKey("Revision", models.PROTECT, null=True, related_name="cells")

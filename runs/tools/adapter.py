@@ -73,8 +73,9 @@ class Reading:
     finished: the figures are those of the whole run. partial: they cover less, `reasons` says what.
     failed: there is nothing to rely on, `measurements` is empty and `reasons` says why. `notes` are
     things worth knowing that leave the figures good. `levels` is what was run (clients, threads,
-    scale, duration in seconds ...), as found. `unknown_lines` are lines that the adapter does not
-    know, shortened, and at most `text.UNKNOWN_LINES` of them.
+    scale, duration in seconds ...), as found; `workload` how the load was put on (script, query
+    mode, connection, rate, tries), as far as it is known. `unknown_lines` are lines that the
+    adapter does not know, shortened, and at most `text.UNKNOWN_LINES` of them.
     """
 
     status: Status
@@ -87,6 +88,7 @@ class Reading:
     series: tuple[SeriesReading, ...] = ()
     levels: Mapping[str, Level] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    workload: Mapping[str, Level] = field(default_factory=dict)
     unknown_lines: tuple[str, ...] = ()
 
 

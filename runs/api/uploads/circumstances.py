@@ -84,9 +84,9 @@ def postgresql(of: Object, at: str, faults: Faults) -> tuple[str, dict[str, str]
         return "", {}
     at = f"{at}/postgresql"
     refuse_unknown(given, POSTGRESQL, at, faults)
-    version = text(given, "version", at, faults, most=40)
+    version = versions.of_package(text(given, "version", at, faults, most=200))
     if version and not versions.TEXT.fullmatch(version):
-        message = _("Not a version, such as 16 or 16.14.")
+        message = _("Not a version, such as 16, 16.14 or 18.3 (Ubuntu 18.3-1.pgdg22.04+1).")
         faults.add(f"{at}/version", "not_a_version", message)
         version = ""
     settings = strings(given, "settings", at, faults, most=1000, most_characters=10_000)

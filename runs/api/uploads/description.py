@@ -75,6 +75,16 @@ class UploadedToolSerializer(Shape):
     version = serializers.CharField(required=False)
 
 
+class UploadedWorkloadSerializer(Shape):
+    """How the load was put on; what is unusual of it is a level. Raw output says most of it."""
+
+    script = serializers.CharField(required=False, max_length=100)
+    query_mode = serializers.CharField(required=False, help_text="simple, extended or prepared.")
+    connection = serializers.CharField(required=False, help_text="kept, or each-transaction.")
+    rate = serializers.FloatField(required=False, help_text="Transactions a second; 0: no limit.")
+    max_tries = serializers.IntegerField(required=False)
+
+
 class UploadedRevisionSerializer(Shape):
     """The commit that was measured."""
 
@@ -92,6 +102,7 @@ class UploadedRunSerializer(Shape):
     campaign_title = serializers.CharField(required=False)
     scenario = serializers.SlugField(required=False, help_text="Needed where the campaign is new.")
     levels = serializers.DictField(required=False, help_text="What was varied, and the version.")
+    workload = UploadedWorkloadSerializer(required=False)
     started_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(required=False)
     status = serializers.ChoiceField(

@@ -14,6 +14,8 @@ from runs.tools.adapter import Adapter, Reading, UnreadableOutput
 Files = Mapping[str, bytes | str]
 MOST_FILES = 200
 INSTEAD = ("measurements", "series", "status")
+# What an output says in full. A script it names by its file, and of a rate only that there was one.
+EXACT = {"query_mode", "connection", "max_tries"}
 WORST = {"finished": 0, "partial": 1, "failed": 2}
 
 
@@ -85,9 +87,15 @@ def read(
         "tool_version": (reading.tool_version or said["tool_version"])[:40],
         "server_version": (said["server_version"] or reading.server_version or "")[:40],
         "levels": {**reading.levels, **said["levels"]},
+        "workload": {**reading.workload, **said["workload"], **_stated(reading, said["levels"])},
         "labels": {**reading.labels, **said["labels"]},
         "files": _kept(files),
     }
+
+
+def _stated(reading: Reading, levels: Mapping[str, Any]) -> dict[str, Any]:
+    """Levels that say what a workload was: they stand for what was read."""
+    return {name: level for name, level in levels.items() if name in reading.workload}
 
 
 def _reading(adapter: Adapter | None, files: Files, at: str, faults: Faults) -> Reading | None:
@@ -110,6 +118,14 @@ def _refuse_differences(said: Mapping[str, Any], reading: Reading, at: str, faul
             message = _("The output says %(read)s, and not %(given)s.")
             names = {"read": reading.levels[name], "given": level}
             faults.add(f"{at}/levels/{name}", "level_differs", message % names)
+    stated = {name: ("levels", level) for name, level in said["levels"].items()}
+    stated |= {name: ("workload", level) for name, level in said["workload"].items()}
+    for name in EXACT & stated.keys() & reading.workload.keys():
+        where, level = stated[name]
+        if reading.workload[name] != level:
+            message = _("The output says %(read)s, and not %(given)s.")
+            names = {"read": reading.workload[name], "given": level}
+            faults.add(f"{at}/{where}/{name}", "level_differs", message % names)
     for field, read_version, pointer in (
         ("server_version", reading.server_version, "postgresql/version"),
         ("tool_version", reading.tool_version, "tool/version"),

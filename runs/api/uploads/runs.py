@@ -23,21 +23,23 @@ from runs.api.uploads.fields import (
     time,
 )
 from runs.api.uploads.raw import Files
+from runs.selectors.servers import servers
 from runs.services.uploads import GivenRun
 from runs.services.uploads.uploaded_run import Status
+from runs.services.uploads.workloads import NAMES, with_workload
 
 FIELDS = frozenset(
     {
         *("campaign", "campaign_title", "scenario", "levels", "started_at", "finished_at"),
         *("status", "reason", "server", "hardware", "environment", "postgresql"),
         *("configuration", "tool", "measurements", "series", "revision", "labels"),
-        *("external_id", "raw"),
+        *("external_id", "raw", "workload"),
     }
 )
 STATUSES = ("finished", "failed", "partial")
 MOST_RUNS = 1000
 LONGEST_KEY = 300
-NO_VERSION = ""
+PGBENCH = "pgbench"
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def run(given: Object, at: str, faults: Faults, files: Files | None = None) -> G
         fields |= raw.read(given, fields, files, at, faults)
     else:
         fields |= _measured(given, at, faults)
-    fields["levels"] = _with_version(fields["levels"], fields["server_version"], at, faults)
+    fields |= _placed(fields, at, faults)
     _check_key(fields, at, faults)
     if len(faults) > before or times is None:
         return None
@@ -96,6 +98,7 @@ def _said(given: Object, at: str, faults: Faults) -> dict[str, Any]:
         "campaign_title": text(given, "campaign_title", at, faults, most=200),
         "scenario": slug(given, "scenario", at, faults, most=80),
         "levels": levels(given, "levels", at, faults),
+        "workload": _workload(given, at, faults),
         "server": slug(given, "server", at, faults, most=80),
         "hardware": circumstances.hardware(given, at, faults),
         "environment": circumstances.environment(given, at, faults),
@@ -147,6 +150,28 @@ def _measured(given: Object, at: str, faults: Faults) -> dict[str, Any]:
         "measurements": found,
         "series": series,
     }
+
+
+def _workload(given: Object, at: str, faults: Faults) -> Object:
+    """How the load was put on, as far as the uploader says it."""
+    found = levels(given, "workload", at, faults)
+    refuse_unknown(found, NAMES, f"{at}/workload", faults)
+    return found
+
+
+def _placed(fields: Mapping[str, Any], at: str, faults: Faults) -> dict[str, Any]:
+    """The levels that make the cell: with the version, and with what is unusual of the workload."""
+    version = fields["server_version"]
+    if not version and not fields["levels"].get("version"):
+        version = servers.only_version(fields["server"]) if fields["server"] else ""
+        if not version and fields["tool_name"] == PGBENCH and fields["status"] != "failed":
+            message = _(
+                "The output does not say which PostgreSQL was measured (pgbench before 14 never "
+                'does): add "postgresql": {"version": "13.12"}, or a level "version".'
+            )
+            faults.add(f"{at}/postgresql/version", "version_unknown", message)
+    placed = _with_version(fields["levels"], version, at, faults)
+    return {"server_version": version, "levels": with_workload(placed, fields["workload"])}
 
 
 def _with_version(

@@ -9,6 +9,18 @@ TEXT = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:(devel|alpha|beta|rc)(\d*))?
 STAGES = {"devel": 0, "alpha": 1, "beta": 2, "rc": 3, None: 4}
 
 
+PACKAGED = re.compile(r"(?:PostgreSQL )?(?P<version>[0-9][0-9a-z.]*)(?: [(,].*| on .*)", re.DOTALL)
+
+
+def of_package(text: str) -> str:
+    """The version alone of what `SHOW server_version` or `SELECT version()` gives.
+
+    18.3 of "18.3 (Ubuntu 18.3-1.pgdg22.04+1)"; any other text as it is.
+    """
+    found = PACKAGED.fullmatch(text.strip())
+    return found["version"] if found else text.strip()
+
+
 @lru_cache(maxsize=1024)
 def major(version: str) -> str:
     """ "9.6" of 9.6.24, "16" of 16.14, "19" of 19beta1; empty for what is no version."""

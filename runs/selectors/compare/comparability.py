@@ -15,7 +15,7 @@ from runs.selectors.compare import cell_runs
 from runs.selectors.compare.cell_runs import CellRuns
 
 # How pgbench runs unless it is told otherwise, as every scenario does that names none of them.
-_EXECUTED = {"query_mode": "simple", "connect": "once", "rate": "none", "maximum_tries": 1}
+_EXECUTED = {"query_mode": "simple", "connection": "kept", "rate": 0, "max_tries": 1}
 _TREATMENT = vars(UNTREATED)
 
 # One round trip, whatever is asked for. Of some 390 settings only those that are judged.
@@ -30,7 +30,8 @@ SELECT 'settings', id, (
 ) FROM runs_settingssnapshot WHERE id = ANY(%s)
 UNION ALL
 SELECT 'cell', cell.id, jsonb_build_object(
-    'levels', cell.levels, 'version', cell.version, 'origin', campaign.origin,
+    'levels', cell.levels, 'workload', cell.workload, 'version', cell.version,
+    'origin', campaign.origin,
     'parameters', campaign.parameters, 'treatment', campaign.treatment, 'scenario', scenario.slug,
     'build', to_jsonb(installation)
 ) FROM runs_cell cell
@@ -102,6 +103,9 @@ def _conditions(
 
     about = rows.get(("cell", cell), {})
     levels = about.get("levels", {})
+    if about.get("origin") == Origin.UPLOADED:
+        # Read out of the output, and nobody's intention to compare them.
+        levels = {name: level for name, level in levels.items() if name not in about["workload"]}
     return conditions(
         {
             "hardware": of("hardware", runs.hardware),
@@ -125,4 +129,4 @@ def _workload(about: Mapping[str, Any]) -> dict[str, Any]:
     known = {"scenario": about.get("scenario"), **about.get("parameters", {})}
     if about.get("origin") == Origin.EXECUTED:
         known = {**_EXECUTED, **_TREATMENT, **known, **about.get("treatment", {})}
-    return {**known, **about.get("levels", {})}
+    return {**known, **about.get("workload", {}), **about.get("levels", {})}

@@ -14,6 +14,8 @@ from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_keys import level_text
 
 DEFAULT_EFFECT = 3.0
+# Levels that an upload has where its workload is unusual.
+WORKLOAD = ("script", "query_mode", "connection", "rate", "max_tries")
 
 
 @dataclass(frozen=True)
@@ -148,8 +150,9 @@ def _apart(base: Side, head: Side) -> set[str]:
     """The factors in which the sides may differ: what was asked to be compared.
 
     That is what the request fixes on a side, and versions and builds where each side has just one.
-    Another factor never is, even where each side has one level of it: a job that broke off after
-    its first condition must not be compared with another one's last.
+    What is unusual of a workload is passed over where one side alone has it: the conditions judge
+    it. Another factor never is, even where each side has one level of it: a job that broke off
+    after its first condition must not be compared with another one's last.
     """
     apart = set()
     if base.run is not None and head.run is not None:
@@ -158,7 +161,16 @@ def _apart(base: Side, head: Side) -> set[str]:
     for name in {*base.fixed, *head.fixed, *series_cells.SUBJECTS}:
         if all(len(_texts(side, name)) <= 1 for side in (base, head)):
             apart.add(name)
-    return apart
+    return apart | {name for name in WORKLOAD if _is_one_sided(base, head, name)}
+
+
+def _is_one_sided(base: Side, head: Side, name: str) -> bool:
+    """Whether all of one side has one such level and nothing of the other any.
+
+    Versions do not all print it; the conditions judge whether the two may be compared.
+    """
+    texts = [_texts(side, name) for side in (base, head)]
+    return {""} in texts and all(len(each) == 1 for each in texts) and texts[0] != texts[1]
 
 
 def _texts(side: Side, name: str) -> set[str]:

@@ -44,6 +44,13 @@ def detail(slug: str, *, to: projects.Reader = projects.NOBODY) -> ServerRow:
     return found[0]
 
 
+def only_version(slug: str) -> str:
+    """The PostgreSQL version of a server that has one installation; empty if there are others."""
+    found = Installation.objects.filter(server__slug=slug, removed_at=None)
+    listed = list(found.values_list("version", flat=True).distinct().order_by()[:2])
+    return listed[0] if len(listed) == 1 else ""
+
+
 def changes(server: Server) -> QuerySet[ServerEvent]:
     """What inspections found to be another than before, the newest first."""
     return server.events.filter(code__in=("hardware_changed", "environment_changed"))

@@ -131,6 +131,7 @@ def _cell(run: GivenRun, campaign: Campaign, condition: Conditions, ordinal: int
         campaign=campaign,
         ordinal=ordinal,
         levels=dict(run.levels),
+        workload=dict(run.workload),
         key=run.cell_key,
         series_key=run.series_key,
         revision_id=condition.revision_id,

@@ -67,7 +67,8 @@ class GivenProfile:
 class GivenRun:
     """One run. `at` is its place in the body, for faults that only the database shows.
 
-    `levels` has the version where it is known. `code` and `message` say why a run did not finish.
+    `levels` has the version where it is known, and what is unusual of the `workload`. `code` and
+    `message` say why a run did not finish.
     """
 
     at: str
@@ -78,6 +79,7 @@ class GivenRun:
     campaign_title: str = ""
     scenario: str = ""
     levels: Mapping[str, Any] = field(default_factory=dict)
+    workload: Mapping[str, Any] = field(default_factory=dict)
     server: str = ""
     hardware: GivenProfile | None = None
     environment: GivenProfile | None = None

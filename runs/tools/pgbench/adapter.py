@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from runs.tools.adapter import Files, Reading, Reason, TakenFile, UnreadableOutput
-from runs.tools.pgbench import measurements
+from runs.tools.pgbench import measurements, workload
 from runs.tools.pgbench.logs import LogReading, read_logs
 from runs.tools.pgbench.parser import parse
 from runs.tools.pgbench.result import PgbenchResult, Problem
@@ -61,6 +61,7 @@ def _reading(result: PgbenchResult, logs: LogReading) -> Reading:
         series=progress + tuple(series for series in logs.series if series.name not in names),
         levels=measurements.levels(result),
         labels=measurements.labels(result),
+        workload=workload.of_result(result),
         unknown_lines=shown((*result.unknown_lines, *logs.unknown_lines)),
     )
 

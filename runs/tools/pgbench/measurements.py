@@ -17,6 +17,15 @@ _RETRIES = Metric("retries", _("Retries"), "retries", "lower")
 _LAG_AVERAGE = Metric("schedule_lag_average", _("Schedule lag, average"), "ms", "lower")
 _LAG_MAXIMUM = Metric("schedule_lag_max", _("Schedule lag, maximum"), "ms", "lower")
 _RECONNECTION = Metric("connection_time_average", _("Connection time, average"), "ms", "lower")
+_SERIALIZATION = Metric(
+    "serialization_failures", _("Serialization failures"), "transactions", "lower"
+)
+_DEADLOCK = Metric("deadlock_failures", _("Deadlock failures"), "transactions", "lower")
+_OTHER = Metric("other_failures", _("Other failures"), "transactions", "lower")
+# The same run in other words: to be read, not to be judged a second time.
+_TPS_INCLUDING = Metric(
+    "tps_including_connections", _("Transactions per second, with connecting"), "tps", "neutral"
+)
 _LONGEST_STATEMENT_NAME = 60
 
 _SERIES = {"tps": "tps", "latency": "ms", "latency_stddev": "ms", "schedule_lag": "ms"}
@@ -31,11 +40,9 @@ def of_result(result: PgbenchResult) -> Iterator[MetricValue]:
     yield from metrics.CONNECTION_TIME.of(result.initial_connection_time_ms)
     yield from _RECONNECTION.of(result.average_connection_time_ms)
     yield from metrics.TRANSACTIONS.of(result.transactions_processed)
-    yield from metrics.FAILED.of(result.failed_transactions)
-    yield from _SKIPPED.of(result.skipped)
+    yield from _TPS_INCLUDING.of(result.tps_including_connections)
+    yield from _failures(result)
     yield from _LATE.of(result.late)
-    yield from _RETRIED.of(result.retried)
-    yield from _RETRIES.of(result.retries)
     yield from _LAG_AVERAGE.of(result.schedule_lag_average_ms)
     yield from _LAG_MAXIMUM.of(result.schedule_lag_max_ms)
     if len(result.scripts) > 1:
@@ -45,18 +52,36 @@ def of_result(result: PgbenchResult) -> Iterator[MetricValue]:
         yield from _of_statement(number, statement)
 
 
+def _failures(of: PgbenchResult | ScriptResult, part: str = "") -> Iterator[MetricValue]:
+    """What did not go through at the first try, of the run or of one of its scripts."""
+    for metric, value in (
+        (metrics.FAILED, of.failed_transactions),
+        (_SERIALIZATION, of.serialization_failures),
+        (_DEADLOCK, of.deadlock_failures),
+        (_OTHER, of.other_failures),
+        (_RETRIED, of.retried),
+        (_RETRIES, of.retries),
+        (_SKIPPED, of.skipped),
+    ):
+        yield from (metric.part(part) if part else metric).of(value)
+
+
 def _of_script(script: ScriptResult) -> Iterator[MetricValue]:
     name = f"script {script.number}"
     yield from metrics.TPS.part(name).of(script.tps)
     yield from metrics.LATENCY_AVERAGE.part(name).of(script.latency_average_ms)
+    yield from metrics.LATENCY_STDDEV.part(name).of(script.latency_stddev_ms)
     yield from metrics.TRANSACTIONS.part(name).of(script.transactions_processed)
+    yield from _failures(script, name)
 
 
 def _of_statement(number: int, statement: StatementResult) -> Iterator[MetricValue]:
     place = f"statement_{statement.script}_{number}_{slug(statement.text)}"
-    name = f"{place[:_LONGEST_STATEMENT_NAME].strip('_')}_latency"
-    metric = Metric(name, statement.text[:150], "ms", "lower")
-    yield from metric.of(statement.latency_ms)
+    name, text = place[:_LONGEST_STATEMENT_NAME].strip("_"), statement.text[:150]
+    yield from Metric(f"{name}_latency", text, "ms", "lower").of(statement.latency_ms)
+    # Those of the whole run have a better end: these say where they come from.
+    yield from Metric(f"{name}_failures", text, "transactions", "neutral").of(statement.failures)
+    yield from Metric(f"{name}_retries", text, "retries", "neutral").of(statement.retries)
 
 
 def progress_series(points: tuple[ProgressPoint, ...]) -> tuple[SeriesReading, ...]:
@@ -89,7 +114,6 @@ def levels(result: PgbenchResult) -> dict[str, Level]:
         "duration": result.duration_s,
         "transactions_per_client": result.transactions_per_client,
         "partitions": result.partitions,
-        "maximum_tries": result.maximum_tries,
         "latency_limit": result.latency_limit_ms,
     }
     return {name: value for name, value in found.items() if value is not None}

@@ -20,8 +20,10 @@ STATES = {"complete": "finished", "partial": "failed", "failed": "failed"}
 
 
 def raw(of, **fields):
-    """An upload of a recorded run."""
+    """An upload of a recorded run; to 13 it is the uploader who knows the version."""
     files = {"stdout": of.stdout, "stderr": of.stderr, "exit_status": of.exit_status}
+    if of.major < 14:
+        fields.setdefault("postgresql", {"version": f"{of.major:g}"})
     return run(*FIGURES, raw=files, tool="pgbench", **fields)
 
 
