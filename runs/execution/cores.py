@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from runs.execution import cpus
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
+from runs.execution.probe_report import number_in
 from runs.wording import gettext_noop as _
 
 # The processors that this account may use, then what each of them is part of.
@@ -86,10 +87,10 @@ def read(text: str) -> tuple[frozenset[int], list[Thread]]:
     threads = []
     for line in lines:
         words = line.split(",")
-        if len(words) == 4 and words[0].isdigit():
-            numbers = [int(word) if word.isdigit() else 0 for word in words]
-            core = numbers[1] if words[1].isdigit() else numbers[0]
-            threads.append(Thread(numbers[0], core, numbers[2], numbers[3]))
+        numbers = [number_in(word) for word in words]
+        if len(words) == 4 and numbers[0] is not None:
+            core = numbers[1] if numbers[1] is not None else numbers[0]
+            threads.append(Thread(numbers[0], core, numbers[2] or 0, numbers[3] or 0))
     return cpus.parse(first), threads
 
 

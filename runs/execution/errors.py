@@ -1,5 +1,6 @@
 """What can go wrong on a target, each with a stable code, what was found and what to do."""
 
+from runs.execution.control_characters import neutralised
 from runs.wording import gettext_noop as _
 
 
@@ -13,7 +14,8 @@ class TargetProblem(Exception):
 
     def __init__(self, message: str, *, code: str = "", remedy: str = "") -> None:
         super().__init__(message)
-        self.message = message
+        # Most of them quote what the target said.
+        self.message = neutralised(message)
         self.code = code or self.code
         self.remedy = remedy or self.remedy
 

@@ -14,6 +14,7 @@ from runs.execution.errors import TargetProblem
 from runs.execution.members import Member
 from runs.execution.nodes import Node
 from runs.execution.postgres import DATABASE, SUPERUSER, Cluster
+from runs.execution.probe_report import number_in
 from runs.execution.ssh import Answer, Host
 from runs.execution.steps import NO_SPACE, disk_full
 from runs.wording import gettext_noop as _
@@ -119,13 +120,14 @@ def _hosts(databases: Sequence[str], sources: Sequence[str], method: str) -> lis
 
 async def _free_port(bench: Bench, step: str, node: Node) -> int:
     chosen = await bench.step(step, ["sh", "-c", _FREE_PORT, "port"], check=False, on=node)
-    if chosen.exit_status != 0:
+    port = number_in(chosen.stdout.strip())
+    if chosen.exit_status != 0 or port is None:
         raise TargetProblem(
             f"No free port was found on {node.address}.",
             code="no_free_port",
             remedy=_("Look at what uses the ports from 20000 to 29999 on the server."),
         )
-    return int(chosen.stdout)
+    return port
 
 
 async def _admit(

@@ -126,7 +126,9 @@ def hardware(sections: Sections) -> Hardware:
     sockets = number_in(cpu.get("Socket(s)"))
     per_socket = number_in(cpu.get("Core(s) per socket"))
     named = cpu.get("Model name") or _after_colon(first(sections, "cpuinfo"))
-    memory = pairs(sections.get("meminfo", []), ":").get("MemTotal", "")
+    memory = number_in(
+        pairs(sections.get("meminfo", []), ":").get("MemTotal", "").partition(" ")[0]
+    )
     virtualization = first(sections, "virtualization") or cpu.get("Hypervisor vendor", "")
     cards = sections.get("network", [])
     return Hardware(
@@ -134,7 +136,7 @@ def hardware(sections: Sections) -> Hardware:
         sockets=sockets,
         cores=sockets * per_socket if sockets and per_socket else None,
         threads=number_in(cpu.get("CPU(s)")) or number_in(first(sections, "processors")),
-        memory_bytes=int(memory.split()[0]) * 1024 if memory.split() else None,
+        memory_bytes=memory * 1024 if memory is not None else None,
         virtualization="" if virtualization == "none" else virtualization,
         product=" ".join(line.strip() for line in sections.get("product", [])).strip(),
         disks=tuple(_disk(line) for line in sections.get("disks", []) if line.count("\t") == 3),

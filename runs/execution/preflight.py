@@ -1,5 +1,6 @@
 """Looking at a target before anything is queued: read-only, one command, every problem at once."""
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -8,6 +9,7 @@ from pathlib import Path
 from runs.execution import privileged
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import TargetProblem
+from runs.execution.probe_report import number_in
 from runs.execution.ssh import Host
 from runs.wording import gettext_noop as _
 
@@ -98,9 +100,9 @@ def read(report: str, *, before: float, after: float) -> Target:
     return Target(
         skew_s=_skew(clock, before, after),
         skew_error_s=after - before,
-        uid=_whole(first("uid")),
+        uid=number_in(first("uid")),
         load=_number(first("load")),
-        processors=_whole(first("processors")),
+        processors=number_in(first("processors")),
         memory_bytes=_bytes(first("memory_total_kb")),
         available_bytes=_bytes(first("memory_available_kb")),
         free_bytes=_bytes(first("free_kb")),
@@ -138,15 +140,9 @@ def _two_words(text: str) -> tuple[str, str]:
 
 
 def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if text.isdigit() else None
+    return float(text) if re.fullmatch(r"\d{1,12}(?:\.\d{1,9})?", text, re.ASCII) else None
 
 
 def _bytes(kilobytes: str) -> int | None:
-    return int(kilobytes) * 1024 if kilobytes.isdigit() else None
+    number = number_in(kilobytes)
+    return number * 1024 if number is not None else None

@@ -12,6 +12,7 @@ from runs.execution.errors import TargetProblem
 from runs.execution.guard import MINUTES
 from runs.execution.nodes import Node
 from runs.execution.postgres import DATABASE, Cluster
+from runs.execution.probe_report import number_in
 from runs.execution.procedure import Procedure
 from runs.execution.steps import NO_SPACE, StepResult
 from runs.wording import gettext_noop as _
@@ -113,7 +114,10 @@ class Preparing:
     async def _restore_or_rebuild(self, template: Cluster, free: int) -> None:
         found = await self._look("look-for-template", _LOOK_FOR_TEMPLATE)
         self._check_disk(free)
-        if found != PREPARED and int(found or 0) * 1024 < 2 * self.disk_bytes + BYTES_TO_SPARE:
+        if (
+            found != PREPARED
+            and (number_in(found) or 0) * 1024 < 2 * self.disk_bytes + BYTES_TO_SPARE
+        ):
             await self._make(self.cluster, is_shared=False)
             message = "Loaded for this run: the disk has no room for a template beside it."
             self.bench.note("cluster_rebuilt", message, level="info")

@@ -2,6 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+from runs.execution.control_characters import neutralised
+
+MOST_DIGITS = 18
+# Longer than any line that the probe prints for a machine or an installation.
+MOST_CHARACTERS = 20_000
+
 Sections = Mapping[str, Sequence[str]]
 
 
@@ -9,7 +15,8 @@ def sections_of(report: str) -> dict[str, list[str]]:
     """The lines below each `== name`."""
     sections: dict[str, list[str]] = {}
     current: list[str] = []
-    for line in report.splitlines():
+    for whole in neutralised(report).split("\n"):
+        line = whole[:MOST_CHARACTERS]
         if line.startswith("== "):
             current = sections.setdefault(line[3:], [])
         else:
@@ -30,5 +37,7 @@ def first(sections: Sections, name: str) -> str:
 
 
 def number_in(text: str | None) -> int | None:
-    """A whole number, or None for anything else."""
-    return int(text) if text and text.isdigit() else None
+    """A whole number that a bigint of the database holds, or None for anything else."""
+    if not text or len(text) > MOST_DIGITS or not (text.isascii() and text.isdigit()):
+        return None
+    return int(text)

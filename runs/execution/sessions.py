@@ -41,19 +41,19 @@ async def begin(
     )
 
 
-def own_output(stdout: bytes) -> bytes:
+def own_output(stdout: bytes | bytearray) -> bytes:
     """What a command printed, without the greeting of a login shell before it.
 
     Raises TargetProblem `no_report` where the login shell started no command at all.
     """
-    greeting, began, output = stdout.partition(_BEGIN)
-    if not began:
+    begin = stdout.find(_BEGIN)
+    if begin < 0:
         raise TargetProblem(
-            f"The login shell did not start the command; it said {greeting[:200]!r}.",
+            f"The login shell did not start the command; it said {bytes(stdout[:200])!r}.",
             code="no_report",
             remedy=_("Log in as that user by hand: does its shell start programs as usual?"),
         )
-    return output
+    return bytes(memoryview(stdout)[begin + len(_BEGIN) :])
 
 
 async def allows(connection: asyncssh.SSHClientConnection, count: int = NEEDED) -> bool:

@@ -12,7 +12,8 @@ from typing import Self
 import asyncssh
 from asyncssh.public_key import get_default_public_key_algs
 
-from runs.execution import sessions
+from runs.execution import answers, sessions
+from runs.execution.answers import ANSWER_BYTES, AnswerTooLong, Budget
 from runs.execution.errors import (
     CommandTimeout,
     ConnectionLost,
@@ -24,6 +25,7 @@ from runs.execution.errors import (
 from runs.wording import gettext_noop as _
 
 CONNECT_TIMEOUT_SECONDS = 15
+CLOSING_SECONDS = 5
 KEEPALIVE_SECONDS = 15
 KEEPALIVE_MISSES = 4
 # Whoever is silent for longer than that has lost the connection.
@@ -121,29 +123,41 @@ class Host:
         self._hops = hops or contextlib.AsyncExitStack()
 
     async def run(
-        self, argv: Sequence[str], *, stdin: bytes = b"", timeout_s: float | None = COMMAND_SECONDS
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        timeout_s: float | None = COMMAND_SECONDS,
+        most_bytes: int = ANSWER_BYTES,
     ) -> Answer:
         """Run a command and wait for its end, at most `timeout_s` (None: for ever).
 
         What a login shell says by itself is not of the output. Raises TooFewSessions, `no_report`
         where it was not started, ConnectionLost when the connection breaks first, or may have, and
         CommandTimeout when the machine still answers after the time: then the command may still be
-        running, though the latter ends it by TERM as far as that is possible.
+        running, though the latter ends it by TERM as far as that is possible. So it does by
+        AnswerTooLong, raised when both streams together bring more than `most_bytes`.
         """
         # An empty input would leave the command waiting for the end of its standard input.
         source = {"input": stdin} if stdin else {"stdin": asyncssh.DEVNULL}
         try:
             process = await sessions.begin(self._connection, self.address, argv, **source)
-            done = await process.wait(timeout=timeout_s)
-        except asyncssh.TimeoutError as error:
+            async with asyncio.timeout(timeout_s) as limit:
+                stdout, stderr = await answers.read_all(process, Budget(most_bytes, self.address))
+                await process.wait_closed()
+        except TimeoutError as error:
+            if not limit.expired():
+                raise ConnectionLost(f"Connection to {self.address} lost: {error!r}") from error
             raise self._out_of_time(process, argv, timeout_s or 0) from error
-        except (OSError, asyncssh.Error, TimeoutError) as error:
+        except AnswerTooLong:
+            _let_go(process)
+            raise
+        except (OSError, asyncssh.Error) as error:
             reason = str(error) or type(error).__name__
             raise ConnectionLost(f"Connection to {self.address} lost: {reason}") from error
-        if done.exit_status is None or done.exit_status < 0:
+        if process.exit_status is None or process.exit_status < 0:
             raise ConnectionLost(f"Connection to {self.address} lost while a command ran.")
-        stdout = sessions.own_output(_bytes(done.stdout))
-        return Answer(done.exit_status, stdout, _bytes(done.stderr))
+        return Answer(process.exit_status, sessions.own_output(stdout), bytes(stderr))
 
     async def allows_sessions(self) -> bool:
         """Whether as many sessions can be open at once as a run needs. Raises ConnectionLost."""
@@ -159,9 +173,7 @@ class Host:
         timeout_s: float,
     ) -> TargetProblem:
         """Let go of a command; the next ones on this connection must not pay for it."""
-        with contextlib.suppress(OSError, asyncssh.Error):
-            process.terminate()
-            process.close()
+        _let_go(process)
         if timeout_s < SECONDS_TO_NOTICE:
             return ConnectionLost(f"No answer from {self.address} within {timeout_s:.0f} s.")
         told = " ".join(argv[3:] if tuple(argv[:2]) == ("sh", "-c") else argv)[:200]
@@ -171,8 +183,7 @@ class Host:
 
     async def close(self) -> None:
         """Close the connection; what runs detached on the target goes on."""
-        self._connection.close()
-        await self._connection.wait_closed()
+        await _close(self._connection)
         await self._hops.aclose()
 
     async def __aenter__(self) -> Self:
@@ -216,8 +227,7 @@ async def _tunnel(
         yield opened[-1] if opened else None
     finally:
         for connection in reversed(opened):
-            connection.close()
-            await connection.wait_closed()
+            await _close(connection)
 
 
 async def _log_in(
@@ -240,6 +250,8 @@ async def _log_in(
             agent_path=None,
             config=None,
             connect_timeout=CONNECT_TIMEOUT_SECONDS,
+            # A small packet may be a large one when it is unpacked.
+            compression_algs=None,
             keepalive_interval=KEEPALIVE_SECONDS,
             keepalive_count_max=KEEPALIVE_MISSES,
         )
@@ -293,5 +305,18 @@ def _reason(error: Exception) -> str:
     return os.strerror(number) if number else str(error) or type(error).__name__
 
 
-def _bytes(data: bytes | str | None) -> bytes:
-    return data if isinstance(data, bytes) else (data or "").encode()
+def _let_go(process: "asyncssh.SSHClientProcess[bytes]") -> None:
+    """End a command as far as that is possible, and read no more of it."""
+    with contextlib.suppress(OSError, asyncssh.Error):
+        process.terminate()
+        process.close()
+
+
+async def _close(connection: asyncssh.SSHClientConnection) -> None:
+    """Close a connection; one whose other end takes nothing any more is cut."""
+    connection.close()
+    try:
+        async with asyncio.timeout(CLOSING_SECONDS):
+            await connection.wait_closed()
+    except TimeoutError:
+        connection.abort()

@@ -16,7 +16,10 @@ from runs.execution.fence import BEHIND, CHECK, Fence, lease_lost
 from runs.execution.ssh import REMOVAL_SECONDS, Answer, Host
 from runs.wording import gettext_noop as _
 
+# Of each stream of a step. sadc's recording of 48 hours is printed in as much.
 OUTPUT_CAP_BYTES = 64 * 1024 * 1024
+# With what comes before a step's report.
+REPORT_BYTES = OUTPUT_CAP_BYTES + 64 * 1024
 STDIN_CUT_OFF = 94
 DISK_FULL = 95
 # How every program of a target says it (LC_ALL=C).
@@ -32,9 +35,16 @@ state=running
 [ -L "$1/exit" ] && state=ended
 echo "benchlab-look $state $(df -Pk "$2" 2>/dev/null | awk 'NR == 2 { print $4 }')"
 """
-_LOOKED = re.compile(rb"benchlab-look (running|ended) (\d*)")
+_LOOKED = re.compile(rb"benchlab-look (running|ended) (\d{0,15})(?!\d)")
 _FREE = """LC_ALL=C df -Pk "$1" | awk 'NR == 2 { print $4 }'"""
-_MINUTES_AND_SECONDS = re.compile(r"(\d+)m(\d+\.?\d*)s")
+_MINUTES_AND_SECONDS = re.compile(r"(\d{1,9})m(\d{1,2}(?:\.\d{1,9})?)s", re.ASCII)
+# The first line of step_report.sh: status, begin, end, bytes of both streams, processor time. A
+# time is seconds since the epoch and, after a comma, since the boot; a `date` without nanoseconds
+# leaves its `%N`, or `N`, behind.
+_TIME = r"(?:-?\d{1,10}(?:\.\d{0,9}%?N?)?(?:,\d{0,10}(?:\.\d{1,9})?)?|-)"
+_HEAD = re.compile(
+    rf"(\d{{1,3}}|-) ({_TIME}) ({_TIME}) (\d{{1,9}}) (\d{{1,9}})(?: (\S{{1,60}}))?", re.ASCII
+)
 _REPORT = (Path(__file__).parent / "step_report.sh").read_text()
 _STEP = (Path(__file__).parent / "step.sh").read_text() + _REPORT
 # Of a step that was never begun there is nothing to tell.
@@ -92,7 +102,10 @@ async def perform(
     script, fenced = (CHECK + _STEP, fence.arguments) if fence else (_STEP, ())
     sizes = (str(OUTPUT_CAP_BYTES), str(len(given)))
     answer = await host.run(
-        ["sh", "-c", script, "step", *fenced, folder, *sizes, *argv], stdin=given, timeout_s=None
+        ["sh", "-c", script, "step", *fenced, folder, *sizes, *argv],
+        stdin=given,
+        timeout_s=None,
+        most_bytes=REPORT_BYTES,
     )
     if answer.exit_status == BEHIND:
         raise lease_lost(answer.stdout)
@@ -114,7 +127,9 @@ async def so_far(
     Nothing is started or waited for. Raises ConnectionLost, CommandTimeout.
     """
     folder = f"{directory}/{name}"
-    answer = await host.run(["sh", "-c", _SO_FAR, "step", folder, str(OUTPUT_CAP_BYTES)])
+    answer = await host.run(
+        ["sh", "-c", _SO_FAR, "step", folder, str(OUTPUT_CAP_BYTES)], most_bytes=REPORT_BYTES
+    )
     is_there = MARKER in answer.stdout
     return _read(name, tuple(argv), stdin, answer.stdout) if is_there else None
 
@@ -158,7 +173,7 @@ async def look(host: Host, directory: str, name: str, where: str) -> Look:
 async def free_bytes(host: Host, where: str) -> int | None:
     """What is free on the disk under `where`; None where df fails. Raises CommandTimeout."""
     said = (await host.run(["sh", "-c", _FREE, "free", where])).stdout.strip()
-    return int(said) * 1024 if said.isdigit() else None
+    return int(said) * 1024 if re.fullmatch(rb"\d{1,15}", said) else None
 
 
 async def peek(host: Host, directory: str, name: str, stream: str, offset: int) -> bytes:
@@ -170,16 +185,17 @@ async def peek(host: Host, directory: str, name: str, stream: str, offset: int) 
 
 def _read(name: str, argv: tuple[str, ...], stdin: str, report: bytes) -> StepResult:
     # A login shell that greets has its say before the marker.
-    head, _newline, body = report.partition(MARKER)[2].partition(b"\n")
-    words = head.decode(errors="replace").split()
-    if len(words) not in {5, 6}:
-        raise TargetProblem(
-            f"Step {name} gave no report: {report[:200]!r}",
-            code="no_report",
-            remedy=_("Log in as that user by hand: does its shell start programs as usual?"),
-        )
-    exit_status, started, finished, out_size, _err_size = words[:5]
-    out, err = body[: int(out_size)], body[int(out_size) :]
+    begin = report.find(MARKER)
+    newline = report.find(b"\n", max(begin, 0))
+    head = report[begin + len(MARKER) : newline].decode(errors="replace").strip()
+    told = _HEAD.fullmatch(head) if 0 <= begin < newline else None
+    if told is None:
+        raise _no_report(name, report)
+    exit_status, started, finished, out_size, err_size, cpu = told.groups()
+    body = memoryview(report)[newline + 1 :]
+    if len(body) < int(out_size) + int(err_size):
+        raise _no_report(name, report)
+    out, err = bytes(body[: int(out_size)]), bytes(body[int(out_size) :][: int(err_size)])
     return StepResult(
         name=name,
         argv=argv,
@@ -189,7 +205,15 @@ def _read(name: str, argv: tuple[str, ...], stdin: str, report: bytes) -> StepRe
         finished=_end(started, started if finished == "-" else finished),
         stdout=out.decode(errors="replace"),
         stderr=err.decode(errors="replace"),
-        cpu_seconds=_cpu_seconds(words[-1]),
+        cpu_seconds=_cpu_seconds(cpu or ""),
+    )
+
+
+def _no_report(name: str, report: bytes) -> TargetProblem:
+    return TargetProblem(
+        f"Step {name} gave no report: {report[:200]!r}",
+        code="no_report",
+        remedy=_("Log in as that user by hand: does its shell start programs as usual?"),
     )
 
 

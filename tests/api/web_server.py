@@ -16,9 +16,10 @@ ROOT = Path(__file__).parents[2]
 class WebServer:
     """gunicorn with two worker processes, on a free port unless one is given."""
 
-    def __init__(self, folder: Path, port: int = 0):
+    def __init__(self, folder: Path, port: int = 0, threads: int = 1):
         self.log = folder / "gunicorn.log"
         self.port = port
+        self.threads = threads
         self.process: subprocess.Popen | None = None
 
     def __enter__(self):
@@ -27,6 +28,7 @@ class WebServer:
         argv = (
             *(sys.executable, "-m", "gunicorn", "benchlab.wsgi:application"),
             *("--bind", f"127.0.0.1:{self.port}", "--workers", "2", "--no-control-socket"),
+            *("--threads", str(self.threads)),
         )
         environment = {
             **os.environ,

@@ -12,7 +12,7 @@ from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.doors import Schema
 from runs.models import Token
 from runs.services.campaigns.designs import resolve
-from runs.services.servers import preflight
+from runs.services.servers import preflight, turns
 from runs.services.servers.machine_checks import Finding
 
 
@@ -50,5 +50,6 @@ class PreflightDoor(APIView):
         """Ask the servers now; takes up to some seconds. The body is that of a new campaign."""
         given = CampaignDraftSerializer(data=request.data)
         given.is_valid(raise_exception=True)
-        found = preflight.of_design(resolve(given.unchecked_draft()))
+        with turns.turn():
+            found = preflight.of_design(resolve(given.unchecked_draft()))
         return Response(PreflightSerializer(found).data)

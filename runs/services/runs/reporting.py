@@ -9,6 +9,7 @@ from typing import TypeVar
 from asgiref.sync import sync_to_async
 from django.db import InterfaceError, OperationalError, connection, transaction
 
+from runs.execution.control_characters import neutralised
 from runs.execution.errors import Detached
 from runs.execution.facts import Facts
 from runs.execution.reporter import Findings, Phase, SeriesData
@@ -111,7 +112,7 @@ class DatabaseReporter:
                 "finished_at": datetime.fromtimestamp(result.finished, UTC),
                 "stdout": stdout,
                 "stderr": stderr,
-                "truncated": (stdout, stderr) != (result.stdout, result.stderr),
+                "truncated": max(len(result.stdout), len(result.stderr)) > SHOWN_CHARACTERS,
             },
         )
 
@@ -158,7 +159,7 @@ def retrying(write: Callable[[], T]) -> T:
 
 
 def _shown(text: str) -> str:
-    text = text.replace("\0", "\N{SYMBOL FOR NULL}")  # PostgreSQL's text cannot hold a null
+    text = neutralised(text)
     if len(text) <= SHOWN_CHARACTERS:
         return text
     half = SHOWN_CHARACTERS // 2

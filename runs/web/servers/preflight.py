@@ -7,7 +7,9 @@ from django.views.decorators.http import require_safe
 from runs.models import Server
 from runs.scenarios import registry
 from runs.services.campaigns.designs import resolve
-from runs.services.servers import preflight
+from runs.services.errors import ServiceError
+from runs.services.servers import preflight, turns
+from runs.web import notices
 from runs.web.access.login import login_required
 from runs.web.campaigns.campaigns import chosen_servers
 from runs.web.campaigns.forms import CampaignForm
@@ -20,7 +22,12 @@ def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
     server = get_object_or_404(Server, slug=slug)
     if _is_from_elsewhere(request):
         return redirect("server-detail", slug=slug)
-    found = preflight.of_server(server)
+    try:
+        with turns.turn():
+            found = preflight.of_server(server)
+    except ServiceError as error:
+        notices.refused(request, error)
+        return redirect("server-detail", slug=slug)
     context = {"section": "servers", "server": server, "preflight": found}
     return render(request, "servers/preflight.html", context)
 
@@ -37,8 +44,14 @@ def campaign_preflight(request: HttpRequest) -> HttpResponse:
     except KeyError as error:
         raise Http404 from error
     form = CampaignForm(request.GET, scenario=scenario, servers=chosen_servers(request.GET))
-    found = preflight.of_design(resolve(form.draft())) if form.is_valid() else None
-    return render(request, "servers/_preflight.html", {"preflight": found})
+    context: dict[str, object] = {}
+    if form.is_valid():
+        try:
+            with turns.turn():
+                context["preflight"] = preflight.of_design(resolve(form.draft()))
+        except ServiceError as error:
+            context["refused"] = error
+    return render(request, "servers/_preflight.html", context)
 
 
 def _is_from_elsewhere(request: HttpRequest) -> bool:

@@ -15,7 +15,7 @@ from runs.selectors.runs import runs as run_selectors
 from runs.selectors.servers import servers as server_selectors
 from runs.services.errors import ServiceError
 from runs.services.servers import edits as server_edits
-from runs.services.servers import host_keys, servers, ssh_keys
+from runs.services.servers import host_keys, servers, ssh_keys, turns
 from runs.web import notices
 from runs.web.access.login import login_required
 from runs.web.servers.forms import ServerEditForm, ServerForm
@@ -37,7 +37,8 @@ def server_new(request: HttpRequest) -> HttpResponse:
     form = ServerForm(request.POST or None, initial={"ssh_key": ssh_keys.default()})
     if request.method == "POST" and form.is_valid():
         try:
-            server = servers.register(**form.cleaned_data, by=request.user)
+            with turns.turn():
+                server = servers.register(**form.cleaned_data, by=request.user)
         except ServiceError as error:
             notices.into_form(form, error)
         else:
@@ -77,10 +78,11 @@ def server_confirm(request: HttpRequest, slug: str) -> HttpResponse:
     """Pin the host key that a person has compared, and look at the machine at once."""
     server = get_object_or_404(Server, slug=slug)
     try:
-        server = host_keys.confirm(
-            server=server, fingerprint=request.POST.get("fingerprint", ""), by=request.user
-        )
-        _inspect(request, server)
+        with turns.turn(server):
+            server = host_keys.confirm(
+                server=server, fingerprint=request.POST.get("fingerprint", ""), by=request.user
+            )
+            _inspect(request, server)
     except ServiceError as error:
         notices.refused(request, error)
     return redirect("server-detail", slug=slug)
@@ -92,10 +94,11 @@ def server_replace_host_key(request: HttpRequest, slug: str) -> HttpResponse:
     """Accept another host key, the end of whose fingerprint a person has typed."""
     server = get_object_or_404(Server, slug=slug)
     try:
-        server = host_keys.replace(
-            server=server, typed=request.POST.get("typed", ""), by=request.user
-        )
-        _inspect(request, server)
+        with turns.turn(server):
+            server = host_keys.replace(
+                server=server, typed=request.POST.get("typed", ""), by=request.user
+            )
+            _inspect(request, server)
     except ServiceError as error:
         notices.refused(request, error)
     return redirect("server-detail", slug=slug)
@@ -109,9 +112,10 @@ def server_edit(request: HttpRequest, slug: str) -> HttpResponse:
     form = ServerEditForm(request.POST or None, instance=server)
     if request.method == "POST" and form.is_valid():
         try:
-            edited = server_edits.edit(server=server, to=form.edit(), by=request.user)
-            if edited.host_key:
-                _inspect(request, edited)
+            with turns.turn(server):
+                edited = server_edits.edit(server=server, to=form.edit(), by=request.user)
+                if edited.host_key:
+                    _inspect(request, edited)
         except ServiceError as error:
             notices.into_form(form, error)
         else:
@@ -127,7 +131,8 @@ def server_inspect(request: HttpRequest, slug: str) -> HttpResponse:
     """Log in and look again."""
     server = get_object_or_404(Server, slug=slug)
     try:
-        _inspect(request, server)
+        with turns.turn(server):
+            _inspect(request, server)
     except ServiceError as error:
         notices.refused(request, error)
     return redirect("server-detail", slug=slug)

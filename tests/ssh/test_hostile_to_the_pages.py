@@ -1,0 +1,90 @@
+"""The pages go on while targets flood, stall, lie and close."""
+
+import http.client
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from runs.models import SSHKey
+from runs.services.servers import servers
+from tests.api.web_server import WebServer
+from tests.factories import server
+from tests.ssh.hostile import hostile
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+
+REQUESTS_OF_EACH = 4
+BEHAVIOURS = ("stall", "flood", "close", "nan")
+SECONDS = 6
+
+
+def session() -> tuple[str, str]:
+    """A session of an administrator, and a token against forgery."""
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(User.objects.create_superuser("root-of-all", password="x" * 20))
+    client.get("/login/")
+    client.get("/servers/new/")
+    return client.cookies["sessionid"].value, client.cookies["csrftoken"].value
+
+
+def ask(port: int, method: str, path: str, headers: dict[str, str], seconds: float) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
+    try:
+        connection.request(method, path, headers={"Host": "localhost", **headers})
+        return connection.getresponse().status
+    except OSError:
+        return 0
+    finally:
+        connection.close()
+
+
+def resident(pids: list[int]) -> dict[int, int]:
+    return {pid: int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096 for pid in pids}
+
+
+def test_the_pages_answer_within_a_second_and_take_no_memory(tmp_path):
+    cookie, token = session()
+    headers = {"Cookie": f"sessionid={cookie}; csrftoken={token}", "X-CSRFToken": token}
+    started = [hostile(how, f"127.0.0.{2 + number}") for number, how in enumerate(BEHAVIOURS)]
+    targets = [each.__enter__() for each in started]
+    try:
+        servers.public_key()
+        key = SSHKey.objects.get()
+        slugs = [
+            server(
+                f"hostile-{how}",
+                address=target.address,
+                port=target.port,
+                host_key=target.host_key,
+                ssh_key=key,
+            ).slug
+            for how, target in zip(BEHAVIOURS, targets, strict=True)
+        ]
+        with WebServer(tmp_path, threads=4) as web:
+            ask(web.port, "GET", "/servers/", headers, 30)
+            before, slowest, most = resident(web.workers()), 0.0, 0
+            for slug in slugs * REQUESTS_OF_EACH:
+                threading.Thread(
+                    target=ask,
+                    args=(web.port, "POST", f"/servers/{slug}/inspect/", headers, SECONDS),
+                    daemon=True,
+                ).start()
+            until = time.monotonic() + SECONDS
+            while time.monotonic() < until:
+                began = time.monotonic()
+                assert ask(web.port, "GET", "/healthz/", {}, 20) == 200
+                slowest = max(slowest, time.monotonic() - began)
+                now = resident(web.workers())
+                assert now.keys() == before.keys()
+                most = max(most, *(now[pid] - before[pid] for pid in now))
+                time.sleep(0.1)
+            web.process.kill()
+    finally:
+        for each in started:
+            each.__exit__(None, None, None)
+    assert slowest < 1
+    assert most < 100 * 2**20
