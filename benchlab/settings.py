@@ -132,6 +132,8 @@ RATE_TOKEN = env.int("BENCHLAB_RATE_TOKEN", default=6000)
 PUBLIC_URL = env.str("BENCHLAB_URL", default="")
 # Webhooks reach public addresses only, unless this is set: a lab may be its own network.
 WEBHOOK_ALLOW_PRIVATE = env.bool("BENCHLAB_WEBHOOK_ALLOW_PRIVATE", default=False)
+# Scripts of people's own run programs on a server only where this is set.
+ALLOW_SHELL_SCRIPTS = env.bool("BENCHLAB_ALLOW_SHELL_SCRIPTS", default=False)
 # Mails about changes go out where there is a way: smtp+tls://user:password@host:587
 EMAIL_URL = env.str("EMAIL_URL", default="")
 SENDS_MAIL = bool(EMAIL_URL)

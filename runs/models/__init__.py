@@ -30,6 +30,7 @@ from runs.models.tokens import Token
 from runs.models.topologies import Topology, TopologyNode
 from runs.models.uploads import Upload
 from runs.models.webhooks import Webhook, WebhookDelivery
+from runs.models.workloads import Workload, WorkloadVersion
 
 __all__ = [
     "Annotation",
@@ -75,4 +76,6 @@ __all__ = [
     "Upload",
     "Webhook",
     "WebhookDelivery",
+    "Workload",
+    "WorkloadVersion",
 ]

@@ -124,6 +124,10 @@ class Cell(models.Model):
     installation = models.ForeignKey("Installation", models.PROTECT, null=True)
     version = models.CharField(max_length=40, blank=True)
     version_num = models.PositiveIntegerField(null=True)
+    # What a level of people's own scripts names.
+    workload_version = models.ForeignKey(
+        "WorkloadVersion", models.PROTECT, null=True, related_name="cells"
+    )
 
     class Meta:
         ordering = ["campaign", "ordinal"]

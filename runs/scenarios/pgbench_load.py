@@ -55,6 +55,8 @@ BUILT_IN = {
     # pgbench-tools' insert.sql: the last statement of the TPC-B-like script by itself.
     "insert-only": f"{_VALUES}{_HISTORY}",
 }
+# Between the name of a workload and the number of its version.
+OWN_SEPARATOR = "@"
 OWN = r"[a-z0-9][a-z0-9-]*@[1-9][0-9]*"
 # What an insert of the built-in scripts adds to the history table and to WAL, with room to spare.
 BYTES_WRITTEN_A_SECOND = 2 * 1024 * 1024
@@ -177,6 +179,7 @@ SCENARIO = Scenario(
                 Choice("insert-only", _("Insert only")),
             ),
             default=("tpcb-like",),
+            further=OWN,
         ),
         Factor("scale", _("Scale factor"), default=(10,), minimum=1, maximum=100_000),
         Factor("clients", _("Clients"), default=(1, 2, 4), minimum=1, maximum=10_000),

@@ -5,7 +5,7 @@ from django.urls import URLPattern, URLResolver, path
 from runs.web import home, styleguide
 from runs.web.access import tokens
 from runs.web.archive import archive, figure, versions
-from runs.web.campaigns import annotations, campaigns, scenarios, topologies
+from runs.web.campaigns import annotations, campaigns, scenarios, topologies, workloads
 from runs.web.changes import webhooks
 from runs.web.compare import compare
 from runs.web.compare import report as compare_report
@@ -39,6 +39,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("campaigns/new/preflight/", preflight.campaign_preflight, name="campaign-preflight"),
     path("campaigns/<slug:slug>/", campaigns.campaign_detail, name="campaign-detail"),
     path("campaigns/<slug:slug>/cancel/", campaigns.campaign_cancel, name="campaign-cancel"),
+    path("workloads/", workloads.workload_list, name="workload-list"),
+    path("workloads/new/", workloads.workload_new, name="workload-new"),
+    path("workloads/<slug:slug>/", workloads.workload_detail, name="workload-detail"),
+    path("workloads/<slug:slug>/edit/", workloads.workload_edit, name="workload-edit"),
     path("configurations/", configurations.configuration_list, name="configuration-list"),
     path("configurations/new/", configurations.configuration_new, name="configuration-new"),
     path("configurations/check/", configurations.configuration_check, name="configuration-check"),

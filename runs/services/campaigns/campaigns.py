@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from runs import dispatch
 from runs.models import Campaign, CampaignConfiguration, Cell, Project, Run, Scenario, Server
 from runs.services import slugs
-from runs.services.campaigns import drafts, topologies
+from runs.services.campaigns import drafts, topologies, workloads
 from runs.services.campaigns.designs import Design, DesignCell, Part, resolve
 from runs.services.campaigns.drafts import Draft
 from runs.services.campaigns.estimates import Estimate, estimate
@@ -175,12 +175,14 @@ def _campaign(design: Design, by: User | None, project: Project | None) -> Campa
 
 
 def _cells(campaign: Campaign, design: Design) -> list[tuple[Cell, DesignCell, Part]]:
+    own = workloads.versions(design.draft.levels.get(workloads.SCRIPT_FACTOR, ()))
     planned = [(each, part) for part in design.parts for each in part.cells]
     made = [
         Cell(
             campaign=campaign,
             ordinal=ordinal,
             levels=dict(each.levels),
+            workload_version=own.get(str(each.levels.get(workloads.SCRIPT_FACTOR))),
             key=json.dumps(each.levels, sort_keys=True),
             installation=each.installation,
             version=each.installation.version,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from django.utils.translation import gettext as _
 
 from runs.scenarios.definition import AnyFactor, Factor, Level, Parameter, Scenario
-from runs.services.campaigns import repeats, setting_problems, topologies, treatments
+from runs.services.campaigns import repeats, setting_problems, topologies, treatments, workloads
 from runs.services.campaigns.designs import Design
 from runs.services.campaigns.drafts import MOST_REPEATS
 from runs.services.problems import Problem
@@ -43,6 +43,7 @@ def problems(design: Design, runs: int) -> Iterator[Problem]:
     if runs > MOST_RUNS:
         message = _("%(runs)d runs are too many.") % {"runs": runs}
         yield Problem("too_many_runs", message, _("Choose fewer levels or repeats."), "levels")
+    yield from workloads.problems(design)
     yield from _package_problems(scenario)
     yield from _objections(design)
     yield from server_problems.problems(design)

@@ -10,9 +10,9 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from runs.execution.nodes import DATABASE_NODE
-from runs.execution.plan import ClusterPlan, RunPlan
+from runs.execution.plan import ClusterPlan, RunPlan, ScriptPlan, WorkloadPlan
 from runs.execution.treatment import Treatment
-from runs.models import Campaign, Installation, Run, Server
+from runs.models import Campaign, Installation, Run, Server, WorkloadVersion
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios.definition import Scenario
 from runs.services.campaigns import topologies
@@ -53,6 +53,7 @@ def freeze(
         levels=dict(cell.levels),
         parameters=campaign.parameters,
         treatment=Treatment.of(campaign.treatment),
+        workload=workload_plan(run.cell.workload_version),
         cluster_key="" if writes else key,
         template_key=key if writes else "",
         translated=(*_translated(cell.fitted), *_overruled(cell.fitted, cell.cluster.required)),
@@ -102,6 +103,21 @@ def _overruled(fitted: Fitted, required: Mapping[str, str]) -> tuple[dict[str, A
         }
         for name, value in required.items()
         if name in fitted.settings and str(fitted.settings[name]) != value
+    )
+
+
+def workload_plan(version: WorkloadVersion | None) -> WorkloadPlan | None:
+    """A version of people's own scripts as a run keeps it."""
+    if version is None:
+        return None
+    return WorkloadPlan(
+        slug=version.workload.slug,
+        number=version.number,
+        scripts=tuple(ScriptPlan(**each) for each in version.scripts),
+        variables=version.variables,
+        init_options=version.init_options,
+        init_sql=version.init_sql,
+        has_own_tables=version.has_own_tables,
     )
 
 

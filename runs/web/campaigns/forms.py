@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from runs.models import Configuration, Installation, Server
 from runs.scenarios import registry
 from runs.scenarios.definition import AnyFactor, ChoiceFactor, Parameter, Scenario
+from runs.selectors.campaigns import workloads
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
 from runs.services.campaigns.repeats import NARROWEST, WIDEST
 from runs.web.campaigns.fields import (
@@ -260,6 +261,9 @@ def _initial(scenario: Scenario, servers: Sequence[Server]) -> dict[str, Any]:
 def _levels(factor: AnyFactor) -> forms.Field:
     if isinstance(factor, ChoiceFactor):
         choices = [(choice.value, _(choice.title)) for choice in factor.choices]
+        if factor.further:
+            own = [(str(each), f"{each.workload.name} · {each}") for each in workloads.offered()]
+            choices += own
         return ChoicesField(label=_(factor.title), choices=choices)
     return LevelsField(
         label=_(factor.title),

@@ -1,0 +1,51 @@
+"""Workloads: people's own pgbench scripts, in versions that never change."""
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Workload(models.Model):
+    """A name under which versions of scripts stand. A level `slug@3` is its third version."""
+
+    slug = models.SlugField(max_length=80, unique=True)
+    name = models.CharField(_("name"), max_length=200)
+    description = models.TextField(_("description"), blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name", "pk"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class WorkloadVersion(models.Model):
+    """What a workload was from `created_at` on; runs point to it, so it stays as it is.
+
+    `scripts` are objects of `name`, `text` and `weight`, in order; `variables` maps names to
+    values. The tables are those of `pgbench -i` with `init_options`, unless `has_own_tables`;
+    `init_sql` is run after that.
+    """
+
+    workload = models.ForeignKey(
+        "Workload", models.PROTECT, related_name="versions", db_index=False
+    )
+    number = models.PositiveIntegerField()
+    scripts = models.JSONField()
+    variables = models.JSONField(default=dict)
+    init_options = models.CharField(_("options of pgbench -i"), max_length=200, blank=True)
+    init_sql = models.TextField(_("SQL before the load"), blank=True)
+    has_own_tables = models.BooleanField(_("tables of its own"), default=False)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["workload", "-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["workload", "number"], name="workload_version_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.workload.slug}@{self.number}"

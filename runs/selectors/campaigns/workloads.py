@@ -1,0 +1,39 @@
+"""Workloads with their versions, and the campaigns that ran them."""
+
+from collections.abc import Sequence
+
+from django.db.models import Count, Max, QuerySet
+
+from runs.models import Campaign, Workload, WorkloadVersion
+from runs.selectors.access import projects
+from runs.selectors.access.projects import Reader
+
+# More than anybody chooses from.
+MOST_OFFERED = 200
+
+
+def listed() -> QuerySet[Workload]:
+    """All workloads by name, with `newest` (number) and `version_count`."""
+    counted = Workload.objects.annotate(
+        newest=Max("versions__number"), version_count=Count("versions")
+    )
+    return counted.order_by("name", "pk")
+
+
+def offered() -> list[WorkloadVersion]:
+    """The versions that a campaign may have, the newest of each workload first."""
+    found = WorkloadVersion.objects.select_related("workload")
+    return list(found.order_by("workload__name", "workload_id", "-number")[:MOST_OFFERED])
+
+
+def history(workload: Workload) -> Sequence[WorkloadVersion]:
+    """All versions of a workload, the newest first."""
+    return list(workload.versions.select_related("created_by").order_by("-number"))
+
+
+def used_by(workload: Workload, *, to: Reader, limit: int) -> list[Campaign]:
+    """The newest campaigns that ran a version of it, as far as the reader may see them."""
+    seen = projects.visible(
+        Campaign.objects.filter(cells__workload_version__workload=workload), to=to
+    )
+    return list(seen.distinct().order_by("-pk")[:limit])

@@ -1,0 +1,220 @@
+"""Workloads: people's own pgbench scripts, checked and stored as versions that never change."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from runs.models import Workload, WorkloadVersion
+from runs.scenarios.definition import Level
+from runs.scenarios.pgbench_load import BUILT_IN, OWN_SEPARATOR
+from runs.services import slugs
+from runs.services.campaigns.designs import Design
+from runs.services.errors import Fault, Refused
+from runs.services.problems import Problem
+from runs.tools.pgbench import UnsupportedByToolError, for_tool, init_options, script_check
+from runs.tools.pgbench.script_check import GivenScript
+from runs.tools.pgbench.versions import MAXIMUM_TRIES
+
+SCRIPT_FACTOR = "script"
+# A page beside those of the workloads.
+NOT_SLUGS = ("new",)
+# What a pgbench that is not known yet is taken for.
+NEWEST = 999_999
+MOST_SQL_CHARACTERS = 1_000_000
+_SENTENCES = {
+    "no_script": gettext_lazy("There is no script."),
+    "too_many_scripts": gettext_lazy("There are more than %(word)s scripts."),
+    "name_twice": gettext_lazy("Two scripts have the name %(word)s."),
+    "bad_variable": gettext_lazy("%(word)s cannot be the name of a variable."),
+    "bad_weight": gettext_lazy(
+        "A weight of %(word)s: it has to be 1 or more. Leave out a script that is never to run."
+    ),
+    "too_long": gettext_lazy("It has more than %(word)s characters."),
+    "no_sql": gettext_lazy("It has no SQL."),
+    "quote_open": gettext_lazy("A quote (') is opened and not closed."),
+    "variable_missing": gettext_lazy(
+        "The variable :%(word)s is not set. Set it above by \\set, or among the variables."
+    ),
+    "setrandom": gettext_lazy("Write \\set name random(low, high) in place of \\setrandom."),
+    "unknown_command": gettext_lazy("%(word)s is no command of pgbench."),
+    "shell": gettext_lazy(
+        "%(word)s runs a program on the server; an administrator has to allow that "
+        "(BENCHLAB_ALLOW_SHELL_SCRIPTS)."
+    ),
+    "bad_set": gettext_lazy("\\set needs a name and an expression, not “%(word)s”."),
+    "brackets": gettext_lazy("The brackets of “%(word)s” do not match."),
+    "bad_sleep": gettext_lazy("\\sleep needs a number and us, ms or s, not “%(word)s”."),
+    "no_condition": gettext_lazy("%(word)s has no condition."),
+    "condition_open": gettext_lazy("This \\if has no \\endif."),
+    "condition_without_if": gettext_lazy("%(word)s has no \\if."),
+}
+
+
+@dataclass(frozen=True)
+class WorkloadContent:
+    """What a version of a workload consists of, as a person gives it."""
+
+    scripts: Sequence[GivenScript]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    init_options: str = ""
+    init_sql: str = ""
+    has_own_tables: bool = False
+
+
+def faults(content: WorkloadContent) -> list[Fault]:
+    """Everything that is wrong with a content, before any server has seen it."""
+    allows_shell = bool(settings.ALLOW_SHELL_SCRIPTS)
+    found = script_check.check(content.scripts, content.variables, allows_shell=allows_shell)
+    told = [_fault(each, content.scripts) for each in found]
+    try:
+        init_options.read(content.init_options)
+    except UnsupportedByToolError as error:
+        told.append(Fault("/init_options", "bad_option", str(error)))
+    if content.has_own_tables and not content.init_sql.strip():
+        message = _("A workload with tables of its own needs the SQL that makes them.")
+        told.append(Fault("/init_sql", "no_tables", message))
+    if len(content.init_sql) > MOST_SQL_CHARACTERS:
+        message = _("It has more than %(word)s characters.") % {"word": MOST_SQL_CHARACTERS}
+        told.append(Fault("/init_sql", "too_long", message))
+    if any(line.lstrip().startswith("\\") for line in content.init_sql.splitlines()):
+        message = _("Commands of psql are not run here: only SQL.")
+        told.append(Fault("/init_sql", "psql_command", message))
+    return told
+
+
+@transaction.atomic
+def create(
+    *, name: str, description: str, content: WorkloadContent, by: User | None = None
+) -> WorkloadVersion:
+    """The first version of a new workload. Raises Refused with all faults of its content."""
+    _refuse(content)
+    workload = Workload(name=name.strip(), description=description, created_by=by)
+    slugs.store(workload, called=name, otherwise="workload", taken=(*NOT_SLUGS, *BUILT_IN))
+    return _version(workload, 1, content, by)
+
+
+@transaction.atomic
+def edit(
+    *,
+    workload: Workload,
+    name: str,
+    description: str,
+    content: WorkloadContent,
+    by: User | None = None,
+) -> WorkloadVersion:
+    """A further version, or the present one where nothing of its content has changed.
+
+    Raises Refused with all faults of the content.
+    """
+    _refuse(content)
+    locked = Workload.objects.select_for_update().get(pk=workload.pk)
+    locked.name, locked.description = name.strip(), description
+    locked.save(update_fields=["name", "description"])
+    newest = locked.versions.order_by("-number").first()
+    if newest is not None and content_of(newest) == content:
+        return newest
+    return _version(locked, newest.number + 1 if newest else 1, content, by)
+
+
+def content_of(version: WorkloadVersion) -> WorkloadContent:
+    """What a version consists of."""
+    return WorkloadContent(
+        scripts=tuple(GivenScript(**each) for each in version.scripts),
+        variables=version.variables,
+        init_options=version.init_options,
+        init_sql=version.init_sql,
+        has_own_tables=version.has_own_tables,
+    )
+
+
+def versions(levels: Sequence[Level]) -> dict[str, WorkloadVersion]:
+    """The versions that levels such as `slug@3` name, by level; built-in scripts have none."""
+    named = [str(level).partition(OWN_SEPARATOR) for level in levels]
+    slugs_named = [slug for slug, separator, _number in named if separator]
+    if not slugs_named:
+        return {}
+    found = WorkloadVersion.objects.filter(workload__slug__in=slugs_named)
+    by_level = {str(each): each for each in found.select_related("workload")}
+    return {str(level): by_level[str(level)] for level in levels if str(level) in by_level}
+
+
+def problems(design: Design) -> Iterator[Problem]:
+    """Why the scripts and options of a design cannot be run, or not by the pgbench it would use.
+
+    One query where it names people's own.
+    """
+    if not any(factor.name == SCRIPT_FACTOR for factor in design.scenario.factors):
+        return
+    levels = design.draft.levels.get(SCRIPT_FACTOR, ())
+    own, client = versions(levels), _client(design)
+    for level in levels:
+        if str(level) not in BUILT_IN and str(level) not in own:
+            message = _("There is no workload %(level)s.") % {"level": level}
+            remedy = _("Choose from what is offered.")
+            yield Problem("unknown_workload", message, remedy, SCRIPT_FACTOR)
+    for name, version in own.items():
+        for fault in faults(content_of(version)):
+            message = f"{name}: {fault.message}"
+            yield Problem(fault.code, message, _("Store a further version."), SCRIPT_FACTOR)
+        yield from _tool_problems(version, client)
+    if design.draft.parameters.get("max_tries") and client < MAXIMUM_TRIES:
+        message = _("Trying a transaction again needs pgbench 15 or later.")
+        yield Problem("unsupported_by_tool", message, _("Choose another pgbench."), "max_tries")
+
+
+def _client(design: Design) -> int:
+    """The oldest pgbench that puts the load on; a new one where none is there yet."""
+    found = [part.tools.pgbench.pgbench_version_num for part in design.parts if part.tools]
+    return min((each for each in found if each), default=NEWEST)
+
+
+def _tool_problems(version: WorkloadVersion, client_version: int) -> Iterator[Problem]:
+    """What this pgbench is too old for."""
+    try:
+        init_options.for_tool(version.init_options, client_version)
+        for script in version.scripts:
+            for_tool(script["text"], client_version)
+    except UnsupportedByToolError as error:
+        remedy = _("Choose another pgbench.")
+        yield Problem("unsupported_by_tool", f"{version}: {error}", remedy, SCRIPT_FACTOR)
+
+
+def check(content: WorkloadContent) -> None:
+    """Raise Refused with all faults of a content; nothing is stored."""
+    _refuse(content)
+
+
+def _refuse(content: WorkloadContent) -> None:
+    if found := faults(content):
+        raise Refused("invalid", found)
+
+
+def _version(
+    workload: Workload, number: int, content: WorkloadContent, by: User | None
+) -> WorkloadVersion:
+    return WorkloadVersion.objects.create(
+        workload=workload,
+        number=number,
+        scripts=[vars(each) for each in content.scripts],
+        variables=dict(content.variables),
+        init_options=content.init_options.strip(),
+        init_sql=content.init_sql,
+        has_own_tables=content.has_own_tables,
+        created_by=by,
+    )
+
+
+def _fault(found: script_check.Fault, scripts: Sequence[GivenScript]) -> Fault:
+    sentence = str(_SENTENCES[found.code]) % {"word": found.word[:80]}
+    if found.code == "bad_variable":
+        return Fault("/variables", found.code, sentence)
+    if not found.script:
+        return Fault("/scripts", found.code, sentence)
+    place = next(at for at, each in enumerate(scripts) if each.name == found.script)
+    where = _("Line %(line)d: ") % {"line": found.line} if found.line else ""
+    return Fault(f"/scripts/{place}", found.code, f"{where}{sentence}")
