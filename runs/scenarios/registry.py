@@ -8,12 +8,14 @@ from runs.scenarios import (
     foreign_tables,
     full_text_search,
     long_run_stability,
+    operating_systems,
     page_checksums,
     parallel_query,
     partitioning,
     pgbench_load,
     replication,
     scale_out,
+    storage_bandwidth,
 )
 from runs.scenarios.definition import MetricDefinition, Scenario
 from runs.scenarios.metrics import MONITORED
@@ -34,6 +36,8 @@ _SCENARIOS = {
         long_run_stability.SCENARIO,
         foreign_tables.SCENARIO,
         scale_out.SCENARIO,
+        operating_systems.SCENARIO,
+        storage_bandwidth.SCENARIO,
     )
 }
 

@@ -1,0 +1,212 @@
+"""Operating systems, and the two settings that the report found to depend on them.
+
+Source: PGECons WG3 report 2017, chapter 5: the fixed-point loads on Windows and Linux (5.4.1,
+5.4.2), shared_buffers small and large (5.4.3), pg_test_fsync (table 5.3) and wal_sync_method
+(5.4.4). The operating system is what a server is: choose several servers, and `server` is the
+factor. shared_buffers (with reading) and wal_sync_method (with updating) vary on one server.
+
+Chapter 5 prints no procedure of its own and refers to the fixed-point observations: load, prewarm,
+their scripts, with whole pages (fillfactor 100). Before the updates of a wal_sync_method
+pg_test_fsync says, on the same disk, what one write of that method takes by itself.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.execution.bench import Bench
+from runs.execution.errors import TargetProblem
+from runs.execution.reporter import ArtifactData
+from runs.scenarios import checkpoints, fixed_point_read, fixed_point_update
+from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios.definition import (
+    Choice,
+    ChoiceFactor,
+    ClusterOptions,
+    Factor,
+    MetricDefinition,
+    Parameter,
+    Quick,
+    Scenario,
+    Sizes,
+)
+from runs.scenarios.metrics import CPU_IDLE, PGBENCH, TPS
+from runs.tools.pg_test_fsync import reader
+from runs.wording import gettext_noop as _
+
+UPDATE = fixed_point_update.SCENARIO
+AS_CONFIGURED = "as-configured"
+SIZES = ("16MB", "64MB", "256MB", "1GB", "4GB", "16GB", "38GB")
+METHODS = ("open_datasync", "fdatasync", "fsync", "fsync_writethrough", "open_sync")
+# Without these nothing waits for the disk, and the method says nothing.
+WAITING = ("fsync", "synchronous_commit")
+FSYNC_OPERATIONS = MetricDefinition(
+    "fsync_operations", _("Synchronised writes (pg_test_fsync)"), "ops/s", "higher"
+)
+
+
+class OperatingSystems:
+    """Load, prewarm, look at the setting and the disk, put the load on."""
+
+    async def load(self, bench: Bench) -> None:
+        """`pgbench -i` at the scale, with whole pages."""
+        await pgbench.initialise(bench)
+
+    async def warm(self, bench: Bench) -> None:
+        """pg_prewarm, or a sequential read where it is missing."""
+        await pgbench.prewarm(bench)
+
+    async def measure(self, bench: Bench) -> None:
+        """The fixed-point reading or updating load, once the settings are what the levels say."""
+        if bench.levels["operation"] == "read":
+            await pgbench.measure(bench, fixed_point_read.SCRIPT)
+            return
+        method = str(bench.levels["wal_sync_method"])
+        if method != AS_CONFIGURED:
+            check_method(bench.findings.settings, method)
+            await self._test_fsync(bench, method)
+        before = await checkpoints.count(bench, "count-checkpoints")
+        await pgbench.measure(bench, fixed_point_update.SCRIPT)
+        after = await checkpoints.count(bench, "count-checkpoints-again")
+        checkpoints.note(bench, before, after)
+
+    async def _test_fsync(self, bench: Bench, method: str) -> None:
+        """What one write of the method takes on the disk of the WAL; a note where nobody tells."""
+        seconds = bench.parameters["fsync_seconds"]
+        if not seconds:
+            return
+        system = await bench.step(
+            "look-at-file-system", ["stat", "-f", "-c", "%T", bench.cluster.data]
+        )
+        if system.stdout.strip() == "tmpfs":
+            bench.note(
+                "memory_file_system", "The data lie in memory (tmpfs): no disk is waited for."
+            )
+        path = f"{bench.directory}/pg_test_fsync.out"
+        program = f"{bench.plan.bindir}/pg_test_fsync"
+        argv = ["env", "LC_ALL=C", program, "-s", str(seconds), "-f", path]
+        told = await bench.step("pg-test-fsync", argv, check=False)
+        text = told.stdout + told.stderr
+        bench.findings.artifacts.append(ArtifactData("pg_test_fsync.txt", text.encode()))
+        rate = reader.one_write(told.stdout).get(method)
+        if rate is None:
+            message = f"pg_test_fsync does not tell what a write by {method} takes here."
+            bench.note("fsync_not_tested", message, level="info")
+        else:
+            bench.findings.measurements[FSYNC_OPERATIONS.name] = rate
+
+    def sizes(self, parameters: Mapping[str, int]) -> Sizes:
+        """As the fixed-point updates, without room in the pages."""
+        return UPDATE.procedure.sizes(parameters)
+
+    def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
+        """As the fixed-point updates; pg_test_fsync makes 17 tests."""
+        prepare, measure = UPDATE.procedure.seconds(parameters)
+        return prepare, measure + 17 * parameters["fsync_seconds"]
+
+
+def check_method(settings: Mapping[str, Mapping[str, str]], method: str) -> None:
+    """The server uses that method, and waits for the disk at all. Raises TargetProblem.
+
+    `settings` is what the server says of itself. A refused method leaves the old one in place.
+    """
+    said = settings.get("wal_sync_method", {}).get("setting", "")
+    if said != method:
+        raise TargetProblem(
+            f"The server says wal_sync_method = {said}, and {method} was asked for.",
+            code="setting_not_taken",
+            remedy=_("Leave the level out: this operating system does not have that method."),
+        )
+    off = [name for name in WAITING if settings.get(name, {}).get("setting") == "off"]
+    if off:
+        raise TargetProblem(
+            f"{' and '.join(off)} = off: no commit waits for the disk, by whichever method.",
+            code="setting_void",
+            remedy=_("Choose a configuration that waits for the disk (fsync, synchronous_commit)."),
+        )
+
+
+def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
+    """The settings that the levels name; room for WAL where the load writes."""
+    required = {
+        name: str(levels[name])
+        for name in ("shared_buffers", "wal_sync_method")
+        if levels[name] != AS_CONFIGURED
+    }
+    room = UPDATE.cluster(version_num, levels).settings if levels["operation"] == "update" else {}
+    return ClusterOptions(settings=room, required=required)
+
+
+def measures(levels: Mapping[str, Any], _parameters: Mapping[str, int | None]) -> bool:
+    """As in the report: shared_buffers with reading, wal_sync_method with updating."""
+    other = "wal_sync_method" if levels["operation"] == "read" else "shared_buffers"
+    return bool(levels[other] == AS_CONFIGURED)
+
+
+def only_reads(levels: Mapping[str, Any]) -> bool:
+    """Whether a cell changes nothing."""
+    return bool(levels["operation"] == "read")
+
+
+SCENARIO = Scenario(
+    slug="operating-systems",
+    title=_("Operating systems"),
+    description=_(
+        "The fixed-point loads on several servers, and the settings that the report found to "
+        "depend on the operating system: shared_buffers with reading, wal_sync_method with "
+        "updating, and what pg_test_fsync says of the same method on the same disk."
+    ),
+    source="PGECons WG3 2017",
+    factors=(
+        ChoiceFactor(
+            "operation", _("Operation"),
+            choices=(Choice("read", _("reading")), Choice("update", _("updating"))),
+            default=("read", "update"),
+        ),
+        ChoiceFactor(
+            "shared_buffers", "shared_buffers",
+            choices=(
+                Choice(AS_CONFIGURED, _("as configured")),
+                *(Choice(each, each) for each in SIZES),
+            ),
+            default=(AS_CONFIGURED,),
+        ),
+        ChoiceFactor(
+            "wal_sync_method", "wal_sync_method",
+            choices=(
+                Choice(AS_CONFIGURED, _("as configured")),
+                *(Choice(each, each) for each in METHODS),
+            ),
+            default=(AS_CONFIGURED,),
+        ),
+        Factor("clients", _("Clients"), default=(1, 4), minimum=1, maximum=10_000),
+    ),
+    parameters=(
+        Parameter(
+            "scale", _("Scale factor"), "", default=10, minimum=1, maximum=100_000,
+            help=_("One unit is 100,000 accounts, about 16 MB. The report used 1000."),
+        ),
+        Parameter(
+            "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
+            help=_("Seconds a run. The report used 300."),
+        ),
+        Parameter(
+            "fsync_seconds", _("pg_test_fsync, seconds a test"), "s", default=1, minimum=0,
+            maximum=60,
+            help=_("Before each run of a wal_sync_method; it makes 17 tests. 0 leaves it out."),
+        ),
+    ),
+    metrics=(*PGBENCH, CPU_IDLE, FSYNC_OPERATIONS),
+    primary_metric=TPS.name,
+    writes=True,
+    procedure=OperatingSystems(),
+    cluster=cluster,
+    measures=measures,
+    only_reads=only_reads,
+    quick=Quick(
+        parameters={"scale": 10, "duration": 5, "fsync_seconds": 1},
+        levels={
+            "operation": ("update",), "shared_buffers": (AS_CONFIGURED,),
+            "wal_sync_method": ("open_datasync", "fdatasync"), "clients": (1, 8),
+        },
+    ),
+)  # fmt: skip

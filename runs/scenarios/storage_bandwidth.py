@@ -1,0 +1,209 @@
+"""Storage bandwidth: what a device reads and writes by itself, and what flushing costs it.
+
+Source: PGECons WG1 report 2013: figures 4.1 and 4.2 (fio with direct I/O, 8 kB blocks and four
+jobs, each of 1 GB; the median of three runs), and table 5.6 (sequential writing with an fsync
+after each 8 kB, each 128 kB, and none). No database takes part: PostgreSQL is idle beside it.
+
+The device is the one of the server's base directory. To compare two devices of a machine register
+it twice, with a base directory on each, and measure on both. fio's files lie in the run's folder.
+As printed, the jobs end when their size is done; a run that was too short says so.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.execution.bench import Bench
+from runs.execution.errors import TargetProblem
+from runs.execution.guard import GRACE_SECONDS
+from runs.execution.reporter import ArtifactData
+from runs.execution.steps import StepResult
+from runs.scenarios.definition import (
+    Choice,
+    ChoiceFactor,
+    MetricDefinition,
+    Parameter,
+    Quick,
+    Scenario,
+    Sizes,
+)
+from runs.scenarios.pgbench_procedure import BUSY_CLUSTER_BYTES
+from runs.tools.fio import reader
+from runs.wording import gettext_noop as _
+
+BLOCK_KB = 8
+SHORTEST_SECONDS = 5.0
+NO_SUCH_PROGRAM = 127
+MIB = 1024 * 1024
+WAYS = {
+    "sequential read": "read",
+    "sequential write": "write",
+    "random read": "randread",
+    "random write": "randwrite",
+}
+DIRECT = "direct"
+# After how many writes of a block a flush follows; 0 is never, but at the end.
+FLUSH_AFTER = {f"{kb}kB": kb // BLOCK_KB for kb in (8, 128)} | {"none": 0}
+IN_MEMORY = frozenset(("tmpfs", "ramfs"))
+
+BANDWIDTH = MetricDefinition("bandwidth", _("Bandwidth"), "MB/s", "higher")
+READ = MetricDefinition("read_bandwidth", _("Read bandwidth"), "MB/s", "higher")
+WRITE = MetricDefinition("write_bandwidth", _("Write bandwidth"), "MB/s", "higher")
+IOPS = MetricDefinition("iops", _("Operations per second"), "ops/s", "higher")
+FSYNC = MetricDefinition("fsync_latency", _("Latency of a flush"), "ms", "lower")
+
+
+class StorageBandwidth:
+    """Look at the file system, let fio work on it, read its report."""
+
+    async def load(self, bench: Bench) -> None:
+        """No data: fio makes its own."""
+
+    async def warm(self, bench: Bench) -> None:
+        """Nothing is cached: direct I/O, or a flush at the end."""
+
+    async def measure(self, bench: Bench) -> None:
+        """fio in a folder of the run. Raises TargetProblem for a file system in memory."""
+        folder = f"{bench.directory}/fio"
+        await self._look(bench, folder)
+        done = await bench.follow(
+            "fio",
+            ("env", "LC_ALL=C", *argv(bench.levels, bench.parameters, folder)),
+            stream="out",
+            interval_s=60.0,
+            on_output=_unseen,
+            limit_s=bench.parameters["duration"] + GRACE_SECONDS,
+        )
+        bench.findings.artifacts.append(ArtifactData("fio.json", done.stdout.encode()))
+        self._read(bench, done)
+
+    async def _look(self, bench: Bench, folder: str) -> None:
+        """What the file system is; in memory there is no device to measure."""
+        await bench.step("make-folder", ["mkdir", "-p", folder])
+        found = await bench.step("look-at-file-system", ["stat", "-f", "-c", "%T", folder])
+        if found.stdout.strip() in IN_MEMORY:
+            raise TargetProblem(
+                f"{bench.database.base.path} lies in memory ({found.stdout.strip()}).",
+                code="memory_file_system",
+                remedy=_("Give the server a base directory on the device that is to be measured."),
+            )
+        mount = await bench.step("look-at-mount", ["findmnt", "-T", folder], check=False)
+        bench.findings.artifacts.append(ArtifactData("mount.txt", mount.stdout.encode()))
+
+    def _read(self, bench: Bench, done: StepResult) -> None:
+        if done.exit_status == NO_SUCH_PROGRAM:
+            raise TargetProblem(
+                f"The program fio is missing on {bench.database.address}.",
+                code="missing_program",
+                remedy=_("Install fio on the server."),
+            )
+        try:
+            told = reader.read_bandwidth(done.stdout)
+        except ValueError as problem:
+            raise TargetProblem(
+                f"fio gave no result: {problem} {done.stderr.strip()[-300:]}",
+                code="fio_failed",
+                remedy=_("Read fio.json of the run; the file system may not take direct I/O."),
+            ) from problem
+        figures = {READ: told.read_mb, WRITE: told.write_mb, IOPS: told.iops, FSYNC: told.fsync_ms}
+        bench.findings.measurements |= {
+            metric.name: round(value, 3) for metric, value in figures.items() if value
+        }
+        bench.findings.measurements[BANDWIDTH.name] = round(told.read_mb + told.write_mb, 3)
+        bench.findings.tool_name, bench.findings.tool_version = "fio", told.version
+        if told.seconds < min(SHORTEST_SECONDS, bench.parameters["duration"]):
+            bench.note(
+                "too_short",
+                f"The size was done after {told.seconds:.1f} s: give a larger one, as caches of "
+                "the device may have taken it all.",
+            )
+
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+        """A file a job, and a cluster without data."""
+        files = int(parameters["size_mb"]) * MIB * int(parameters["jobs"])
+        return Sizes(disk_bytes=BUSY_CLUSTER_BYTES, run_bytes=files)
+
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """Files that are read are laid out before, at 100 MB/s."""
+        laid_out = int(parameters["size_mb"]) * int(parameters["jobs"]) / 100
+        return 4.0, 2 + laid_out + parameters["duration"]
+
+
+async def _unseen(_output: str) -> None:
+    """fio's report comes at the end."""
+
+
+def argv(levels: Mapping[str, Any], parameters: Mapping[str, int], folder: str) -> tuple[str, ...]:
+    """fio's command line: as the report prints it, or buffered with flushes after an interval."""
+    interval = str(levels["fsync_interval"])
+    common = (
+        "fio", "--name=benchlab", f"--directory={folder}", f"--size={parameters['size_mb']}M",
+        f"--bs={BLOCK_KB}k", "--group_reporting", f"--runtime={parameters['duration']}",
+        f"--rw={WAYS[str(levels['access'])]}", "--output-format=json",
+    )  # fmt: skip
+    if interval == DIRECT:
+        return (*common, "--direct=1", f"--numjobs={parameters['jobs']}")
+    return (*common, "--numjobs=1", f"--fsync={FLUSH_AFTER[interval]}", "--end_fsync=1")
+
+
+def measures(levels: Mapping[str, Any], _parameters: Mapping[str, int | None]) -> bool:
+    """Flushes follow sequential writing only."""
+    return bool(levels["fsync_interval"] == DIRECT or levels["access"] == "sequential write")
+
+
+SCENARIO = Scenario(
+    slug="storage-bandwidth",
+    title=_("Storage bandwidth"),
+    description=_(
+        "What the device below the server's base directory reads and writes by itself, in "
+        "sequence and at random, and what a flush after each 8 or 128 kB costs, by fio."
+    ),
+    source="PGECons WG1 2013",
+    factors=(
+        ChoiceFactor(
+            "access", _("Access"),
+            choices=(
+                Choice("sequential read", _("sequential read")),
+                Choice("sequential write", _("sequential write")),
+                Choice("random read", _("random read")),
+                Choice("random write", _("random write")),
+            ),
+            default=tuple(WAYS),
+        ),
+        ChoiceFactor(
+            "fsync_interval", _("Flush after"),
+            choices=(
+                Choice(DIRECT, _("direct I/O, without a flush")),
+                Choice("8kB", "8 kB"),
+                Choice("128kB", "128 kB"),
+                Choice("none", _("buffered, flushed at the end")),
+            ),
+            default=(DIRECT,),
+        ),
+    ),
+    parameters=(
+        Parameter(
+            "size_mb", _("Size a job"), "MiB", default=1024, minimum=1, maximum=1_000_000,
+            help=_("The report used 1 GB."),
+        ),
+        Parameter(
+            "jobs", _("Jobs"), "", default=4, minimum=1, maximum=64,
+            help=_("With direct I/O; the report used 4. With flushes there is one."),
+        ),
+        Parameter(
+            "duration", _("Duration"), "s", default=60, minimum=1, maximum=86_400,
+            help=_("At the most: the jobs end when their size is done. The report used 60."),
+        ),
+    ),
+    metrics=(BANDWIDTH, READ, WRITE, IOPS, FSYNC),
+    primary_metric=BANDWIDTH.name,
+    writes=False,
+    procedure=StorageBandwidth(),
+    measures=measures,
+    quick=Quick(
+        parameters={"size_mb": 64, "jobs": 2, "duration": 3},
+        levels={
+            "access": ("sequential read", "sequential write", "random read", "random write"),
+            "fsync_interval": (DIRECT, "8kB", "128kB", "none"),
+        },
+    ),
+)  # fmt: skip
