@@ -4,6 +4,8 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from runs.models.constraints import is_one_of
+
 
 class Origin(models.TextChoices):
     """Where results come from."""
@@ -13,6 +15,16 @@ class Origin(models.TextChoices):
     UPLOADED = "uploaded", _("uploaded")
 
 
+class CampaignState(models.TextChoices):
+    """What becomes of a campaign; see `Campaign.State`."""
+
+    QUEUED = "queued", _("queued")
+    RUNNING = "running", _("running")
+    FINISHED = "finished", _("finished")
+    INCOMPLETE = "incomplete", _("ended with failures")
+    CANCELLED = "cancelled", _("cancelled")
+
+
 class Campaign(models.Model):
     """One question: scenario x factor levels x repeats, in a random order with a stored seed.
 
@@ -20,12 +32,7 @@ class Campaign(models.Model):
     scenario keeps constant (scale, duration in seconds, ...).
     """
 
-    class State(models.TextChoices):
-        QUEUED = "queued", _("queued")
-        RUNNING = "running", _("running")
-        FINISHED = "finished", _("finished")
-        INCOMPLETE = "incomplete", _("ended with failures")
-        CANCELLED = "cancelled", _("cancelled")
+    State = CampaignState
 
     LIVE = (State.QUEUED, State.RUNNING)
 
@@ -76,6 +83,10 @@ class Campaign(models.Model):
 
     class Meta:
         ordering = ["-created_at", "-pk"]
+        constraints = [
+            is_one_of("state", CampaignState, name="campaign_state_is_known"),
+            is_one_of("origin", Origin, name="campaign_origin_is_known"),
+        ]
         indexes = [models.Index(fields=["origin", "-id"], name="campaign_by_origin")]
 
     def __str__(self) -> str:

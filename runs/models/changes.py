@@ -4,7 +4,17 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from runs.models.constraints import is_one_of
 from runs.models.metrics import Metric
+
+
+class ChangeDecision(models.TextChoices):
+    """What people decided about a change; see `Change.Decision`."""
+
+    OPEN = "open", _("open")
+    CONFIRMED = "confirmed", _("confirmed")
+    DISMISSED = "dismissed", _("dismissed")
+    REFUTED = "refuted", _("refuted by later runs")
 
 
 class Change(models.Model):
@@ -18,11 +28,7 @@ class Change(models.Model):
         STEP = "step", _("step")
         ALARM = "alarm", _("single run")
 
-    class Decision(models.TextChoices):
-        OPEN = "open", _("open")
-        CONFIRMED = "confirmed", _("confirmed")
-        DISMISSED = "dismissed", _("dismissed")
-        REFUTED = "refuted", _("refuted by later runs")
+    Decision = ChangeDecision
 
     cell = models.ForeignKey("Cell", models.CASCADE, related_name="changes")
     run = models.ForeignKey("Run", models.CASCADE, related_name="+")
@@ -43,6 +49,7 @@ class Change(models.Model):
     class Meta:
         ordering = ["-found_at", "-pk"]
         constraints = [
+            is_one_of("decision", ChangeDecision, name="change_decision_is_known"),
             models.UniqueConstraint(fields=["run", "metric", "kind"], name="change_once"),
         ]
         indexes = [

@@ -4,6 +4,8 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from runs.models.constraints import is_one_of
+
 # By another name than the module's: the models have fields called settings.
 USER = settings.AUTH_USER_MODEL
 
@@ -53,6 +55,14 @@ def major_version(version_num: int) -> str:
     return str(version_num // 10000)
 
 
+class ConfigurationOrigin(models.TextChoices):
+    """Where a configuration comes from; see `Configuration.Origin`."""
+
+    BUILT_IN = "built_in", _("built in")
+    PUBLISHED = "published", _("published")
+    OWN = "own", _("own")
+
+
 class Configuration(models.Model):
     """Named settings (postgresql.conf) and initdb options; identical content has one hash.
 
@@ -61,10 +71,7 @@ class Configuration(models.Model):
     it was stands in `revisions`, the latest of which is the present content.
     """
 
-    class Origin(models.TextChoices):
-        BUILT_IN = "built_in", _("built in")
-        PUBLISHED = "published", _("published")
-        OWN = "own", _("own")
+    Origin = ConfigurationOrigin
 
     slug = models.SlugField(max_length=100, unique=True)
     name = models.CharField(_("name"), max_length=200)
@@ -79,6 +86,9 @@ class Configuration(models.Model):
 
     class Meta:
         ordering = ["name", "pk"]
+        constraints = [
+            is_one_of("origin", ConfigurationOrigin, name="configuration_origin_is_known")
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -5,9 +5,25 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from runs.models.campaigns import Origin
+from runs.models.constraints import is_one_of
 
 # The repeat of a published run that holds what is printed of a cell beside its repeats.
 SUMMARY_REPEAT = 0
+
+
+class RunState(models.TextChoices):
+    """What becomes of a run; see `Run.State`."""
+
+    QUEUED = "queued", _("queued")
+    CLAIMED = "claimed", _("claimed")
+    PREPARING = "preparing", _("preparing")
+    MEASURING = "measuring", _("measuring")
+    COLLECTING = "collecting", _("collecting")
+    FINISHED = "finished", _("finished")
+    FAILED = "failed", _("failed")
+    ERRORED = "errored", _("error in BenchLab")
+    CANCELLED = "cancelled", _("cancelled")
+    LOST = "lost", _("lost its worker")
 
 
 class Run(models.Model):
@@ -18,17 +34,7 @@ class Run(models.Model):
     a run that a new worker takes over goes on within the same attempt.
     """
 
-    class State(models.TextChoices):
-        QUEUED = "queued", _("queued")
-        CLAIMED = "claimed", _("claimed")
-        PREPARING = "preparing", _("preparing")
-        MEASURING = "measuring", _("measuring")
-        COLLECTING = "collecting", _("collecting")
-        FINISHED = "finished", _("finished")
-        FAILED = "failed", _("failed")
-        ERRORED = "errored", _("error in BenchLab")
-        CANCELLED = "cancelled", _("cancelled")
-        LOST = "lost", _("lost its worker")
+    State = RunState
 
     ACTIVE = (State.CLAIMED, State.PREPARING, State.MEASURING, State.COLLECTING)
     UNSUCCESSFUL = (State.FAILED, State.ERRORED, State.CANCELLED)
@@ -72,6 +78,8 @@ class Run(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [
+            is_one_of("state", RunState, name="run_state_is_known"),
+            is_one_of("origin", Origin, name="run_origin_is_known"),
             models.UniqueConstraint(fields=["cell", "repeat"], name="run_once_a_repeat"),
             models.UniqueConstraint(
                 fields=["campaign", "external_id"],
@@ -137,6 +145,10 @@ class RunEvent(models.Model):
 
     class Meta:
         ordering = ["run", "id"]
+        constraints = [
+            is_one_of("from_state", RunState, name="event_from_state_is_known", or_empty=True),
+            is_one_of("to_state", RunState, name="event_to_state_is_known", or_empty=True),
+        ]
 
     def __str__(self) -> str:
         return f"{self.from_state} -> {self.to_state}: {self.code}"

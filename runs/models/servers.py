@@ -5,6 +5,17 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from runs.models.constraints import is_one_of
+
+
+class ServerState(models.TextChoices):
+    """Whether a server can be used; see `Server.State`."""
+
+    UNCONFIRMED = "unconfirmed", _("host key not confirmed")
+    READY = "ready", _("ready")
+    UNREACHABLE = "unreachable", _("not reachable")
+    REFUSED = "refused", _("refused")
+
 
 class Server(models.Model):
     """A machine that BenchLab may run benchmarks on.
@@ -13,11 +24,7 @@ class Server(models.Model):
     confirmed the fingerprint, and nothing is executed before that.
     """
 
-    class State(models.TextChoices):
-        UNCONFIRMED = "unconfirmed", _("host key not confirmed")
-        READY = "ready", _("ready")
-        UNREACHABLE = "unreachable", _("not reachable")
-        REFUSED = "refused", _("refused")
+    State = ServerState
 
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(_("name"), max_length=100)
@@ -85,6 +92,7 @@ class Server(models.Model):
     class Meta:
         ordering = ["name", "pk"]
         constraints = [
+            is_one_of("state", ServerState, name="server_state_is_known"),
             models.CheckConstraint(
                 name="server_ready_only_with_host_key",
                 condition=~models.Q(state="ready") | ~models.Q(host_key=""),

@@ -3,6 +3,8 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from runs.models.constraints import is_one_of
+
 
 class Webhook(models.Model):
     """An address that gets signed reports of a project's events. The secret is encrypted."""
@@ -21,13 +23,18 @@ class Webhook(models.Model):
         return self.url
 
 
+class DeliveryState(models.TextChoices):
+    """What becomes of a delivery; see `WebhookDelivery.State`."""
+
+    WAITING = "waiting", _("waiting")
+    DELIVERED = "delivered", _("delivered")
+    GIVEN_UP = "given_up", _("given up")
+
+
 class WebhookDelivery(models.Model):
     """One report to one webhook, with its tries. The payload is sent byte for byte as stored."""
 
-    class State(models.TextChoices):
-        WAITING = "waiting", _("waiting")
-        DELIVERED = "delivered", _("delivered")
-        GIVEN_UP = "given_up", _("given up")
+    State = DeliveryState
 
     webhook = models.ForeignKey("Webhook", models.CASCADE, related_name="deliveries")
     event = models.CharField(max_length=40)
@@ -43,6 +50,7 @@ class WebhookDelivery(models.Model):
     class Meta:
         ordering = ["-pk"]
         verbose_name_plural = "webhook deliveries"
+        constraints = [is_one_of("state", DeliveryState, name="delivery_state_is_known")]
         indexes = [
             models.Index(
                 fields=["next_try_at"],

@@ -16,7 +16,7 @@ SELECT cell_id, metric_id, count(*), percentile_cont(0.5) WITHIN GROUP (ORDER BY
        CASE WHEN min(value) > 0 THEN var_samp(log) END
   FROM (SELECT run.cell_id, metric_id, value, ln(CASE WHEN value > 0 THEN value END) AS log
           FROM runs_run run JOIN runs_measurement measurement ON measurement.run_id = run.id
-         WHERE run.cell_id = ANY(%s) AND run.state = 'finished') AS found
+         WHERE run.cell_id = ANY(%s) AND run.state = %s) AS found
  GROUP BY cell_id, metric_id
     ON CONFLICT (cell_id, metric_id) DO UPDATE
    SET (n, median, minimum, maximum, mean, log_mean, log_variance)
@@ -61,4 +61,4 @@ def refreshing(*, cell_ids: Sequence[int]) -> Statement:
     For cells whose finished runs only become more: nothing is taken away. To be performed in a
     transaction that has locked the cells.
     """
-    return Statement(SUMMARISE, (list(cell_ids),))
+    return Statement(SUMMARISE, (list(cell_ids), Run.State.FINISHED.value))

@@ -1,0 +1,40 @@
+"""The database refuses states that no model knows, whoever writes them."""
+
+import pytest
+from django.apps import apps
+from django.db import IntegrityError, connection, models, transaction
+
+from runs.models import Run
+from tests import factories
+from tests.each import check_each
+
+pytestmark = pytest.mark.django_db
+
+STATES = [
+    (model, field.name)
+    for model in apps.get_app_config("runs").get_models()
+    for field in model._meta.fields
+    if isinstance(field, models.CharField)
+    and (field.name in {"state", "decision", "origin"} or field.name.endswith("_state"))
+]
+
+
+def test_every_column_of_states_is_constrained():
+    def check(column: tuple[type[models.Model], str]) -> None:
+        model, name = column
+        checks = [
+            each for each in model._meta.constraints if isinstance(each, models.CheckConstraint)
+        ]
+        assert any(f"{name}__in" in str(each.condition) for each in checks)
+
+    assert len(STATES) >= 10
+    check_each(STATES, check)
+
+
+def test_raw_sql_cannot_write_an_unknown_state():
+    run = factories.campaign("one").runs.first()
+
+    with pytest.raises(IntegrityError, match="run_state_is_known"), transaction.atomic():
+        connection.cursor().execute("UPDATE runs_run SET state = 'done' WHERE id = %s", [run.pk])
+
+    assert Run.objects.get(pk=run.pk).state == Run.State.QUEUED
