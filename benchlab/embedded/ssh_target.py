@@ -320,8 +320,23 @@ class Door(asyncssh.SSHServer):
         return Execution(self._shell)
 
 
+# Python ignores these for itself, and lets its children have them.
+OF_PYTHON = {signal.SIGPIPE, signal.SIGXFSZ}
+
+
+def handle_what_is_ignored() -> None:
+    """Let commands die of every signal, though whoever started us ignored some (nohup does).
+
+    An ignored signal stays ignored in children; one that is handled gets its default there.
+    """
+    for number in signal.valid_signals() - OF_PYTHON:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda _number, _frame: None)
+
+
 async def serve(options: argparse.Namespace, host_key: asyncssh.SSHKey) -> None:
     """Serve until SIGTERM or SIGINT, and leave no process behind."""
+    handle_what_is_ignored()
     become_subreaper()
     reaper, stopping = Reaper(), asyncio.Event()
     loop = asyncio.get_running_loop()

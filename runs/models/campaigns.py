@@ -1,5 +1,7 @@
 """Campaigns, their cells, and the stored summary of each cell."""
 
+from typing import TypeAlias
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -32,7 +34,7 @@ class Campaign(models.Model):
     scenario keeps constant (scale, duration in seconds, ...).
     """
 
-    State = CampaignState
+    State: TypeAlias = CampaignState
 
     LIVE = (State.QUEUED, State.RUNNING)
 

@@ -1,5 +1,7 @@
 """Changes found in histories: steps and alarms, and what people decided about them."""
 
+from typing import TypeAlias
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -28,7 +30,7 @@ class Change(models.Model):
         STEP = "step", _("step")
         ALARM = "alarm", _("single run")
 
-    Decision = ChangeDecision
+    Decision: TypeAlias = ChangeDecision
 
     cell = models.ForeignKey("Cell", models.CASCADE, related_name="changes")
     run = models.ForeignKey("Run", models.CASCADE, related_name="+")

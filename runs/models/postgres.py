@@ -1,5 +1,7 @@
 """PostgreSQL on servers: installations, configurations, and settings as they were in a run."""
 
+from typing import TypeAlias
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -71,7 +73,7 @@ class Configuration(models.Model):
     it was stands in `revisions`, the latest of which is the present content.
     """
 
-    Origin = ConfigurationOrigin
+    Origin: TypeAlias = ConfigurationOrigin
 
     slug = models.SlugField(max_length=100, unique=True)
     name = models.CharField(_("name"), max_length=200)

@@ -1,5 +1,7 @@
 """Runs, their states, and the events that tell each change of state."""
 
+from typing import TypeAlias
+
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -34,7 +36,7 @@ class Run(models.Model):
     a run that a new worker takes over goes on within the same attempt.
     """
 
-    State = RunState
+    State: TypeAlias = RunState
 
     ACTIVE = (State.CLAIMED, State.PREPARING, State.MEASURING, State.COLLECTING)
     UNSUCCESSFUL = (State.FAILED, State.ERRORED, State.CANCELLED)

@@ -1,5 +1,7 @@
 """Servers: registered machines reached over SSH."""
 
+from typing import TypeAlias
+
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.utils import timezone
@@ -24,7 +26,7 @@ class Server(models.Model):
     confirmed the fingerprint, and nothing is executed before that.
     """
 
-    State = ServerState
+    State: TypeAlias = ServerState
 
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(_("name"), max_length=100)

@@ -1,5 +1,7 @@
 """Webhooks: where BenchLab reports to, and how each report went."""
 
+from typing import TypeAlias
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -34,7 +36,7 @@ class DeliveryState(models.TextChoices):
 class WebhookDelivery(models.Model):
     """One report to one webhook, with its tries. The payload is sent byte for byte as stored."""
 
-    State = DeliveryState
+    State: TypeAlias = DeliveryState
 
     webhook = models.ForeignKey("Webhook", models.CASCADE, related_name="deliveries")
     event = models.CharField(max_length=40)

@@ -96,6 +96,21 @@ def test_a_deadly_signal_comes_back_by_name(target: EmbeddedTarget, name: str) -
     assert result.exit_signal[0] == name
 
 
+def test_a_command_does_not_ignore_what_the_starter_of_the_target_ignores(
+    software: Software,
+) -> None:
+    folder, before = open_folder(), signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with started(folder, software) as server:
+            os.kill(server.pid, signal.SIGHUP)
+            result = run(server, "kill -s HUP $$; echo alive")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+        shutil.rmtree(folder)
+    assert result.exit_signal is not None
+    assert result.exit_signal[0] == "HUP"
+
+
 def test_output_and_errors_come_back_apart_and_unchanged(target: EmbeddedTarget) -> None:
     result = run(target, r"printf 'out\000\377'; printf 'err\r\n' >&2")
     assert (result.stdout, result.stderr) == (b"out\x00\xff", b"err\r\n")

@@ -56,8 +56,13 @@ def percentiles_of(found):
 
 
 def check(found, log):
+    """A slow machine has too few transactions for the high ones."""
     told = percentiles_of(found)
-    assert {"50", "90", "95"} <= set(told)
+    enough = [
+        each for each in LATENCY_PERCENTILES if log.latencies.count * (100 - float(each)) >= 1000
+    ]
+    assert set(told) == set(enough)
+    assert "50" in told
     for percent, value in told.items():
         exact = log.latencies.percentile(float(percent)) / 1000
         assert value == pytest.approx(exact, rel=0.01)
