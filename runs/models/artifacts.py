@@ -11,6 +11,9 @@ MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*(; ?[a-z-]+=[
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
+PLAN_PREFIX = "plan-"
+
+
 class Artifact(models.Model):
     """A file of a run. `size` is in bytes, uncompressed; `sha256` names the stored content."""
 
@@ -34,3 +37,8 @@ class Artifact(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_plan(self) -> bool:
+        """Whether it is what EXPLAIN printed, by its name."""
+        return self.name.startswith(PLAN_PREFIX)

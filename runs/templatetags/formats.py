@@ -32,6 +32,14 @@ def quantity(value: float | None) -> str:
 
 
 @register.filter
+def milliseconds(value: float | None) -> str:
+    """A time in milliseconds: "0.012 ms", "11,968 s"; a dash for None."""
+    if value is None:
+        return quantity(None)
+    return f"{quantity(value)} ms" if value < 1000 else f"{quantity(value / 1000)} s"
+
+
+@register.filter
 def ratio(value: float | None) -> str:
     """A ratio with three decimals: 1.083."""
     return "–" if value is None or not isfinite(value) else f"{value:.3f}"

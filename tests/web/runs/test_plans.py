@@ -1,0 +1,81 @@
+"""The plan viewer: kept plans, pasted ones, two side by side, and who may see them."""
+
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+import runs.published
+from runs.execution.reporter import ArtifactData
+from runs.models import Artifact, Project
+from runs.services.archive import loading
+from runs.services.runs import artifacts
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+SOURCE = Path(runs.published.__file__).parent / "wg1-2017.yaml"
+PLAN = """ Hash Join  (cost=1..2 rows=10 width=4) (actual time=1.000..900.000 rows=1000 loops=1)
+   Hash Cond: (a.id = b.id)
+   ->  Seq Scan on a  (cost=0..1 rows=5 width=4) (actual time=0.100..700.000 rows=5 loops=1)
+   ->  Hash  (cost=1..1 rows=5 width=4) (never executed)
+ Execution Time: 1000.000 ms
+"""
+
+
+@pytest.fixture
+def kept(settings, tmp_path):
+    settings.ARTIFACTS_DIR = tmp_path
+    campaign = factories.campaign("Plans", factors={"version": ["16.14", "18.4"]}, repeats=1)
+    runs = list(campaign.runs.order_by("pk"))
+    for run in runs:
+        artifacts.store(run=run, data=ArtifactData("plan-query.json", PLAN.encode()))
+    return runs
+
+
+def test_a_kept_plan_is_a_tree_with_time_rows_and_what_was_never_executed(client, kept):
+    response = client.get(f"/plans/?left={kept[0].pk}/plan-query.json")
+    page = response.content.decode()
+    assert "Seq Scan on a" in page
+    assert "(a.id = b.id)" in page
+    assert "never executed" in page
+    lines = response.context["lines"]
+    assert [each.is_slow for each in lines] == [True, True, False]
+    assert [each.is_misestimated for each in lines] == [True, False, False]
+    assert f"{kept[1].pk}/plan-query.json" in page
+    assert "as a tree" in client.get(f"/runs/{kept[0].pk}/").content.decode()
+
+
+def test_two_kept_plans_stand_side_by_side(client, kept):
+    places = [f"{run.pk}/plan-query.json" for run in kept]
+    page = client.get(f"/plans/?left={places[0]}&right={places[1]}").content.decode()
+    assert page.count("Seq Scan on a") == 2
+    assert "Another branch was taken" not in page
+
+
+def test_plans_of_a_private_project_are_its_own(client, kept):
+    kept[0].campaign.project = Project.objects.create(slug="own", name="Own", is_public=False)
+    kept[0].campaign.save()
+    assert client.get(f"/plans/?left={kept[0].pk}/plan-query.json").status_code == 404
+    assert client.get("/plans/?left=nothing").status_code == 404
+
+
+def test_what_is_pasted_is_shown_and_not_stored(member):
+    assert Client().post("/plans/", {"left": PLAN}).status_code == 302
+    page = member.post("/plans/", {"left": PLAN, "right": "hello"}).content.decode()
+    assert "Seq Scan on a" in page
+    assert "No node of a plan" in page
+    assert not Artifact.objects.exists()
+
+
+def test_the_four_sub_plans_that_the_report_marks_are_marked(client, settings, tmp_path):
+    """Figure of 2017, 6.5: in 9.5 SubPlans 1 and 3 run thousands of times, in 9.6 2 and 4 once."""
+    settings.ARTIFACTS_DIR = tmp_path
+    loading.load(files=[SOURCE])
+    found = {each.name: each for each in Artifact.objects.filter(name__startswith="plan-q10")}
+    old, new = found["plan-q10-9.5.txt"], found["plan-q10-9.6.txt"]
+    response = client.get(f"/plans/?left={old.run_id}/{old.name}&right={new.run_id}/{new.name}")
+    comparison = response.context["comparison"]
+    assert [each.role for each in comparison.branches] == [f"SubPlan {n}" for n in range(1, 5)]
+    assert sum(row.opens_branch for row in comparison.rows) >= 4
+    assert "Another branch was taken" in response.content.decode()
