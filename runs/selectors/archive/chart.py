@@ -249,8 +249,8 @@ def ratios_of(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Ratios | None
 
 
 def ratio_title(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> str:
-    """What the rows of the ratios are called: the x factor, or nothing where they name it."""
-    return "" if wanted.get("ratio") else drawn[0].factors.title(drawn[0].x)
+    """What the rows of the ratios are called: the x factor, or conditions that name themselves."""
+    return _("Condition") if wanted.get("ratio") else drawn[0].factors.title(drawn[0].x)
 
 
 def _told_by_version(groups: Sequence[Sequence[Cell]], varied: Sequence[str]) -> bool:
