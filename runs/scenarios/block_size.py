@@ -170,6 +170,11 @@ def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
     return ClusterOptions(settings=settings)
 
 
+def printed(parameters: Mapping[str, Any]) -> Mapping[str, int]:
+    """The scale factor of TPC-H in per cent."""
+    return {"scale_percent": 100 * parameters["scale"]} if "scale" in parameters else {}
+
+
 SCENARIO = Scenario(
     slug="block-size",
     title=_("Block size"),
@@ -202,5 +207,6 @@ SCENARIO = Scenario(
     procedure=BlockSize(),
     cluster=cluster,
     packages=tpch.PACKAGES,
+    printed=printed,
     quick=Quick({"scale_percent": 20}),
 )  # fmt: skip

@@ -165,6 +165,23 @@ class Quick:
 
 
 @dataclass(frozen=True)
+class Place:
+    """How a place of the archive reads in a scenario's words, where its own names do not tell it.
+
+    By default a printed factor or parameter is the scenario's of the same name.
+    """
+
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    levels: Mapping[str, Sequence[Level]] = field(default_factory=dict)
+    quick: Quick | None = None
+
+
+def as_printed(_parameters: Mapping[str, Any]) -> Mapping[str, int]:
+    """Printed parameters have the scenario's own names and units."""
+    return {}
+
+
+@dataclass(frozen=True)
 class ClusterOptions:
     """What a scenario wants of the cluster of one cell, beside the campaign's configuration.
 
@@ -260,6 +277,9 @@ class Scenario:
     versions cannot run the scenario, or a level of it. `objection` says why a cell makes no sense,
     and `measures` leaves cells out that are not of the design where that is not the full product
     of its factors; a parameter that was not given is None in both. `quick` is its quick form.
+    `places` are published campaigns, by their slugs, that this scenario repeats although the
+    archive's file names another one, or under other names; `printed` gives its parameters of
+    those that a publication prints.
     `extensions` are those of PostgreSQL that levels need,
     `packages` are those of Python that a worker needs to make its data.
     `primary_metric` is the one that charts and comparisons show first.
@@ -284,6 +304,8 @@ class Scenario:
     )
     measures: Callable[[Mapping[str, Any], Mapping[str, int | None]], bool] = every_cell
     quick: Quick = Quick()
+    places: Mapping[str, Place] = field(default_factory=dict)
+    printed: Callable[[Mapping[str, Any]], Mapping[str, int]] = as_printed
     only_reads: Callable[[Mapping[str, Any]], bool] = never
     packages: tuple[str, ...] = ()
     extensions: tuple[ExtensionRequirement, ...] = ()

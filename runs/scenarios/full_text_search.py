@@ -25,6 +25,7 @@ from runs.scenarios.definition import (
     ExtensionRequirement,
     MetricDefinition,
     Parameter,
+    Place,
     Quick,
     Requirement,
     Scenario,
@@ -306,6 +307,7 @@ INSERTING = Scenario(
     cluster=cluster,
     requires=REQUIRES,
     extensions=NEEDS,
+    places={"wg1-2017-7-7": Place(), "wg1-2017-7-10": Place()},
     quick=Quick({"duration": 4}, {"index": ("none", "bigram")}),
 )
 SCENARIOS = (SEARCH, INSERTING)

@@ -23,6 +23,7 @@ from runs.scenarios.definition import (
     Factor,
     MetricDefinition,
     Parameter,
+    Place,
     Quick,
     Scenario,
     Sizes,
@@ -222,6 +223,13 @@ def _told_dip(verdict: Verdict, found: Mapping[str, Sequence[tuple[float, float]
 
 
 _ON_OFF = (Choice("off", _("off")), Choice("on", _("on")))
+
+
+def printed(parameters: Mapping[str, Any]) -> Mapping[str, int]:
+    """Hours as seconds."""
+    return {"duration": 3600 * parameters["hours"]} if "hours" in parameters else {}
+
+
 SCENARIO = Scenario(
     slug="long-run-stability",
     title=_("Long-run stability"),
@@ -249,5 +257,11 @@ SCENARIO = Scenario(
     writes=True,
     procedure=LongRunStability(),
     cluster=cluster,
+    printed=printed,
+    places={
+        # The print names no value; 20 ms is what 8.3 to 11 have for autovacuum.
+        "stability-8-3-delay": Place(levels={"cost_delay": (0, 20)}),
+        "stability-8-4": Place(levels={"cost_delay": (0, 20)}),
+    },
     quick=Quick({"duration": 30}, {"cost_delay": (2,)}),
 )  # fmt: skip

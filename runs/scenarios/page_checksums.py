@@ -15,6 +15,7 @@ from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
     Factor,
+    Quick,
     Requirement,
     Scenario,
 )
@@ -53,6 +54,7 @@ SCENARIO = Scenario(
     primary_metric=READ.primary_metric,
     writes=False,
     procedure=READ.procedure,
+    quick=Quick({"scale": 10, "duration": 4}, {"clients": (1, 4)}, repeats=3),
     cluster=cluster,
     requires=(
         Requirement(

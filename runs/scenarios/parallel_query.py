@@ -137,6 +137,11 @@ def _note_parallel(bench: Bench, plan: Plan) -> None:
         )
 
 
+def printed(parameters: Mapping[str, Any]) -> Mapping[str, int]:
+    """The scale factor of TPC-DS in per cent."""
+    return {"scale_percent": 100 * parameters["scale"]} if "scale" in parameters else {}
+
+
 SCENARIO = Scenario(
     slug="parallel-query",
     title=_("Parallel query"),
@@ -184,5 +189,6 @@ SCENARIO = Scenario(
         ),
     ),
     packages=tpcds.PACKAGES,
+    printed=printed,
     quick=Quick({"scale_percent": 20}, {"workers": (0, 1, 2), "nestloop": ("off",)}),
 )  # fmt: skip

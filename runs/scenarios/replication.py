@@ -29,6 +29,7 @@ from runs.scenarios.definition import (
     FurtherCluster,
     MetricDefinition,
     Parameter,
+    Place,
     Quick,
     Requirement,
     Scenario,
@@ -252,6 +253,15 @@ SCENARIO = Scenario(
         _from_9_6(2),
         _from_9_6(3),
     ),
+    places={
+        "wg1-2017-8-10": Place(
+            parameters={"standbys": 3},
+            quick=Quick(
+                parameters={"scale": 10, "duration": 5, "clients": 16, "standbys": 2},
+                levels={"sync_standbys": (0, 1, 2), "async_standbys": (0, 1, 2)},
+            ),
+        ),
+    },
     quick=Quick(
         parameters={"scale": 10, "duration": 5, "clients": 16, "standbys": 0},
         levels={"sync_standbys": (0, 1), "async_standbys": (0, 1)},

@@ -27,6 +27,7 @@ from runs.scenarios.definition import (
     FurtherCluster,
     MetricDefinition,
     Parameter,
+    Place,
     Quick,
     Requirement,
     Scenario,
@@ -270,6 +271,12 @@ SCENARIO = Scenario(
     kind="sharded",
     extensions=tuple(ExtensionRequirement(fdw.EXTENSION, "cluster", each) for each in NODES),
     requires=(Requirement(SINCE, _("hash partitions came with PostgreSQL 11.")),),
+    places={
+        "wg1-2013-5-5": Place(
+            parameters={"scale": 6000},
+            levels={"cluster": (ALONE, "fdw-1", "fdw-2", "fdw-3", "fdw-4")},
+        ),
+    },
     quick=Quick(
         parameters={"scale": 5, "duration": 8, "clients": 4},
         levels={

@@ -16,11 +16,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from runs.models import Annotation, Campaign
+from runs.models import Annotation, Campaign, Server
 from runs.reports import formats
+from runs.selectors.archive.reproduction import Change, Reproduction, reproduction
 from runs.selectors.campaigns import annotations as annotation_selectors
 from runs.selectors.reports import reports
 from runs.services.campaigns import annotations
+from runs.services.errors import ServiceError
 
 LANGUAGES = ("en", "ja")
 
@@ -69,6 +71,22 @@ class AnnotationSerializer(serializers.Serializer[Annotation]):
     created_at = serializers.DateTimeField(read_only=True)
 
 
+class ChangeSerializer(serializers.Serializer[Change]):
+    """Something that is otherwise than printed, and why."""
+
+    name = serializers.CharField()
+    printed = serializers.CharField()
+    chosen = serializers.CharField()
+    reason = serializers.CharField()
+
+
+class ReproductionSerializer(serializers.Serializer[Reproduction]):
+    """`campaign` is a body of `POST /campaigns/`, which takes it as it is."""
+
+    campaign = serializers.DictField(source="body")
+    changes = ChangeSerializer(many=True)
+
+
 class CampaignExtras(GenericViewSet[Campaign]):
     """Actions of a campaign's door."""
 
@@ -93,6 +111,30 @@ class CampaignExtras(GenericViewSet[Campaign]):
         response = HttpResponse(made.write(report), content_type=made.media_type)
         response["Content-Disposition"] = f'attachment; filename="{report.name}.{made.ending}"'
         return response
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("server", str, required=True, description="Slug; several with commas"),
+            OpenApiParameter("quick", bool, description="The form that takes a minute or two"),
+        ],
+        responses=ReproductionSerializer,
+    )
+    @action(detail=True, pagination_class=None, filterset_class=None)
+    def reproduction(self, request: Request, slug: str) -> Response:
+        """How a published campaign is measured on your server, and what differs from the print."""
+        campaign = self.get_object()
+        if not hasattr(campaign, "published"):
+            message = _("%(slug)s is not of a publication.") % {"slug": slug}
+            raise ServiceError("not_published", message)
+        servers = self._servers(request.query_params.get("server", ""))
+        is_quick = request.query_params.get("quick", "").lower() in {"true", "1"}
+        found = reproduction(campaign, servers, is_quick=is_quick)
+        if found is None:
+            theme = campaign.published.reproduce.get("scenario") or campaign.scenario.slug
+            message = _("The scenario %(theme)s cannot run here yet.") % {"theme": theme}
+            remedy = _("GET /scenarios/ lists those that can.")
+            raise ServiceError("scenario_not_runnable", message, remedy=remedy)
+        return Response(ReproductionSerializer(found).data)
 
     @extend_schema(responses=AnnotationSerializer(many=True))
     @action(detail=True, pagination_class=None, filterset_class=None)
@@ -120,7 +162,19 @@ class CampaignExtras(GenericViewSet[Campaign]):
 
     def _known_parameters(self) -> list[str]:
         known: list[str] = super()._known_parameters()  # type: ignore[misc]
-        return [*known, "lang"] if self.action == "report" else known
+        own = {"report": ["lang"], "reproduction": ["server", "quick"]}
+        return [*known, *own.get(self.action, ())]
+
+    def _servers(self, text: str) -> list[Server]:
+        """The servers of these slugs, in this order. At least one."""
+        slugs = [slug for slug in dict.fromkeys(text.split(",")) if slug]
+        known = Server.objects.exclude(base_dir="").select_related("hardware")
+        found = {each.slug: each for each in known.filter(slug__in=slugs)}
+        missing = [slug for slug in slugs if slug not in found]
+        if missing or not slugs:
+            message = _("There is no server %(slug)s.") % {"slug": ", ".join(missing) or "–"}
+            raise ValidationError({"server": [message]}, "does_not_exist")
+        return [found[slug] for slug in slugs]
 
     def _language(self, request: Request) -> str:
         wanted = request.query_params.get("lang", "en")

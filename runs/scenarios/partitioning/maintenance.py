@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.execution.bench import Bench
-from runs.scenarios.definition import MetricDefinition, Quick, Requirement, Scenario, Sizes
+from runs.scenarios.definition import MetricDefinition, Place, Quick, Requirement, Scenario, Sizes
 from runs.scenarios.partitioning import layout
 from runs.scenarios.timed_sql import timed
 from runs.wording import gettext_noop as _
@@ -74,5 +74,6 @@ SCENARIO = Scenario(
             level="declarative",
         ),
     ),
+    places={"wg1-2013-3-6": Place()},
     quick=Quick({"rows_per_partition": 5000}, {"months": (2,)}),
 )

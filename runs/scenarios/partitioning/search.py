@@ -17,6 +17,7 @@ from runs.scenarios.definition import (
     ChoiceFactor,
     MetricDefinition,
     Parameter,
+    Place,
     Quick,
     Requirement,
     Scenario,
@@ -188,5 +189,12 @@ SCENARIO = Scenario(
             level="declarative",
         ),
     ),
+    places={
+        "wg1-2013-3-search": Place(
+            levels={
+                "scan": ("sequential", "index", "bitmap", "index-only", "index-only-after-updates")
+            }
+        )
+    },
     quick=Quick({"rows_per_partition": 5000}, {"months": (2,)}),
 )  # fmt: skip

@@ -1,15 +1,19 @@
-"""A published design on one's own server: scaled to its memory and cores, with what changed."""
+"""A published design on one's own server: full or quick, with all that differs from the print."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.models import Campaign, Installation, PublishedNode, Server
+from runs.models import Campaign, Configuration, Installation, PublishedNode, Server
+from runs.postgresql_settings.catalogue import MAJORS
+from runs.postgresql_settings.effective import Effective
 from runs.scenarios import registry
+from runs.scenarios.definition import AnyFactor, Level, Parameter, Place, Quick, Scenario
 from runs.selectors.archive import versions
+from runs.selectors.archive.words import USUAL
 
 # pgbench's tables and indexes take about 16 MB a scale unit.
 BYTES_PER_SCALE = 16 * 10**6
@@ -17,6 +21,13 @@ BYTES_PER_SCALE = 16 * 10**6
 SHARE_OF_MEMORY = 0.25
 # Of the free space: a cluster, its copy, and its WAL.
 SHARE_OF_DISK = 0.25
+# Of the memory, what shared_buffers may take.
+SHARE_OF_BUFFERS = 0.4
+# Of max_connections some stay reserved.
+SPARE_CONNECTIONS = 4
+SCALE, CLIENTS, CORES, VERSION, BLOCK_SIZE = "scale", "clients", "cores", "version", "block_size"
+# Settings of a campaign that names no configuration.
+BUILT_IN = "fixed-point-small"
 
 
 @dataclass(frozen=True)
@@ -31,117 +42,362 @@ class Change:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A design for the new-campaign form: its scenario, its fields, and what was changed."""
+    """A published design for these servers. `changes` has all that is otherwise than printed."""
 
     campaign: Campaign
-    scenario: str
-    initial: Mapping[str, Any]
+    scenario: Scenario
+    servers: Sequence[Server]
+    is_quick: bool
+    installations: Sequence[Installation]
+    levels: Mapping[str, Sequence[Level]]
+    parameters: Mapping[str, int]
+    repeats: int
+    configuration: Configuration | None
     changes: Sequence[Change]
 
+    @property
+    def title(self) -> str:
+        """What the campaign would be called."""
+        names = {"title": self.campaign.title, "server": ", ".join(s.name for s in self.servers)}
+        return (_("%(title)s, reproduced on %(server)s") % names)[:200]
 
-def reproduction(campaign: Campaign, servers: Sequence[Server]) -> Reproduction | None:
-    """The published design scaled to the servers; None where its scenario does not run yet.
+    @property
+    def body(self) -> dict[str, Any]:
+        """The body of `POST /campaigns/` that queues it."""
+        slugs = [each.slug for each in self.servers]
+        made: dict[str, Any] = {
+            "title": self.title,
+            "scenario": self.scenario.slug,
+            **({"servers": slugs} if len(slugs) > 1 else {"server": slugs[0]}),
+            **self._which(),
+            "levels": {name: list(levels) for name, levels in self.levels.items()},
+            "parameters": dict(self.parameters),
+            "repeats": self.repeats,
+            "reproduces": self.campaign.slug,
+        }
+        return made | ({"configuration": self.configuration.slug} if self.configuration else {})
 
-    Several servers get what fits the smallest of them.
+    @property
+    def initial(self) -> dict[str, Any]:
+        """The fields of the form of a new campaign."""
+        several = len(self.servers) > 1
+        return {
+            "title": self.title,
+            "repeats": self.repeats,
+            "configuration": self.configuration.pk if self.configuration else None,
+            "installations": [each.version if several else each.pk for each in self.installations],
+            **self.parameters,
+            **{name: ", ".join(map(str, levels)) for name, levels in self.levels.items()},
+        }
+
+    def _which(self) -> dict[str, list[str]]:
+        """The installations by version, or by folder where a version has several builds."""
+        found = list(dict.fromkeys(each.version for each in self.installations))
+        is_told = len(self.servers) > 1 or len(found) == len(self.installations)
+        is_told &= not any(each.block_size not in (None, 8192) for each in self.installations)
+        return (
+            {"versions": found}
+            if is_told
+            else {"bindirs": [each.bindir for each in self.installations]}
+        )
+
+
+@dataclass
+class _Choice:
+    """What is being chosen, and the changes on the way."""
+
+    campaign: Campaign
+    scenario: Scenario
+    place: Place
+    quick: Quick | None
+    servers: Sequence[Server]
+    printed: Mapping[str, Sequence[Any]]
+    changes: list[Change] = field(default_factory=list)
+
+    def note(self, name: str, printed: object, chosen: object, reason: str) -> None:
+        """Keep a change."""
+        self.changes.append(Change(name, _told(printed), _told(chosen), reason))
+
+
+def scenario_of(campaign: Campaign) -> Scenario | None:
+    """The scenario that repeats a published campaign; None where none can yet."""
+    for each in registry.every():
+        if campaign.slug in each.places:
+            return each
+    wanted = campaign.published.reproduce.get("scenario", "")
+    known = {scenario.slug: scenario for scenario in registry.every()}
+    return known.get(wanted)
+
+
+def reproduction(
+    campaign: Campaign, servers: Sequence[Server], *, is_quick: bool = False
+) -> Reproduction | None:
+    """The published design for the servers; None where its scenario does not run yet.
+
+    Several servers get what fits the smallest of them. The quick form takes a minute or two.
     """
-    wanted = campaign.published.reproduce
-    slug = wanted.get("scenario", "")
-    if slug not in {scenario.slug for scenario in registry.every()}:
+    scenario = scenario_of(campaign)
+    if scenario is None:
         return None
-    changes: list[Change] = []
-    initial: dict[str, Any] = {
-        "title": _("%(title)s, reproduced on %(server)s")
-        % {"title": campaign.title, "server": ", ".join(each.name for each in servers)},
-        "repeats": campaign.repeats,
-        **_parameters(wanted.get("parameters", {}), servers, changes),
-        **_levels(wanted.get("levels", {}), campaign, servers, changes),
+    place = scenario.places.get(campaign.slug, Place())
+    quick = (place.quick or scenario.quick) if is_quick else None
+    choice = _Choice(campaign, scenario, place, quick, servers, _printed(campaign))
+    installations = _installations(choice)
+    parameters = {each.name: _parameter(choice, each) for each in scenario.parameters}
+    levels = {each.name: _levels(choice, each, installations) for each in scenario.factors}
+    _note_the_rest(choice)
+    most = max([*map(int, levels.get(CLIENTS, ())), parameters.get(CLIENTS, 1)])
+    configuration = _configuration(choice, most)
+    repeats = quick.repeats if quick else max(1, campaign.repeats)
+    if repeats != campaign.repeats:
+        choice.note(_("Repeats"), campaign.repeats, repeats, _("the quick form"))
+    return Reproduction(
+        campaign=campaign,
+        scenario=scenario,
+        servers=servers,
+        is_quick=is_quick,
+        installations=installations,
+        levels=levels,
+        parameters=parameters,
+        repeats=repeats,
+        configuration=configuration,
+        changes=tuple(choice.changes),
+    )
+
+
+def _printed(campaign: Campaign) -> dict[str, list[Any]]:
+    """The levels of each factor, of those too that the publication keeps constant. One query."""
+    found = {name: list(levels) for name, levels in campaign.factors.items()}
+    for levels in campaign.cells.order_by("ordinal").values_list("levels", flat=True):
+        for name, level in levels.items():
+            known = found.setdefault(name, [])
+            if level not in known:
+                known.append(level)
+    wanted = campaign.published.reproduce
+    found |= {name: list(levels) for name, levels in wanted.get("levels", {}).items()}
+    if wanted.get("versions"):
+        found[VERSION] = list(wanted["versions"])
+    return found
+
+
+def _parameter(choice: _Choice, parameter: Parameter) -> int:
+    given = {
+        **choice.campaign.parameters,
+        **choice.campaign.published.reproduce.get("parameters", {}),
     }
-    installations = _installations(wanted.get("versions", []), servers, changes)
-    if installations:
-        initial["installations"] = installations
-    return Reproduction(campaign, slug, initial, changes)
-
-
-def _parameters(
-    printed: Mapping[str, Any], servers: Sequence[Server], changes: list[Change]
-) -> dict[str, Any]:
-    chosen = dict(printed)
-    known = [most for server in servers if (most := _largest_scale(server))]
-    most = min(known, default=0)
-    if most and printed.get("scale", 0) > most:
-        chosen["scale"] = most
+    given = {**given, **choice.scenario.printed(given)}
+    constant = choice.printed.get(parameter.name, ())
+    printed = given.get(parameter.name, constant[0] if len(constant) == 1 else None)
+    is_printed = isinstance(printed, int | float) and not isinstance(printed, bool)
+    title, wanted = _(parameter.title), choice.place.parameters.get(parameter.name)
+    if wanted is None:
+        wanted = int(printed) if is_printed and printed is not None else parameter.default
+    value = min(max(wanted, parameter.minimum), parameter.maximum)
+    reason = _("what the scenario offers") if is_printed else _("the scenario's default")
+    if choice.quick and parameter.name in choice.quick.parameters:
+        value, reason = choice.quick.parameters[parameter.name], _("the quick form")
+    elif parameter.name == SCALE and (most := _largest_scale(choice.servers)) and value > most:
+        value = most
         reason = _("so that the data fit into a quarter of the server's memory and free space")
-        changes.append(Change(_("Scale factor"), f"{printed['scale']:,}", f"{most:,}", reason))
-    return chosen
+    if not is_printed:
+        choice.note(title, _("not printed"), _amount(value, parameter.unit), reason)
+    elif value != printed:
+        shown = _amount(printed, parameter.unit)
+        choice.note(title, shown, _amount(value, parameter.unit), reason)
+    return value
 
 
-def _largest_scale(server: Server) -> int:
+def _largest_scale(servers: Sequence[Server]) -> int:
     """The scale whose data fit into memory and onto the disk; 0 where neither is known."""
-    memory = server.hardware.memory_bytes if server.hardware else None
     rooms = [
         room * share
-        for room, share in ((memory, SHARE_OF_MEMORY), (server.free_bytes, SHARE_OF_DISK))
+        for server in servers
+        for room, share in (
+            (server.hardware.memory_bytes if server.hardware else None, SHARE_OF_MEMORY),
+            (server.free_bytes, SHARE_OF_DISK),
+        )
         if room
     ]
     return max(1, int(min(rooms) / BYTES_PER_SCALE)) if rooms else 0
 
 
 def _levels(
-    printed: Mapping[str, Sequence[Any]],
-    campaign: Campaign,
-    servers: Sequence[Server],
-    changes: list[Change],
-) -> dict[str, str]:
-    chosen = {name: list(levels) for name, levels in printed.items()}
-    theirs = _printed_cores(campaign)
-    ours = min((cores for server in servers if (cores := _cores(server))), default=None)
-    if "clients" in chosen and theirs and ours and theirs != ours:
-        scaled = sorted({max(1, round(level * ours / theirs)) for level in chosen["clients"]})
-        if scaled != chosen["clients"]:
-            reason = _("as many clients a core as on the %(theirs)d cores there; here are %(ours)d")
-            changes.append(
-                Change(
-                    _("Clients"),
-                    _listed(chosen["clients"]),
-                    _listed(scaled),
-                    reason % {"theirs": theirs, "ours": ours},
-                )
-            )
-            chosen["clients"] = scaled
-    return {name: _listed(levels) for name, levels in chosen.items()}
+    choice: _Choice, factor: AnyFactor, installations: Sequence[Installation]
+) -> list[Level]:
+    title = _(factor.title)
+    printed = list(choice.printed.get(factor.name, ()))
+    if not printed and factor.name in choice.campaign.parameters:
+        printed = [choice.campaign.parameters[factor.name]]
+    wanted = list(choice.place.levels.get(factor.name, printed))
+    accepted = [level for level in wanted if factor.accepts(level)]
+    chosen, reason = accepted, _("what the scenario offers")
+    if not accepted:
+        chosen = list(factor.default)
+        reason = _("the scenario's default")
+    chosen, reason = _sized(choice, factor, chosen, reason)
+    able, why = _runnable(choice.scenario, factor, chosen, installations)
+    if able != chosen:
+        chosen, reason = able, why
+    ordered = factor.ordered(chosen)
+    if not printed:
+        choice.note(title, _("not printed"), ordered, reason)
+    elif _told(ordered) != _told(factor.ordered(printed) if accepted == printed else printed):
+        choice.note(title, printed, ordered, reason)
+    return ordered
 
 
-def _installations(
-    printed: Sequence[str], servers: Sequence[Server], changes: list[Change]
-) -> list[int] | list[str]:
-    """The installations of one server; of several, the releases that all of them have."""
+def _sized(
+    choice: _Choice, factor: AnyFactor, levels: list[Level], reason: str
+) -> tuple[list[Level], str]:
+    """Levels for these machines and this form, and why they are others."""
+    quick = choice.quick.levels.get(factor.name) if choice.quick else None
+    if quick:
+        common = [level for level in quick if level in levels]
+        is_constant = len(choice.printed.get(factor.name, ())) == 1 and len(levels) == 1
+        return (levels, reason) if is_constant else (common or list(quick), _("the quick form"))
+    ours = min((cores for each in choice.servers if (cores := _cores(each))), default=None)
+    if factor.name == CORES and ours:
+        there = [level for level in levels if int(level) <= ours]
+        if there != levels:
+            return [*there, *([] if ours in there else [ours])], _("the server has no more cores")
+    theirs = _printed_cores(choice.campaign)
+    if factor.name == CLIENTS and theirs and ours and theirs != ours:
+        scaled = sorted({max(1, round(int(level) * ours / theirs)) for level in levels})
+        words = {"theirs": theirs, "ours": ours}
+        told = _("as many clients a core as on the %(theirs)d cores there; here are %(ours)d")
+        return [*scaled], told % words
+    return levels, reason
+
+
+def _runnable(
+    scenario: Scenario,
+    factor: AnyFactor,
+    levels: list[Level],
+    installations: Sequence[Installation],
+) -> tuple[list[Level], str]:
+    """The levels that every installation can run; of others the reason. Never none of them."""
+    able, why = [], ""
+    for level in levels:
+        told = [_refusal(scenario, each, {factor.name: level}) for each in installations]
+        reason = next((each for each in told if each), "")
+        if reason:
+            why = reason
+        else:
+            able.append(level)
+    if able or not levels:
+        return able, why
+    fallback = [
+        level
+        for level in factor.default
+        if not any(_refusal(scenario, each, {factor.name: level}) for each in installations)
+    ]
+    return (fallback or levels), why
+
+
+def _refusal(scenario: Scenario, installation: Installation, levels: Mapping[str, Any]) -> str:
+    unmet = scenario.refusal(installation.version_num, levels)
+    if unmet is not None:
+        return _(unmet.reason)
+    for needed in scenario.extensions:
+        if needed.concerns(levels) and needed.name not in installation.extensions:
+            words = {"extension": needed.name, "installation": installation}
+            return _("%(installation)s does not have the extension %(extension)s.") % words
+    return ""
+
+
+def _note_the_rest(choice: _Choice) -> None:
+    """Factors of the publication that the scenario does not vary."""
+    known = {each.name for each in (*choice.scenario.factors, *choice.scenario.parameters)}
+    for name, levels in choice.printed.items():
+        if name not in {*known, VERSION, BLOCK_SIZE} and len(levels) > 1:
+            title = str(USUAL.get(name, name.replace("_", " ").capitalize()))
+            choice.note(title, levels, "–", _("the scenario does not vary it"))
+
+
+def _installations(choice: _Choice) -> list[Installation]:
+    """Those of the printed versions, else what is there; of block sizes one for each."""
+    servers, printed = choice.servers, [str(each) for each in choice.printed.get(VERSION, ())]
     present = list(
         Installation.objects.filter(server__in=servers, removed_at=None).order_by("version_num")
     )
     holders: dict[str, set[int]] = defaultdict(set)
     for each in present:
         holders[each.version].add(each.server_id)
-    present = [each for each in present if len(holders[each.version]) == len(servers)]
+    able = [
+        each
+        for each in present
+        if len(holders[each.version]) == len(servers) and not _refusal(choice.scenario, each, {})
+    ]
+    if BLOCK_SIZE in choice.printed:
+        return _of_block_sizes(choice, able)
     majors = {versions.major(version) for version in printed}
-    chosen = _one_a_major([each for each in present if each.major in majors])
-    if majors - {each.major for each in chosen}:
-        chosen = chosen or _one_a_major(present)
+    chosen = _one_a_major(each for each in able if each.major in majors)
+    if not majors or majors - {each.major for each in chosen}:
+        every = _one_a_major(able)
+        # As many as were compared there: the oldest and the newest ones.
+        number = max(1, len(majors))
+        chosen = chosen or (every[-1:] if number == 1 else [*every[: number - 1], *every[-1:]])
+        chosen = list(dict.fromkeys(chosen))
+        one = _("what is installed on the server")
+        reason = one if len(servers) == 1 else _("what is installed on every server")
+        told = [each.version for each in chosen]
+        choice.note(_("Versions"), printed or _("not printed"), told, reason)
+    return chosen
+
+
+def _of_block_sizes(choice: _Choice, able: Sequence[Installation]) -> list[Installation]:
+    """Of the version with the most of the printed block sizes one installation for each."""
+    wanted = [int(size) for size in choice.printed[BLOCK_SIZE]]
+    found: dict[str, dict[int, Installation]] = defaultdict(dict)
+    for each in able:
+        size = (each.block_size or 0) // 1024
+        if size in wanted:
+            found[each.version].setdefault(size, each)
+    best = max(found.values(), key=len, default={})
+    chosen = [best[size] for size in sorted(best)] or list(able)[-1:]
+    sizes = [(each.block_size or 8192) // 1024 for each in chosen]
+    if sizes != sorted(wanted):
         reason = _("what is installed on the server")
-        changes.append(
-            Change(
-                _("Versions"),
-                _listed(printed),
-                _listed([each.version for each in chosen]),
-                reason if len(servers) == 1 else _("what is installed on every server"),
-            )
-        )
-    if len(servers) > 1:
-        return [each.version for each in chosen]
-    return [each.pk for each in chosen]
+        choice.note(str(USUAL[BLOCK_SIZE]), wanted, sizes, reason)
+    if VERSION in choice.printed or chosen:
+        printed = choice.printed.get(VERSION) or _("not printed")
+        told = list(dict.fromkeys(each.version for each in chosen))
+        choice.note(_("Versions"), printed, told, _("what is installed on the server"))
+    return chosen
 
 
-def _one_a_major(found: Sequence[Installation]) -> list[Installation]:
+def _one_a_major(found: Iterable[Installation]) -> list[Installation]:
     return list({each.major: each for each in found}.values())
+
+
+def _configuration(choice: _Choice, clients: int) -> Configuration | None:
+    """The published configuration where the servers have room for it; None is the built-in one."""
+    nodes = PublishedNode.objects.filter(
+        table__campaign=choice.campaign, role="database", configuration__isnull=False
+    )
+    node = nodes.select_related("configuration").order_by("ordinal").first()
+    published = node.configuration if node else None
+    title = _("Configuration")
+    built_in = _("Fixed-point observation, small machine")
+    if published is None:
+        choice.note(title, _("not printed"), built_in, _("what a campaign without one gets"))
+        return None
+    effective = Effective(published.settings, published.written_for or MAJORS[-1])
+    buffers = effective.bytes("shared_buffers") or 0
+    rooms = [each.hardware.memory_bytes for each in choice.servers if each.hardware]
+    known = [room for room in rooms if room]
+    if known and buffers > SHARE_OF_BUFFERS * min(known):
+        words = {"needed": buffers / 1e9, "there": min(known) / 1e9}
+        reason = _(
+            "its shared_buffers of %(needed).1f GB are too large for %(there).1f GB of memory"
+        )
+        choice.note(title, _(published.name), built_in, reason % words)
+        return None
+    if (effective.number("max_connections") or 0) < clients + SPARE_CONNECTIONS:
+        reason = _("it has fewer connections than there are clients")
+        choice.note(title, _(published.name), built_in, reason)
+        return None
+    return published
 
 
 def _printed_cores(campaign: Campaign) -> int | None:
@@ -158,5 +414,11 @@ def _counted(hardware: Any) -> int | None:
     return (hardware.cores or hardware.threads) if hardware else None
 
 
-def _listed(levels: Sequence[Any]) -> str:
-    return ", ".join(str(level) for level in levels)
+def _amount(value: Any, unit: str) -> str:
+    return f"{value:,} {unit}".strip()
+
+
+def _told(value: object) -> str:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return str(value)
+    return ", ".join(str(each) for each in value)

@@ -9,7 +9,9 @@ from django.urls import reverse
 
 from runs.models import Artifact, Campaign, PrintedFigure, PublishedNode, PublishedTable
 from runs.selectors.archive import archive, conclusions, provenance
+from runs.selectors.archive import side_by_side as selectors
 from runs.selectors.archive.chart import draw, plots, ratio_title, ratios_of
+from runs.selectors.archive.reproduction import scenario_of
 from runs.selectors.archive.words import citation, factors
 from runs.selectors.campaigns.factor_names import parameters
 from runs.templatetags.formats import quantity, spoken
@@ -73,8 +75,20 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
         "parameters": parameters(campaign),
         "citation": citation(table, request.build_absolute_uri(request.path)),
         "data_query": f"?source={table.source.slug}&table={table.number}",
-        "can_run": campaign.scenario.runnable and bool(table.reproduce),
+        "can_run": bool(table.reproduce) and scenario_of(campaign) is not None,
         "reproduce_url": f"{reverse('campaign-new')}?from={campaign.slug}",
+    }
+
+
+def side_by_side(campaign: Campaign) -> dict[str, Any]:
+    """The table that a campaign reproduces, as printed and as measured here."""
+    found = selectors.side_by_side(campaign)
+    if found is None:
+        return {"beside": None}
+    return {
+        "beside": found,
+        "beside_heads": heads(found.table.columns),
+        "beside_printed": rows(found.table),
     }
 
 

@@ -70,7 +70,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         reproduced = _reproduced(given, servers)
         if reproduced:
-            scenario = registry.get(reproduced.scenario)
+            scenario = reproduced.scenario
         # A published design is scaled anew to another server; other fields stay as typed.
         initial = {**_kept(given, scenario, servers), **(reproduced.initial if reproduced else {})}
         form = CampaignForm(scenario=scenario, servers=servers, initial=initial)
@@ -115,6 +115,7 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     conditions = campaign_page.conditions(campaign)
     written = annotations.context(request, campaign)
     context = {"section": "campaigns", **live, **conditions, **written}
+    context |= published_page.side_by_side(campaign)
     return render(request, "campaigns/detail.html", context)
 
 
@@ -190,8 +191,9 @@ def _scenario(given: Mapping[str, Any]) -> Scenario:
 def _reproduced(given: QueryDict, servers: Sequence[Server]) -> Reproduction | None:
     """The published design that the address names, scaled to the servers."""
     campaign = Campaign.objects.filter(slug=given.get("from", ""), published__isnull=False).first()
-    found = reproduction(campaign, servers) if campaign else None
-    wants_other = found and given.get("scenario", found.scenario) != found.scenario
+    is_quick = given.get("quick", "") == "true"
+    found = reproduction(campaign, servers, is_quick=is_quick) if campaign else None
+    wants_other = found and given.get("scenario", found.scenario.slug) != found.scenario.slug
     return None if wants_other else found
 
 

@@ -8,7 +8,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.models import Configuration, Installation, Server
+from runs.models import Campaign, Configuration, Installation, Server
 from runs.scenarios import registry
 from runs.scenarios.definition import AnyFactor, ChoiceFactor, Parameter, Scenario
 from runs.selectors.campaigns import workloads
@@ -226,10 +226,17 @@ class CampaignForm(TreatmentFields):
             most_attempts=given["most_attempts"],
             seed=given["seed"],
             configuration=given["configuration"],
+            reproduces=self.reproduces(),
             client=given["client"],
             generators=list(given["generators"]),
             treatment=self.treatment(),
         )
+
+    def reproduces(self) -> str:
+        """The published campaign that the form began with."""
+        slug = self.data.get("from", "")
+        known = slug and Campaign.objects.filter(slug=slug, published__isnull=False).exists()
+        return slug if known else ""
 
     def _installations(self, given: Mapping[str, Any]) -> list[Installation]:
         if len(self.servers) == 1:

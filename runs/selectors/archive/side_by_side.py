@@ -1,0 +1,176 @@
+"""A published table beside what was measured here in its form: the same columns, our own rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.models import Campaign, CellSummary, PublishedTable
+from runs.scenarios import registry
+from runs.selectors.archive import versions
+from runs.selectors.campaigns.factor_names import factor_titles
+from runs.templatetags.formats import spoken
+
+VERSION = "version"
+
+
+@dataclass(frozen=True)
+class MeasuredCell:
+    """A cell of our table: a level, or the median of its metric with the number of runs."""
+
+    text: str
+    is_level: bool = False
+    value: float | None = None
+    unit: str = ""
+    runs: int = 0
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """The published campaign, and the rows measured here in the form of its table.
+
+    `differences` are (name, printed, here) of what the campaign was otherwise in.
+    """
+
+    published: Campaign
+    table: PublishedTable
+    rows: Sequence[Sequence[MeasuredCell]]
+    differences: Sequence[tuple[str, str, str]] = ()
+
+
+def side_by_side(campaign: Campaign) -> SideBySide | None:
+    """What a campaign reproduces beside its results; None where it does not. Two queries.
+
+    A row is a combination of the levels that a row of the print has. Where versions are others
+    than printed the oldest stands for the oldest, and so on.
+    """
+    if not campaign.reproduces:
+        return None
+    found = Campaign.objects.select_related("published__source", "scenario")
+    published = found.filter(slug=campaign.reproduces, published__isnull=False).first()
+    if published is None:
+        return None
+    table = published.published
+    heads = [column["factor"] for column in table.columns if _is_level(column)]
+    varied = [list(campaign.factors.get(name, ())) for name in heads]
+    if not table.columns or not all(varied):
+        return SideBySide(published, table, (), _differences(published, campaign))
+    measured = _measured(campaign)
+    stand_for = _versions(published, campaign)
+    rows = [
+        _row(table.columns, dict(zip(heads, levels, strict=True)), measured, stand_for, campaign)
+        for levels in product(*varied)
+    ]
+    kept = [row for row in rows if any(cell.value is not None for cell in row)]
+    return SideBySide(published, table, kept, _differences(published, campaign))
+
+
+Measured = Mapping[str, list[tuple[Mapping[str, Any], CellSummary]]]
+
+
+def _measured(campaign: Campaign) -> Measured:
+    """The summaries of each metric, with their cells' levels."""
+    found: dict[str, list[tuple[Mapping[str, Any], CellSummary]]] = {}
+    listed = CellSummary.objects.filter(cell__campaign=campaign).order_by("cell__ordinal")
+    for summary in listed.select_related("cell", "metric"):
+        levels = {VERSION: summary.cell.version, **summary.cell.levels}
+        found.setdefault(summary.metric.name, []).append((levels, summary))
+    return found
+
+
+def _row(
+    columns: Sequence[Mapping[str, Any]],
+    levels: Mapping[str, Any],
+    measured: Measured,
+    stand_for: Mapping[str, str],
+    campaign: Campaign,
+) -> list[MeasuredCell]:
+    made = []
+    for column in columns:
+        if _is_level(column):
+            made.append(MeasuredCell(_level(column, levels[column["factor"]]), is_level=True))
+        elif "metric" in column:
+            wanted = {**_translated(column.get("levels") or {}, stand_for, campaign), **levels}
+            made.append(_figure(measured.get(column["metric"], ()), wanted))
+        else:
+            made.append(MeasuredCell(""))
+    return made
+
+
+def _figure(
+    summaries: Sequence[tuple[Mapping[str, Any], CellSummary]], wanted: Mapping[str, Any]
+) -> MeasuredCell:
+    """The one cell of these levels; nothing where none is, or several are."""
+    found = [
+        summary
+        for levels, summary in summaries
+        if all(str(levels.get(name)) == str(level) for name, level in wanted.items())
+    ]
+    if len(found) != 1:
+        return MeasuredCell("–")
+    (only,) = found
+    return MeasuredCell("", value=only.median, unit=only.metric.unit, runs=only.n)
+
+
+def _translated(
+    levels: Mapping[str, Any], stand_for: Mapping[str, str], campaign: Campaign
+) -> dict[str, Any]:
+    """A column's levels in our words; what the campaign did not vary says nothing."""
+    made = {name: level for name, level in levels.items() if name in campaign.factors}
+    if VERSION in made:
+        made[VERSION] = stand_for.get(str(made[VERSION]), str(made[VERSION]))
+    return made
+
+
+def _versions(published: Campaign, campaign: Campaign) -> dict[str, str]:
+    """Which version measured here stands for which printed one."""
+    printed = published.published.reproduce.get("versions") or published.factors.get(VERSION, ())
+    theirs = sorted(map(str, printed), key=versions.order)
+    ours = sorted(campaign.factors.get(VERSION, ()), key=versions.order)
+    by_major = {versions.major(each): each for each in ours}
+    majors = {each: versions.major(each) for each in theirs}
+    same = {each: by_major[major] for each, major in majors.items() if major in by_major}
+    if len(same) == len(theirs) or len(theirs) != len(ours):
+        return same
+    return dict(zip(theirs, ours, strict=True))
+
+
+def _differences(published: Campaign, campaign: Campaign) -> list[tuple[str, str, str]]:
+    """What both say of themselves, where it is not the same."""
+    titles = {VERSION: _("Version"), **factor_titles(campaign)}
+    scenario = next((s for s in registry.every() if s.slug == campaign.scenario.slug), None)
+    theirs: dict[str, Any] = dict(published.parameters)
+    if scenario is not None:
+        theirs |= scenario.printed(theirs)
+        titles |= {each.name: _(each.title) for each in scenario.parameters}
+    ours: dict[str, Any] = {**campaign.parameters, "repeats": campaign.repeats}
+    theirs |= {"repeats": published.repeats}
+    titles["repeats"] = _("Repeats")
+    wanted = published.published.reproduce
+    printed = {**published.factors, **wanted.get("levels", {})}
+    if wanted.get("versions"):
+        printed[VERSION] = wanted["versions"]
+    for name, levels in campaign.factors.items():
+        if name in printed:
+            ours[name], theirs[name] = _listed(levels), _listed(printed[name])
+    return [
+        (titles.get(name, name), str(theirs[name]), str(value))
+        for name, value in ours.items()
+        if name in theirs and str(theirs[name]) != str(value)
+    ]
+
+
+def _listed(levels: Sequence[Any]) -> str:
+    return ", ".join(str(level) for level in levels)
+
+
+def _is_level(column: Mapping[str, Any]) -> bool:
+    return bool(column.get("factor")) and column.get("factor") != "metric"
+
+
+def _level(column: Mapping[str, Any], level: Any) -> str:
+    """A level by the name that the publication gives it, else as it is."""
+    names = column.get("label_of") or {}
+    return spoken(names.get(level) or names.get(str(level))) or str(level)

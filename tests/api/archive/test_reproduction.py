@@ -1,0 +1,141 @@
+"""Every place of the archive on one's own server: a body that is taken, and what differs."""
+
+import pytest
+
+from runs.models import Campaign
+from runs.published import reading
+from runs.selectors.archive.reproduction import scenario_of
+from runs.selectors.archive.side_by_side import side_by_side
+from runs.services import archive
+from runs.services.campaigns import scenarios
+from runs.services.configurations import configurations
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+EXTENSIONS = ["pg_prewarm", "postgres_fdw", "pg_trgm", "pg_bigm", "pgroonga", "pg_buffercache"]
+
+
+def programs(version):
+    number = factories.version_num(version)
+    return {"has_psql": True, "pgbench_version_num": number, "extensions": EXTENSIONS}
+
+
+@pytest.fixture
+def load():
+    """A function that loads the publications with these names; all without any."""
+
+    def loaded(*names):
+        found = [each for each in reading.files() if not names or each.stem in names]
+        archive.load(files=found)
+
+    return loaded
+
+
+@pytest.fixture
+def server(db):
+    scenarios.sync()
+    configurations.sync()
+    made = factories.server("lab", free_bytes=10**15)
+    for version in ("9.3.25", "9.6.24", "10.23", "16.14", "18.4"):
+        factories.installation(made, version, block_size=8192, **programs(version))
+    for size in (16384, 32768):
+        bindir = f"/opt/{size}/bin"
+        factories.installation(made, "18.4", bindir=bindir, block_size=size, **programs("18.4"))
+    return made
+
+
+def places():
+    shown = Campaign.objects.filter(published__isnull=False).order_by("slug")
+    return [each for each in shown if each.published.reproduce]
+
+
+@pytest.fixture
+def asked(client):
+    def of(slug, quick="false"):
+        return client.get(f"/api/v1/campaigns/{slug}/reproduction/?server=lab&quick={quick}")
+
+    return of
+
+
+@pytest.fixture
+def post(client, bearer):
+    def sent(body):
+        return client.post("/api/v1/campaigns/", body, "application/json", headers=bearer)
+
+    return sent
+
+
+def test_every_place_has_a_design_that_is_queued_as_it_is(load, server, asked, post):
+    load()
+    faults = []
+    for campaign in places():
+        for quick in ("true", "false"):
+            answer = asked(campaign.slug, quick)
+            if scenario_of(campaign) is None:
+                if (answer.status_code, answer.json()["code"]) != (409, "scenario_not_runnable"):
+                    faults.append((campaign.slug, quick, answer.json()))
+                continue
+            made = post(answer.json()["campaign"])
+            if made.status_code != 201:
+                faults.append((campaign.slug, quick, answer.json(), made.json()))
+            elif made.json()["reproduces"] != campaign.slug:
+                faults.append((campaign.slug, "does not say what it reproduces"))
+    assert not faults, "\n".join(map(str, faults))
+    assert Campaign.objects.filter(reproduces__startswith="wg1-2017-8-").count() == 6
+
+
+def test_the_changes_say_what_is_otherwise_than_printed_and_why(load, server, asked):
+    load("wg1-2013")
+    found = {each["name"]: each for each in asked("wg1-2013-2-2").json()["changes"]}
+    assert found["Versions"]["printed"] == "9.2, 9.3"
+    assert "shared_buffers" in found["Configuration"]["reason"]
+    assert found["Clients"]["printed"].startswith("1, 2, 4, 8, 16")
+    assert all(each["reason"] for each in found.values())
+
+
+def test_the_quick_form_is_short_and_says_so(load, server, asked):
+    load("wg1-2013")
+    answer = asked("wg1-2013-2-2", "true").json()
+    assert answer["campaign"]["parameters"] == {"scale": 10, "duration": 4}
+    assert answer["campaign"]["levels"] == {"clients": [1, 2, 4]}
+    reasons = {each["name"]: each["reason"] for each in answer["changes"]}
+    assert reasons["Duration"] == "the quick form"
+
+
+def test_what_is_not_of_a_publication_is_told(server, asked):
+    factories.campaign("own")
+    assert asked("own").json()["code"] == "not_published"
+    assert asked("nothing").status_code == 404
+
+
+def test_a_server_that_is_not_there_is_told(load, server, client):
+    load("wg1-2013")
+    answer = client.get("/api/v1/campaigns/wg1-2013-2-2/reproduction/?server=other")
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["pointer"] == "?server"
+
+
+def test_the_finished_campaign_stands_beside_the_print_in_its_form(load, server, asked, post):
+    load("wg1-2013")
+    body = asked("wg1-2013-2-3", "true").json()["campaign"]
+    campaign = Campaign.objects.get(slug=post(body).json()["slug"])
+    for run in campaign.runs.select_related("cell"):
+        factories.finish(run, tps=100.0 * run.cell.levels["clients"], cpu_idle=50)
+    found = side_by_side(campaign)
+    heads = [column.get("factor") or column.get("metric") for column in found.table.columns]
+    assert heads == ["clients", "tps", "cpu_idle", "tps", "cpu_idle", "tps_ratio"]
+    first = found.rows[0]
+    assert first[0].text == str(campaign.factors["clients"][0])
+    assert [cell.value for cell in first[1:]] == [100.0, 50, 100.0, 50, None]
+    assert ("Scale factor", "1000", "10") in found.differences
+
+
+def test_the_page_shows_both_tables(load, server, asked, post, client):
+    load("wg1-2013")
+    body = asked("wg1-2013-2-2", "true").json()["campaign"]
+    slug = post(body).json()["slug"]
+    page = client.get(f"/campaigns/{slug}/").content.decode()
+    assert "Published, as printed" in page
+    assert "403.38" in page
+    assert "Nothing has been measured yet" in page
