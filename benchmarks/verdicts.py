@@ -1,114 +1,384 @@
-"""What BenchLab's verdicts are worth: false alarms and power, by simulation.
+"""What BenchLab's answers are worth: wrong verdicts, power and coverage, by simulation.
 
-    .venv/bin/python -m benchmarks.verdicts [--repetitions 4000] [--seed 1]
+    .venv/bin/python -m benchmarks.verdicts [--repetitions 2000] [--seed 1] [--write]
 
-Noise is normal, normal with spikes, autocorrelated, and drawn from real runs of pgbench
-(benchmarks/data/). Prints the share of verdicts "faster" or "slower" where nothing differs (A
-against A), and the share of right verdicts where head is 5 % faster or slower. Under a minute.
+Cells are measured in rounds whose order is random, as campaigns are. Noise is normal, normal with
+spikes, autocorrelated in time, and that of recorded pgbench runs in their time order
+(benchmarks/data/). Prints the tables of docs/statistics.md; --write puts them there. An hour with
+2,000 repetitions, a few minutes with 100.
 """
 
 import argparse
 import csv
 import math
-import random
-import statistics
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from runs.analysis.comparison import compare
+import numpy as np
+from numpy.typing import NDArray
 
-from runs.analysis import noise
+from runs.analysis.inference import Cell, Inference, Model, Noise, Pair, judge, sequential
+from runs.analysis.inference.line import Reading, indices
+from runs.analysis.noise import needs_more
 from runs.analysis.summary import summarise
 
 RECORDED = Path(__file__).parent / "data" / "pgbench_repeats.csv"
-REPEATS = (3, 5, 10)
+DOCS = Path(__file__).parents[1] / "docs" / "statistics.md"
+BEGIN, END = "<!-- begin: benchmarks.verdicts -->", "<!-- end: benchmarks.verdicts -->"
+ROWS, ROUNDS = (1, 8, 20, 165), (3, 5, 10)
 SD = 0.02
+# Recorded runs are drawn in stretches of so many that followed one another.
+STRETCH = 20
+FALSE = ("faster", "slower")
 
-Source = Callable[[random.Random, int], list[float]]
+Floats = NDArray[np.float64]
+Random = np.random.Generator
+Source = Callable[[Random, int], Floats]
+
+
+@dataclass(frozen=True)
+class Table:
+    """What was measured: logs of cells x rounds, and the pairs of its rows."""
+
+    logs: Floats
+    pairs: list[Pair]
+
+    def judged(self, *, noise: Noise | None = None, significance: float = 0.05) -> list[Inference]:
+        """The answers of all rows."""
+        model = Model(cells(self.logs), noise)
+        return judge(model, self.pairs, direction="higher", significance=significance)
 
 
 def main() -> None:
     """Simulate and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--repetitions", type=int, default=4000)
+    parser.add_argument("--repetitions", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--write", action="store_true", help="put the tables into the docs")
     options = parser.parse_args()
-    sources: dict[str, Source] = {
+    lines = []
+    for line in report(np.random.default_rng(options.seed), options.repetitions):
+        print(line, flush=True)
+        lines.append(line)
+    if options.write:
+        text = DOCS.read_text()
+        made = "\n".join([BEGIN, "", *lines, "", END])
+        DOCS.write_text(re.sub(f"{BEGIN}.*{END}", lambda _match: made, text, flags=re.DOTALL))
+
+
+def report(random: Random, repetitions: int) -> Iterator[str]:
+    """The tables as Markdown."""
+    yield f"{repetitions:,} simulated tables each, the largest a tenth of that (at least 100)."
+    yield ""
+    yield from _of_tables(random, repetitions)
+    yield from _of_looks(random, repetitions)
+    yield from _of_power(random, repetitions)
+    yield from _of_lines(random, repetitions)
+    tables = max(repetitions * 5, 100)
+    wrong = contradictions(random, tables)
+    yield f"Contradictions between interval and verdict in {tables:,} tables: **{wrong}**."
+
+
+def sources() -> dict[str, Source]:
+    """The noises by name: each gives so many runs in the order of time."""
+    return {
         "normal, 2 %": normal,
         "with spikes": spiky,
         "autocorrelated 0.5": autocorrelated,
-        **{f"recorded, {name}": drawn(logs) for name, logs in recorded().items()},
-        **{f"recorded, {name}, as 2 %": drawn(scaled(logs)) for name, logs in recorded().items()},
+        **{f"recorded {name}": drawn(logs) for name, logs in recorded().items()},
     }
-    print(f"{'noise':34}   n   A/A called   5 % faster   5 % slower")
-    for name, source in sources.items():
-        for repeats in REPEATS:
-            rates = [
-                rate(source, repeats, effect, options.seed, options.repetitions)
-                for effect in (1.0, 1.05, 0.95)
-            ]
-            print(f"{name:34} {repeats:3}" + "".join(f"{share:12.1%} " for share in rates))
-    print("\nby formula, 2 %: power for 5 %, and the effect that is found in 80 %")
-    for repeats in REPEATS:
-        effect = noise.minimum_detectable_effect(SD, repeats)
-        print(f"{repeats:37} {noise.power(SD, repeats, 0.05):12.1%} {effect:12.1%}")
 
 
-def rate(source: Source, repeats: int, effect: float, seed: int, repetitions: int) -> float:
-    """The share of wrong verdicts for an effect of 1, else of right ones."""
-    generator = random.Random(f"{seed} {repeats}")
-    wanted = ("faster", "slower") if effect == 1 else ("faster" if effect > 1 else "slower",)
-    hits = 0
-    for _ in range(repetitions):
-        both = source(generator, 2 * repeats)
-        base = summarise([math.exp(log) for log in both[:repeats]])
-        head = summarise([effect * math.exp(log) for log in both[repeats:]])
-        hits += compare(base, head, direction="higher").verdict in wanted
-    return hits / repetitions
+def _of_tables(random: Random, repetitions: int) -> Iterator[str]:
+    yield "**Any wrong *faster* or *slower* in a whole table of which nothing differs.**"
+    yield ""
+    heads = [f"{rows} row{'s' if rows > 1 else ''}, n = {n}" for rows in ROWS for n in ROUNDS]
+    yield f"| noise | {' | '.join(heads)} |"
+    yield "|---" * (len(heads) + 1) + "|"
+    for name, source in sources().items():
+        rates = [
+            any_false(random, source, rows, n, _fewer(repetitions, rows))
+            for rows in ROWS
+            for n in ROUNDS
+        ]
+        yield f"| {name} | {' | '.join(f'{rate:.1%}' for rate in rates)} |"
+    yield ""
 
 
-def normal(generator: random.Random, count: int) -> list[float]:
-    """Independent logs."""
-    return [generator.gauss(0, SD) for _ in range(count)]
+def _of_looks(random: Random, repetitions: int) -> Iterator[str]:
+    yield "**The same, chosen or looked at in other ways** (8 rows; the line has 12 versions)."
+    yield ""
+    yield "| noise | adaptive, 3 to 8 rounds | at the peak of 8 levels | along the version line |"
+    yield "|---|---|---|---|"
+    fewer = max(repetitions // 4, 50)
+    for name, source in sources().items():
+        rates = (
+            adaptive(random, source, fewer),
+            at_peaks(random, source, fewer),
+            along_line(random, source, fewer),
+        )
+        yield f"| {name} | {' | '.join(f'{rate:.1%}' for rate in rates)} |"
+    yield ""
 
 
-def spiky(generator: random.Random, count: int) -> list[float]:
-    """One run in thirty loses 5 % and more, by 20 % on average."""
+def _of_power(random: Random, repetitions: int) -> Iterator[str]:
+    yield "**Right answers** at 2 % normal noise, for the row that differs, without and with a server"
+    yield "whose noise is known (20 degrees of freedom)."
+    yield ""
+    yield "| truth | rows | n | found | with known noise |"
+    yield "|---|---|---|---|---|"
+    cases = [(gain, rows, n) for gain, n in ((1.1, 3), (1.05, 5), (0.95, 5)) for rows in (1, 8, 20)]
+    for gain, rows, n in cases:
+        found = [
+            power(random, rows, n, math.log(gain), repetitions, noise=noise)
+            for noise in (None, Noise(SD**2, 20))
+        ]
+        yield f"| {gain - 1:+.0%} | {rows} | {n} | {found[0]:.1%} | {found[1]:.1%} |"
+    drifting = power(random, 8, 3, math.log(1.1), repetitions, drift=0.05)
+    yield f"| +10 %, each round 5 % faster than the one before | 8 | 3 | {drifting:.1%} | |"
+    for rows in (1, 8):
+        quiet = same(random, rows, 5, 0.0, repetitions)
+        yield f"| no difference, noise 1 %: told *the same* | {rows} | 5 | {quiet:.1%} | |"
+    for rows in (1, 8):
+        wrong = same(random, rows, 5, math.log(1.05), repetitions)
+        yield f"| +5 %, noise 1 %: told *the same* (wrong) | {rows} | 5 | {wrong:.1%} | |"
+    yield ""
+
+
+def _of_lines(random: Random, repetitions: int) -> Iterator[str]:
+    yield "**Version line: the interval of the last version has the truth in it** (2 % noise, n = 3;"
+    yield "machines deviate from each other by 3 %)."
+    yield ""
+    yield "| machines | 2 links | 5 links | 10 links |"
+    yield "|---|---|---|---|"
+    for machines in (1, 2, 3, 6):
+        rates = [covered(random, links, machines, repetitions) for links in (2, 5, 10)]
+        yield f"| {machines} | {' | '.join(f'{rate:.1%}' for rate in rates)} |"
+    yield ""
+
+
+def _fewer(repetitions: int, rows: int) -> int:
+    """Large tables take long: fewer of them."""
+    return repetitions if rows <= 20 else max(repetitions // 10, min(repetitions, 100))
+
+
+# The measurements
+
+
+def cells(logs: Floats, rounds: Sequence[int] | None = None) -> list[Cell]:
+    """Cells as the kernel takes them, each run with its round."""
+    n = logs.shape[1]
+    blocks = tuple(range(n) if rounds is None else rounds)
+    means, variances = logs.mean(axis=1), logs.var(axis=1, ddof=1)
     return [
-        log - (0.05 + generator.expovariate(1 / 0.15) if generator.random() < 1 / 30 else 0)
-        for log in normal(generator, count)
+        Cell(n, float(mean), float(variance), None, tuple(own), blocks)
+        for own, mean, variance in zip(logs.tolist(), means, variances, strict=True)
     ]
 
 
-def autocorrelated(generator: random.Random, count: int) -> list[float]:
-    """Neighbours in time resemble each other; BenchLab's random order deals them to both sides."""
-    logs = [generator.gauss(0, SD)]
-    while len(logs) < count:
-        logs.append(0.5 * logs[-1] + generator.gauss(0, SD * math.sqrt(0.75)))
-    generator.shuffle(logs)
+def measured(random: Random, source: Source, count: int, n: int, drift: float = 0.0) -> Floats:
+    """`count` cells in `n` rounds, each in an order of its own."""
+    in_time = source(random, count * n)
+    logs = np.zeros((count, n))
+    for number in range(n):
+        logs[random.permutation(count), number] = in_time[number * count : (number + 1) * count]
+        logs[:, number] += drift * number
     return logs
 
 
-def recorded() -> dict[str, list[float]]:
-    """The logs of the recorded runs by script, around 0."""
+def pairs(rows: int) -> list[Pair]:
+    """Rows of two cells each, as versions 16 and 18 under many numbers of clients."""
+    return [Pair(2 * row, 2 * row + 1) for row in range(rows)]
+
+
+def table(
+    random: Random, source: Source, rows: int, n: int, effect: float = 0.0, drift: float = 0.0
+) -> Table:
+    """A table of which the first row has an effect (on logs)."""
+    logs = measured(random, source, 2 * rows, n, drift)
+    logs[1] += effect
+    return Table(logs, pairs(rows))
+
+
+# What is counted
+
+
+def any_false(random: Random, source: Source, rows: int, n: int, repetitions: int) -> float:
+    """The share of tables without any difference of which a row says that there is one."""
+    found = (table(random, source, rows, n).judged() for _ in range(repetitions))
+    return sum(map(is_false, found)) / repetitions
+
+
+def is_false(answers: Sequence[Inference]) -> bool:
+    """Whether any row says that the sides differ."""
+    return any(answer.verdict in FALSE for answer in answers)
+
+
+def adaptive(random: Random, source: Source, repetitions: int, *, rows: int = 8) -> float:
+    """The same where whole rounds are added until all cells are known to 1.5 %, at most 8."""
+    least, most, wanted = 3, 8, 0.015
+    significance = sequential.level(range(least, most + 1), 0.05)
+    wrong = 0
+    for _ in range(repetitions):
+        logs = measured(random, source, 2 * rows, most)
+        n = least
+        while n < most and any(needs_more(summarise(np.exp(own[:n])), wanted) for own in logs):
+            n += 1
+        wrong += is_false(Table(logs[:, :n], pairs(rows)).judged(significance=significance))
+    return wrong / repetitions
+
+
+def at_peaks(random: Random, source: Source, repetitions: int, *, n: int = 3) -> float:
+    """The share of wrong answers at the level where both do best; one is flat, one is sharp.
+
+    Both have the same peak, at the middle level, and the whole table is the campaign's.
+    """
+    levels = 8
+    flat, sharp = np.zeros(levels), -0.04 * np.abs(np.arange(levels) - levels // 2)
+    wrong = 0
+    for _ in range(repetitions):
+        logs = measured(random, source, 2 * levels, n)
+        logs[0::2] += flat[:, None]
+        logs[1::2] += sharp[:, None]
+        means = logs.mean(axis=1)
+        best = int(np.argmax(means[0::2] + means[1::2]))
+        answer = Table(logs, pairs(levels)).judged()[best]
+        truth = sharp[best] - flat[best]
+        wrong += not (math.log(answer.low or 0) <= truth <= math.log(answer.high or math.inf))
+    return wrong / repetitions
+
+
+def along_line(random: Random, source: Source, repetitions: int, *, n: int = 3) -> float:
+    """The share of lines of 12 versions of which any link is wrong, chosen among 5 levels."""
+    versions, levels = 12, 5
+    wrong = 0
+    for _ in range(repetitions):
+        logs = measured(random, source, versions * levels, n)
+        best = int(np.argmax(logs.mean(axis=1).reshape(levels, versions).mean(axis=1)))
+        first = best * versions
+        links = [Pair(first + place, first + place + 1) for place in range(versions - 1)]
+        family = [
+            Pair(level * versions, level * versions + head)
+            for level in range(levels)
+            for head in range(1, versions)
+        ]
+        answers = judge(Model(cells(logs)), links, direction="higher", family=family)
+        wrong += is_false(answers)
+    return wrong / repetitions
+
+
+def power(
+    random: Random,
+    rows: int,
+    n: int,
+    effect: float,
+    repetitions: int,
+    *,
+    noise: Noise | None = None,
+    drift: float = 0.0,
+) -> float:
+    """The share of tables whose first row is told right."""
+    wanted = "faster" if effect > 0 else "slower"
+    hits = 0
+    for _ in range(repetitions):
+        answers = table(random, normal, rows, n, effect, drift).judged(noise=noise)
+        hits += answers[0].verdict == wanted
+    return hits / repetitions
+
+
+def same(random: Random, rows: int, n: int, effect: float, repetitions: int) -> float:
+    """The share of first rows that are told the same, at a noise of 1 %."""
+    hits = 0
+    for _ in range(repetitions):
+        answers = table(random, quiet, rows, n, effect).judged()
+        hits += answers[0].verdict == "same"
+    return hits / repetitions
+
+
+def contradictions(random: Random, tables: int) -> int:
+    """Rows whose word is not that of their interval, or not that of their p-value."""
+    wrong = 0
+    for _ in range(tables):
+        for answer in table(random, normal, 8, 3, random.normal(0, 0.05)).judged():
+            low, high = answer.low or 0.0, answer.high or math.inf
+            excludes = low > 1 or high < 1
+            inside = low >= 1 / 1.03 and high <= 1.03
+            expected = "same" if inside else "proven" if excludes else "undecided"
+            told = "proven" if answer.is_proven else answer.verdict
+            p_value = answer.adjusted_p_value or 0.0
+            wrong += told != expected or excludes != (p_value < 0.05)
+    return wrong
+
+
+def covered(random: Random, links: int, machines: int, repetitions: int) -> float:
+    """The share of lines whose last index has the truth (1.0) in its interval."""
+    hits = 0
+    for _ in range(repetitions):
+        found = indices(list(_readings(random, links, machines)), "0", significance=0.05)
+        last = found[str(links)]
+        hits += last.low <= 1 <= last.high
+    return hits / repetitions
+
+
+def _readings(random: Random, links: int, machines: int, n: int = 3) -> Iterator[Reading]:
+    for machine in range(machines):
+        deviations = random.normal(0, 0.03 / math.sqrt(2), links + 1) if machines > 1 else 0.0
+        logs = random.normal(0, SD, (links + 1, n)) + np.reshape(deviations, (-1, 1))
+        variance = float(logs.var(axis=1, ddof=1).mean()) / n
+        freedom = (links + 1) * (n - 1)
+        for version, mean in enumerate(logs.mean(axis=1)):
+            yield Reading(machine, machine, str(version), float(mean), variance, freedom)
+
+
+# The noises
+
+
+def normal(random: Random, count: int) -> Floats:
+    """Independent logs."""
+    return random.normal(0, SD, count)
+
+
+def quiet(random: Random, count: int) -> Floats:
+    """Half as noisy."""
+    return random.normal(0, SD / 2, count)
+
+
+def spiky(random: Random, count: int) -> Floats:
+    """One run in thirty loses 5 % and more, by 20 % on average."""
+    lost = np.where(random.random(count) < 1 / 30, 0.05 + random.exponential(0.15, count), 0.0)
+    found: Floats = normal(random, count) - lost
+    return found
+
+
+def autocorrelated(random: Random, count: int) -> Floats:
+    """Neighbours in time resemble each other."""
+    logs = random.normal(0, SD * math.sqrt(0.75), count)
+    logs[0] /= math.sqrt(0.75)
+    for place in range(1, count):
+        logs[place] += 0.5 * logs[place - 1]
+    return logs
+
+
+def recorded() -> dict[str, Floats]:
+    """The logs of the recorded runs by script, in their order of time, around 0."""
     logs: dict[str, list[float]] = {}
     with RECORDED.open(newline="") as file:
         for row in csv.DictReader(file):
             logs.setdefault(row["script"], []).append(math.log(float(row["tps"])))
-    return {
-        name: [log - statistics.fmean(values) for log in values] for name, values in logs.items()
-    }
+    return {name: np.array(values) - np.mean(values) for name, values in logs.items()}
 
 
-def scaled(logs: list[float]) -> list[float]:
-    """The same shape of noise on a quieter machine: a standard deviation of 2 %."""
-    factor = SD / statistics.stdev(logs)
-    return [factor * log for log in logs]
+def drawn(logs: Floats) -> Source:
+    """Recorded runs in stretches that begin anywhere, each in its order of time."""
 
+    def source(random: Random, count: int) -> Floats:
+        starts = random.integers(0, len(logs), -(-count // STRETCH))
+        places = (starts[:, None] + np.arange(STRETCH)) % len(logs)
+        return logs[places.ravel()[:count]]
 
-def drawn(logs: list[float]) -> Source:
-    """Runs drawn from the recorded ones."""
-    return lambda generator, count: generator.choices(logs, k=count)
+    return source
 
 
 if __name__ == "__main__":

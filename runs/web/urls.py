@@ -66,6 +66,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("campaigns/<slug:slug>/pause/", queue.campaign_pause, name="campaign-pause"),
     path("campaigns/<slug:slug>/resume/", queue.campaign_resume, name="campaign-resume"),
+    path("campaigns/<slug:slug>/rounds/", queue.campaign_rounds, name="campaign-rounds"),
     path("campaigns/<slug:slug>/retry/", queue.campaign_retry, name="campaign-retry"),
     path("campaigns/<slug:slug>/priority/", queue.campaign_priority, name="campaign-priority"),
     path("runs/<int:run_id>/retry/", queue.run_retry, name="run-retry"),

@@ -24,6 +24,7 @@ from runs.selectors.campaigns import campaigns
 from runs.selectors.campaigns.campaigns import CampaignRow
 from runs.selectors.compare.series_cells import CONFIGURATION
 from runs.services.campaigns import campaigns as campaign_service
+from runs.services.campaigns import repeats
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY
 
 
@@ -118,6 +119,12 @@ class PrioritySerializer(serializers.Serializer[Any]):
     priority = serializers.IntegerField(min_value=-HIGHEST_PRIORITY, max_value=HIGHEST_PRIORITY)
 
 
+class RoundsSerializer(serializers.Serializer[Any]):
+    """How many more rounds, a run of each cell each."""
+
+    rounds = serializers.IntegerField(min_value=1)
+
+
 class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
     """Campaigns: what was asked, of which versions, and how far it is. The newest first."""
 
@@ -186,6 +193,15 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
     def retry(self, request: Request, slug: str) -> Response:
         """Queue every run anew that failed, erred or was cancelled, as its next attempt."""
         campaign_service.retry(campaign=self.get_object(), by=asker(request))
+        return self._one(self.get_object())
+
+    @extend_schema(request=RoundsSerializer, responses={200: CampaignDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def rounds(self, request: Request, slug: str) -> Response:
+        """Queue more rounds of an ended campaign that leaves something undecided."""
+        campaign, given = self.get_object(), RoundsSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        repeats.add_rounds(campaign=campaign, **given.validated_data)
         return self._one(self.get_object())
 
     @extend_schema(request=PrioritySerializer, responses={200: CampaignDetailSerializer})

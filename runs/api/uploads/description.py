@@ -120,6 +120,11 @@ class UploadedRunSerializer(Shape):
     revision = UploadedRevisionSerializer(required=False)
     labels = serializers.DictField(child=serializers.CharField(), required=False)
     external_id = serializers.CharField(required=False, help_text="Unique within the campaign.")
+    round = serializers.IntegerField(
+        required=False,
+        min_value=0,
+        help_text="Runs of one campaign with the same round were made together, in any order.",
+    )
     raw = serializers.CharField(
         required=False,
         help_text="What the tool printed; or an object of stdout, stderr, exit_status and logs.",

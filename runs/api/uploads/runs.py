@@ -21,6 +21,7 @@ from runs.api.uploads.fields import (
     strings,
     text,
     time,
+    whole,
 )
 from runs.api.uploads.raw import Files
 from runs.selectors.servers import servers
@@ -33,13 +34,15 @@ FIELDS = frozenset(
         *("campaign", "campaign_title", "scenario", "levels", "started_at", "finished_at"),
         *("status", "reason", "server", "hardware", "environment", "postgresql"),
         *("configuration", "tool", "measurements", "series", "revision", "labels"),
-        *("external_id", "raw", "workload"),
+        *("external_id", "round", "raw", "workload"),
     }
 )
 STATUSES = ("finished", "failed", "partial")
 MOST_RUNS = 1000
 LONGEST_KEY = 300
 PGBENCH = "pgbench"
+# As far as the database counts; a job may use the time in seconds.
+MOST_ROUND = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,7 @@ def _said(given: Object, at: str, faults: Faults) -> dict[str, Any]:
         "revision": circumstances.revision(given, at, faults),
         "labels": strings(given, "labels", at, faults, most=50, most_characters=500),
         "external_id": text(given, "external_id", at, faults, most=200),
+        "round": whole(given, "round", at, faults, least=0, most=MOST_ROUND),
     }
 
 

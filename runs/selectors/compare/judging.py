@@ -29,7 +29,6 @@ from runs.analysis.inference.variances import noise_of
 from runs.models import Campaign, CellSummary, Measurement, Metric, Revision, Run
 from runs.models import Cell as StoredCell
 from runs.models.campaigns import Origin
-from runs.models.measurements import Statistic
 from runs.models.runs import SUMMARY_REPEAT
 from runs.scenarios import registry
 from runs.selectors.compare import cell_runs, comparability
@@ -247,7 +246,7 @@ def primary_name(campaign: Campaign, found: Iterable[Metric]) -> str:
 
 def looks_of(campaign: Campaign) -> tuple[int, ...]:
     """After how many rounds a campaign is looked at, where that decides on more; else nothing."""
-    looks = {int(each) for each in campaign.looks}
+    looks = {each for each in campaign.looks if isinstance(each, int) and each > 0}
     if campaign.wanted_half_width is not None and campaign.most_repeats is not None:
         looks |= set(range(campaign.repeats, campaign.most_repeats + 1))
     return tuple(sorted(looks))
@@ -343,7 +342,6 @@ def _values(
         run__cell__in=list(cells),
         run__state=Run.State.FINISHED,
         metric__in=list(metrics),
-        statistic=Statistic.SINGLE,
     ).exclude(run__repeat=SUMMARY_REPEAT)
     columns = ("run__cell_id", "metric_id", "value", "run__server_id", "run__origin")
     found: dict[tuple[int, int], list[Value]] = defaultdict(list)

@@ -54,12 +54,12 @@ CAMPAIGN = (
     *("slug", "title", "title_ja", "question", "question_ja", "origin", "state", "factors"),
     *("parameters", "treatment", "repeats", "seed", "wanted_half_width", "most_repeats"),
     *("priority", "most_attempts", "year", "expected_every", "tracked_ref", "created_at"),
-    "reproduces",
+    *("reproduces", "looks"),
 )
 CELL = ("ordinal", "levels", "key", "series_key", "version", "version_num")
 RUN = (
     *("repeat", "position", "origin", "state", "code", "message", "remedy", "attempt", "plan"),
-    *("server_version", "tool_name", "tool_version", "quality", "external_id", "labels"),
+    *("server_version", "tool_name", "tool_version", "quality", "external_id", "round", "labels"),
     *("queued_at", "started_at", "finished_at"),
 )
 MEASUREMENT = ("value", "n", "statistic")

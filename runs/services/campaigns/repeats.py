@@ -1,13 +1,15 @@
-"""Adaptive repeats: a cell whose interval is wider than asked is measured again, up to a cap.
+"""Further repeats: while cells scatter more than asked for, or because somebody wants to know.
 
-Added repeats come in rounds, once every run before has ended; each round shuffles its cells anew,
-so that no cell is measured at another time than the others by rule.
+They come in whole rounds, a run of each cell, once every run before has ended: what disturbs a
+round disturbs all cells alike. Each round is in a random order of its own. Whoever adds rounds
+after a look at the figures looks once more, and the campaign remembers it (docs/statistics.md).
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from django.db import transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
 
@@ -16,8 +18,11 @@ from runs.analysis.noise import half_width, needs_more
 from runs.analysis.summary import Summary
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Run, RunEvent
+from runs.models.campaigns import Origin
 from runs.scenarios import registry
 from runs.selectors.campaigns import metrics
+from runs.services.campaigns.drafts import MOST_REPEATS
+from runs.services.errors import ServiceError
 from runs.services.problems import Problem
 
 NARROWEST, WIDEST = 0.001, 0.5
@@ -46,7 +51,7 @@ def problems(
 
 
 def add_round(*, campaign: Campaign) -> int:
-    """Queue one more run of each cell that needs it; how many. Call it in a transaction.
+    """Queue one more round if a cell needs it; how many runs. Call it in a transaction.
 
     Only when all runs have ended; not when somebody cancelled one of them, and not for a cell whose
     last run did not finish: another one would most likely end the same way.
@@ -56,51 +61,86 @@ def add_round(*, campaign: Campaign) -> int:
         return 0
     latest = _latest_runs(campaign)
     metric = registry.get(campaign.scenario.slug).primary_metric
-    scattered = {
-        cell_id: summary
+    scattered = [
+        summary
         for cell_id, summary in metrics.summaries(campaign, metric).items()
-        if needs_more(summary, wanted)
-        and cell_id in latest
-        and latest[cell_id].state == Run.State.FINISHED
-        and latest[cell_id].repeat < (campaign.most_repeats or 0)
-    }
-    _queue(campaign, scattered, latest)
-    return len(scattered)
+        if needs_more(summary, wanted) and cell_id in latest
+    ]
+    if not scattered or max(run.repeat for run in latest.values()) >= (campaign.most_repeats or 0):
+        return 0
+    return len(_queue(campaign, latest, 1, _reason(scattered, campaign)))
+
+
+@transaction.atomic
+def add_rounds(*, campaign: Campaign, rounds: int) -> int:
+    """Queue so many more rounds of an ended campaign; how many runs. It counts as a look.
+
+    Raises `campaign_not_ended`, `not_executed`, `nothing_to_repeat`, and `out_of_range` for fewer
+    than one round or more than make MOST_REPEATS in all.
+    """
+    locked = Campaign.objects.select_for_update().get(pk=campaign.pk)
+    latest = _latest_runs(locked)
+    _check_rounds(locked, latest, rounds)
+    made = max(run.repeat for run in latest.values())
+    locked.looks = sorted({*locked.looks, made, made + rounds})
+    locked.state = Campaign.State.QUEUED
+    locked.save(update_fields=["looks", "state"])
+    queued = _queue(locked, latest, rounds, _("Added: somebody asked for more rounds."))
+    campaign.refresh_from_db()
+    return len(queued)
+
+
+def _check_rounds(campaign: Campaign, latest: Mapping[int, Run], rounds: int) -> None:
+    if campaign.origin != Origin.EXECUTED:
+        raise ServiceError("not_executed", _("Only campaigns executed here can go on."))
+    if campaign.state in Campaign.LIVE:
+        raise ServiceError("campaign_not_ended", _("This campaign has not ended yet."))
+    if not latest:
+        raise ServiceError("nothing_to_repeat", _("No run of this campaign has finished."))
+    most = MOST_REPEATS - max(run.repeat for run in latest.values())
+    if not 1 <= rounds <= most:
+        message = _("The rounds must be from 1 to %(most)d.") % {"most": most}
+        raise ServiceError("out_of_range", message, field="rounds")
 
 
 def _latest_runs(campaign: Campaign) -> dict[int, Run]:
-    """The run of the highest repeat of each cell."""
-    return {run.cell_id: run for run in campaign.runs.order_by("repeat")}
+    """The run of the highest repeat of each cell, of those cells whose last run finished."""
+    latest = {run.cell_id: run for run in campaign.runs.order_by("repeat")}
+    return {cell: run for cell, run in latest.items() if run.state == Run.State.FINISHED}
 
 
-def _queue(campaign: Campaign, scattered: dict[int, Summary], latest: dict[int, Run]) -> None:
+def _queue(campaign: Campaign, latest: Mapping[int, Run], rounds: int, reason: str) -> list[Run]:
+    """Whole rounds: all cells have the same repeat in it, each round its own order."""
     last = campaign.runs.aggregate(Max("position"))["position__max"] or 0
-    order = sorted(scattered)
-    random.Random(f"{campaign.seed}/{last}").shuffle(order)  # noqa: S311 -- repeatable on purpose
-    queued = [_another(latest[cell], last + place) for place, cell in enumerate(order, start=1)]
+    made = max(run.repeat for run in latest.values())
+    queued = []
+    for repeat in range(made + 1, made + rounds + 1):
+        order = sorted(latest)
+        random.Random(f"{campaign.seed}/{last}").shuffle(order)  # noqa: S311 -- repeatable on purpose
+        queued += [
+            _another(latest[cell], repeat, last + place)
+            for place, cell in enumerate(order, start=1)
+        ]
+        last += len(order)
     Run.objects.bulk_create(queued)
-    for run, cell in zip(queued, order, strict=True):
-        frozen = RunPlan.from_json(latest[cell].plan or {})
+    for run in queued:
+        frozen = RunPlan.from_json(latest[run.cell_id].plan or {})
         run.plan = replace(frozen, run_id=run.pk).as_json()
     Run.objects.bulk_update(queued, ["plan"], batch_size=500)
     RunEvent.objects.bulk_create(
-        RunEvent(
-            run=run,
-            to_state=Run.State.QUEUED,
-            code="repeat_added",
-            message=_reason(scattered[cell], campaign),
-        )
-        for run, cell in zip(queued, order, strict=True)
+        RunEvent(run=run, to_state=Run.State.QUEUED, code="repeat_added", message=reason)
+        for run in queued
     )
     for server_id in {run.server_id for run in queued if run.server_id is not None}:
         dispatch.wake(server_id)
+    return queued
 
 
-def _another(run: Run, position: int) -> Run:
+def _another(run: Run, repeat: int, position: int) -> Run:
     return Run(
         campaign_id=run.campaign_id,
         cell_id=run.cell_id,
-        repeat=run.repeat + 1,
+        repeat=repeat,
         position=position,
         server_id=run.server_id,
         hardware_id=run.hardware_id,
@@ -108,11 +148,14 @@ def _another(run: Run, position: int) -> Run:
     )
 
 
-def _reason(summary: Summary, campaign: Campaign) -> str:
-    width, wanted = half_width(summary), 100 * (campaign.wanted_half_width or 0)
-    if width is None:
+def _reason(scattered: Sequence[Summary], campaign: Campaign) -> str:
+    """What the widest interval of a cell is, and what was asked for."""
+    wanted = 100 * (campaign.wanted_half_width or 0)
+    widths = [half_width(summary) for summary in scattered]
+    known = [width for width in widths if width is not None]
+    if len(known) < len(widths):
         return _("Added: a single run tells nothing of its spread.")
     return _("Added: the interval is ±%(width).1f %%, and ±%(wanted).1f %% was asked for.") % {
-        "width": 100 * width,
+        "width": 100 * max(known),
         "wanted": wanted,
     }

@@ -52,7 +52,8 @@ FIELDS: Mapping[str, frozenset[str]] = {
 }
 # Fields that files of this form did not always have, with what their absence means.
 LATER: Mapping[str, Mapping[str, object]] = {
-    "campaign": {"treatment": {}, "reproduces": "", "configurations": []}
+    "campaign": {"treatment": {}, "reproduces": "", "configurations": [], "looks": []},
+    "run": {"round": None},
 }
 TIMES = frozenset(
     {

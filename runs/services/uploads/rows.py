@@ -21,7 +21,7 @@ from runs.services.uploads.uploaded_run import GivenRun, GivenSeries
 RUNS = (
     "runs_run (id, campaign_id, cell_id, repeat, position, origin, state, code, message, remedy,"
     " attempt, server_id, hardware_id, environment_id, settings_id, server_version, tool_name,"
-    " tool_version, quality, external_id, labels, queued_at, started_at, finished_at)"
+    " tool_version, quality, external_id, round, labels, queued_at, started_at, finished_at)"
 )
 MEASUREMENTS = "runs_measurement (run_id, metric_id, value, n, statistic)"
 SERIES = 'runs_series (run_id, name, unit, start, "interval", "values")'
@@ -129,6 +129,7 @@ def _run(
         *(run.server_version, run.tool_name, run.tool_version),
         json.dumps([dict(note) for note in run.notes]) if run.notes else "[]",
         run.external_id,
+        run.round,
         json.dumps(dict(run.labels)) if run.labels else "{}",
         *(now, run.started_at, run.finished_at),
     )

@@ -68,7 +68,8 @@ class GivenRun:
     """One run. `at` is its place in the body, for faults that only the database shows.
 
     `levels` has the version where it is known, and what is unusual of the `workload`. `code` and
-    `message` say why a run did not finish.
+    `message` say why a run did not finish. Runs of one campaign with the same `round` were made
+    together.
     """
 
     at: str
@@ -93,6 +94,7 @@ class GivenRun:
     revision: GivenRevision | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     external_id: str = ""
+    round: int | None = None
     code: str = ""
     message: str = ""
     notes: tuple[Mapping[str, str], ...] = ()

@@ -31,6 +31,8 @@ NARROWEST = math.log(1.1)
 MOST_LINES = 24
 # Of more places a verdict tells how many more there are: the table has them all.
 MOST_PLACES = 40
+# More rounds than these are offered by nobody at once.
+MOST_OFFERED = 20
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ def live(campaign: Campaign, given: QueryDict) -> dict[str, Any]:
         "ratios": parts.listed(ratios, parts.RATIOS, given),
         "baselines": ", ".join(dict.fromkeys(line.base for line in ratios)),
         "findings": findings(rows, words),
+        "more_rounds": more_rounds(campaign, rows),
         "compares_servers": any(row.subject == SERVER for row in rows),
         "progress": campaign_selectors.progress(campaign),
         "counts": campaign_selectors.run_counts([campaign.pk])[campaign.pk],
@@ -165,6 +168,14 @@ def findings(rows: Sequence[RatioRow], words: Named) -> list[Finding]:
         )
         for (head, base), verdicts in pairs.items()
     ]
+
+
+def more_rounds(campaign: Campaign, rows: Sequence[RatioRow]) -> int | None:
+    """How many rounds the button offers: enough for each row that is within reach."""
+    missing = [row.comparison.more_rounds for row in rows if row.comparison.more_rounds]
+    if not missing or campaign.state in LIVE or campaign.origin != Origin.EXECUTED:
+        return None
+    return max((each for each in missing if each <= MOST_OFFERED), default=MOST_OFFERED)
 
 
 def _has_history(campaign: Campaign) -> bool:

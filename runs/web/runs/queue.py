@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from runs.models import Campaign, Run, Server
 from runs.selectors.access.projects import visible
-from runs.services.campaigns import campaigns
+from runs.services.campaigns import campaigns, repeats
 from runs.services.errors import ServiceError
 from runs.services.runs import attempts
 from runs.services.servers import maintenance
@@ -24,6 +24,12 @@ class PriorityForm(forms.Form):
     """A campaign's place among those that wait."""
 
     priority = forms.IntegerField()
+
+
+class RoundsForm(forms.Form):
+    """How many more rounds."""
+
+    rounds = forms.IntegerField(min_value=1)
 
 
 class MaintenanceForm(forms.Form):
@@ -58,6 +64,20 @@ def campaign_retry(request: HttpRequest, slug: str) -> HttpResponse:
     campaign = _campaign(request, slug)
     done = _("The runs that did not finish are queued again.")
     _try(request, lambda: campaigns.retry(campaign=campaign, by=request.user), done)
+    return redirect("campaign-detail", slug=slug)
+
+
+@login_required
+@require_POST
+def campaign_rounds(request: HttpRequest, slug: str) -> HttpResponse:
+    """Queue more rounds of a campaign that leaves something undecided."""
+    campaign, form = _campaign(request, slug), RoundsForm(request.POST)
+    if form.is_valid():
+        rounds = form.cleaned_data["rounds"]
+        done = _("The further rounds are queued.")
+        _try(request, lambda: repeats.add_rounds(campaign=campaign, rounds=rounds), done)
+    else:
+        messages.error(request, _("Rounds are a whole number."))
     return redirect("campaign-detail", slug=slug)
 
 

@@ -247,6 +247,11 @@ def test_labels_tool_and_times_are_stored(stored):
     assert (made.external_id, made.origin) == ("job-42", "uploaded")
 
 
+def test_a_round_is_stored_as_told_and_never_guessed(stored):
+    assert stored(run(round=0)).round == 0
+    assert stored(run()).round is None
+
+
 @pytest.mark.parametrize(
     ("body", "code", "numbers"),
     [
@@ -407,6 +412,9 @@ HUGE = 10**400
         ("labels", {"a\ud800": ""}, "/labels/a\\ud800", "not_storable"),
         ("labels", {"a": "\ud800"}, "/labels/a", "not_storable"),
         ("external_id", "x" * 201, "/external_id", "too_long"),
+        ("round", -1, "/round", "out_of_range"),
+        ("round", True, "/round", "out_of_range"),
+        ("round", 1.5, "/round", "out_of_range"),
         ("tps", 5, "/tps", "unknown_field"),
         ("raw", "text", "/tool", "tool_unknown"),
     ],

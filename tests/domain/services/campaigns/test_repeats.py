@@ -1,4 +1,4 @@
-"""Adaptive repeats: cells that scatter are measured again, in rounds, up to a cap."""
+"""Further repeats: whole rounds, because cells scatter or because somebody asks for them."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import pytest
 
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Lease, Measurement, Run
-from runs.services.campaigns import campaigns, scenarios, summaries
+from runs.services.campaigns import campaigns, repeats, scenarios, summaries
 from runs.services.errors import ServiceError
 from runs.services.runs import attempts, leases, runs
 from tests import factories
@@ -59,14 +59,14 @@ def scattering(run):
     return 1000.0 + run.repeat if run.cell.levels["clients"] == 1 else 1000.0 * run.repeat
 
 
-def test_only_cells_that_scatter_get_further_repeats_and_no_more_than_the_cap(server, draft):
+def test_one_cell_that_scatters_brings_whole_rounds_and_no_more_than_the_cap(server, draft):
     campaign = campaigns.create(draft=draft)
     work_off(server, scattering)
-    repeats = {
+    made = {
         cell.levels["clients"]: sorted(cell.runs.values_list("repeat", flat=True))
         for cell in campaign.cells.all()
     }
-    assert repeats == {1: [1, 2], 2: [1, 2, 3, 4]}
+    assert made == {1: [1, 2, 3, 4], 2: [1, 2, 3, 4]}
     campaign.refresh_from_db()
     assert campaign.state == Campaign.State.FINISHED
 
@@ -74,7 +74,7 @@ def test_only_cells_that_scatter_get_further_repeats_and_no_more_than_the_cap(se
 def test_added_runs_are_planned_like_the_others_and_say_why(server, draft):
     campaign = campaigns.create(draft=draft)
     work_off(server, scattering)
-    added = campaign.runs.get(repeat=3)
+    added = campaign.runs.filter(repeat=3).order_by("position").first()
     first = campaign.runs.get(cell=added.cell, repeat=1)
     assert added.position == 5
     planned, before = RunPlan.from_json(added.plan), RunPlan.from_json(first.plan)
@@ -133,6 +133,45 @@ def test_repeats_stay_fixed_where_nothing_else_is_asked(server, draft):
     campaign = campaigns.create(draft=replace(draft, wanted_half_width=None))
     work_off(server, lambda run: 1000.0 * run.repeat)
     assert campaign.runs.count() == 4
+
+
+def test_calm_cells_bring_no_further_round(server, draft):
+    campaign = campaigns.create(draft=draft)
+    work_off(server, lambda run: 1000.0 + run.repeat)
+    assert campaign.runs.count() == 4
+
+
+def test_rounds_are_added_by_hand_and_the_look_is_remembered(server, draft):
+    campaign = campaigns.create(draft=replace(draft, wanted_half_width=None))
+    work_off(server, scattering)
+
+    campaign.refresh_from_db()
+    assert repeats.add_rounds(campaign=campaign, rounds=2) == 4
+
+    assert (campaign.state, campaign.looks) == (Campaign.State.QUEUED, [2, 4])
+    done = work_off(server, scattering)
+    assert [run.repeat for run in done] == [3, 3, 4, 4]
+    campaign.refresh_from_db()
+    assert campaign.state == Campaign.State.FINISHED
+
+
+@pytest.mark.parametrize("rounds", [0, -1, 99])
+def test_rounds_out_of_range_are_refused(server, draft, rounds):
+    campaign = campaigns.create(draft=replace(draft, wanted_half_width=None))
+    work_off(server, scattering)
+    campaign.refresh_from_db()
+
+    with pytest.raises(ServiceError) as refused:
+        repeats.add_rounds(campaign=campaign, rounds=rounds)
+    assert refused.value.code == "out_of_range"
+
+
+def test_rounds_are_added_only_when_a_campaign_has_ended(server, draft):
+    campaign = campaigns.create(draft=draft)
+
+    with pytest.raises(ServiceError) as refused:
+        repeats.add_rounds(campaign=campaign, rounds=1)
+    assert refused.value.code == "campaign_not_ended"
 
 
 def test_the_estimate_tells_the_least_and_the_most(draft):

@@ -1,0 +1,73 @@
+"""Nine doors say the same of the same cells: verdict, values and interval."""
+
+import random
+import re
+
+import pytest
+
+from runs.selectors.archive import version_line
+from runs.selectors.compare.ratios import ratios
+from runs.selectors.compare.verdict_words import size
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+SIDES = "base=campaign:lab~version%3D16.14&head=campaign:lab~version%3D18.4&metric=tps"
+
+
+@pytest.fixture
+def campaign():
+    """Two versions, three numbers of clients, five rounds: faster, the same, undecided."""
+    generator = random.Random(4)
+    gains = {1: (1.2, 0.01), 2: (1.0, 0.004), 4: (1.03, 0.05)}
+    made = factories.campaign("lab", repeats=5, parameters={"duration": 60})
+    for run in made.runs.select_related("cell"):
+        gain, scatter = gains[run.cell.levels["clients"]]
+        value = 1000 * (gain if run.cell.version == "18.4" else 1.0)
+        factories.finish(run, tps=value * generator.lognormvariate(0, scatter))
+    made.state = "finished"
+    made.save()
+    return made
+
+
+def text_of(client, address):
+    answer = client.get(address)
+    assert answer.status_code == 200, address
+    return re.sub(r"\s+", " ", answer.content.decode())
+
+
+def test_nine_doors_say_the_same_of_the_same_cells(client, campaign):
+    rows = {row.levels["clients"]: row.comparison for row in ratios(campaign, "tps")}
+    told = {row.verdict for row in rows.values()}
+    at = max(rows, key=lambda clients: rows[clients].base_value * rows[clients].head_value)
+    words = [size(row) for row in rows.values()]
+
+    api = client.get(f"/api/v1/compare/?{SIDES}").json()
+    answers = {row["levels"]["clients"]: row for row in api["rows"]}
+    lines = version_line.measured("fixed-point-read")
+    (line,) = version_line.pairs(lines)
+    pages = {
+        "campaign": text_of(client, "/campaigns/lab/"),
+        "compare": text_of(client, "/compare/?s=lab"),
+        "report": text_of(client, "/campaigns/lab/report/?format=html"),
+        "markdown": text_of(client, f"/api/v1/compare/?{SIDES}&format=md"),
+    }
+    peak = {
+        "versions": text_of(client, "/versions/"),
+        "home": text_of(client, "/"),
+    }
+    badge = text_of(client, f"/campaigns/lab/badge.svg?{SIDES.split('&', maxsplit=1)[0]}")
+
+    assert len(told) > 1
+    for clients, row in rows.items():
+        same = {name: answers[clients][name] for name in ("verdict", "ratio", "low", "high")}
+        assert same == {name: getattr(row, name) for name in same}
+        assert answers[clients]["head_value"] == row.head_value
+        assert answers[clients]["size"] == size(row)
+    assert line.comparison == rows[line.head.clients]
+    assert line.head.clients == at
+    for name, page in pages.items():
+        assert all(word in page for word in words), name
+    for name, page in peak.items():
+        assert size(rows[at]) in page, name
+    assert api["exit_code"] == (2 if "undecided" in told else 0)
+    assert "no revisions" in badge
