@@ -124,8 +124,8 @@ def _of_looks(random: Random, repetitions: int) -> Iterator[str]:
 
 
 def _of_power(random: Random, repetitions: int) -> Iterator[str]:
-    yield "**Right answers** at 2 % normal noise, for the row that differs, without and with a server"
-    yield "whose noise is known (20 degrees of freedom)."
+    yield "**Right answers** at 2 % normal noise, for the row that differs, without and with a"
+    yield "server whose noise is known (20 degrees of freedom)."
     yield ""
     yield "| truth | rows | n | found | with known noise |"
     yield "|---|---|---|---|---|"
@@ -148,8 +148,8 @@ def _of_power(random: Random, repetitions: int) -> Iterator[str]:
 
 
 def _of_lines(random: Random, repetitions: int) -> Iterator[str]:
-    yield "**Version line: the interval of the last version has the truth in it** (2 % noise, n = 3;"
-    yield "machines deviate from each other by 3 %)."
+    yield "**Version line: the interval of the last version has the truth in it** (2 % noise,"
+    yield "n = 3; machines deviate from each other by 3 %)."
     yield ""
     yield "| machines | 2 links | 5 links | 10 links |"
     yield "|---|---|---|---|"
