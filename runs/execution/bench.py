@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Literal, TypeVar
 
+from runs.execution import usage
 from runs.execution.clock_skew import Skew
 from runs.execution.ending import end
 from runs.execution.errors import CommandTimeout, TargetProblem
@@ -33,6 +34,8 @@ from runs.execution.steps import NO_SPACE, StepResult, disk_full, peek, perform
 from runs.wording import gettext_noop as _
 
 LAST_LINES = 20
+# Of the time of a load, between the readings around it.
+WHOLE = 0.98
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -246,12 +249,45 @@ class Bench:
         """
         node = on or self.database
         watching = asyncio.create_task(self._watch(node, name, stream, interval_s, on_output))
+        machines = self._loaded_machines(node)
         try:
+            before = await usage.read_all(machines)
             result = await self.step(name, argv, stdin=stdin, check=False, limit_s=limit_s, on=node)
+            self._note_usage(node, result, before, await usage.read_all(machines))
         finally:
             await end(watching)
         self.load_spans[node.name] = (result.started, result.finished)
         return result
+
+    def _loaded_machines(self, generator: Node) -> dict[str, tuple[Node, list[str]]]:
+        """The machines that a generator loads, with their data folders; the first one tells all."""
+        found: dict[str, tuple[Node, list[str]]] = {generator.name: (generator, [])}
+        if generator is self.generators[0]:
+            found |= {node.name: (node, []) for node in self.database_nodes}
+        clusters = [(self.database, self.cluster)]
+        clusters += [(member.node, member.cluster) for member in self.members.values()]
+        for node, cluster in clusters:
+            if node.name in found:
+                found[node.name][1].append(cluster.data)
+        return found
+
+    def _note_usage(
+        self,
+        generator: Node,
+        load: StepResult,
+        before: dict[str, usage.Reading],
+        after: dict[str, usage.Reading],
+    ) -> None:
+        """Keep who took the processors; not of a step that was begun by another worker.
+
+        That one ran longer than between these two readings.
+        """
+        for name in before.keys() & after.keys():
+            own = load.cpu_seconds if name == generator.name else 0.0
+            found = usage.between(before[name], after[name], generator=own or 0.0)
+            is_whole = found is not None and found.seconds >= load.seconds * WHOLE
+            if found is not None and is_whole and own is not None:
+                self.findings.usage[name] = found.as_json()
 
     async def loaded(self, work: Coroutine[Any, Any, None]) -> None:
         """Put the load on; disks of databases are guarded also where no step of it runs there.

@@ -48,6 +48,8 @@ class Findings:
     artifacts: list[ArtifactData] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
+    # Who took the processors of each machine while the load was on; see runs.execution.usage.
+    usage: dict[str, dict[str, float]] = field(default_factory=dict)
     server_version: str = ""
     tool_name: str = ""
     tool_version: str = ""

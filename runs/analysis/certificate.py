@@ -1,0 +1,191 @@
+"""May a run be relied on? A certificate from what was recorded while it was measured.
+
+valid: what could put it in doubt was looked at, and nothing does. doubtful: it may be right, and
+something says that it may not. invalid: it measured something else. Without an account of who took
+the processors there is no certificate, unless something else puts the run in doubt.
+
+The limits, and why they are these, are in docs/statistics.md.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from runs.analysis import drift
+
+RULES_VERSION = 1
+"""To be raised with every change below; what is stored names the rules that it was judged by."""
+
+Validity = Literal["", "valid", "doubtful", "invalid"]
+Weight = Literal["invalid", "doubt", "remark"]
+
+# Shares of all processors of a machine.
+FOREIGN_DOUBTFUL, FOREIGN_INVALID = 0.10, 0.80
+STOLEN_DOUBTFUL = 0.02
+DRIFT_DOUBTFUL = 0.10
+SHORT_DOUBTFUL_S, SHORT_S = 5.0, 30.0
+# Checkpoints belong to a run that is long enough to have several.
+LONG_WITH_CHECKPOINTS_S = 1800.0
+
+# What the run's own notes say: their weight, and whether another run may be spared it.
+_NOTED: Mapping[str, tuple[Weight, bool]] = {
+    "generator_saturated": ("doubt", False),
+    "load_stalled": ("doubt", True),
+    "checkpoint_during_run": ("doubt", True),
+    "clocks_differ": ("doubt", False),
+    "second_threads": ("remark", False),
+    "profiled": ("doubt", False),
+}
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Who took the processors of a machine under load, in seconds of processor time."""
+
+    machine: str
+    processors: int
+    seconds: float
+    busy: float
+    stolen: float
+    servers: float
+    kernel: float
+    generator: float
+
+    @property
+    def capacity(self) -> float:
+        """What the machine could have given."""
+        return self.processors * self.seconds
+
+    @property
+    def foreign(self) -> float:
+        """What neither PostgreSQL nor the generator nor the kernel took."""
+        return max(self.busy - self.servers - self.generator - self.kernel, 0.0)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was recorded of a run. None and nothing are not known.
+
+    `rates` are (second, transactions a second); `queue` is the mean run queue of the database's
+    machine, `clients` and `processors` those of the run; `optimisation` is the build's flag.
+    """
+
+    usage: Sequence[Usage] = ()
+    rates: Sequence[tuple[float, float]] = ()
+    duration_s: float | None = None
+    clients: int | None = None
+    queue: float | None = None
+    processors: int | None = None
+    notes: Collection[str] = ()
+    optimisation: str | None = None
+    assertions: bool | None = None
+    shares_machine: bool = False
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that puts a run in doubt, or is worth knowing; `figures` are for its sentence.
+
+    `is_curable`: another run of the same may be spared it.
+    """
+
+    code: str
+    weight: Weight
+    figures: Mapping[str, float | str] = field(default_factory=dict)
+    is_curable: bool = False
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The judgement, and what it rests on."""
+
+    validity: Validity
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def is_curable(self) -> bool:
+        """Whether measuring again may give a run without doubt."""
+        doubts = [each for each in self.findings if each.weight != "remark"]
+        return bool(doubts) and all(each.is_curable for each in doubts)
+
+
+def certify(evidence: Evidence) -> Certificate:
+    """Judge a run by what was recorded."""
+    findings = (
+        *_processors(evidence),
+        *_steadiness(evidence),
+        *_length(evidence),
+        *_noted(evidence),
+        *_build(evidence),
+    )
+    weights = {each.weight for each in findings}
+    if "invalid" in weights:
+        return Certificate("invalid", findings)
+    if "doubt" in weights:
+        return Certificate("doubtful", findings)
+    return Certificate("valid" if evidence.usage else "", findings)
+
+
+def _processors(evidence: Evidence) -> Iterator[Finding]:
+    for usage in evidence.usage:
+        foreign = usage.foreign / usage.capacity
+        stolen = usage.stolen / usage.capacity
+        if foreign > FOREIGN_DOUBTFUL:
+            weight: Weight = "invalid" if foreign > FOREIGN_INVALID else "doubt"
+            figures = {"machine": usage.machine, "share": round(100 * foreign, 1)}
+            yield Finding("foreign_load", weight, figures, is_curable=True)
+        if stolen > STOLEN_DOUBTFUL:
+            figures = {"machine": usage.machine, "share": round(100 * stolen, 1)}
+            yield Finding("steal", "doubt", figures, is_curable=True)
+    if not evidence.usage:
+        yield Finding("usage_unknown", "remark")
+        yield from _queue(evidence)
+    if evidence.shares_machine:
+        yield Finding("generator_on_same_machine", "remark")
+
+
+def _queue(evidence: Evidence) -> Iterator[Finding]:
+    """Each client has a server process and a share of the generator; the rest are others'."""
+    if evidence.queue is None or not evidence.clients or not evidence.processors:
+        return
+    if evidence.queue > 2 * evidence.clients + evidence.processors:
+        figures = {"queue": round(evidence.queue, 1), "clients": evidence.clients}
+        yield Finding("run_queue", "doubt", figures, is_curable=True)
+
+
+def _steadiness(evidence: Evidence) -> Iterator[Finding]:
+    times = [time for time, _rate in evidence.rates]
+    found = drift.examine(times, [rate for _time, rate in evidence.rates])
+    slow = found.drift
+    if slow is not None and slow.is_proven and abs(slow.change) >= DRIFT_DOUBTFUL:
+        yield Finding("drift", "doubt", {"change": round(100 * slow.change, 1)}, is_curable=True)
+    if found.warm_up_s > 0:
+        yield Finding("warm_up", "remark", {"seconds": round(found.warm_up_s, 1)})
+    if found.dips:
+        deepest = max(found.dips, key=lambda dip: dip.depth)
+        figures = {"number": len(found.dips), "depth": round(100 * deepest.depth, 0)}
+        yield Finding("dips", "remark", figures)
+
+
+def _length(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.duration_s is None:
+        return
+    if evidence.duration_s < SHORT_DOUBTFUL_S:
+        yield Finding("too_short", "doubt", {"seconds": round(evidence.duration_s, 1)})
+    elif evidence.duration_s < SHORT_S:
+        yield Finding("short", "remark", {"seconds": round(evidence.duration_s, 1)})
+
+
+def _noted(evidence: Evidence) -> Iterator[Finding]:
+    is_long = (evidence.duration_s or 0) >= LONG_WITH_CHECKPOINTS_S
+    for code, (weight, is_curable) in _NOTED.items():
+        if code in evidence.notes:
+            is_usual = code == "checkpoint_during_run" and is_long
+            yield Finding(code, "remark" if is_usual else weight, is_curable=is_curable)
+
+
+def _build(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.assertions:
+        yield Finding("assertions", "doubt")
+    if evidence.optimisation in {"-O0", "-Og"}:
+        yield Finding("not_optimised", "doubt", {"flag": evidence.optimisation})
