@@ -1,4 +1,4 @@
-"""What an uploaded run's load was, as part of its cell."""
+"""What an uploaded run's load was, and how far a run may be relied on."""
 
 from django.db import migrations, models
 
@@ -12,6 +12,34 @@ class Migration(migrations.Migration):
             name="workload",
             field=models.JSONField(
                 default=dict, db_default=models.Value({}, models.JSONField())
+            ),
+        ),
+        migrations.AddField(
+            model_name="run",
+            name="validity",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    ("valid", "valid"),
+                    ("doubtful", "doubtful"),
+                    ("invalid", "not valid"),
+                ],
+                db_default="",
+                max_length=10,
+            ),
+        ),
+        migrations.AddField(
+            model_name="run",
+            name="certificate",
+            field=models.JSONField(
+                default=dict, db_default=models.Value({}, models.JSONField())
+            ),
+        ),
+        migrations.AddField(
+            model_name="campaign",
+            name="remeasures",
+            field=models.PositiveSmallIntegerField(
+                db_default=1, default=1, verbose_name="repeats of doubtful runs"
             ),
         ),
     ]

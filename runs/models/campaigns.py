@@ -66,6 +66,10 @@ class Campaign(models.Model):
     most_repeats = models.PositiveSmallIntegerField(null=True)
     # After how many rounds somebody looked and added more: each look costs its part of the 5 %.
     looks = models.JSONField(default=list)
+    # How often a run that is in doubt, and might not be another time, is measured again.
+    remeasures = models.PositiveSmallIntegerField(
+        _("repeats of doubtful runs"), default=1, db_default=1
+    )
     # Of the runs that wait for a server those of the highest priority go first, then the oldest.
     priority = models.SmallIntegerField(_("priority"), default=0)
     paused_at = models.DateTimeField(null=True)

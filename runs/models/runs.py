@@ -38,6 +38,12 @@ class Run(models.Model):
 
     State: TypeAlias = RunState
 
+    class Validity(models.TextChoices):
+        VALID = "valid", _("valid")
+        DOUBTFUL = "doubtful", _("doubtful")
+        INVALID = "invalid", _("not valid")
+
+    DOUBTED = (Validity.DOUBTFUL, Validity.INVALID)
     ACTIVE = (State.CLAIMED, State.PREPARING, State.MEASURING, State.COLLECTING)
     UNSUCCESSFUL = (State.FAILED, State.ERRORED, State.CANCELLED)
     ENDED = (State.FINISHED, *UNSUCCESSFUL)
@@ -69,6 +75,9 @@ class Run(models.Model):
     tool_name = models.CharField(max_length=40, blank=True)
     tool_version = models.CharField(max_length=40, blank=True)
     quality = models.JSONField(default=list)
+    # How far it may be relied on; empty where nobody looked. See runs.analysis.certificate.
+    validity = models.CharField(max_length=10, choices=Validity, blank=True, db_default="")
+    certificate = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     # What an uploader calls the run, and what it says of it.
     external_id = models.CharField(max_length=200, blank=True)
     labels = models.JSONField(default=dict)

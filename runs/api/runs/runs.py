@@ -4,7 +4,7 @@ from typing import Any
 
 import django_filters
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -17,7 +17,7 @@ from runs.api.doors import ReadOnlyDoor
 from runs.models import Artifact, Command, Measurement, Run, RunEvent, Series, Token
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
-from runs.selectors.runs import runs
+from runs.selectors.runs import certificate_words, runs
 from runs.services.runs import attempts
 
 
@@ -26,6 +26,7 @@ class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
 
     campaign = django_filters.CharFilter("campaign__slug", label="Slug of the campaign.")
     state = django_filters.ChoiceFilter(choices=Run.State.choices)
+    validity = django_filters.ChoiceFilter(choices=Run.Validity.choices)
     version = VersionFilter("cell__version")
     server = django_filters.CharFilter("server__slug", label="Slug of the server.")
     hardware = django_filters.CharFilter(
@@ -47,6 +48,7 @@ class RunSerializer(serializers.Serializer[Run]):
     position = serializers.IntegerField()
     origin = serializers.ChoiceField(choices=Origin.choices)
     state = serializers.ChoiceField(choices=Run.State.choices)
+    validity = serializers.ChoiceField(choices=Run.Validity.choices, allow_blank=True)
     code = serializers.CharField()
     message = serializers.CharField()
     remedy = serializers.CharField()
@@ -124,6 +126,37 @@ class VersionsSerializer(serializers.Serializer[Run]):
     tool_version = serializers.CharField()
 
 
+class FindingSerializer(serializers.Serializer[certificate_words.Sentence]):
+    """One thing that puts a run in doubt, or is worth knowing."""
+
+    code = serializers.CharField()
+    weight = serializers.ChoiceField(choices=("invalid", "doubt", "remark"))
+    figures = serializers.DictField()
+    message = serializers.CharField()
+
+
+class CertificateSerializer(serializers.Serializer[Run]):
+    """How far the run may be relied on, why, and who took the processors meanwhile."""
+
+    validity = serializers.ChoiceField(choices=Run.Validity.choices, allow_blank=True)
+    rules = serializers.SerializerMethodField()
+    findings = serializers.SerializerMethodField()
+    usage = serializers.SerializerMethodField()
+
+    def get_rules(self, run: Run) -> int | None:
+        """The version of the rules that it was judged by."""
+        return run.certificate.get("rules")
+
+    @extend_schema_field(FindingSerializer(many=True))
+    def get_findings(self, run: Run) -> Any:
+        """The gravest first."""
+        return FindingSerializer(certificate_words.sentences(run), many=True).data
+
+    def get_usage(self, run: Run) -> dict[str, dict[str, float]]:
+        """Seconds of processor time by machine."""
+        return run.certificate.get("usage", {})
+
+
 class RunDetailSerializer(RunSerializer):
     """A run with all that it left, but outputs and values of series.
 
@@ -136,6 +169,7 @@ class RunDetailSerializer(RunSerializer):
     environment = serializers.CharField(
         source="environment.fingerprint", allow_null=True, default=None
     )
+    certificate = CertificateSerializer(source="*")
     quality = serializers.ListField(child=serializers.DictField())
     settings = serializers.DictField(source="settings.settings", allow_null=True, default=None)
     measurements = RunMeasurementSerializer(many=True)

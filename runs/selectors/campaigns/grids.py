@@ -30,6 +30,12 @@ class GridRun:
     repeat: int
     state: str
     position: int
+    validity: str = ""
+
+    @property
+    def tone(self) -> str:
+        """Its state, or that it is in doubt."""
+        return {"doubtful": "warning", "invalid": "error"}.get(self.validity, self.state)
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,11 @@ class GridCell:
     levels: Mapping[str, Any]
     runs: tuple[GridRun, ...]
     summary: Summary | None
+
+    @property
+    def doubtful(self) -> int:
+        """How many of its runs are in doubt."""
+        return sum(run.validity in Run.DOUBTED for run in self.runs)
 
 
 @dataclass(frozen=True)
@@ -188,7 +199,7 @@ def _without(levels: Mapping[str, Any], factor: str | None) -> dict[str, Any]:
 def _runs(cells: Sequence[Cell]) -> dict[int, list[GridRun]]:
     """The runs of each cell by repeat; only the first MOST_MARKED where a cell has more."""
     found: dict[int, list[GridRun]] = defaultdict(list)
-    columns = ("cell_id", "id", "repeat", "state", "position")
+    columns = ("cell_id", "id", "repeat", "state", "position", "validity")
     listed = Run.objects.filter(cell__in=cells).order_by("repeat")
     for cell_id, *run in listed.values_list(*columns):
         if len(found[cell_id]) < MOST_MARKED:

@@ -15,6 +15,7 @@ class CellRuns:
     """The finished runs of a cell: under which conditions, which, and by which programs.
 
     `hardware`, `environment` and `settings` are keys of stored rows, ascending; mostly one each.
+    `doubtful` runs are among those that are counted.
     """
 
     count: int = 0
@@ -24,6 +25,7 @@ class CellRuns:
     settings: tuple[int, ...] = ()
     servers: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    doubtful: int = 0
 
 
 def of_cells(cell_ids: Collection[int]) -> dict[int, CellRuns]:
@@ -46,6 +48,7 @@ def of_cells(cell_ids: Collection[int]) -> dict[int, CellRuns]:
             servers=distinct("server_version"),
             tools=distinct("tool_version"),
             names=distinct("tool_name"),
+            doubtful=Count("pk", filter=Q(validity__in=Run.DOUBTED)),
         )
     )
     return {
@@ -57,6 +60,7 @@ def of_cells(cell_ids: Collection[int]) -> dict[int, CellRuns]:
             settings=tuple(row["with_settings"]),
             servers=tuple(filter(None, row["servers"])),
             tools=_tools(row["names"], row["tools"]),
+            doubtful=row["doubtful"],
         )
         for row in rows
     }

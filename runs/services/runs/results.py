@@ -9,7 +9,7 @@ from django.db import transaction
 
 from runs.execution.reporter import Findings, SeriesData
 from runs.models import Measurement, Metric, Run, Series, SettingsSnapshot
-from runs.services.runs import artifacts, flame_graphs, runs
+from runs.services.runs import artifacts, certificates, flame_graphs, runs
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +26,7 @@ def store(*, run_id: int, token: int, findings: Findings) -> bool:
     run = Run.objects.select_related("cell").get(pk=run_id)
     run.series.all().delete()
     _store(run, findings)
+    certificates.issue(run=run, usage=findings.usage)
     metrics = {each.name: each for each in Metric.objects.filter(name__in=findings.measurements)}
     run.measurements.all().delete()
     Measurement.objects.bulk_create(

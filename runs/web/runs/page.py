@@ -17,6 +17,7 @@ from runs.selectors.archive import versions
 from runs.selectors.campaigns import treatments
 from runs.selectors.campaigns.factor_names import factor_titles
 from runs.selectors.compare.series_cells import SERVER
+from runs.selectors.runs import certificate_words
 from runs.services.runs.flame_graphs import NAME as FLAME_GRAPH
 from runs.web.configurations.page import recorded_changes
 from runs.web.runs import machines as run_machines
@@ -82,6 +83,7 @@ def live(run: Run) -> dict[str, Any]:
         "phases": phases(run, events, now=timezone.now()),
         "events": events,
         "measurements": _measurements(run),
+        "certificate": _certificate(run),
         "figure": _figure(run, series),
         "series": [facts for facts in map(_facts, series) if facts],
         "values": _values(series),
@@ -92,6 +94,17 @@ def live(run: Run) -> dict[str, Any]:
         "translated": recorded_changes((run.plan or {}).get("translated", [])),
         "artifacts": artifacts,
         "flame_graph": next((each for each in artifacts if each.name == FLAME_GRAPH), None),
+    }
+
+
+def _certificate(run: Run) -> dict[str, Any] | None:
+    """How far it may be relied on; None where nobody has looked."""
+    if not run.certificate:
+        return None
+    return {
+        "label": certificate_words.VALIDITIES[run.validity],
+        "tone": certificate_words.TONES[run.validity],
+        "findings": certificate_words.sentences(run),
     }
 
 

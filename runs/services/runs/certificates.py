@@ -1,0 +1,104 @@
+"""The certificate of a run: judged by what was recorded when it finished, and again on demand."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.analysis import fact_readers
+from runs.analysis.certificate import RULES_VERSION, Certificate, Evidence, Usage, certify
+from runs.execution import cpus
+from runs.execution.monitored import column_of
+from runs.execution.nodes import DATABASE_NODE
+from runs.models import Run, Series
+
+RATE, QUEUE = "tps", "run_queue"
+
+
+def issue(*, run: Run, usage: Mapping[str, Mapping[str, float]]) -> Certificate:
+    """Judge a run whose series and notes are stored, and keep the judgement with it.
+
+    `usage` says who took the processors of each machine. Four queries.
+    """
+    found = certify(_evidence(run, usage))
+    run.validity = found.validity
+    run.certificate = {
+        "rules": RULES_VERSION,
+        "is_curable": found.is_curable,
+        "findings": [
+            {"code": each.code, "weight": each.weight, "figures": dict(each.figures)}
+            for each in found.findings
+        ],
+        "usage": {machine: dict(taken) for machine, taken in usage.items()},
+    }
+    run.save(update_fields=["validity", "certificate"])
+    return found
+
+
+def judge_again() -> int:
+    """Judge the runs that were judged by older rules, or never; how many changed."""
+    changed = 0
+    finished = Run.objects.filter(state=Run.State.FINISHED, origin="executed")
+    outdated = finished.exclude(certificate__rules=RULES_VERSION)
+    for run in outdated.select_related("cell__installation", "campaign", "hardware").iterator():
+        before = run.validity
+        issue(run=run, usage=run.certificate.get("usage", {}))
+        changed += run.validity != before
+    return changed
+
+
+def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
+    series = {each.name: each for each in run.series.all() if _is_needed(each.name)}
+    parameters = (run.plan or {}).get("parameters") or run.campaign.parameters
+    installation = run.cell.installation
+    flags = {"cflags": installation.cflags} if installation else {}
+    return Evidence(
+        usage=[Usage(machine=name, **taken) for name, taken in usage.items()],
+        rates=_points(series.get(RATE)),
+        duration_s=parameters.get("duration"),
+        clients=run.cell.levels.get("clients") or parameters.get("clients"),
+        queue=_mean_queue(series),
+        processors=run.hardware.threads if run.hardware else None,
+        notes={note["code"] for note in run.quality},
+        optimisation=fact_readers.optimisation(flags),
+        assertions=_has_assertions(run),
+        shares_machine=_shares_machine(run),
+    )
+
+
+def _is_needed(name: str) -> bool:
+    return name == RATE or column_of(name)[1] == QUEUE
+
+
+def _points(series: Series | None) -> list[tuple[float, float]]:
+    if series is None:
+        return []
+    return [
+        (series.start + place * series.interval, value)
+        for place, value in enumerate(series.values)
+        if value is not None
+    ]
+
+
+def _mean_queue(series: Mapping[str, Series]) -> float | None:
+    """Of the database's machine, from the begin of the load on."""
+    found = series.get(QUEUE) or series.get(f"{DATABASE_NODE}-{QUEUE}")
+    values = [value for second, value in _points(found) if second > 0]
+    return sum(values) / len(values) if values else None
+
+
+def _has_assertions(run: Run) -> bool | None:
+    settings: Mapping[str, Any] = run.settings.settings if run.settings else {}
+    told = settings.get("debug_assertions", {}).get("setting")
+    return None if told is None else told == "on"
+
+
+def _shares_machine(run: Run) -> bool:
+    """Whether pgbench may run on a processor of PostgreSQL."""
+    plan = run.plan or {}
+    if not plan or plan.get("generators"):
+        return False
+    treatment = plan.get("treatment") or {}
+    chosen = [treatment.get(name) for name in ("server_cpus", "pgbench_cpus")]
+    if not all(chosen):
+        return True
+    server, generator = (cpus.parse(text) for text in chosen)
+    return bool(server & generator)
