@@ -36,6 +36,25 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddField(
+            model_name="run",
+            name="again_of",
+            field=models.ForeignKey(
+                db_index=False,
+                null=True,
+                on_delete=models.SET_NULL,
+                related_name="again",
+                to="runs.run",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("again_of__isnull", False)),
+                fields=["again_of"],
+                name="run_measured_again",
+            ),
+        ),
+        migrations.AddField(
             model_name="campaign",
             name="remeasures",
             field=models.PositiveSmallIntegerField(

@@ -75,6 +75,10 @@ class Run(models.Model):
     tool_name = models.CharField(max_length=40, blank=True)
     tool_version = models.CharField(max_length=40, blank=True)
     quality = models.JSONField(default=list)
+    # The run in doubt that this one measures again.
+    again_of = models.ForeignKey(
+        "Run", models.SET_NULL, null=True, related_name="again", db_index=False
+    )
     # How far it may be relied on; empty where nobody looked. See runs.analysis.certificate.
     validity = models.CharField(max_length=10, choices=Validity, blank=True, db_default="")
     certificate = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
@@ -105,6 +109,11 @@ class Run(models.Model):
         ]
         indexes = [
             models.Index(fields=["campaign", "state"], name="run_by_campaign_state"),
+            models.Index(
+                fields=["again_of"],
+                condition=models.Q(again_of__isnull=False),
+                name="run_measured_again",
+            ),
             # Counted on the first page.
             models.Index(
                 fields=["id"],

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from runs import dispatch
 from runs.models import Campaign, Lease, Run, RunEvent, Server
 from runs.selectors.runs.runs import machines_of
-from runs.services.campaigns import repeats, summaries
+from runs.services.campaigns import remeasuring, repeats, summaries
 from runs.services.changes import events
 from runs.services.errors import ServiceError
 from runs.wording import gettext_noop
@@ -201,12 +201,14 @@ def cancel_where_asked(*, run_id: int, token: int, is_out_of_reach: bool = False
 def refresh_campaign(*, campaign_id: int) -> None:
     """Derive a campaign's state from those of its runs. Call it in a transaction.
 
-    When all have ended, cells that need further repeats get them, and the campaign goes on.
+    When all have ended, what is in doubt is measured again, then cells that need further repeats
+    get them, and the campaign goes on.
     """
     campaign = Campaign.objects.select_for_update().get(pk=campaign_id)
     states = Counter(Run.objects.filter(campaign_id=campaign_id).values_list("state", flat=True))
     if all(state in Run.ENDED for state in states):
-        states[S.QUEUED] += repeats.add_round(campaign=campaign)
+        again = remeasuring.add(campaign=campaign)
+        states[S.QUEUED] += again or repeats.add_round(campaign=campaign)
     before, campaign.state = campaign.state, campaign_state(states)
     campaign.save(update_fields=["state"])
     if before in GOING_ON and campaign.state not in GOING_ON:

@@ -1,0 +1,144 @@
+"""Certificates are stored with a run, and lead to another run where that helps."""
+
+from dataclasses import replace
+
+import pytest
+
+from runs.management.commands.judge_runs import Command
+from runs.models import Campaign, Installation, Lease, Run, RunEvent
+from runs.services.campaigns import scenarios
+from runs.services.runs import leases, results, runs
+from tests import factories
+from tests.domain.services.runs.test_findings import collecting, found
+
+pytestmark = pytest.mark.django_db
+
+QUIET = {
+    "processors": 2, "seconds": 60.0, "busy": 104.0, "stolen": 0.2, "servers": 70.0,
+    "kernel": 2.0, "generator": 30.0,
+}  # fmt: skip
+BUSY = QUIET | {"busy": 118.0, "servers": 30.0, "generator": 14.0}
+
+
+@pytest.fixture
+def server():
+    scenarios.sync()
+    made = factories.server(versions=["16.14"])
+    Lease.objects.get_or_create(server=made)
+    campaign = factories.campaign(
+        "c", on=made, factors={"version": ["16.14"], "clients": [1]}, repeats=1
+    )
+    campaign.parameters = {"scale": 1, "duration": 60}
+    campaign.save()
+    campaign.cells.update(installation=Installation.objects.get())
+    campaign.runs.update(plan=PLAN)
+    return made
+
+
+PLAN = {
+    "run_id": 1, "campaign": "c", "scenario": "fixed-point-read", "host": "192.0.2.1", "port": 22,
+    "username": "postgres", "base_dir": "/srv/benchlab", "bindir": "/usr/bin",
+    "version_num": 160014, "client_bindir": "/usr/bin", "client_version_num": 160014,
+    "settings": {}, "initdb_options": [], "levels": {"version": "16.14", "clients": 1},
+    "parameters": {"scale": 1, "duration": 60}, "cluster_key": "",
+}  # fmt: skip
+
+
+def finish(server, usage=None, **changed):
+    claim = collecting(server)
+    findings = replace(found(), usage={"database": usage} if usage else {}, **changed)
+    assert results.store(run_id=claim.run_id, token=claim.token, findings=findings)
+    assert runs.transition(run_id=claim.run_id, to="finished", code="x", token=claim.token)
+    return Run.objects.get(pk=claim.run_id)
+
+
+def codes(run):
+    return [each["code"] for each in run.certificate["findings"]]
+
+
+def test_a_quiet_run_is_valid_and_its_campaign_ends(server):
+    run = finish(server, QUIET)
+
+    assert run.validity == "valid"
+    assert codes(run) == ["generator_on_same_machine"]
+    assert run.certificate["usage"] == {"database": QUIET}
+    assert Campaign.objects.get().state == "finished"
+
+
+def test_a_run_under_foreign_load_is_measured_again_once(server):
+    first = finish(server, BUSY)
+    assert first.validity == "doubtful"
+    again = Run.objects.exclude(pk=first.pk).get()
+    assert (again.again_of_id, again.repeat, again.state) == (first.pk, 2, "queued")
+    assert again.plan["run_id"] == again.pk
+    assert RunEvent.objects.get(run=again, code="measured_again").message == (
+        f"Run {first.pk} is in doubt, and is measured again."
+    )
+    assert Campaign.objects.get().state == "running"
+
+    finish(server, BUSY)
+
+    assert Run.objects.count() == 2
+    assert Campaign.objects.get().state == "finished"
+    assert first.cell.summaries.get(metric__name="tps").n == 2
+
+
+def test_a_campaign_that_asks_for_none_or_two_gets_as_many(server):
+    Campaign.objects.update(remeasures=2)
+    for _each in range(3):
+        finish(server, BUSY)
+    assert Run.objects.count() == 3
+    assert leases.claim(server_id=server.pk, holder="worker") is None
+
+
+def test_nothing_is_measured_again_on_demand_of_nobody(server):
+    Campaign.objects.update(remeasures=0)
+    finish(server, BUSY)
+
+    assert Run.objects.count() == 1
+
+
+def test_what_another_run_cannot_cure_is_not_measured_again(server):
+    Installation.objects.update(cflags="-g -O0")
+
+    run = finish(server, QUIET)
+
+    assert (run.validity, codes(run)[-1]) == ("doubtful", "not_optimised")
+    assert Run.objects.count() == 1
+
+
+def test_a_run_whose_processors_nobody_watched_has_no_certificate(server):
+    run = finish(server)
+
+    assert (run.validity, codes(run)[0]) == ("", "usage_unknown")
+
+
+def test_page_and_programs_say_why_a_run_is_in_doubt(server, client):
+    run = finish(server, BUSY)
+
+    page = client.get(f"/runs/{run.pk}/").content.decode()
+    assert "doubtful" in page
+    assert "database: 60.0 % of the processors were taken by neither PostgreSQL" in page
+    told = client.get(f"/api/v1/runs/{run.pk}/").json()
+    assert told["validity"] == told["certificate"]["validity"] == "doubtful"
+    first = told["certificate"]["findings"][0]
+    assert (first["code"], first["weight"]) == ("foreign_load", "doubt")
+    assert first["figures"] == {"machine": "database", "share": 60.0}
+    assert "60.0 %" in first["message"]
+    listed = client.get("/api/v1/runs/?validity=doubtful").json()["results"]
+    assert [each["id"] for each in listed] == [run.pk]
+    grid = client.get("/campaigns/c/").content.decode()
+    assert "1 run in doubt" in grid
+    assert "repeat 1: finished, in doubt" in grid
+
+
+def test_runs_are_judged_again_by_what_is_stored_of_them(server):
+    run = finish(server, BUSY)
+    Run.objects.filter(pk=run.pk).update(
+        validity="valid", certificate={"rules": 0, "usage": {"database": BUSY}}
+    )
+
+    Command().handle()
+
+    run.refresh_from_db()
+    assert (run.validity, codes(run)[0]) == ("doubtful", "foreign_load")
