@@ -132,16 +132,19 @@ def _processors(evidence: Evidence) -> Iterator[Finding]:
         stolen = usage.stolen / usage.capacity
         if foreign > FOREIGN_DOUBTFUL:
             weight: Weight = "invalid" if foreign > FOREIGN_INVALID else "doubt"
-            figures = {"machine": usage.machine, "share": round(100 * foreign, 1)}
-            yield Finding("foreign_load", weight, figures, is_curable=True)
+            yield _taken("foreign_load", weight, usage, foreign)
         if stolen > STOLEN_DOUBTFUL:
-            figures = {"machine": usage.machine, "share": round(100 * stolen, 1)}
-            yield Finding("steal", "doubt", figures, is_curable=True)
+            yield _taken("steal", "doubt", usage, stolen)
     if not evidence.usage:
         yield Finding("usage_unknown", "remark")
         yield from _queue(evidence)
     if evidence.shares_machine:
         yield Finding("generator_on_same_machine", "remark")
+
+
+def _taken(code: str, weight: Weight, usage: Usage, share: float) -> Finding:
+    figures = {"machine": usage.machine, "share": round(100 * share, 1)}
+    return Finding(code, weight, figures, is_curable=True)  # type: ignore[arg-type]
 
 
 def _queue(evidence: Evidence) -> Iterator[Finding]:

@@ -139,22 +139,15 @@ class CertificateSerializer(serializers.Serializer[Run]):
     """How far the run may be relied on, why, and who took the processors meanwhile."""
 
     validity = serializers.ChoiceField(choices=Run.Validity.choices, allow_blank=True)
-    rules = serializers.SerializerMethodField()
+    rules = serializers.IntegerField(source="certificate.rules", allow_null=True, default=None)
     findings = serializers.SerializerMethodField()
-    usage = serializers.SerializerMethodField()
-
-    def get_rules(self, run: Run) -> int | None:
-        """The version of the rules that it was judged by."""
-        return run.certificate.get("rules")
+    usage = serializers.DictField(source="certificate.usage", default=dict)
 
     @extend_schema_field(FindingSerializer(many=True))
     def get_findings(self, run: Run) -> Any:
         """The gravest first."""
-        return FindingSerializer(certificate_words.sentences(run), many=True).data
-
-    def get_usage(self, run: Run) -> dict[str, dict[str, float]]:
-        """Seconds of processor time by machine."""
-        return run.certificate.get("usage", {})
+        found: Any = certificate_words.sentences(run)
+        return FindingSerializer(found, many=True).data
 
 
 class RunDetailSerializer(RunSerializer):

@@ -51,7 +51,7 @@ def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
     installation = run.cell.installation
     flags = {"cflags": installation.cflags} if installation else {}
     return Evidence(
-        usage=[Usage(machine=name, **taken) for name, taken in usage.items()],
+        usage=[Usage(machine=name, **taken) for name, taken in usage.items()],  # type: ignore[arg-type]
         rates=_points(series.get(RATE)),
         duration_s=parameters.get("duration"),
         clients=run.cell.levels.get("clients") or parameters.get("clients"),
@@ -97,7 +97,7 @@ def _shares_machine(run: Run) -> bool:
     if not plan or plan.get("generators"):
         return False
     treatment = plan.get("treatment") or {}
-    chosen = [treatment.get(name) for name in ("server_cpus", "pgbench_cpus")]
+    chosen = [str(treatment.get(name) or "") for name in ("server_cpus", "pgbench_cpus")]
     if not all(chosen):
         return True
     server, generator = (cpus.parse(text) for text in chosen)
