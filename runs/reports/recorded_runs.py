@@ -19,6 +19,7 @@ LOOKS = frozenset(
 # What ran beside the load, what was done for it, and what others had left; names stand behind.
 BESIDE = (
     "monitor", "profile", "keep-perf", "set-perf", "check-cpus", "source", "stop-what-was-left",
+    "lag", "clear", "read-settings", "show-cores", "try-affinity", "read-affinity",
 )  # fmt: skip
 
 

@@ -1,8 +1,9 @@
-"""Three machines on networks of their own: network namespaces with a real OpenSSH server in each.
+"""Four machines on networks of their own: network namespaces with a real OpenSSH server in each.
 
-    worker ─── bastion ─── db
-                  │         │
-                  └── load ─┘
+    worker ─── bastion ─── db ──────┐
+                 │ │        │       │
+                 │ └─ load ─┘    standby
+                 └──────────────────┘
 
 Each line is a link by itself and can be cut. Only the bastion is reached from outside; it forwards
 no packets, so that db and load are reached by SSH through it and in no other way. Whoever makes
@@ -30,6 +31,8 @@ OUTSIDE = ipaddress.ip_network("198.18.0.0/15")
 BASTION_INSIDE, DB_ADDRESS = "203.0.113.1", "203.0.113.2"
 BASTION_TO_LOAD, LOAD_ADDRESS = "203.0.113.5", "203.0.113.6"
 LOAD_TO_DB, DB_TO_LOAD = "203.0.113.9", "203.0.113.10"
+BASTION_TO_STANDBY, STANDBY_ADDRESS = "203.0.113.13", "203.0.113.14"
+STANDBY_TO_DB, DB_TO_STANDBY = "203.0.113.17", "203.0.113.18"
 
 
 def run(*argv: str, check: bool = True) -> str:
@@ -117,19 +120,21 @@ class Machine:
 
 @dataclass(frozen=True)
 class Network:
-    """The three machines and the links between them."""
+    """The machines and the links between them."""
 
     bastion: Machine
     db: Machine
     load: Machine
+    standby: Machine
     outer: Link
     bastion_to_db: Link
     load_to_db: Link
+    standby_to_db: Link
 
     @property
     def machines(self) -> tuple[Machine, ...]:
         """All of them."""
-        return self.bastion, self.db, self.load
+        return self.bastion, self.db, self.load, self.standby
 
 
 @contextmanager
@@ -140,14 +145,21 @@ def network(sshd_binary: str, account: Account) -> Iterator[Network]:
     here, there = outside[os.getpid() % len(outside)].hosts()
     machines: list[Machine] = []
     try:
-        for name, address in [("b", str(there)), ("d", DB_ADDRESS), ("l", LOAD_ADDRESS)]:
+        addresses = {"b": str(there), "d": DB_ADDRESS, "l": LOAD_ADDRESS, "s": STANDBY_ADDRESS}
+        for name, address in addresses.items():
             machines.append(_machine(f"{prefix}-{name}", address, sshd_binary, account))
-        bastion, db, load = machines
+        bastion, db, load, standby = machines
         _lay_outer(prefix, str(here), bastion)
         _lay(bastion, "to-db", f"{BASTION_INSIDE}/30", db, "to-bastion", f"{DB_ADDRESS}/30")
         _lay(bastion, "to-load", f"{BASTION_TO_LOAD}/30", load, "to-bastion", f"{LOAD_ADDRESS}/30")
         _lay(db, "to-load", f"{DB_TO_LOAD}/30", load, "to-db", f"{LOAD_TO_DB}/30")
         run("ip", "-n", load.namespace, "route", "add", DB_ADDRESS, "via", DB_TO_LOAD)
+        own, other = f"{BASTION_TO_STANDBY}/30", f"{STANDBY_ADDRESS}/30"
+        _lay(bastion, "to-standby", own, standby, "to-bastion", other)
+        own, other = f"{DB_TO_STANDBY}/30", f"{STANDBY_TO_DB}/30"
+        _lay(db, "to-standby", own, standby, "to-db", other)
+        run("ip", "-n", standby.namespace, "route", "add", DB_ADDRESS, "via", DB_TO_STANDBY)
+        run("ip", "-n", db.namespace, "route", "add", STANDBY_ADDRESS, "via", STANDBY_TO_DB)
         for machine in machines:
             machine.sshd.start()
         yield Network(
@@ -155,6 +167,7 @@ def network(sshd_binary: str, account: Account) -> Iterator[Network]:
             outer=Link(bastion.namespace, "outer"),
             bastion_to_db=Link(bastion.namespace, "to-db"),
             load_to_db=Link(db.namespace, "to-load"),
+            standby_to_db=Link(db.namespace, "to-standby"),
         )
     finally:
         for machine in machines:

@@ -15,6 +15,7 @@ from benchmarks.loads import Loads
 from runs.execution import listening, ssh
 from runs.models import Campaign, Lease, Run, Server
 from runs.services.campaigns import campaigns, scenarios
+from runs.services.runs import artifacts
 from runs.services.servers import host_keys, servers
 from runs.tasks import execute_next
 from tests import factories
@@ -43,6 +44,7 @@ class Registered:
     bastion: Server
     database: Server
     generator: Server
+    standby: Server
 
 
 @pytest.fixture
@@ -52,11 +54,15 @@ def registered(network, binaries) -> Registered:
         machine.sshd.let_in(servers.public_key())
     bastion = confirmed(network.bastion, "Bastion", base_dir="")
     folders = [str(binaries.postgresql18)]
-    database, generator = (
+    database, generator, standby = (
         confirmed(machine, name, base_dir=str(machine.base), bindirs=folders, jump=bastion)
-        for machine, name in ((network.db, "Database"), (network.load, "Load"))
+        for machine, name in (
+            (network.db, "Database"),
+            (network.load, "Load"),
+            (network.standby, "Standby"),
+        )
     )
-    return Registered(bastion, database, generator)
+    return Registered(bastion, database, generator, standby)
 
 
 def confirmed(machine: Machine, name: str, **fields: Any) -> Server:
@@ -131,7 +137,7 @@ def nothing_is_left(network: Network, database: Server) -> None:
 def leftovers(network: Network) -> list[object]:
     return [
         what
-        for machine in (network.db, network.load)
+        for machine in (network.db, network.load, network.standby)
         for what in (*machine.processes(), *machine.listening(), *machine.folders())
     ]
 
@@ -220,4 +226,55 @@ def test_a_database_that_its_generator_loses_for_good_fails_the_run(
     assert (loads.number, run.attempt) == (1, 1)
     nothing_is_left(network, registered.database)
     network.load_to_db.mend()
+    nothing_is_left(network, registered.database)
+
+
+def replicated(registered: Registered, *, duration: int, pairs: dict) -> Campaign:
+    """Replication with the primary, its standbys and the load on machines of their own."""
+    scenarios.sync()
+    database = registered.database
+    draft = factories.draft(
+        database,
+        title="Replicated",
+        scenario="replication",
+        installations=list(database.installations.filter(version__startswith="18.")),
+        levels={**pairs, "synchronous_commit": ["on"], "synchronous_by": ["all"]},
+        parameters={"scale": 1, "duration": duration, "clients": 2, "standbys": 0},
+        repeats=1,
+        generators=[registered.generator],
+        cluster_servers=[registered.standby],
+        # A cut that nobody tells of is noticed after so long; a minute by default.
+        configuration=factories.configuration("impatient", settings={"wal_sender_timeout": "3s"}),
+    )
+    return campaigns.create(draft=draft)
+
+
+def test_standbys_follow_over_the_network_while_others_put_the_load_on(
+    network, registered, binaries
+):
+    pairs = {"sync_standbys": [1], "async_standbys": [1]}
+    run = executed(replicated(registered, duration=2, pairs=pairs))
+    assert (run.state, run.message) == (Run.State.FINISHED, "")
+    proof = run.artifacts.get(name="replication-after.txt")
+    with artifacts.open_artifact(proof) as content:
+        told = content.read().decode().splitlines()
+    assert told == ["standby1\tstreaming\tsync", "standby2\tstreaming\tasync"]
+    base_backup = run.commands.get(step="base-backup-standby1")
+    assert base_backup.host == "Standby"
+    assert DB_ADDRESS in base_backup.argv
+    assert run.series.filter(name="db2-cpu_idle").exists()
+    # The two standbys share a machine of their own, and the run says so.
+    assert [n["code"] for n in run.quality].count("clusters_share_machine") == 1
+    nothing_is_left(network, registered.database)
+
+
+def test_a_synchronous_standby_that_is_cut_off_ends_the_run(network, registered):
+    pairs = {"sync_standbys": [1], "async_standbys": [0]}
+    campaign = replicated(registered, duration=120, pairs=pairs)
+    with meanwhile(network.load, network.standby_to_db.cut):
+        try:
+            run = executed(campaign)
+        finally:
+            network.standby_to_db.mend()
+    assert (run.state, run.code) == (Run.State.FAILED, "standby_gone")
     nothing_is_left(network, registered.database)

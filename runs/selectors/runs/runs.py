@@ -74,22 +74,24 @@ def _whole(series: QuerySet[Series]) -> QuerySet[Run]:
     )
 
 
-def generators_of(run: Run) -> list[int]:
-    """The servers, beside its own, from which a run's load comes. Reads its plan."""
-    generators = (run.plan or {}).get("generators", ())
-    return sorted({each["server_id"] for each in generators} - {run.server_id})
+def others_of(run: Run) -> list[int]:
+    """The servers of a run besides its own: of further clusters, and generators. Reads its plan."""
+    plan = run.plan or {}
+    others = [*plan.get("machines", ()), *plan.get("generators", ())]
+    return sorted({each["server_id"] for each in others} - {run.server_id})
 
 
-def generating(server_id: int) -> Q:
-    """The condition that a server generates the load of a run."""
-    return Q(plan__generators__contains=[{"server_id": server_id}])
+def taking_part(server_id: int) -> Q:
+    """The condition that a server has further clusters of a run, or generates its load."""
+    this = [{"server_id": server_id}]
+    return Q(plan__generators__contains=this) | Q(plan__machines__contains=this)
 
 
 def at_work_on(server_id: int) -> Q:
-    """The condition that a server is one of a run's machines: its database's, or a generator."""
-    return Q(server_id=server_id) | generating(server_id)
+    """The condition that a server is one of a run's machines."""
+    return Q(server_id=server_id) | taking_part(server_id)
 
 
 def machines_of(run: Run) -> list[int]:
     """All servers of a run, its own first. Reads its plan."""
-    return [*([run.server_id] if run.server_id else []), *generators_of(run)]
+    return [*([run.server_id] if run.server_id else []), *others_of(run)]

@@ -147,6 +147,7 @@ def _campaign(design: Design, by: User | None, project: Project | None) -> Campa
             generators=draft.generators,
             more_servers=draft.servers[1:],
             arrangement=design.scenario.kind,
+            cluster_servers=draft.cluster_servers,
         ),
         configuration=used[0] if is_one else None,
         configuration_revision=revisions[0] if is_one else None,

@@ -90,7 +90,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Machine:
-    """A load generator, and what is installed there."""
+    """A load generator or a machine of further clusters, and what is installed there."""
 
     server: Server
     present: Sequence[Installation]
@@ -110,6 +110,7 @@ class Design:
     variants: tuple[Variant, ...]
     parts: tuple[Part, ...]
     generators: tuple[Machine, ...]
+    cluster_machines: tuple[Machine, ...]
     count: int
 
     @property
@@ -156,13 +157,15 @@ class Design:
         # Runs that write keep templates only as long as there is room for one more cluster.
         shared = sum(each.disk_bytes for each, writes in sizes if not writes)
         own = max((each.disk_bytes for each, writes in sizes if writes), default=0)
-        further = self._further(part) * max((each.disk_bytes for each, _writes in sizes), default=0)
+        further = self.further(part) * max((each.disk_bytes for each, _writes in sizes), default=0)
         run_bytes = max((each.run_bytes for each, _writes in sizes), default=0)
         recorded = recording.needed_bytes(given)
         return shared + own + further + run_bytes + recorded + BYTES_TO_SPARE
 
-    def _further(self, part: Part) -> int:
-        """How many clusters a run has at the most besides its own."""
+    def further(self, part: Part) -> int:
+        """How many clusters a run has on its server at the most besides its own."""
+        if self.cluster_machines:
+            return 0
         return max(
             (
                 len(self.scenario.arrangement(each.installation.version_num, each.levels))
@@ -179,7 +182,7 @@ def resolve(draft: Draft) -> Design:
     that BenchLab cannot run.
     """
     scenario = registry.get(draft.scenario)
-    present = installed([*draft.servers, *draft.generators])
+    present = installed([*draft.servers, *draft.generators, *draft.cluster_servers])
     varied = _varied(draft, scenario)
     variants = tuple(islice(_variants(draft), MOST_VARIANTS))
     told_apart = builds.levels(draft.installations)
@@ -198,6 +201,7 @@ def resolve(draft: Draft) -> Design:
         variants=variants,
         parts=tuple(parts),
         generators=tuple(Machine(each, present[each.pk]) for each in draft.generators),
+        cluster_machines=tuple(Machine(each, present[each.pk]) for each in draft.cluster_servers),
         count=sum(len(part.installations) for part in parts)
         * len(draft.configurations)
         * prod(len(set(values)) for values in draft.settings.values())

@@ -24,7 +24,8 @@ class Draft:
     None is what this BenchLab is set to. With `wanted_half_width` (0.02 is ±2 %) a cell gets more
     than `repeats`, up to `most_repeats`, while its interval is wider. An A/A campaign measures
     everything twice under two labels, which shows what the server makes of no difference. The
-    load comes from `generators`, each with its newest pgbench, or from the server itself.
+    load comes from `generators`, each with its newest pgbench, or from the server itself. A
+    scenario's further clusters lie on `cluster_servers` by turns, or on the server itself.
 
     With `more_servers` the same is measured on each of them, at the same time, and the server is
     a factor. `installations` are then those of all servers; each server measures its own. Of
@@ -47,6 +48,7 @@ class Draft:
     configuration: Configuration | None = None
     client: Installation | None = None
     generators: Sequence[Server] = ()
+    cluster_servers: Sequence[Server] = ()
     priority: int = 0
     most_attempts: int | None = None
     wanted_half_width: float | None = None

@@ -45,7 +45,7 @@ def estimate(of: Design | Draft) -> Estimate:
     design = of if isinstance(of, Design) else resolve(of)
     draft = design.draft
     seconds = [_seconds(design, part) for part in design.parts]
-    together = sum if draft.generators else max
+    together = sum if draft.generators or draft.cluster_servers else max
     most_runs = design.count * draft.repeats_at_most
     return Estimate(
         runs=design.count * draft.repeats,

@@ -122,7 +122,7 @@ def generator_problems(design: Design) -> Iterator[Problem]:
 
 
 def _reach_problems(server: Server, generator: Server) -> Iterator[Problem]:
-    if _is_loopback(server.address) and not _is_loopback(generator.address):
+    if is_loopback(server.address) and not is_loopback(generator.address):
         message = _("%(generator)s cannot reach the database at %(address)s.") % {
             "generator": generator.name,
             "address": server.address,
@@ -145,7 +145,8 @@ def _problems_of(generator: Server, present: Sequence[Installation]) -> Iterator
         yield Problem("missing_program", message, remedy, "generators")
 
 
-def _is_loopback(address: str) -> bool:
+def is_loopback(address: str) -> bool:
+    """Whether only the machine itself reaches that address."""
     if address == "localhost":
         return True
     try:

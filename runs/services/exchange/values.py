@@ -273,8 +273,14 @@ def _is_plan(value: Any) -> bool:
         and all(_is_size(value.get(name, 0)) for name in ("version_num", "client_version_num"))
         and all(isinstance(value.get(name, {}), dict) for name in ("settings", "treatment"))
         and _is_rows(value.get("generators", []), GENERATOR_TEXTS)
+        and _is_rows(value.get("machines", []), MACHINE_TEXTS)
+        and _is_rows(value.get("clusters", []), CLUSTER_TEXTS)
         and _is_rows(value.get("translated", []), TRANSLATED_TEXTS)
-        and all(isinstance(each.get("server_id"), int) for each in value.get("generators", []))
+        and all(
+            isinstance(each.get("server_id"), int)
+            for part in ("generators", "machines")
+            for each in value.get(part, [])
+        )
         and all(isinstance(each.get("parameters"), dict) for each in value.get("translated", []))
     )
 
@@ -289,6 +295,8 @@ PLAN_TEXTS = frozenset(
     {"campaign", "scenario", "base_dir", "bindir", "client_bindir", "psql_bindir"}
 )
 GENERATOR_TEXTS = frozenset({"name", "base_dir", "client_bindir", "address_of_database"})
+MACHINE_TEXTS = frozenset({"name", "base_dir", "address_of_database"})
+CLUSTER_TEXTS = frozenset({"name", "role", "origin", "machine", "bindir"})
 TRANSLATED_TEXTS = frozenset({"name_from", "value_from", "name_to", "value_to", "reason"})
 
 TYPES: tuple[tuple[type, str, Callable[[Any, Any], bool]], ...] = (

@@ -235,10 +235,10 @@ def _director(run: Run, claim: Claim) -> Director:
 
 def _places(server: Server, plan: RunPlan, claim: Claim) -> list[Place]:
     """The ways to all machines of a run, in the plan's order."""
-    generators = Server.objects.select_related("ssh_key").in_bulk(
-        [each.server_id for each in plan.generators]
+    others = Server.objects.select_related("ssh_key").in_bulk(
+        [each.server_id for each in plan.others]
     )
-    machines = [server, *(generators[each.server_id] for each in plan.generators)]
+    machines = [server, *(others[each.server_id] for each in plan.others)]
     return [
         Place(_line(each), each.pk, claim.token, tuple(each.privileges), title=each.name)
         for each in machines

@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 
 from runs.execution.watch import Order
 from runs.models import Lease, Run, Server
-from runs.selectors.runs.runs import generators_of, machines_of
+from runs.selectors.runs.runs import machines_of, others_of
 from runs.services.runs import reservations, runs
 from runs.services.runs.reservations import Reservation
 
@@ -172,7 +172,7 @@ def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
     reserved = reservations.standing(loaded=loaded)
     passed: dict[tuple[int, ...], Run] = {}
     for run in _first_of_each_campaign(waiting):
-        others = generators_of(run)
+        others = others_of(run)
         is_lost = run.state == Run.State.LOST
         if not is_lost and _must_wait(run, loaded, reserved):
             continue

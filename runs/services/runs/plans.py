@@ -15,7 +15,7 @@ from runs.execution.treatment import Treatment
 from runs.models import Campaign, Installation, Run, Server, WorkloadVersion
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios.definition import Scenario
-from runs.services.campaigns import topologies
+from runs.services.campaigns import placing, topologies
 from runs.services.campaigns.designs import Design, DesignCell, Part
 from runs.services.errors import ServiceError
 from runs.services.servers.tools import Tools
@@ -59,12 +59,13 @@ def freeze(
         translated=(*_translated(cell.fitted), *_overruled(cell.fitted, cell.cluster.required)),
         generators=topologies.generator_plans(server, design.generators),
         cores=int(cell.levels.get(CORES, 0)),
-        clusters=_clusters(design.scenario, cell, tools),
+        machines=placing.machine_plans(server, design.cluster_machines),
+        clusters=placing.placed(_clusters(design.scenario, cell, tools), design.cluster_machines),
     )
 
 
 def _clusters(scenario: Scenario, cell: DesignCell, tools: Tools) -> tuple[ClusterPlan, ...]:
-    """The cell's further clusters, all on the database's machine until they are placed elsewhere.
+    """The cell's further clusters, all on the database's machine.
 
     One that initdb makes gets the settings of the run's own; the others have them from that.
     """

@@ -21,7 +21,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from runs.models import Run, RunEvent, Server
-from runs.selectors.runs.runs import generators_of, machines_of
+from runs.selectors.runs.runs import machines_of, others_of
 from runs.services.runs import runs
 
 PATIENCE = timedelta(minutes=10)
@@ -51,7 +51,7 @@ def note(run: Run) -> None:
     noted = {"run": run, "attempt": run.attempt, "code": PASSED_OVER}
     if RunEvent.objects.filter(**noted).exists():
         return
-    names = Server.objects.filter(pk__in=generators_of(run)).values_list("name", flat=True)
+    names = Server.objects.filter(pk__in=others_of(run)).values_list("name", flat=True)
     message = _("Its turn had come; it waits until it can have %(servers)s as well.")
     text = message % {"servers": ", ".join(names)}
     runs.record_event(run_id=run.pk, code=PASSED_OVER, message=text, attempt=run.attempt)

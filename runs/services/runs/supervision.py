@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 from runs import dispatch
 from runs.models import PreparedCluster, Run, Schedule, Server
-from runs.selectors.runs.runs import generating
+from runs.selectors.runs.runs import taking_part
 from runs.services.errors import ServiceError
 from runs.services.runs import clusters, leases, sweeping
 from runs.services.schedules import schedules
@@ -110,5 +110,5 @@ def _generators_away(waiting: QuerySet[Run]) -> set[int]:
     return {
         server_id
         for server_id in away.values_list("pk", flat=True)
-        if waiting.filter(generating(server_id)).exists()
+        if waiting.filter(taking_part(server_id)).exists()
     }

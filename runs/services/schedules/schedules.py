@@ -177,6 +177,7 @@ def design_of(campaign: Campaign) -> dict[str, Any]:
         # Several servers whose own newest pgbench differ use those again.
         "client": plan.get("client_bindir") if len(tools) < 2 else None,
         "generators": [each["server_id"] for each in plan.get("generators", ())],
+        "cluster_servers": [each["server_id"] for each in plan.get("machines", ())],
     }
 
 
@@ -261,6 +262,7 @@ def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
             removed_at=None, pgbench_version_num__isnull=False, bindir=kept.get("client")
         ).first(),
         generators=schedule_servers.generators(kept.get("generators", ())),
+        cluster_servers=schedule_servers.of_clusters(kept.get("cluster_servers", ())),
         **{name: kept[name] for name in copied},
     )
 
@@ -293,8 +295,11 @@ def _is_at_hand(schedule: Schedule) -> bool:
     So is what waiting does not mend: the firing then tells of it.
     """
     try:
-        generators = schedule_servers.generators(schedule.draft.get("generators", ()))
-        servers = [schedule.server, *schedule_servers.further(schedule), *generators]
+        others = [
+            *schedule_servers.generators(schedule.draft.get("generators", ())),
+            *schedule_servers.of_clusters(schedule.draft.get("cluster_servers", ())),
+        ]
+        servers = [schedule.server, *schedule_servers.further(schedule), *others]
     except ServiceError:
         return True
     return all(server.state == Server.State.READY for server in servers)

@@ -56,14 +56,25 @@ def measured_by(schedules: Iterable[Schedule]) -> set[int]:
 
 
 def loading_for(schedules: Iterable[Schedule]) -> set[int]:
-    """The keys of all servers from which the load of schedules comes."""
-    return {each for schedule in schedules for each in schedule.draft.get("generators", ())}
+    """The keys of all servers besides the measured ones: of the load, and of further clusters."""
+    return {
+        each
+        for schedule in schedules
+        for part in ("generators", "cluster_servers")
+        for each in schedule.draft.get(part, ())
+    }
 
 
 def generators(server_ids: Sequence[int]) -> list[Server]:
     """The machines from which the load came. Raises ServiceError where one is gone."""
     message = _("A load generator of this campaign is not registered any more.")
     return _all(server_ids, "generator_missing", message)
+
+
+def of_clusters(server_ids: Sequence[int]) -> list[Server]:
+    """The machines of further clusters. Raises ServiceError where one is gone."""
+    message = _("A machine of this campaign's further clusters is not registered any more.")
+    return _all(server_ids, "cluster_server_missing", message)
 
 
 def _all(server_ids: Sequence[int], code: str, message: str) -> list[Server]:

@@ -80,10 +80,10 @@ def _is_in_use(server: Server) -> bool:
 
 def _server(run: Run, name: str) -> Server:
     """The server of a machine in the run's plan, locked."""
-    generators = {
-        each["name"]: each["server_id"] for each in (run.plan or {}).get("generators", ())
-    }
-    key = run.server_id if name == DATABASE_NODE else generators[name]
+    plan = run.plan or {}
+    others = (*plan.get("machines", ()), *plan.get("generators", ()))
+    keys = {each["name"]: each["server_id"] for each in others}
+    key = run.server_id if name == DATABASE_NODE else keys[name]
     servers = Server.objects.select_related("hardware", "environment")
     return servers.select_for_update(of=("self",)).get(pk=key or 0)
 

@@ -106,6 +106,10 @@ def of_design(design: Design) -> Preflight:
     for machine in design.generators:
         client = tools.having_pgbench(machine.present)[:1]
         asked.append(_Asked(machine.server, client, design, reaches=addresses))
+    for machine in design.cluster_machines:
+        wanted = {cell.installation.version_num for cell in design.cells}
+        installed = [each for each in machine.present if each.version_num in wanted]
+        asked.append(_Asked(machine.server, installed, design))
     return _fly(asked, design)
 
 
@@ -141,7 +145,8 @@ def _of_answer(asked: _Asked, target: Target) -> Iterator[Finding]:
     privileges = asked.privileges
     yield from machine_findings.of_machine(server, target, privileges=privileges, needed=needed)
     yield from _of_needs(asked, target)
-    yield from _of_treatment(server, target, design.draft if design else None)
+    if asked.part is not None:
+        yield from _of_treatment(server, target, design.draft if design else None)
 
 
 def _question(asked: _Asked) -> Question:
@@ -154,7 +159,7 @@ def _faults(design: Design | None) -> Iterator[Finding]:
     if design is None:
         return
     draft = design.draft
-    machines = (*draft.servers, *draft.generators)
+    machines = (*draft.servers, *draft.generators, *draft.cluster_servers)
     told_better = {"disk_too_small", *(each.problem_code for each in machines)}
     names = ", ".join(each.name for each in draft.servers)
     for problem in estimates.estimate(design).problems:
@@ -190,7 +195,7 @@ def _of_needs(asked: _Asked, target: Target) -> Iterator[Finding]:
     server, needed = asked.server, LEAST_FREE_BYTES
     if asked.design is not None and asked.part is not None:
         needed = asked.design.needed_bytes(asked.part) or needed
-        yield from _memory(server, target, asked.part)
+        yield from _memory(server, target, asked.part, asked.design.further(asked.part) + 1)
     if target.free_bytes is not None and target.free_bytes < needed:
         message = _("%(needed).1f GB are needed below %(path)s; %(free).1f GB are free.")
         words = {
@@ -213,12 +218,13 @@ def _of_treatment(server: Server, target: Target, draft: Draft | None) -> Iterat
         yield error(server, problem.code, problem.message, problem.remedy)
 
 
-def _memory(server: Server, target: Target, part: Part) -> Iterator[Finding]:
-    """The shared memory that the greediest of the versions takes at its start."""
+def _memory(server: Server, target: Target, part: Part, clusters: int) -> Iterator[Finding]:
+    """The shared memory that so many clusters of the greediest version take at their start."""
     most = 0
     for fit in part.fits:
         major = fitted_configurations.major_of(fit.installation)
         most = max(most, Effective(fit.fitted.settings, major).bytes("shared_buffers") or 0)
+    most *= clusters
     if target.available_bytes is not None and most > target.available_bytes:
         message = _("shared_buffers of %(needed).1f GB; %(free).1f GB of memory are available.")
         words = {"needed": most / 1e9, "free": target.available_bytes / 1e9}

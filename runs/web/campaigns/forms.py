@@ -117,6 +117,16 @@ class CampaignForm(TreatmentFields):
             "load comes from the server itself."
         ),
     )
+    cluster_servers = ServersField(
+        Server.objects.none(),
+        label=gettext_lazy("Further clusters on other servers"),
+        to_field_name="slug",
+        required=False,
+        help_text=gettext_lazy(
+            "Standbys, foreign servers and nodes lie there by turns. Without any, they share the "
+            "server itself, each on a port of its own."
+        ),
+    )
     seed = forms.IntegerField(
         label=gettext_lazy("Random seed"),
         min_value=0,
@@ -149,7 +159,7 @@ class CampaignForm(TreatmentFields):
         self.choice("client").queryset = server.installations.filter(
             removed_at=None, pgbench_version_num__isnull=False
         ).order_by("-pgbench_version_num", "bindir")
-        self.choice("generators").queryset = (
+        self.choice("generators").queryset = self.choice("cluster_servers").queryset = (
             Server.objects.filter(state=Server.State.READY)
             .exclude(pk__in=[each.pk for each in servers])
             .exclude(base_dir="")
@@ -229,6 +239,7 @@ class CampaignForm(TreatmentFields):
             reproduces=self.reproduces(),
             client=given["client"],
             generators=list(given["generators"]),
+            cluster_servers=list(given["cluster_servers"]),
             treatment=self.treatment(),
         )
 

@@ -6,7 +6,8 @@ import pytest
 
 from runs.execution.plan import RunPlan
 from runs.scenarios import registry
-from runs.services.campaigns import campaigns, drafts, scenarios
+from runs.selectors.runs.runs import machines_of
+from runs.services.campaigns import campaigns, designs, scenarios
 from runs.services.errors import ServiceError
 from tests import factories
 
@@ -226,7 +227,8 @@ def test_what_replication_needs_overrules_the_configuration_and_is_told(standbys
 
 def test_the_room_of_the_standbys_is_asked_for(standbys):
     def needed(draft):
-        return drafts.needed_bytes(draft)
+        design = designs.resolve(draft)
+        return design.needed_bytes(design.parts[0])
 
     alone = replace(
         standbys, levels=standbys.levels | {"sync_standbys": [0], "async_standbys": [0]}
@@ -243,3 +245,33 @@ def test_a_plan_from_before_there_were_arrangements_is_one_cluster(update):
         del stored[name]
     plan = RunPlan.from_json(stored)
     assert (plan.clusters, plan.machines, plan.cores) == ((), (), 0)
+
+
+def test_standbys_lie_on_other_machines_by_turns_and_the_run_holds_them_all(standbys, server):
+    others = [factories.server() for _number in range(2)]
+    for each in others:
+        factories.installation(each, "18.4", has_psql=True, pgbench_version_num=180004)
+    draft = replace(
+        standbys,
+        levels=standbys.levels | {"sync_standbys": [1], "async_standbys": [2]},
+        cluster_servers=others,
+    )
+    campaign = campaigns.create(draft=draft)
+    [plan] = plans(campaign)
+    assert [(each.name, each.machine) for each in plan.clusters] == [
+        ("standby1", "db2"), ("standby2", "db3"), ("standby3", "db2"),
+    ]  # fmt: skip
+    assert machines_of(campaign.runs.get()) == [server.pk, *sorted(each.pk for each in others)]
+    nodes = campaign.topology.nodes.filter(role="clusters")
+    assert {node.server for node in nodes} == set(others)
+
+
+def test_a_machine_for_clusters_needs_the_release_and_no_other_part(standbys, server, update):
+    other = factories.server(versions=("17.2",))
+    draft = replace(standbys, cluster_servers=[other, server])
+    found = {(each.code, each.field) for each in campaigns.estimate(draft).problems}
+    assert found == {
+        ("version_missing", "cluster_servers"), ("machine_has_a_part", "cluster_servers"),
+    }  # fmt: skip
+    needless = replace(update, cluster_servers=[other])
+    assert [each.code for each in campaigns.estimate(needless).problems] == ["no_further_clusters"]
