@@ -14,7 +14,7 @@ from runs.selectors.compare.condition_differences import Difference, differences
 from runs.selectors.compare.judging import Judge
 from runs.selectors.compare.series import Loaded, Series, SeriesCell
 from runs.selectors.compare.series_keys import level_text
-from runs.selectors.compare.series_labels import Wording, facet, labels
+from runs.selectors.compare.series_labels import PlainWording, Wording, facet, labels
 from runs.selectors.compare.state import CompareState
 
 MIRRORED: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
@@ -140,7 +140,7 @@ def compared(
         forest=_forest(rows, only_what_matters=state.matters),
         heat=_heat(state, loaded, judge, rows),
         differences=differences(loaded),
-        facets=_facets(state, loaded),
+        facets=_facets(state, loaded, wording or PlainWording()),
         fits=_fits(state, loaded, names),
     )
 
@@ -247,12 +247,14 @@ def _mirrored(each: Inference) -> Inference:
     )
 
 
-def _facets(state: CompareState, loaded: Loaded) -> tuple[tuple[str, tuple[Series, ...]], ...]:
+def _facets(
+    state: CompareState, loaded: Loaded, words: Wording
+) -> tuple[tuple[str, tuple[Series, ...]], ...]:
     if state.facet == "none":
         return (("", loaded.series),)
     parts: dict[str, list[Series]] = {}
     for each in loaded.series:
-        parts.setdefault(facet(loaded, each, state.facet), []).append(each)
+        parts.setdefault(facet(loaded, each, state.facet, words), []).append(each)
     return tuple((value, tuple(found)) for value, found in parts.items())
 
 

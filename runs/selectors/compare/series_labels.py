@@ -4,8 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from django.utils.translation import gettext as _
+
 from runs.selectors.archive import archive, versions
 from runs.selectors.compare.series import Loaded, Series
+from runs.selectors.compare.series_cells import CONFIGURATION
 from runs.selectors.compare.series_keys import level_text
 
 LONGEST_TITLE = 40
@@ -49,9 +52,12 @@ def labels(loaded: Loaded, wording: Wording | None = None) -> tuple[str, ...]:
     )
 
 
-def facet(loaded: Loaded, each: Series, by: str) -> str:
-    """The value of a series for small multiples: its system, hardware, topology or version."""
+def facet(loaded: Loaded, each: Series, by: str, words: Wording) -> str:
+    """The value of a series for small multiples: its configuration, system, hardware and so on."""
+    if by == CONFIGURATION and CONFIGURATION in each.levels:
+        return words.level(CONFIGURATION, each.levels[CONFIGURATION])
     values: dict[str, Callable[[Loaded, Series], str]] = {
+        "configuration": _configuration,
         "os": _operating_system,
         "hardware": _hardware,
         "topology": _topology,
@@ -108,6 +114,11 @@ def _hardware(loaded: Loaded, each: Series) -> str:
 def _topology(_loaded: Loaded, each: Series) -> str:
     topology = each.campaign.topology
     return str(topology.get_kind_display()) if topology else ""
+
+
+def _configuration(_loaded: Loaded, each: Series) -> str:
+    configuration = each.campaign.configuration
+    return _(configuration.name) if configuration else ""
 
 
 def _title(_loaded: Loaded, each: Series) -> str:

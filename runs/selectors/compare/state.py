@@ -14,7 +14,7 @@ from runs.selectors.compare.series_keys import BadSeriesKey, SeriesKey
 # Beyond, neither lines nor a table of pairs can be read.
 MOST_SERIES = 24
 NO_AXIS = "none"
-FACETS = ("none", "os", "topology", "hardware", "version")
+FACETS = ("none", "configuration", "os", "topology", "hardware", "version")
 CONDITIONS: tuple[str, ...] = KINDS
 FITS = ("", "amdahl", "usl")
 DEFAULT_EFFECT = 3.0

@@ -30,12 +30,14 @@ from runs.web.campaigns import annotations, treatment_fields
 from runs.web.campaigns import page as campaign_page
 from runs.web.campaigns.fields import still_ticked
 from runs.web.campaigns.forms import CampaignForm
+from runs.web.campaigns.matrix import matrix
 from runs.web.configurations import page as configuration_page
 
 PAGE_SIZE = 25
 # What stays as typed when another scenario or server is chosen.
 KEPT = (
     *("wanted_percent", "most_repeats", "is_a_a", "priority", "most_attempts"),
+    *("configuration", "settings"),
     *treatment_fields.NAMES,
 )
 
@@ -147,11 +149,19 @@ def _estimated(form: CampaignForm) -> dict[str, Any]:
     if not form.is_valid():
         return {"estimate": None, "complaints": _complaints(form)}
     draft = form.draft()
-    estimate = campaigns.estimate(campaigns.resolve(draft))
+    design = campaigns.resolve(draft)
+    estimate = campaigns.estimate(design)
     told = configuration_page.of_installations(estimate.fits, estimate.remarks)
     floor = noise.of_servers(draft.servers, registry.get(draft.scenario).primary_metric)
     can_show = floor.can_show(draft.repeats) if floor else None
-    return {"estimate": estimate, "complaints": [], "draft": draft, "can_show": can_show, **told}
+    return {
+        "estimate": estimate,
+        "complaints": [],
+        "draft": draft,
+        "can_show": can_show,
+        "matrix": matrix(design),
+        **told,
+    }
 
 
 def _complaints(form: CampaignForm) -> list[str]:
@@ -207,4 +217,6 @@ def _kept(given: QueryDict, scenario: Scenario, servers: Sequence[Server]) -> di
     chosen = [each.name for each in scenario.factors if isinstance(each, ChoiceFactor)]
     ticked = still_ticked(given, servers)
     kept |= {"installations": ticked} if ticked else {}
+    more = given.getlist("more_configurations")
+    kept |= {"more_configurations": more} if more else {}
     return kept | {name: given.getlist(name) for name in chosen if name in kept}

@@ -1,7 +1,7 @@
 """Fields of the form of a new campaign: levels, installations, versions, servers."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -10,9 +10,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.models import Installation, Server
+from runs.postgresql_settings.catalogue import canonical
 from runs.services.servers.tools import installed
 from runs.tools.pgbench import version_text
 
+# Of a campaign, and characters of a value, which is part of the cells' keys.
+MOST_SETTINGS, MOST_CHARACTERS = 20, 60
 # Nobody ticks more; a longer list is no form of ours.
 MOST_CHOSEN = 1000
 
@@ -86,6 +89,49 @@ class ServersField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
     """Servers to tick: further databases, or where the load comes from."""
 
     widget = forms.CheckboxSelectMultiple
+
+
+class SettingsField(forms.CharField):
+    """Settings that vary, one a line: "shared_buffers: 1GB, 4GB"."""
+
+    widget = forms.Textarea
+
+    def prepare_value(self, value: Any) -> Any:
+        """As text; also of the values by name that a design has."""
+        if isinstance(value, Mapping):
+            return "\n".join(f"{name}: {', '.join(levels)}" for name, levels in value.items())
+        return value
+
+    def clean(self, value: Any) -> dict[str, list[str]]:
+        """The values by the name, as PostgreSQL spells it; a ValidationError names a bad line."""
+        found: dict[str, list[str]] = {}
+        for line in (super().clean(value) or "").splitlines():
+            if not line.strip():
+                continue
+            name, separator, text = re.sub("[：=]", ":", line, count=1).partition(":")
+            levels = [each.strip() for each in re.split(r"[,、;]", text)]
+            name = canonical(name.strip())
+            if not separator or not name or name in found:
+                message = gettext_lazy("“%(line)s” is not a setting with its values.")
+                raise forms.ValidationError(message, params={"line": line.strip()[:60]})
+            found[name] = [each for each in levels if each]
+            if any(len(each) > MOST_CHARACTERS for each in found[name]):
+                message = gettext_lazy("A value of %(name)s is too long to vary.")
+                raise forms.ValidationError(message, params={"name": name[:60]})
+        if len(found) > MOST_SETTINGS:
+            message = gettext_lazy("%(number)d settings are too many to vary.")
+            raise forms.ValidationError(message, params={"number": len(found)})
+        return found
+
+
+class ConfigurationsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
+    """Configurations to tick."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def label_from_instance(self, obj: Any) -> str:
+        """Its name in the reader's language."""
+        return _(obj.name)
 
 
 def as_offered(data: QueryDict, servers: Sequence[Server]) -> QueryDict:

@@ -14,12 +14,15 @@ from runs.scenarios.definition import AnyFactor, ChoiceFactor, Parameter, Scenar
 from runs.selectors.campaigns import workloads
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
 from runs.services.campaigns.repeats import NARROWEST, WIDEST
+from runs.services.configurations import configurations
 from runs.web.campaigns.fields import (
     ChoicesField,
     ClientField,
+    ConfigurationsField,
     InstallationsField,
     LevelsField,
     ServersField,
+    SettingsField,
     VersionsField,
     as_offered,
 )
@@ -99,6 +102,32 @@ class CampaignForm(TreatmentFields):
         label=gettext_lazy("PostgreSQL configuration"),
         required=False,
         empty_label=gettext_lazy("Built in: fixed-point observation, small machine"),
+    )
+    more_configurations = ConfigurationsField(
+        Configuration.objects.all(),
+        label=gettext_lazy("Also with these configurations"),
+        to_field_name="slug",
+        required=False,
+        help_text=gettext_lazy(
+            "The configuration below is the baseline. All are measured in one random order."
+        ),
+    )
+    settings = SettingsField(
+        label=gettext_lazy("Settings that vary"),
+        required=False,
+        max_length=4000,
+        widget=forms.Textarea(
+            attrs={
+                "rows": 3,
+                "placeholder": "shared_buffers: 1GB, 4GB",
+                "autocomplete": "off",
+                "spellcheck": "false",
+            }
+        ),
+        help_text=gettext_lazy(
+            "One a line, with its values. They replace what the configuration says, and are "
+            "translated for each version."
+        ),
     )
     client = ClientField(
         Installation.objects.none(),
@@ -220,6 +249,7 @@ class CampaignForm(TreatmentFields):
     def draft(self) -> Draft:
         """The campaign asked for. Only of a valid form."""
         given = self.cleaned_data
+        configuration, more = self._configurations(given)
         return Draft(
             title=given["title"],
             scenario=given["scenario"],
@@ -235,13 +265,30 @@ class CampaignForm(TreatmentFields):
             priority=given["priority"] or 0,
             most_attempts=given["most_attempts"],
             seed=given["seed"],
-            configuration=given["configuration"],
+            configuration=configuration,
+            more_configurations=more,
+            settings=given["settings"],
             reproduces=self.reproduces(),
             client=given["client"],
             generators=list(given["generators"]),
             cluster_servers=list(given["cluster_servers"]),
             treatment=self.treatment(),
         )
+
+    def _configurations(
+        self, given: Mapping[str, Any]
+    ) -> tuple[Configuration | None, list[Configuration]]:
+        """The baseline and the others; the built-in one by its row where there are others."""
+        baseline, more = given["configuration"], list(given["more_configurations"])
+        if more and baseline is None:
+            slug = configurations.FIXED_POINT_SLUG
+            baseline = Configuration.objects.filter(slug=slug).first() or configurations.built_in()
+        return baseline, [each for each in more if each != baseline]
+
+    @property
+    def varied(self) -> dict[str, bool]:
+        """Which of the factors that no scenario has are in use."""
+        return {name: bool(self[name].value()) for name in ("more_configurations", "settings")}
 
     def reproduces(self) -> str:
         """The published campaign that the form began with."""

@@ -46,6 +46,7 @@ FACTS = {
 }
 FACETS = {
     "none": gettext_lazy("one chart"),
+    "configuration": gettext_lazy("by configuration"),
     "os": gettext_lazy("by operating system"),
     "topology": gettext_lazy("by topology"),
     "hardware": gettext_lazy("by hardware"),

@@ -55,7 +55,7 @@ def test_the_archive_is_filtered_and_searched_while_one_types(page, live_server,
 
 def test_a_published_design_is_reproduced(page, live_server, ready_server, archive):
     page.goto(f"{live_server.url}/campaigns/wg1-2013-2-2/")
-    page.get_by_role("link", name="Reproduce").click()
+    page.get_by_role("link", name="Reproduce", exact=True).click()
 
     expect(page.locator("#reproduced")).to_contain_text("1, 2, 3")
     expect(page.get_by_label("Clients")).to_have_value("1, 2, 3")

@@ -320,3 +320,30 @@ def test_a_campaigns_queries_do_not_grow_with_its_cells(
 
     with django_assert_max_num_queries(len(few)):
         client.get("/campaigns/more/")
+
+
+def test_the_form_varies_configurations_and_settings_without_javascript(member, ready_server):
+    for slug in ("small", "large"):
+        factories.configuration(slug, settings={"work_mem": "8MB"})
+    page = member.get("/campaigns/new/").content.decode()
+    assert "Also with these configurations" in page
+    installations = list(ready_server.installations.values_list("pk", flat=True))
+    given = {
+        "title": "Many factors", "scenario": "fixed-point-read", "server": "db1",
+        "installations": installations, "clients": "1, 2", "scale": "1", "duration": "1",
+        "repeats": "3", "more_configurations": ["small", "large"],
+        "settings": "shared_buffers: 32MB, 64MB",
+    }  # fmt: skip
+    estimate = member.get("/campaigns/new/estimate/", given).content.decode()
+    assert "shared_buffers 64MB" in estimate
+    assert member.post("/campaigns/new/", given).status_code == 302
+    made = Campaign.objects.get(title="Many factors")
+    assert made.factors["configuration"] == ["fixed-point-small", "large", "small"]
+    assert made.factors["shared_buffers"] == ["32MB", "64MB"]
+    assert made.runs.count() == 2 * 3 * 2 * 2 * 3
+
+
+def test_a_line_that_names_no_setting_is_told_at_its_field(member, ready_server):
+    given = {"scenario": "fixed-point-read", "server": "db1", "settings": "shared_buffers"}
+    page = member.post("/campaigns/new/", given).content.decode()
+    assert "is not a setting with its values" in page
