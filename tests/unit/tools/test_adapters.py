@@ -39,6 +39,7 @@ FILE_NAMES = (
     "timing",
 )
 STRANGE = (b"nan", b"inf", b"-nan", b"1e999", b"\x00", b"\xff\xfe", b"99999999999999999999", b",5")
+STRANGER = b"What no tool prints, ever.\n"
 TEN_MEGABYTES = 10_000_000
 
 each = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.name)
@@ -183,6 +184,25 @@ def test_numbers_too_large_for_python_are_no_trouble(adapter):
             swapped = re.sub(rb"\d+\.\d+", number.encode(), text)
             reading = reading_of(adapter, {"stdout": swapped})
             assert reading is None or all(v.value < 1e19 for v in reading.measurements)
+
+
+@each
+def test_a_line_that_the_tool_never_prints_is_reported_or_spoils_the_run(adapter):
+    reported = []
+    for text in TEXTS[adapter.name]:
+        lines = text.splitlines(keepends=True)
+        for place in {0, len(lines) // 2, len(lines)}:
+            mixed = b"".join([*lines[:place], STRANGER, *lines[place:]])
+            reading = reading_of(adapter, {"stdout": mixed})
+            found = reading is not None and STRANGER.decode().strip() in reading.unknown_lines
+            assert found or reading is None or reading.status == "failed", (text[:200], place)
+            reported.append(found)
+    # JSON with a stranger in it is no JSON.
+    assert any(reported) or not any(map(_is_lines, TEXTS[adapter.name]))
+
+
+def _is_lines(text: bytes) -> bool:
+    return not text.lstrip().startswith((b"{", b"["))
 
 
 @each
