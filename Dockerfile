@@ -15,4 +15,4 @@ COPY . .
 RUN pybabel compile --directory locale --domain django
 USER benchlab
 EXPOSE 8000
-CMD ["gunicorn", "benchlab.wsgi:application", "--bind", "0.0.0.0:8000", "--workers", "2", "--worker-class", "gthread", "--threads", "8"]
+CMD ["gunicorn", "benchlab.wsgi:application", "--bind", "0.0.0.0:8000", "--workers", "2", "--worker-class", "benchlab.worker.Worker", "--threads", "12"]

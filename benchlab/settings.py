@@ -42,6 +42,8 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "benchlab.headers.content_security_policy",
+    "benchlab.headers.keep_private",
     "benchlab.addresses.refuse_nul",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -49,6 +51,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "benchlab.page_limits.limit_pages",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -124,7 +127,8 @@ CACHES = {
         "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 1},
     }
 }
-# Requests to the API a minute, of one address without a login and of one token; 0 is no limit.
+# Requests to the API a minute, and as many pages, of one address without a login and of one token
+# or user; 0 is no limit.
 RATE_ANONYMOUS = env.int("BENCHLAB_RATE_ANONYMOUS", default=600)
 RATE_TOKEN = env.int("BENCHLAB_RATE_TOKEN", default=6000)
 
@@ -177,6 +181,13 @@ STORAGES = {
 TLS = env.bool("BENCHLAB_TLS", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = TLS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TLS else None
+SECURE_SSL_REDIRECT = TLS
+SECURE_REDIRECT_EXEMPT = [r"^healthz/$"]  # asked from the machine itself, past the proxy
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if TLS else 0
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+# Whether all of a domain speaks TLS is for its owner to say, not for one site of it.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["runs.api.access.authentication.ScopePermission"],

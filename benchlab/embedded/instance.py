@@ -230,7 +230,7 @@ class Instance:
         return self._program(
             "web",
             *("-m", "gunicorn", "benchlab.wsgi:application", "--bind", bind),
-            *("--workers", "2", "--worker-class", "gthread", "--threads", "4"),
+            *("--workers", "2", "--worker-class", "benchlab.worker.Worker", "--threads", "12"),
             # its control socket has one place per home folder, so two instances would meet there
             *("--graceful-timeout", "3", "--no-control-socket"),
             pass_fds=passed,

@@ -35,6 +35,8 @@ _REFUSED: Mapping[str, str] = {
 }
 _SHELL = _("PostgreSQL would run %(name)s on the database host, as the account that BenchLab uses.")
 _SHELL_REMEDY = _("Leave %(name)s out, or give one that does nothing: true, exit 0, or nothing.")
+_UNKNOWN = _("BenchLab does not know the extension of %(name)s, which may run the value as code.")
+_UNKNOWN_REMEDY = _("Leave %(name)s out, or set it empty.")
 _LIBRARY = _("%(name)s would load what does not lie among the installation's own libraries.")
 _LIBRARY_REMEDY = _(
     "Give names of libraries without a path, and install them with that PostgreSQL."
@@ -55,7 +57,10 @@ def findings(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
         yield _finding("error", "set_by_benchlab", name, major, _REFUSED[name], _LEAVE_OUT)
     for name, value in settings.items():
         if reach.runs_command(name, value):
-            yield _finding("error", "runs_command", name, major, _SHELL, _SHELL_REMEDY)
+            message, remedy = _SHELL, _SHELL_REMEDY
+            if reach.may_be_code(name):
+                message, remedy = _UNKNOWN, _UNKNOWN_REMEDY
+            yield _finding("error", "runs_command", name, major, message, remedy)
         if reach.loads_from_elsewhere(name, value):
             yield _finding("error", "library_elsewhere", name, major, _LIBRARY, _LIBRARY_REMEDY)
     for name in _FOLDERS:

@@ -30,16 +30,46 @@ LIBRARIES = frozenset(
 PLACES = {"dynamic_library_path": "$libdir", "extension_control_path": "$system"}
 # Names end so in the server itself and in its extensions, and will in those to come.
 _COMMAND = re.compile(r"(^|.*[._])command")
-# Code, and options of a virtual machine, that a language's library runs when it is loaded.
-_CODE = frozenset(
+# A language's library may run a setting's value when it is loaded (plperl.on_init, pllua.on_init,
+# pljava.vmoptions), and nobody knows the extensions to come. So only these are taken: extensions
+# whose settings have been read in their source or manual, and are numbers, words and switches. What
+# is a command by its name is refused of them as well.
+KNOWN_EXTENSIONS = frozenset(
     {
-        "plperl.on_init",
-        "plperl.on_plperl_init",
-        "plperl.on_plperlu_init",
-        "pljava.libjvm_location",
-        "pljava.vmoptions",
+        "auth_delay",
+        "auto_explain",
+        "basic_archive",  # its folder is looked at by `ownership`
+        "bloom",
+        "citus",
+        "cron",
+        "hnsw",
+        "hypopg",
+        "isn",
+        "ivfflat",
+        "orioledb",
+        "passwordcheck",
+        "pg_hint_plan",
+        "pg_partman_bgw",
+        "pg_prewarm",
+        "pg_qualstats",
+        "pg_stat_kcache",
+        "pg_stat_monitor",
+        "pg_stat_statements",
+        "pg_store_plans",
+        "pg_trgm",
+        "pg_wait_sampling",
+        "pgaudit",
+        "pgrowlocks",
+        "plpgsql",
+        "plpgsql_check",
+        "postgres_fdw",
+        "sepgsql",
+        "timescaledb",
+        "vchordrq",
     }
 )
+# Harmless settings of languages whose others are code.
+_KNOWN = frozenset({"plperl.use_strict"})
 _LIBRARY = re.compile(r"(\$libdir/(plugins/)?)?\w[\w.+-]*")
 _BELOW = re.compile(r"(/\w[\w.+-]*)*/?")
 
@@ -51,7 +81,18 @@ def runs_command(name: str, value: str) -> bool:
     """
     if _COMMAND.fullmatch(name.lower()):
         return value.strip() not in HARMLESS_COMMANDS
-    return name.lower() in _CODE and bool(value.strip())
+    return may_be_code(name) and bool(value.strip())
+
+
+def may_be_code(name: str) -> bool:
+    """Whether the setting is one of an extension that BenchLab does not know."""
+    extension, dot, own = name.lower().partition(".")
+    return (
+        bool(dot)
+        and "." not in own
+        and extension not in KNOWN_EXTENSIONS
+        and name.lower() not in _KNOWN
+    )
 
 
 def loads_from_elsewhere(name: str, value: str) -> bool:

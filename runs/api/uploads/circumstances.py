@@ -21,6 +21,7 @@ from runs.api.uploads.fields import (
     time,
     whole,
 )
+from runs.postgresql_settings import secrets
 from runs.selectors.archive import versions
 from runs.services.uploads import GivenProfile, GivenRevision
 
@@ -90,7 +91,7 @@ def postgresql(of: Object, at: str, faults: Faults) -> tuple[str, dict[str, str]
         faults.add(f"{at}/version", "not_a_version", message)
         version = ""
     settings = strings(given, "settings", at, faults, most=1000, most_characters=10_000)
-    return version, dict(settings)
+    return version, secrets.masked_all(settings)
 
 
 def tool(of: Object, at: str, faults: Faults) -> tuple[str, str]:

@@ -104,6 +104,8 @@ def resolve(parts: SplitResult, *, allow_private: bool) -> str:
 def is_public(text: str) -> bool:
     """Whether an address is one of the internet: not loopback, private, link-local, multicast."""
     address = _embedded(ipaddress.ip_address(text.partition("%")[0]))
+    if isinstance(address, ipaddress.IPv6Address) and address.is_site_local:
+        return False  # fec0::/10, which Python takes for global
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from runs.models import Configuration, ConfigurationRevision
+from runs.postgresql_settings import secrets
 from runs.services.configurations import fitting as fitted_configurations
 from runs.services.configurations.contents import FIXED_POINT, Content
 from runs.services.errors import Refused, ServiceError
@@ -76,9 +77,9 @@ def store(
     """Make a configuration, or bring the one of that slug up to date.
 
     Other content becomes a new revision. Nothing is checked here: what was printed somewhere is
-    stored as it was printed.
+    stored as it was printed, but for passwords, which nobody needs to read.
     """
-    content = Content(dict(settings), list(initdb_options), written_for)
+    content = Content(secrets.masked_all(settings), list(initdb_options), written_for)
     fields = {
         "name": name,
         "description": description,

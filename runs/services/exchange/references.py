@@ -28,6 +28,7 @@ from runs.selectors.exchange import exports
 from runs.selectors.exchange.exports import Row
 from runs.services.exchange.format import IMPORTED
 from runs.services.exchange.reading import contradicted, refused
+from runs.services.runs import results
 
 
 class Known:
@@ -134,10 +135,9 @@ def _settings(row: Row) -> tuple[str, SettingsSnapshot]:
     # A later run of the same settings would otherwise be told to have had these.
     if hashlib.sha256(content.encode()).hexdigest() != row["content_hash"]:
         raise ValueError("content_hash is not that of the settings")
-    found, _created = SettingsSnapshot.objects.get_or_create(
-        content_hash=row["content_hash"], defaults={"settings": row["settings"]}
-    )
-    if json.dumps(found.settings, sort_keys=True) != content:
+    kept = results.without_secrets(row["settings"])
+    found = results.snapshot(settings=kept)
+    if found.settings != kept:
         raise _Contradiction(row["content_hash"], "settings")
     return row["content_hash"], found
 

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from runs.execution.reporter import Findings, SeriesData
 from runs.models import Measurement, Metric, Run, Series, SettingsSnapshot
+from runs.postgresql_settings import secrets
 from runs.services.runs import artifacts, certificates, flame_graphs, runs
 
 logger = logging.getLogger(__name__)
@@ -87,8 +88,21 @@ def _store(run: Run, findings: Findings) -> None:
     run.save(update_fields=["settings", "server_version", "tool_name", "tool_version", "quality"])
 
 
+def without_secrets(
+    settings: Mapping[str, Mapping[str, str]],
+) -> dict[str, dict[str, str]]:
+    """Settings as a server tells them, with no password in a value."""
+    return {
+        name: {**told, "setting": secrets.masked(name, str(told.get("setting") or ""))}
+        if told.get("setting")
+        else dict(told)
+        for name, told in settings.items()
+    }
+
+
 def snapshot(*, settings: Mapping[str, Mapping[str, str]]) -> SettingsSnapshot:
     """The stored settings of this content; made where there are none yet."""
+    settings = without_secrets(settings)
     content = json.dumps(settings, sort_keys=True)
     made, _created = SettingsSnapshot.objects.get_or_create(
         content_hash=hashlib.sha256(content.encode()).hexdigest(), defaults={"settings": settings}

@@ -1,0 +1,68 @@
+"""What a browser is told of every answer: what it may load, and what it may keep."""
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+Answer = Callable[[HttpRequest], HttpResponseBase]
+
+# Plotly adds two style elements to the page: an empty one, which it fills by the DOM, and that of a
+# kind of map which BenchLab does not draw. An update of Plotly may need another second one.
+PLOTLY_STYLES = (
+    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='",
+    "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='",
+)
+# Nothing from elsewhere, no script or style within a page, no frame. Pages have none of them.
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": " ".join(("'self'", *PLOTLY_STYLES)),
+    # A download of a chart as an image goes through data: and blob: addresses of our own.
+    "img-src": "'self' data: blob:",
+    "font-src": "'self'",
+    "connect-src": "'self'",
+    "form-action": "'self'",
+    "base-uri": "'none'",
+    "frame-ancestors": "'none'",
+}
+# Plotly writes style attributes into its drawings, and Swagger into its pages; neither is markup
+# that a reader of BenchLab has sent.
+STYLE_ATTRIBUTES = {"style-src-attr": "'unsafe-inline'"}
+SWAGGER = POLICY | {"style-src": "'self' 'unsafe-inline'"}
+
+
+def _text(policy: dict[str, str]) -> str:
+    return "; ".join(f"{name} {sources}" for name, sources in policy.items())
+
+
+def content_security_policy(get_response: Answer) -> Answer:
+    """Middleware: the policy of pages, and that of the API's own documentation."""
+    of_pages, of_swagger = _text(POLICY | STYLE_ATTRIBUTES), _text(SWAGGER)
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        # Django's own error pages, which only developers see, have styles in them.
+        if not settings.DEBUG:
+            is_swagger = request.path == "/api/docs/"
+            policy = of_swagger if is_swagger else of_pages
+            response.headers.setdefault("Content-Security-Policy", policy)
+        return response
+
+    return answer
+
+
+def keep_private(get_response: Answer) -> Answer:
+    """Middleware: what was asked for with a login or a token is kept by no cache and no browser."""
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        is_known = settings.SESSION_COOKIE_NAME in request.COOKIES or "Authorization" in (
+            request.headers
+        )
+        if is_known:
+            response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
+
+    return answer

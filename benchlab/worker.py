@@ -1,0 +1,58 @@
+"""gunicorn's worker with threads, which does not wait for ever for what a client sends."""
+
+import contextlib
+import socket
+import time
+from typing import Any
+
+from gunicorn.workers.gthread import TConn, ThreadWorker
+
+# Silence in the middle of a request, and the time that its first bytes have.
+SILENCE_SECONDS = 5.0
+# What was received earns the time for more: slower than that is no connection of today.
+BYTES_PER_SECOND = 20_000
+
+
+class ImpatientSocket:
+    """A socket that is at its end when the other side is silent, or too slow."""
+
+    def __init__(self, wrapped: socket.socket) -> None:
+        self._wrapped = wrapped
+        self._deadline = time.monotonic() + SILENCE_SECONDS
+
+    def recv(self, size: int) -> bytes:
+        """As socket.recv; nothing more comes after the time."""
+        left = self._deadline - time.monotonic()
+        try:
+            if left <= 0:
+                raise TimeoutError
+            self._wrapped.settimeout(min(left, SILENCE_SECONDS))
+            received = self._wrapped.recv(size)
+        except TimeoutError:
+            # For the parser as well as for the next request on the connection, which there is not.
+            with contextlib.suppress(OSError):
+                self._wrapped.shutdown(socket.SHUT_RD)
+            return b""
+        finally:
+            self._wrapped.setblocking(True)
+        self._deadline += len(received) / BYTES_PER_SECOND
+        return received
+
+
+class Connection(TConn):  # type: ignore[misc]
+    """A connection whose requests are read impatiently, each from its own beginning."""
+
+    def init(self) -> None:
+        """Called at the beginning of each request."""
+        super().init()
+        if not self.is_http2:
+            self.parser.unreader.sock = ImpatientSocket(self.sock)
+
+
+class Worker(ThreadWorker):  # type: ignore[misc]
+    """For `gunicorn --worker-class benchlab.worker.Worker`."""
+
+    def handle(self, conn: Any) -> Any:
+        """Handle a request on a connection; runs in a thread."""
+        conn.__class__ = Connection  # the worker makes its connections where nobody can choose
+        return super().handle(conn)
