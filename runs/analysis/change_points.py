@@ -110,7 +110,7 @@ class _History:
             shortest = MINIMUM_SEGMENT
         calm = without_spikes(logs, shortest)
         sums = np.concatenate(([0.0], np.cumsum(calm)))
-        return cls(logs, calm, sums, estimate(calm), shortest)
+        return cls(logs, calm, sums, estimate(calm, shortest), shortest)
 
 
 def _candidates(history: _History) -> list[int]:

@@ -12,6 +12,10 @@ SPIKE = 3.0
 """Standard deviations from the running median beyond which a point is a spike."""
 
 MOST_AUTOCORRELATION = 0.9
+TOLD = 0.5
+"""The degrees of freedom that a difference is worth, with what pulling in takes of it."""
+SHRINKS = 15.0
+"""Points that the autocorrelation needs to be half believed: of few points it is mostly luck."""
 
 # The distance from the 10th to the 90th percentile of a normal distribution.
 DECILES_APART = 2.5631
@@ -70,8 +74,11 @@ def without_spikes(logs: Floats, shortest: int) -> Floats:
     return np.where(np.abs(logs - middle) > SPIKE * sd, middle, logs)
 
 
-def estimate(calm: Floats) -> HistoryNoise:
+def estimate(calm: Floats, shortest: int | None = None) -> HistoryNoise:
     """The noise by differences, of which a change of level touches but one or two.
+
+    Of a short history that is a good part, so that the likeliest change is taken out before. The
+    autocorrelation is drawn towards none by as much as SHRINKS points say.
 
     For an AR(1) process the variance of differences at lag 1 is 2 s² (1 - r), at lag 2
     2 s² (1 - r²): their ratio is 1 + r. (The idea: I. Tecuapetla-Gómez, A. Munk, "Autocovariance
@@ -80,6 +87,8 @@ def estimate(calm: Floats) -> HistoryNoise:
     """
     if len(calm) < 3:
         return HistoryNoise(math.inf, 0.0, 1.0)
+    if shortest is not None:
+        calm = _level(calm, shortest)
     first, second = spread(np.diff(calm)) ** 2, spread(calm[2:] - calm[:-2]) ** 2
     if first == 0:
         # A history of equal values, or nearly: any scatter that there is must do.
@@ -87,10 +96,24 @@ def estimate(calm: Floats) -> HistoryNoise:
     rho = 0.0
     if first > 0:
         rho = min(max(second / first - 1, 0.0), MOST_AUTOCORRELATION)
+        rho *= len(calm) / (len(calm) + SHRINKS)
     sd = max(math.sqrt(first / (2 * (1 - rho))), 1e-9)
-    # Differences tell about two thirds of what the points would, pulling in takes some of that.
-    freedom = max(1.0, (len(calm) - 1) / 2 * (1 - rho) / (1 + rho))
+    freedom = max(1.0, (len(calm) - 1) * TOLD * (1 - rho) / (1 + rho))
     return HistoryNoise(sd, rho, freedom)
+
+
+def _level(calm: Floats, shortest: int) -> Floats:
+    """The points without the one change of level that explains most."""
+    count = len(calm)
+    if count < 2 * shortest:
+        return calm
+    left = np.arange(shortest, count - shortest + 1)
+    sums = np.cumsum(calm)
+    before, after = sums[left - 1] / left, (sums[-1] - sums[left - 1]) / (count - left)
+    best = int(np.argmax((after - before) ** 2 * left * (count - left)))
+    level = calm.copy()
+    level[left[best] :] -= after[best] - before[best]
+    return level
 
 
 def _running_median(logs: Floats, size: int) -> Floats:

@@ -8,16 +8,19 @@ with beta = 0. Source: N. J. Gunther, "Guerrilla Capacity Planning", 2007, chapt
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Law = Literal["amdahl", "usl"]
+Interval = tuple[float, float | None]
 
-MINIMUM_LEVELS = 3
+# One more than the law has parameters: through as many points as parameters any law goes.
+MINIMUM_LEVELS: dict[Law, int] = {"amdahl": 3, "usl": 4}
+SIGNIFICANCE = 0.05
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,8 @@ class Fit:
 
     `r_squared` is the share of the variance that the law explains (it is below 0 for a law worse
     than the mean). `peak_level` is where the law is greatest and `peak` its value there; both are
-    None where it grows for ever.
+    None where it grows for ever, or may do so as far as the points tell. `intervals` has the 95 %
+    interval of gamma, alpha, beta and peak_level; a high end of None has no bound.
     """
 
     law: Law
@@ -36,6 +40,7 @@ class Fit:
     r_squared: float
     peak_level: float | None
     peak: float | None
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
 
     def throughput(self, level: float) -> float:
         """What the law predicts at a level, in the unit of the measured throughput."""
@@ -51,7 +56,7 @@ def fit_amdahl(levels: Sequence[float], throughputs: Sequence[float]) -> Fit | N
 
 
 def fit_usl(levels: Sequence[float], throughputs: Sequence[float]) -> Fit | None:
-    """Fit the Universal Scalability Law, 0 <= alpha <= 1 and beta >= 0; else as fit_amdahl()."""
+    """Fit the Universal Scalability Law, 0 <= alpha <= 1 and beta >= 0; four levels at least."""
     return _fit("usl", levels, throughputs)
 
 
@@ -61,19 +66,85 @@ def _fit(law: Law, levels: Sequence[float], throughputs: Sequence[float]) -> Fit
         raise ValueError("There must be one throughput for each level.")
     if not (np.all(n >= 1) and np.all(measured > 0) and np.all(np.isfinite(measured))):
         raise ValueError("Levels begin at 1, and throughputs are positive.")
-    if len(np.unique(n)) < MINIMUM_LEVELS:
+    if len(np.unique(n)) < MINIMUM_LEVELS[law]:
         return None
     gamma, alpha, beta = _least_squares(law, n, measured)
     predicted = gamma * _capacity(n, alpha, beta)
     spread = float(np.sum((measured - measured.mean()) ** 2))
     residual = float(np.sum((measured - predicted) ** 2))
     r_squared = 1 - residual / spread if spread > 0 else math.nan
-    plain = Fit(law, gamma, alpha, beta, r_squared, None, None)
-    if beta <= 0:
+    intervals = _intervals(law, n, measured)
+    plain = Fit(law, gamma, alpha, beta, r_squared, None, None, intervals)
+    if beta <= 0 or "peak_level" not in intervals:
         return plain
     # The law falls from the start where its formula's peak lies below one client.
     peak_level = max(1.0, math.sqrt((1 - alpha) / beta))
-    return Fit(law, gamma, alpha, beta, r_squared, peak_level, plain.throughput(peak_level))
+    peak = plain.throughput(peak_level)
+    return Fit(law, gamma, alpha, beta, r_squared, peak_level, peak, intervals)
+
+
+def _intervals(
+    law: Law, n: NDArray[np.float64], measured: NDArray[np.float64]
+) -> dict[str, Interval]:
+    """The intervals by Fieller's theorem: N / X is linear in (1, alpha, beta) / gamma.
+
+    Throughputs are taken to scatter by the same share each. Without a proven coherency (beta above
+    0) there is no interval of a peak, and no peak. E. C. Fieller, "Some problems in interval
+    estimation", Journal of the Royal Statistical Society B 16, 1954.
+    """
+    columns = [np.ones_like(n), n - 1, n * (n - 1)][: 3 if law == "usl" else 2]
+    design = np.stack(columns, axis=1) * (measured / n)[:, None]
+    freedom = len(n) - design.shape[1]
+    if freedom < 1:
+        return {}
+    from scipy.special import stdtrit  # noqa: PLC0415 (slow to import)
+
+    inverse = np.linalg.pinv(design.T @ design)
+    found = inverse @ design.T @ np.ones_like(n)
+    squares = float(np.sum((1 - design @ found) ** 2))
+    covariance = inverse * squares / freedom
+    wide = -float(stdtrit(freedom, SIGNIFICANCE / 2))
+
+    def ratio(top: Sequence[float], bottom: Sequence[float]) -> Interval:
+        sides = np.array([top, bottom])[:, : len(found)]
+        return _fieller(sides @ found, sides @ covariance @ sides.T, wide)
+
+    intervals = {
+        "gamma": _inverse(found, covariance, wide),
+        "alpha": _within(ratio((0, 1, 0), (1, 0, 0)), 0.0, 1.0),
+    }
+    if law == "usl":
+        intervals["beta"] = _within(ratio((0, 0, 1), (1, 0, 0)), 0.0, None)
+        if found[2] > wide * math.sqrt(max(float(covariance[2, 2]), 0.0)):
+            low, high = ratio((1, -1, 0), (0, 0, 1))
+            intervals["peak_level"] = (math.sqrt(max(low, 1.0)), high and math.sqrt(max(high, 1.0)))
+    return intervals
+
+
+def _inverse(found: NDArray[np.float64], covariance: NDArray[np.float64], wide: float) -> Interval:
+    """gamma is one through the first coefficient."""
+    width = wide * math.sqrt(max(float(covariance[0, 0]), 0.0))
+    low, high = found[0] - width, found[0] + width
+    return float(1 / high), float(1 / low) if low > 0 else None
+
+
+def _fieller(sides: NDArray[np.float64], covariance: NDArray[np.float64], wide: float) -> Interval:
+    """The interval of a ratio of two estimates (top, bottom)."""
+    (top, bottom), square = sides, wide**2
+    leading = bottom**2 - square * covariance[1, 1]
+    middle = top * bottom - square * covariance[0, 1]
+    last = top**2 - square * covariance[0, 0]
+    if leading <= 0:
+        return -math.inf, None
+    root = math.sqrt(max(float(middle**2 - leading * last), 0.0))
+    return float((middle - root) / leading), float((middle + root) / leading)
+
+
+def _within(interval: Interval, least: float, most: float | None) -> Interval:
+    low, high = interval
+    if high is not None:
+        high = max(high, least) if most is None else min(max(high, least), most)
+    return max(low, least), most if high is None else high
 
 
 def _capacity(n: NDArray[np.float64], alpha: float, beta: float) -> NDArray[np.float64]:

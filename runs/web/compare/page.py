@@ -8,6 +8,7 @@ from django.templatetags.static import static
 from django.utils.translation import gettext as _
 
 from runs.analysis.inference import Inference
+from runs.analysis.scalability import Fit
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.comparisons import ComparedPage, ComparedRow, HeatCell
 from runs.selectors.compare.series import Series, SeriesCell
@@ -298,15 +299,23 @@ def _fits(page: ComparedPage) -> list[dict[str, str]]:
     return [
         {
             "label": found.label,
-            "gamma": quantity(found.fit.gamma),
-            "alpha": f"{found.fit.alpha:.4g}",
-            "beta": f"{found.fit.beta:.3g}",
+            "gamma": f"{quantity(found.fit.gamma)}{_between(found.fit, 'gamma')}",
+            "alpha": f"{found.fit.alpha:.3g}{_between(found.fit, 'alpha')}",
+            "beta": f"{found.fit.beta:.3g}{_between(found.fit, 'beta')}",
             "r_squared": f"{found.fit.r_squared:.3f}",
-            "peak_level": quantity(found.fit.peak_level),
+            "peak_level": f"{quantity(found.fit.peak_level)}{_between(found.fit, 'peak_level')}",
             "peak": quantity(found.fit.peak),
         }
         for found in page.fits
     ]
+
+
+def _between(fit: Fit, name: str) -> str:
+    """The interval of a parameter, in brackets."""
+    if name not in fit.intervals:
+        return ""
+    low, high = fit.intervals[name]
+    return f" ({low:.3g} – {'∞' if high is None else f'{high:.3g}'})"
 
 
 def _overrides(page: ComparedPage) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Change points of histories, and alarms for single runs."""
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -211,3 +212,16 @@ def test_a_quiet_history_raises_none_below_the_minimum_effect():
 def test_the_runs_of_a_point_count_each():
     assert expected_range([[100.0, 101.0, 99.0]] * 4) is not None
     assert expected_range([[100.0, 101.0, 99.0]] * 3) is None
+
+
+@pytest.mark.parametrize("step", [1.1, 1 / 1.1])
+def test_a_step_of_ten_percent_shows_in_twenty_points(step):
+    generator = random.Random(5)
+    found = 0
+    for _ in range(40):
+        points = [
+            [1000 * generator.lognormvariate(0, 0.02) * (step if place >= 10 else 1) for _ in "abc"]
+            for place in range(20)
+        ]
+        found += [abs(each.position - 10) <= 2 for each in change_points.find(points)] == [True]
+    assert found >= 32

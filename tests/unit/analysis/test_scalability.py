@@ -1,6 +1,7 @@
 """Amdahl's law and the Universal Scalability Law, against published fits."""
 
 import math
+import random
 
 import pytest
 
@@ -59,13 +60,31 @@ def test_more_than_linear_growth_does_not_make_a_cost_negative():
 
 
 def test_throughput_that_only_falls_has_its_peak_at_the_start():
-    assert fit_usl([1, 2, 4, 8], [100, 60, 25, 8]).peak_level == 1
+    assert fit_usl([1, 2, 4, 8, 16, 32], law([1, 2, 4, 8, 16, 32], 100, 0.5, 0.6)).peak_level == 1
 
 
-@pytest.mark.parametrize("fit", [fit_amdahl, fit_usl])
-@pytest.mark.parametrize("levels", [[], [1, 2], [1, 1, 2]])
-def test_fewer_than_three_levels_are_not_fitted(fit, levels):
+@pytest.mark.parametrize(
+    ("fit", "levels"),
+    [(fit_amdahl, []), (fit_amdahl, [1, 1, 2]), (fit_usl, [1, 2, 4]), (fit_usl, [1, 2, 2, 4])],
+)
+def test_no_law_is_fitted_through_as_few_levels_as_it_has_parameters(fit, levels):
     assert fit(levels, [100.0] * len(levels)) is None
+
+
+def test_the_intervals_have_the_truth_in_them():
+    levels, generator, hits = [1, 2, 4, 8, 16, 32, 64], random.Random(3), 0
+    for _ in range(200):
+        noisy = [each * generator.lognormvariate(0, 0.02) for each in law(levels, 100, 0.05, 5e-4)]
+        low, high = fit_usl(levels, noisy).intervals["peak_level"]
+        hits += low <= math.sqrt(0.95 / 5e-4) <= (high or math.inf)
+    assert hits >= 180
+
+
+def test_no_peak_is_told_where_the_points_do_not_prove_one():
+    fit = fit_usl([1, 2, 4, 8, 16], [100, 201, 395, 802, 1590])
+
+    assert (fit.peak_level, fit.peak) == (None, None)
+    assert "peak_level" not in fit.intervals
 
 
 @pytest.mark.parametrize(
