@@ -70,7 +70,7 @@ def main() -> None:
     """Execute and print."""
     options = _options()
     print(f"load before: {_load()}", flush=True)
-    with _server() as server_id:
+    with measured_server() as server_id:
         runs = _executed(server_id, options)
     print(f"load afterwards: {_load()}")
     for number, run in enumerate(runs, 1):
@@ -97,7 +97,7 @@ def _executed(server_id: int, options: argparse.Namespace) -> list[Timed]:
 
 
 @contextmanager
-def _server() -> Iterator[int]:
+def measured_server() -> Iterator[int]:
     """The id of the one server of an instance that works at its own pace."""
     folder = Path(tempfile.mkdtemp(prefix="bl-"))
     folder.chmod(0o755)

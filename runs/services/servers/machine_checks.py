@@ -104,7 +104,10 @@ def _conditions(server: Server, target: Target) -> Iterator[Finding]:
     if load is not None and processors and load > BUSY_LOAD_PER_PROCESSOR * processors:
         message = _("The machine is busy: load %(load).1f on %(processors)d processors.")
         words = {"load": load, "processors": processors}
-        remedy = _("Look what runs there, and wait for its end before you measure.")
+        remedy = _(
+            "Look what runs there, and wait for its end before you measure: runs under foreign load"
+            " are marked as doubtful."
+        )
         yield warning(server, "host_busy", message % words, remedy)
 
 

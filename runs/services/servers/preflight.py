@@ -65,6 +65,15 @@ class Preflight:
         return ", ".join(each.name for each in self.servers)
 
     @property
+    def loads(self) -> list[tuple[str, float, int]]:
+        """(server, load of the last minute, processors) of those that tell."""
+        return [
+            (server.name, target.load, target.processors)
+            for server, target in zip(self.servers, self.targets, strict=True)
+            if target and target.load is not None and target.processors
+        ]
+
+    @property
     def is_clear(self) -> bool:
         """Whether nothing forbids to begin."""
         return not any(finding.level == "error" for finding in self.findings)

@@ -45,6 +45,8 @@ def campaign_preflight(request: HttpRequest) -> HttpResponse:
         raise Http404 from error
     form = CampaignForm(request.GET, scenario=scenario, servers=chosen_servers(request.GET))
     context: dict[str, object] = {}
+    if "unasked" in request.GET and not form.is_valid():
+        return HttpResponse()  # Nobody has asked yet: the form is still being filled in.
     if form.is_valid():
         try:
             with turns.turn():
