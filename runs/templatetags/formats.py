@@ -10,8 +10,9 @@ from django import template
 from django.utils.translation import get_language, gettext, ngettext
 
 from runs.analysis.inference import Inference
-from runs.models import Run
+from runs.models import Installation, Run
 from runs.selectors.compare.verdict_words import VERDICTS, missing, size
+from runs.selectors.servers import builds
 
 register = template.Library()
 
@@ -155,6 +156,18 @@ def lacks(found: Inference) -> str:
 def run_state(value: str) -> str:
     """A stored state of a run in words."""
     return str(Run.State(value).label)
+
+
+@register.filter
+def build(installation: Installation) -> str:
+    """How an installation was built, in a few words."""
+    return builds.told(installation)
+
+
+@register.filter
+def is_slow_build(installation: Installation) -> bool:
+    """Whether the build must not go unseen."""
+    return builds.is_slow(installation)
 
 
 @register.filter

@@ -18,6 +18,7 @@ from runs.models import Artifact, Command, Measurement, Run, RunEvent, Series, T
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.selectors.runs import certificate_words, runs
+from runs.selectors.servers import builds
 from runs.services.runs import attempts
 
 
@@ -150,6 +151,18 @@ class CertificateSerializer(serializers.Serializer[Run]):
         return FindingSerializer(found, many=True).data
 
 
+class BuildSerializer(serializers.Serializer[Any]):
+    """How PostgreSQL was built; null is not known. Sizes in bytes."""
+
+    optimisation = serializers.CharField(allow_null=True)
+    assertions = serializers.BooleanField(allow_null=True)
+    profiling = serializers.BooleanField(allow_null=True)
+    block_size = serializers.IntegerField(allow_null=True)
+    cflags = serializers.CharField()
+    configure_options = serializers.CharField()
+    vendor = serializers.CharField()
+
+
 class RunDetailSerializer(RunSerializer):
     """A run with all that it left, but outputs and values of series.
 
@@ -163,6 +176,7 @@ class RunDetailSerializer(RunSerializer):
         source="environment.fingerprint", allow_null=True, default=None
     )
     certificate = CertificateSerializer(source="*")
+    build = serializers.SerializerMethodField()
     quality = serializers.ListField(child=serializers.DictField())
     settings = serializers.DictField(source="settings.settings", allow_null=True, default=None)
     measurements = RunMeasurementSerializer(many=True)
@@ -170,6 +184,12 @@ class RunDetailSerializer(RunSerializer):
     artifacts = ArtifactSerializer(many=True)
     commands = CommandSerializer(many=True)
     events = EventSerializer(many=True)
+
+    @extend_schema_field(BuildSerializer(allow_null=True))
+    def get_build(self, run: Run) -> Any:
+        """How PostgreSQL was built; null for what was measured elsewhere."""
+        installation = run.cell.installation
+        return builds.facts(installation) if installation else None
 
 
 class RunDoor(ReadOnlyDoor[Run]):

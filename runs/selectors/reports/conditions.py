@@ -10,6 +10,7 @@ from runs.reports.report import Block, Facts, Table
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import treatments
 from runs.selectors.configurations import configurations
+from runs.selectors.servers import builds
 from runs.templatetags.formats import bytesize, quantity, spoken
 
 
@@ -37,13 +38,19 @@ def machines(campaign: Campaign) -> list[Block]:
 def programs(campaign: Campaign) -> list[Block]:
     """The versions of server and tool, as the runs found them."""
     columns = ("server_version", "tool_name", "tool_version")
-    found = campaign.runs.filter(state=Run.State.FINISHED).values_list(*columns)
+    used = campaign.runs.filter(state=Run.State.FINISHED).values_list(*columns)
     rows = tuple(
         (server or "–", f"{tool} {version}".strip() or "–")
-        for server, tool, version in found.order_by(*columns).distinct()
+        for server, tool, version in used.order_by(*columns).distinct()
         if server or tool
     )
-    return [Table(_("Software"), ("PostgreSQL", _("Load generator")), rows)] if rows else []
+    found = [Table(_("Software"), ("PostgreSQL", _("Load generator")), rows)] if rows else []
+    built = tuple(
+        (each.version, builds.told(each) or "–", each.cflags or "–")
+        for each in builds.of_campaign(campaign)
+    )
+    heads = ("PostgreSQL", _("Build"), "CFLAGS")
+    return [*found, Table(_("Build"), heads, built)] if built else [*found]
 
 
 def settings(campaign: Campaign) -> list[Block]:

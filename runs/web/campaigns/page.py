@@ -21,6 +21,7 @@ from runs.selectors.campaigns.factor_names import Words as Named
 from runs.selectors.campaigns.factor_names import factor_title, parameters
 from runs.selectors.compare.series_cells import SERVER
 from runs.selectors.configurations import configurations
+from runs.selectors.servers import builds
 from runs.web.campaigns import annotations, parts
 
 LIVE = Campaign.LIVE
@@ -114,6 +115,7 @@ def conditions(campaign: Campaign) -> dict[str, Any]:
         "machines": _machines(campaign),
         # What they contained then; they may say something else by now.
         "configurations": configurations.contained(campaign),
+        "builds": [each for each in builds.of_campaign(campaign) if builds.told(each)],
         "parameters": parameters(campaign),
         "treatment": treatments.told(campaign),
     }
