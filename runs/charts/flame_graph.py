@@ -8,31 +8,25 @@ the picture sees each box's samples as its tooltip.
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
+
+from runs.charts.stacks import Frame, tree_of
 
 WIDTH, ROW, MARGIN, HEAD = 1200, 17, 10, 44
 LETTER = 6.6
 # What is narrower (in pixels) is left out, and what stands on it.
 NARROWEST = 0.6
-MOST_ROWS = 48
 KERNEL = "_[k]"
 # What XML 1.0 cannot hold.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-@dataclass
-class _Frame:
-    name: str
-    samples: int = 0
-    called: dict[str, "_Frame"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class _Box:
     """A frame at its place: `left` in samples, `row` from the bottom."""
 
-    frame: _Frame
+    frame: Frame
     left: int
     row: int
 
@@ -42,7 +36,7 @@ def render(folded: str, *, title: str) -> str:
 
     Raises ValueError where there is no sample at all.
     """
-    root = _tree(folded)
+    root = tree_of(folded)
     if not root.samples:
         raise ValueError("there are no folded stacks")
     boxes = list(_boxes(root))
@@ -51,7 +45,7 @@ def render(folded: str, *, title: str) -> str:
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {WIDTH} {height}"'
         f' width="{WIDTH}" height="{height}" font-family="monospace" font-size="11"'
-        f" aria-label={quoteattr(_clean(title))}>"
+        f" aria-label={quoteattr(clean(title))}>"
     )
     return "\n".join(
         [
@@ -59,7 +53,7 @@ def render(folded: str, *, title: str) -> str:
             f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
             (
                 f'<text x="{WIDTH / 2:g}" y="26" text-anchor="middle" font-size="15" '
-                f'font-family="sans-serif" fill="#121820">{escape(_clean(title))}</text>'
+                f'font-family="sans-serif" fill="#121820">{escape(clean(title))}</text>'
             ),
             *(_drawn(box, root.samples, height) for box in boxes),
             "</svg>\n",
@@ -67,22 +61,7 @@ def render(folded: str, *, title: str) -> str:
     )
 
 
-def _tree(folded: str) -> _Frame:
-    root = _Frame("all")
-    for line in folded.splitlines():
-        stack, _blank, number = line.rpartition(" ")
-        if not stack or not (number.isascii() and number.isdigit()):
-            continue
-        samples = int(number)
-        frame = root
-        frame.samples += samples
-        for name in stack.split(";")[: MOST_ROWS - 1]:
-            frame = frame.called.setdefault(name, _Frame(name))
-            frame.samples += samples
-    return root
-
-
-def _boxes(root: _Frame) -> Iterator[_Box]:
+def _boxes(root: Frame) -> Iterator[_Box]:
     """Every box that is wide enough, with the functions of each in the order of their names."""
     narrowest = NARROWEST / (WIDTH - 2 * MARGIN) * root.samples
     waiting = [_Box(root, 0, 0)]
@@ -101,14 +80,14 @@ def _drawn(box: _Box, all_samples: int, height: int) -> str:
     scale = (WIDTH - 2 * MARGIN) / all_samples
     x, width = MARGIN + box.left * scale, box.frame.samples * scale
     y = height - MARGIN - (box.row + 1) * ROW
-    name = _clean(box.frame.name)
+    name = clean(box.frame.name)
     share = 100 * box.frame.samples / all_samples
     told = f"{name}: {box.frame.samples:,} samples, {share:.2f} %"
     parts = [
         f"<g><title>{escape(told)}</title>",
         (
             f'<rect x="{x:.1f}" y="{y}" width="{max(width - 0.4, 0.3):.1f}" height="{ROW - 1}" '
-            f'rx="1" fill="{_colour(box.frame.name)}"/>'
+            f'rx="1" fill="{colour(box.frame.name)}"/>'
         ),
     ]
     room = int((width - 6) / LETTER)
@@ -118,7 +97,7 @@ def _drawn(box: _Box, all_samples: int, height: int) -> str:
     return "".join([*parts, "</g>"])
 
 
-def _colour(name: str) -> str:
+def colour(name: str) -> str:
     """Always the same for a name: blue for what the kernel does, warm for all else."""
     shade = zlib.crc32(name.encode(errors="replace"))
     hue, lightness = shade % 30, 68 + (shade >> 8) % 14
@@ -131,5 +110,6 @@ def _colour(name: str) -> str:
     )
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
+    """The text without what XML cannot hold."""
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)

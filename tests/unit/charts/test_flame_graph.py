@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from runs.charts import flame_graph
+from runs.charts import flame_graph, stacks
 
 SVG = "{http://www.w3.org/2000/svg}"
 FOLDED = "postgres;main;ExecScan 60\npostgres;main;ExecAgg 30\nswapper;idle_[k] 10\n"
@@ -64,7 +64,7 @@ def test_what_would_be_narrower_than_a_pixel_is_left_out():
 
 def test_a_stack_of_thousands_does_not_end_the_drawing():
     deep = ";".join(f"f{depth}" for depth in range(5000))
-    assert len(boxes(f"{deep} 3\n")) == flame_graph.MOST_ROWS
+    assert len(boxes(f"{deep} 3\n")) == stacks.MOST_ROWS
 
 
 @pytest.mark.parametrize("folded", ["", "no number\n", "12\n", "a;b -3\n", "a 0\n"])
