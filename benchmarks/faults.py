@@ -61,6 +61,12 @@ class Row:
     impossible: dict[str, str] = field(default_factory=dict)
 
 
+# What ends a cluster may end a standby as well as the primary.
+OF_SEVERAL_CLUSTERS = frozenset(
+    ("standby_gone", "cluster_gone", "standby_does_not_catch_up", "replication_differs")
+)
+
+
 class Trials:
     """Campaigns on one target of one instance, each with one fault."""
 
@@ -70,6 +76,7 @@ class Trials:
 
         self._queue = own_queue
         self._runs: int = options.runs
+        self._clusters: int = options.clusters
         self._random = random.Random(options.seed)
         self._seconds = 0.0
         self._over_at = 0.0
@@ -120,7 +127,9 @@ class Trials:
         self.broken.instance.keep_second_worker()
         title = f"{row.fault}, try {row.tries + 1}"[:100]
         hit = faults[0].campaign if len(faults) == 1 else Campaign()
-        campaign = queue.queue(title, self.broken.server_id, repeats=runs, **vars(hit))
+        campaign = queue.queue(
+            title, self.broken.server_id, repeats=runs, clusters=self._clusters, **vars(hit)
+        )
         with loads.counted(self.broken.target.base) as counted:
             missed = [
                 fault for fault in faults if not self._inject(fault, is_alone=len(faults) == 1)
@@ -136,6 +145,8 @@ class Trials:
         if not seen.is_over:
             wrong.append(f"not ended after {PATIENCE_SECONDS:.0f} s")
         allowed = frozenset[str]().union(*(fault.codes for fault in faults))
+        if self._clusters > 1 and allowed:
+            allowed |= OF_SEVERAL_CLUSTERS
         if unexpected := seen.codes.keys() - allowed:
             wrong.append(f"a run ended with {', '.join(sorted(unexpected))}")
         row.missed.update(fault.name for fault in missed)
@@ -282,6 +293,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--tries", type=int, default=20, help="of each fault")
     parser.add_argument("--runs", type=int, default=2, help="of each campaign")
+    parser.add_argument(
+        "--clusters", type=int, default=1, help="of each run: a primary and standbys"
+    )
     parser.add_argument("--only", nargs="*", help=", ".join(fault.name for fault in FAULTS))
     parser.add_argument(
         "--together", action="store_true", help="each once, in two campaigns with all of them"

@@ -55,19 +55,29 @@ def queue(
     duration: int,
     scenario: str = "fixed-point-read",
     scale: int = 1,
+    clusters: int = 1,
 ) -> int:
-    """Queue short runs of PostgreSQL 18; the campaign's id."""
+    """Queue short runs of PostgreSQL 18; the campaign's id.
+
+    With several clusters they are a primary, a synchronous standby and asynchronous ones.
+    """
 
     def create() -> Campaign:
         server = Server.objects.get(pk=server_id)
         present = server.installations.filter(removed_at=None)
+        levels: dict[str, Any] = {"clients": (1,)}
+        parameters = {"scale": scale, "duration": duration}
+        if clusters > 1:
+            levels = {"sync_standbys": (1,), "async_standbys": (clusters - 2,)}
+            levels |= {"synchronous_commit": ("on",), "synchronous_by": ("all",)}
+            parameters |= {"clients": 1, "standbys": 0}
         draft = campaigns.Draft(
             title=title,
-            scenario=scenario,
+            scenario="replication" if clusters > 1 else scenario,
             server=server,
             installations=[each for each in present if each.major == "18"][:1],
-            levels={"clients": (1,)},
-            parameters={"scale": scale, "duration": duration},
+            levels=levels,
+            parameters=parameters,
             repeats=repeats,
         )
         return campaigns.create(draft=draft)

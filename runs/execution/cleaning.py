@@ -6,6 +6,7 @@ from functools import partial
 from runs.execution import in_hand, stopping, treating
 from runs.execution.bench import Bench
 from runs.execution.errors import OUT_OF_REACH, TargetProblem
+from runs.execution.members import PLACED, folder_of
 from runs.execution.nodes import Node
 from runs.execution.postgres import Cluster
 from runs.execution.preparing import PREPARED, Preparing
@@ -40,6 +41,8 @@ class Cleaning:
         for node, cluster in self._clusters():
             if node in ended and (node, cluster) not in served:
                 await self.attempt(partial(self._remove_where_needless, node, cluster))
+        if not served:
+            await self.attempt(self._remove_placed)
         ended = [node for node in ended if node not in [at for at, _cluster in served]]
         if not keeps_folders:
             for node in ended:
@@ -97,6 +100,13 @@ class Cleaning:
         is_broken = self.preparing.is_broken and directory == self.bench.cluster.directory
         if marked.exit_status != 0 or is_broken:
             await node.on_host(partial(node.base.remove, path=directory))
+
+    async def _remove_placed(self) -> None:
+        """The folders in which a cluster that has been stopped had a part of its files."""
+        run_id = self.bench.plan.run_id
+        for node in self.bench.database_nodes[1:]:
+            path = node.base.below("clusters", folder_of(run_id, PLACED))
+            await node.on_host(partial(node.base.remove, path=path))
 
     async def _remove_folder(self, node: Node) -> None:
         await node.on_host(partial(node.base.remove, path=node.directory))

@@ -75,14 +75,15 @@ async def prepare(bench: Bench) -> Cluster:
     running. Raises TargetProblem `address_unknown`, `no_free_port`.
     """
     plan = bench.plan
-    known_by = [_checked(each.address_of_database) for each in plan.others]
+    known_by = [_checked(each.address_of_database) for each in plan.connecting]
     if plan.clusters and not known_by:
         await _admit(bench, "admit-clusters", bench.cluster, bench.database, [])
         return bench.cluster
     port = await _free_port(bench, "choose-port", bench.database)
-    ways = zip(bench.nodes[1:], known_by, strict=True)
+    nodes = [*bench.database_nodes[1:], *bench.generators] if plan.generators else bench.nodes[1:]
+    ways = zip(nodes[-len(known_by) :], known_by, strict=True)
     sources = [await _source(bench, node, address) for node, address in ways]
-    among, loads = sources[: len(plan.machines)], sources[len(plan.machines) :]
+    among, loads = sources[: len(plan.joined)], sources[len(plan.joined) :]
     lines = _hosts(("all", "replication"), among, _method(bench))
     lines += _hosts((DATABASE,), loads, _method(bench))
     await _admit(bench, "admit-generators", bench.cluster, bench.database, lines)
@@ -151,7 +152,7 @@ async def give_password(bench: Bench) -> None:
         raise _not_set(bench.database, made)
     await _set(bench, bench.database, bench.cluster, _encryption(bench, bench.plan.version_num))
     line = f"*:*:*:*:{password}\n".encode()
-    among = bench.database_nodes if bench.plan.machines else ()
+    among = bench.database_nodes if bench.plan.joined else ()
     for node in dict.fromkeys((*among, *(bench.generators if bench.plan.generators else ()))):
         await _leave(node, passfile_of(node), line)
     for node in among[1:]:
@@ -184,7 +185,7 @@ def passfile_of(node: Node) -> str:
 
 
 def _passfile_of_servers(bench: Bench) -> str:
-    return passfile_of(bench.database) if bench.plan.machines else ""
+    return passfile_of(bench.database) if bench.plan.joined else ""
 
 
 async def _leave(node: Node, path: str, line: bytes) -> None:

@@ -10,6 +10,8 @@ from runs.execution.postgres import PORT, SUPERUSER, Cluster
 
 # It stands in names of steps, files and standbys, and in SQL.
 _NAME = re.compile(r"[a-z][a-z0-9]{0,30}")
+# The folder of a run for files of its own cluster that lie on another device; no cluster's name.
+PLACED = "placed"
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ def members_of(plan: RunPlan, nodes: Sequence[Node]) -> dict[str, Member]:
     by_name = {node.name: node for node in nodes}
     found: dict[str, Member] = {}
     for place, each in enumerate(plan.clusters, start=1):
-        if not _NAME.fullmatch(each.name) or each.name in found or each.name == MAIN:
+        if not _NAME.fullmatch(each.name) or each.name in {*found, MAIN, PLACED}:
             raise ValueError(f"{each.name!r} is no name of a further cluster, or one twice")
         if each.machine not in by_name:
             raise ValueError(f"cluster {each.name}: there is no machine {each.machine}")

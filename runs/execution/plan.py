@@ -161,9 +161,19 @@ class RunPlan:
         return (*self.machines, *self.generators)
 
     @property
+    def joined(self) -> tuple[MachinePlan, ...]:
+        """The further machines whose clusters connect to others; without clusters none does."""
+        return self.machines if self.clusters else ()
+
+    @property
     def is_reached_by_others(self) -> bool:
         """Whether other machines connect to its clusters: generators, or machines of clusters."""
-        return bool(self.generators or self.machines)
+        return bool(self.connecting)
+
+    @property
+    def connecting(self) -> tuple[MachinePlan | GeneratorPlan, ...]:
+        """The machines that connect to the run's own cluster."""
+        return (*self.joined, *self.generators)
 
     @property
     def address(self) -> Address:

@@ -16,6 +16,7 @@ from runs.scenarios import (
     replication,
     scale_out,
     storage_bandwidth,
+    storage_placement,
 )
 from runs.scenarios.definition import MetricDefinition, Scenario
 from runs.scenarios.metrics import MONITORED
@@ -38,6 +39,7 @@ _SCENARIOS = {
         scale_out.SCENARIO,
         operating_systems.SCENARIO,
         storage_bandwidth.SCENARIO,
+        storage_placement.SCENARIO,
     )
 }
 

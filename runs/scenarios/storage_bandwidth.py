@@ -5,8 +5,9 @@ jobs, each of 1 GB; the median of three runs), and table 5.6 (sequential writing
 after each 8 kB, each 128 kB, and none). No database takes part: PostgreSQL is idle beside it.
 
 The device is the one of the server's base directory. To compare two devices of a machine register
-it twice, with a base directory on each, and measure on both. fio's files lie in the run's folder.
-As printed, the jobs end when their size is done; a run that was too short says so.
+it under two of its names, with a base directory on each, and measure on both. fio's files lie in
+the run's folder. As printed, the jobs end when their size is done; a run that was too short says
+so.
 """
 
 from collections.abc import Mapping

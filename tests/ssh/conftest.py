@@ -171,7 +171,10 @@ def direct(openssh: OpenSSH, address, key_pair) -> Callable[..., Director]:
             plan=plan,
             attempt=attempt,
             instance=INSTANCE,
-            places=[Place(Line(connect, waits=(0.2, 0.5, 1)), privileges=privileges)],
+            places=[
+                Place(Line(connect, waits=(0.2, 0.5, 1)), privileges=privileges)
+                for _machine in (plan.host, *plan.others)
+            ],
             procedure=scenario.procedure,
             reporter=RecordingReporter(),
             disk_bytes=scenario.procedure.sizes(plan.parameters | plan.levels).disk_bytes,

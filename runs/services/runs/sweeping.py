@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from runs.execution import sweep as leftover
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
-from runs.execution.members import folder_of
+from runs.execution.members import PLACED, folder_of
 from runs.execution.set_back import NOT_SET_BACK
 from runs.models import PreparedCluster, Run, Server, ServerEvent
 from runs.selectors.runs.runs import at_work_on
@@ -105,7 +105,8 @@ def live_folders(server_id: int) -> set[str]:
     live: set[str] = set()
     for run_id, attempt, cluster_key, template_key, further in open_runs.values_list(*keys):
         live |= {f"runs/{run_id}-{attempt}", f"clusters/run-{run_id}"}
-        live |= {f"clusters/{folder_of(run_id, each['name'])}" for each in further or ()}
+        names = [PLACED, *(each["name"] for each in further or ())]
+        live |= {f"clusters/{folder_of(run_id, name)}" for name in names}
         live |= {f"clusters/{key}" for key in (cluster_key, template_key) if key}
     kept = PreparedCluster.objects.filter(server_id=server_id, removed_at=None)
     needed = kept.exclude(campaign__state__in=clusters.ENDED)

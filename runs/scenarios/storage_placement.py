@@ -1,0 +1,317 @@
+"""Storage placement: what it brings to put WAL, indexes, tables or everything on a fast device.
+
+Source: PGECons WG1 report 2013, chapter 4: tables 4.5 and 4.6 (pgbench updating and reading, for
+each of five placements) and 4.7 (an index scan that needs the index only, and one that was made to
+look into the table by an update of a row in each page without VACUUM).
+
+The slow device is that of the server's base directory, the fast one that of a second registration
+of the same machine, whose base directory lies there: it is chosen as the server for further
+clusters. Each run has a fresh copy of the loaded cluster, and moves to the fast device what its
+level says: WAL as a link, table and index by a tablespace. Then the server is restarted, so that
+nothing is in its buffers, and the files of its cluster leave the system's cache where the server
+may do so; nothing is prewarmed. On one and the same device the placements cannot differ: the run
+says so. With data that fit into memory they hardly do.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.execution.base_dir import BaseDir
+from runs.execution.bench import Bench
+from runs.execution.errors import TargetProblem
+from runs.execution.guard import MINUTES
+from runs.execution.members import PLACED, folder_of
+from runs.execution.reporter import ArtifactData
+from runs.scenarios import checkpoints, percentiles
+from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios.definition import (
+    Choice,
+    ChoiceFactor,
+    ClusterOptions,
+    MetricDefinition,
+    Parameter,
+    Quick,
+    Requirement,
+    Scenario,
+    Sizes,
+)
+from runs.scenarios.metrics import PGBENCH, TPS
+from runs.scenarios.pgbench_load import BUILT_IN
+from runs.wording import gettext_noop as _
+
+SLOW, WAL, INDEX, TABLE, ALL = "all-hdd", "wal-ssd", "index-ssd", "table-ssd", "all-ssd"
+IN_MEMORY = frozenset(("tmpfs", "ramfs"))
+INDEX_ONLY_SINCE = 90200
+MAX_WAL_SIZE_SINCE = 90500
+INDEX_ONLY = """\\set naccounts 100000 * :scale
+\\set aid random(1, :naccounts)
+SELECT aid FROM pgbench_accounts WHERE aid = :aid;
+"""
+# One row of each page; the first is enough, wherever a page's rows begin.
+UPDATE_EACH_PAGE = """
+UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE ctid = ANY (ARRAY(
+    SELECT ('(' || page || ',1)')::tid
+    FROM generate_series(0::bigint, (pg_relation_size('pgbench_accounts')
+        / current_setting('block_size')::bigint) - 1) AS page));
+CHECKPOINT;
+"""
+HEAP_FETCHES = """
+SET enable_seqscan = off; SET enable_bitmapscan = off;
+EXPLAIN (ANALYZE) SELECT aid FROM pgbench_accounts WHERE aid BETWEEN 1 AND 1000;
+"""
+FETCHES = MetricDefinition("heap_fetches", _("Heap fetches of 1,000 rows"), "rows", "lower")
+
+# Old and new place of the WAL; the folder was pg_xlog to 9.6.
+_MOVE_WAL = """
+export LC_ALL=C
+for name in pg_wal pg_xlog; do
+    [ -d "$1/$name" ] && [ ! -L "$1/$name" ] || continue
+    cp -a "$1/$name" "$2/$name" && rm -rf "$1/$name" && ln -s "$2/$name" "$1/$name"
+    exit
+done
+"""
+# For each folder: number of its device, its file system, and whether this user may write there.
+_DEVICES = """
+export LC_ALL=C
+for dir; do
+    [ -w "$dir" ] && can=yes || can=no
+    echo "$(stat -c %d "$dir") $(stat -f -c %T "$dir") $can"
+done
+"""
+# Files that were written out leave the cache; dd does it for a file's owner (nocache, count=0).
+_FORGET = """
+export LC_ALL=C
+sync
+find -L "$@" -type f -size +0 2>/dev/null | while read -r file; do
+    dd if="$file" iflag=nocache count=0 2>/dev/null || exit 1
+done
+"""
+
+
+class StoragePlacement:
+    """Place, update a row in each page where the scan is to fail, restart cold, put the load on."""
+
+    async def load(self, bench: Bench) -> None:
+        """`pgbench -i` with its VACUUM, all on the slow device."""
+        await pgbench.initialise(bench)
+
+    async def arrange(self, bench: Bench) -> None:
+        """Move what the level names, and begin with cold caches."""
+        placement = str(bench.levels["placement"])
+        folder = await self._fast_folder(bench) if placement != SLOW else ""
+        if placement in {INDEX, TABLE, ALL}:
+            await bench.sql("move", _move_sql(placement, folder), database="postgres")
+        if bench.levels["index_only_scan"] == "fails":
+            await bench.sql("update-each-page", UPDATE_EACH_PAGE)
+        await bench.step("stop-to-place", bench.cluster.stop(), limit_s=MINUTES)
+        if placement in {WAL, ALL}:
+            argv = ["sh", "-c", _MOVE_WAL, "move-wal", bench.cluster.data, folder]
+            await bench.step("move-wal", argv)
+        places = [bench.cluster.data, *([folder] if folder else [])]
+        forgot = await bench.step("forget", ["sh", "-c", _FORGET, "forget", *places], check=False)
+        if forgot.exit_status != 0:
+            bench.note("cache_kept", "The system's cache may still hold the files of the cluster.")
+        await bench.step("start-placed", bench.cluster.start(), limit_s=MINUTES)
+
+    async def warm(self, bench: Bench) -> None:
+        """Nothing: what the devices give is what is measured."""
+
+    async def measure(self, bench: Bench) -> None:
+        """pgbench's own scripts, or the look-up that needs the index only."""
+        before = await checkpoints.count(bench, "count-checkpoints")
+        load = bench.levels["load"]
+        script = (
+            INDEX_ONLY
+            if load == "index-only"
+            else BUILT_IN["tpcb-like" if load == "update" else "select-only"]
+        )
+        await pgbench.measure(bench, script)
+        after = await checkpoints.count(bench, "count-checkpoints-again")
+        checkpoints.note(bench, before, after)
+        if load == "index-only":
+            await self._check_scan(bench)
+
+    async def _fast_folder(self, bench: Bench) -> str:
+        """A marked folder on the fast device, in which the database's user may write.
+
+        Raises TargetProblem `no_fast_device`, `memory_file_system`, `placement_not_writable`.
+        """
+        nodes = bench.database_nodes[1:]
+        if not nodes:
+            raise TargetProblem(
+                "There is no fast device: no second registration of the machine was chosen.",
+                code="no_fast_device",
+                remedy=_(
+                    "Register the machine again under another of its names, with a base directory "
+                    "on the fast device, and choose it as server for further clusters."
+                ),
+            )
+        base: BaseDir = nodes[0].base
+        path = base.below("clusters", folder_of(bench.plan.run_id, PLACED))
+        await nodes[0].on_host(lambda host: base.make_folder(host, path))
+        folder = f"{path}/data"
+        await bench.step("make-fast-folder", ["mkdir", "-p", folder], check=False)
+        argv = ["sh", "-c", _DEVICES, "devices", bench.cluster.data, folder]
+        told = await bench.step("look-at-devices", argv, check=False)
+        _check_devices(bench, told.stdout, folder)
+        return folder
+
+    async def _check_scan(self, bench: Bench) -> None:
+        """Whether the scan looked into the table is what the level is about."""
+        plan = await bench.sql("explain", HEAP_FETCHES)
+        bench.findings.artifacts.append(ArtifactData("plan.txt", plan.encode()))
+        told = [line.split(":")[1] for line in plan.splitlines() if "Heap Fetches:" in line]
+        fetched = int(told[0]) if told else -1
+        fails = bench.levels["index_only_scan"] == "fails"
+        if fetched < 0 or fails != (fetched > 0):
+            raise TargetProblem(
+                f"The scan fetched {max(fetched, 0)} rows from the table, which is not what the "
+                f"level says:\n{plan}",
+                code="plan_differs",
+                remedy=_("Look at plan.txt of the run, and at the settings of the planner."),
+            )
+        bench.findings.measurements[FETCHES.name] = float(fetched)
+
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+        """Data, index, and the WAL of loading and moving them."""
+        data = int(parameters["scale"]) * pgbench.BYTES_PER_SCALE
+        wal = 2 * min(data, pgbench.WAL_BYTES) + pgbench.WAL_BYTES
+        logs = percentiles.log_bytes(parameters["duration"])
+        return Sizes(disk_bytes=2 * data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
+
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """About 0.3 s a scale unit to load, as much to copy and move; 4 s for the restart."""
+        scale = int(parameters["scale"])
+        return 4 + 0.3 * scale, 6 + 0.3 * scale + parameters["duration"]
+
+
+def _move_sql(placement: str, folder: str) -> str:
+    """Statements that move table, index, or the whole database into a tablespace there."""
+    quoted = folder.replace("'", "''")
+    lines = [f"CREATE TABLESPACE fast LOCATION '{quoted}';"]
+    if placement == ALL:
+        return "\n".join([*lines, "ALTER DATABASE benchlab SET TABLESPACE fast;", "CHECKPOINT;"])
+    lines.append("\\connect benchlab")
+    if placement == TABLE:
+        tables = ("accounts", "branches", "tellers", "history")
+        lines += [f"ALTER TABLE pgbench_{name} SET TABLESPACE fast;" for name in tables]
+    else:
+        lines += [
+            f"ALTER INDEX pgbench_{name}_pkey SET TABLESPACE fast;"
+            for name in ("accounts", "branches", "tellers")
+        ]
+    return "\n".join([*lines, "CHECKPOINT;"])
+
+
+def _check_devices(bench: Bench, told: str, folder: str) -> None:
+    """Raise TargetProblem for what cannot be measured; note what cannot differ."""
+    slow, fast = ([*line.split(), "", "", ""][:3] for line in [*told.splitlines(), "", ""][:2])
+    if fast[2] != "yes":
+        raise TargetProblem(
+            f"PostgreSQL's user cannot write to {folder}.",
+            code="placement_not_writable",
+            remedy=_("Let BenchLab log in as the same user on both registrations of the machine."),
+        )
+    if fast[1] in IN_MEMORY:
+        raise TargetProblem(
+            f"{folder} lies in memory ({fast[1]}): that is no device.",
+            code="memory_file_system",
+            remedy=_("Give the server a base directory on the device that is to be measured."),
+        )
+    if slow[0] == fast[0]:
+        bench.note(
+            "same_device",
+            "Both base directories lie on the same device: the placements cannot differ.",
+        )
+
+
+def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
+    """Room for WAL and time between checkpoints; no vacuum that would mend what an update broke."""
+    newer = version_num >= MAX_WAL_SIZE_SINCE
+    room = {"max_wal_size": "64GB"} if newer else {"checkpoint_segments": "1000"}
+    settings = {**room, "checkpoint_timeout": "60min"}
+    return ClusterOptions(settings=settings, required={"autovacuum": "off"})
+
+
+def measures(levels: Mapping[str, Any], _parameters: Mapping[str, int | None]) -> bool:
+    """Only the index-only load has scans that succeed or fail, with all or nothing moved."""
+    if levels["load"] == "index-only":
+        return bool(levels["index_only_scan"] != "any" and levels["placement"] in {SLOW, ALL})
+    return bool(levels["index_only_scan"] == "any")
+
+
+SCENARIO = Scenario(
+    slug="storage-placement",
+    title=_("Storage placement"),
+    description=_(
+        "What it brings to put WAL, indexes, tables or everything on a fast device: updating, "
+        "reading, and index-only scans that succeed or fail, each from cold caches. The fast "
+        "device is the base directory of a second registration of the same machine."
+    ),
+    source="PGECons WG1 2013",
+    factors=(
+        ChoiceFactor(
+            "placement", _("Placement"),
+            choices=(
+                Choice(SLOW, _("all on the slow device")),
+                Choice(WAL, _("WAL on the fast device")),
+                Choice(INDEX, _("indexes on the fast device")),
+                Choice(TABLE, _("tables on the fast device")),
+                Choice(ALL, _("all on the fast device")),
+            ),
+            default=(SLOW,),
+        ),
+        ChoiceFactor(
+            "load", _("Load"),
+            choices=(
+                Choice("update", _("updating (TPC-B)")),
+                Choice("read", _("reading")),
+                Choice("index-only", _("look-up in the index only")),
+            ),
+            default=("update", "read"),
+        ),
+        ChoiceFactor(
+            "index_only_scan", _("Index-only scan"),
+            choices=(
+                Choice("any", _("of no concern")),
+                Choice("succeeds", _("succeeds")),
+                Choice("fails", _("fails: a row of each page was updated")),
+            ),
+            default=("any",),
+        ),
+    ),
+    parameters=(
+        Parameter(
+            "scale", _("Scale factor"), "", default=60, minimum=1, maximum=100_000,
+            help=_("More than fits into memory. The report used 26,000 and 6,400."),
+        ),
+        Parameter(
+            "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
+            help=_("Seconds a run. The report used 600."),
+        ),
+        Parameter(
+            "clients", _("Clients"), "", default=2, minimum=1, maximum=10_000,
+            help=_("As many as the server has cores, in the report."),
+        ),
+    ),
+    metrics=(*PGBENCH, FETCHES),
+    primary_metric=TPS.name,
+    writes=True,
+    procedure=StoragePlacement(),
+    cluster=cluster,
+    kind="single",
+    measures=measures,
+    requires=(
+        Requirement(
+            INDEX_ONLY_SINCE, _("index-only scans came with PostgreSQL 9.2."),
+            factor="load", level="index-only",
+        ),
+    ),
+    quick=Quick(
+        parameters={"scale": 10, "duration": 6, "clients": 2},
+        levels={
+            "placement": (SLOW,), "load": ("update", "read", "index-only"),
+            "index_only_scan": ("any", "succeeds", "fails"),
+        },
+    ),
+)  # fmt: skip
