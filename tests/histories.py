@@ -17,10 +17,10 @@ def sha(number):
     return f"{number:012x}"
 
 
-def commit(number, ref="main"):
-    """The so-manieth commit, one a day."""
+def commit(number, ref="main", parents=()):
+    """The so-manieth commit, one a day; `parents` are sha."""
     made = START + timedelta(days=number)
-    return GivenRevision(sha(number), ref=ref, committed_at=made)
+    return GivenRevision(sha(number), ref=ref, committed_at=made, parents=tuple(parents))
 
 
 def given(metric, value):

@@ -19,7 +19,7 @@ from runs.models.postgres import (
     SettingsSnapshot,
 )
 from runs.models.projects import Project
-from runs.models.revisions import Revision
+from runs.models.revisions import Revision, RevisionRef
 from runs.models.runs import Run, RunEvent
 from runs.models.scenarios import Scenario
 from runs.models.schedules import Schedule, ScheduleEvent
@@ -57,6 +57,7 @@ __all__ = [
     "PublishedNode",
     "PublishedTable",
     "Revision",
+    "RevisionRef",
     "Run",
     "RunEvent",
     "SSHKey",

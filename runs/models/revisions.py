@@ -21,3 +21,17 @@ class Revision(models.Model):
 
     def __str__(self) -> str:
         return self.sha[:12]
+
+
+class RevisionRef(models.Model):
+    """A further branch or tag that a commit is on, besides the `ref` it was first uploaded with."""
+
+    revision = models.ForeignKey("Revision", models.CASCADE, related_name="further_refs")
+    ref = models.CharField(_("branch or tag"), max_length=200)
+
+    class Meta:
+        ordering = ["revision", "ref"]
+        constraints = [models.UniqueConstraint(fields=["revision", "ref"], name="ref_once")]
+
+    def __str__(self) -> str:
+        return self.ref

@@ -264,8 +264,27 @@ def test_the_verdict_is_printed_kept_and_is_the_exit_status(upload, tmp_path):
     query = "campaign=nightly&base=revision%3Amain&head=revision%3Aabcdef0"
     assert asked[1:] == [
         f"/api/v1/compare/?{query}",
-        f"/api/v1/compare/?format=md&{query}",
+        f"/api/v1/compare/?{query}&format=md",
     ]
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "options", "status"),
+    [(2, (), 2), (2, ("--undecided-ok",), 0), (3, ("--undecided-ok",), 3), (0, (), 0)],
+)
+def test_undecided_may_pass_and_nothing_else_does(upload, exit_code, options, status):
+    verdict = json.dumps({"exit_code": exit_code}).encode()
+    json_answer = (200, {"Content-Type": "application/json"}, verdict)
+    with Proxy(STORED, json_answer, (200, {"Content-Type": "text/markdown"}, b"words")) as proxy:
+        done = upload(
+            *("--campaign", "nightly", "--revision", "abcdef0", "--compare", "main"),
+            *("--metric", "tps", "--effect", "5", *options, str(GOOD)),
+            BENCHLAB_URL=proxy.url,
+            BENCHLAB_TOKEN=TOKEN,
+        )
+
+    assert done.status == status, done.err
+    assert "&metric=tps&effect=5" in proxy.asked[1][0]
 
 
 # What it knows of CI and git

@@ -8,7 +8,7 @@ PRECEDENCE: tuple[Verdict, ...] = (
     *("slower", "too_few_runs", "not_comparable", "undecided"),
     *("faster", "different", "same"),
 )
-NO_REGRESSION, REGRESSION, NOT_DECIDED = 0, 1, 2
+NO_REGRESSION, REGRESSION, NOT_DECIDED, NOT_COMPARABLE = 0, 1, 2, 3
 
 
 def overall(verdicts: Iterable[Verdict], further: Iterable[Verdict] = ()) -> Verdict:
@@ -25,8 +25,9 @@ def overall(verdicts: Iterable[Verdict], further: Iterable[Verdict] = ()) -> Ver
 
 
 def exit_code(verdict: Verdict) -> int:
-    """0 no regression, 1 slower, 2 nobody knows yet: what a job may end with."""
+    """0 no regression, 1 slower, 2 undecided, 3 not comparable: what a job may end with."""
+    if verdict == "not_comparable":
+        return NOT_COMPARABLE
     if verdict == "slower":
         return REGRESSION
-    is_open = verdict in ("undecided", "too_few_runs", "not_comparable")
-    return NOT_DECIDED if is_open else NO_REGRESSION
+    return NOT_DECIDED if verdict in ("undecided", "too_few_runs") else NO_REGRESSION

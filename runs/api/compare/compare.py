@@ -18,7 +18,7 @@ from runs.api.queries import QueryDoor
 from runs.models import Metric
 from runs.selectors.compare import head_and_base as sides
 from runs.selectors.compare import verdicts
-from runs.selectors.compare.head_and_base import BadSide, Side
+from runs.selectors.compare.head_and_base import BadSide, NoBaseline, Side
 from runs.selectors.compare.state import CONDITIONS
 from runs.selectors.compare.verdict_words import HEADLINES, REASONS, size
 from runs.selectors.compare.verdicts import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
@@ -45,9 +45,13 @@ class CompareDoor(QueryDoor):
     def get(self, request: Request) -> HttpResponseBase:
         """Compare two campaigns, revisions or runs.
 
-        `exit_code` is 0 for no regression, 1 for slower, 2 where nobody knows yet.
+        `exit_code` is 0 for no regression, 1 for slower, 2 for undecided, 3 for not comparable. The
+        first revision of a campaign is its baseline: `overall` is baseline_made, `base` is null.
         """
-        found = _compared(request)
+        try:
+            found = _compared(request)
+        except NoBaseline as first:
+            return _baseline_made(first.head, request)
         if isinstance(request.accepted_renderer, MarkdownRenderer):
             text = markdown(found, request.build_absolute_uri)
             return HttpResponse(text, content_type="text/markdown; charset=utf-8")
@@ -73,6 +77,24 @@ def _compared(request: Request) -> SideVerdict:
     except BadSide as error:
         raise queries.refuse(error.parameter, error.code, error.message) from error
     return verdicts.between(base, head, asked)
+
+
+def _baseline_made(head: Side, request: Request) -> HttpResponseBase:
+    message = str(HEADLINES["baseline_made"])
+    if isinstance(request.accepted_renderer, MarkdownRenderer):
+        text = f"### ⚪ {message}\n\n{head.label}\n"
+        return HttpResponse(text, content_type="text/markdown; charset=utf-8")
+    return Response(
+        {
+            "overall": "baseline_made",
+            "exit_code": 0,
+            "message": message,
+            "effect": queries.percent(request.query_params.get("effect"), DEFAULT_EFFECT),
+            "base": None,
+            "head": _side(head, request),
+            "rows": [],
+        }
+    )
 
 
 def _ignored(text: str) -> tuple[str, ...]:

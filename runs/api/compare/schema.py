@@ -84,13 +84,17 @@ class VerdictRowSerializer(Shape):
 class ComparisonSerializer(Shape):
     """The table, and what it says as a whole."""
 
-    overall = serializers.ChoiceField(choices=VERDICTS)
+    overall = serializers.ChoiceField(choices=[*VERDICTS, "baseline_made"])
     exit_code = serializers.IntegerField(
-        help_text="0 no regression, 1 slower, 2 nobody knows yet.", min_value=0, max_value=2
+        help_text="0 no regression, 1 slower, 2 undecided, 3 not comparable.",
+        min_value=0,
+        max_value=3,
     )
     message = serializers.CharField()
     effect = serializers.FloatField(help_text="The minimum effect in percent.")
-    base = SideSerializer()
+    base = SideSerializer(
+        allow_null=True, help_text="null where the head is the first: overall is baseline_made."
+    )
     head = SideSerializer()
     rows = VerdictRowSerializer(many=True)
 
@@ -173,7 +177,11 @@ EXAMPLE = {
 COMPARE: dict[str, Any] = {
     "operation_id": "compare_retrieve",
     "parameters": [
-        OpenApiParameter("base", description=f"{SIDE} Left out: the revision before the head."),
+        OpenApiParameter(
+            "base",
+            description=f"{SIDE} A branch stands for the commit on it that the head comes from, "
+            "never for the head itself. Left out: the revision before the head.",
+        ),
         OpenApiParameter("head", description=f"{SIDE} Left out: the campaign's newest revision."),
         OpenApiParameter("campaign", description="Slug within which revisions are looked for."),
         OpenApiParameter(

@@ -4,6 +4,7 @@ from typing import Any
 
 import django_filters
 from django.db.models import QuerySet
+from django.urls import reverse as page_of
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -14,7 +15,7 @@ from rest_framework.reverse import reverse
 from runs.api.access.authentication import asker
 from runs.api.campaigns.measurements import VersionFilter, levels_of
 from runs.api.doors import ReadOnlyDoor
-from runs.models import Artifact, Command, Measurement, Run, RunEvent, Series, Token
+from runs.models import Artifact, Command, Measurement, Revision, Run, RunEvent, Series, Token
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.selectors.runs import certificate_words, runs
@@ -110,13 +111,36 @@ class CommandSerializer(serializers.Serializer[Command]):
     finished_at = serializers.DateTimeField(allow_null=True)
 
 
+class RevisionSerializer(serializers.Serializer[Revision]):
+    """The commit that was measured, and the branches it was uploaded with."""
+
+    sha = serializers.CharField()
+    ref = serializers.CharField()
+    refs = serializers.SerializerMethodField()
+    url = serializers.CharField()
+    committed_at = serializers.DateTimeField(allow_null=True)
+    parents = serializers.ListField(child=serializers.CharField())
+
+    def get_refs(self, revision: Revision) -> list[str]:
+        """Every branch or tag that an upload named."""
+        further = [each.ref for each in revision.further_refs.all()]
+        return [ref for ref in (revision.ref, *further) if ref]
+
+
 class ArtifactSerializer(serializers.Serializer[Artifact]):
-    """A file of the run; size in bytes."""
+    """A file of the run; size in bytes, and the address it is read at."""
+
+    url = serializers.SerializerMethodField()
 
     name = serializers.CharField()
     media_type = serializers.CharField()
     size = serializers.IntegerField()
     sha256 = serializers.CharField()
+
+    def get_url(self, artifact: Artifact) -> str:
+        """The address of its content."""
+        path = page_of("artifact", args=[artifact.run_id, artifact.name])
+        return str(self.context["request"].build_absolute_uri(path))
 
 
 class VersionsSerializer(serializers.Serializer[Run]):
@@ -177,6 +201,9 @@ class RunDetailSerializer(RunSerializer):
     )
     certificate = CertificateSerializer(source="*")
     build = serializers.SerializerMethodField()
+    revision = RevisionSerializer(source="cell.revision", allow_null=True, default=None)
+    external_id = serializers.CharField()
+    labels = serializers.DictField(child=serializers.CharField())
     quality = serializers.ListField(child=serializers.DictField())
     settings = serializers.DictField(source="settings.settings", allow_null=True, default=None)
     measurements = RunMeasurementSerializer(many=True)

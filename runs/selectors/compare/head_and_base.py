@@ -29,6 +29,14 @@ class BadSide(ValueError):
         self.message = message
 
 
+class NoBaseline(Exception):
+    """There is nothing yet that the head could be compared with: it is the baseline."""
+
+    def __init__(self, head: "Side") -> None:
+        super().__init__()
+        self.head = head
+
+
 @dataclass(frozen=True)
 class Side:
     """One side as it was named, and what it is. `run` is there where it was named by one.
@@ -72,13 +80,37 @@ def campaign_of(slug: str, *, reader: Reader, parameter: str = "campaign") -> Ca
 def both(base: str, head: str, *, campaign: str, reader: Reader) -> tuple[Side, Side]:
     """The sides that are named; within a campaign they may be left out.
 
-    The head is then its newest revision, and the base the revision before the head. Raises
-    BadSide. At most nine queries.
+    The head is then its newest revision, and the base the revision before the head. A branch as
+    base stands for the commit on it from which the head comes, and never for the head itself.
+    Raises BadSide, and NoBaseline where the campaign has no other revision. At most twelve queries.
     """
     within = campaign_of(campaign, reader=reader) if campaign else None
     head_side = _named("head", head, within, reader) if head else _newest(within)
-    base_side = _named("base", base, within, reader) if base else _before(within, head_side)
-    return base_side, head_side
+    if not base:
+        return _before(within, head_side), head_side
+    names_revision = base.startswith("revision:") and base != "revision:"
+    if within is not None and head_side.revision is not None and names_revision:
+        return _baseline(base, within, head_side, head_side.revision), head_side
+    return _named("base", base, within, reader), head_side
+
+
+def _baseline(text: str, within: Campaign, head: Side, revision: Revision) -> Side:
+    """The side of a base that is named by a commit or branch."""
+    name = text.partition(":")[2]
+    others = revisions.measured(within).exclude(pk=revision.pk)
+    is_branch = revisions.measured(within).filter(revisions.on_ref(name)).exists()
+    if is_branch:
+        found = revisions.baseline(within, revision, name)
+        if found is not None:
+            return _revision_side(text, found, within, "base")
+        raise NoBaseline(head)
+    if not others.exists():
+        raise NoBaseline(head)
+    side = _of_revision("base", text, name, within)
+    if side.revision == revision:
+        message = _("Base and head are the same commit: name another base.")
+        raise BadSide("base", "same_commit", message)
+    return side
 
 
 def _named(parameter: str, text: str, within: Campaign | None, reader: Reader) -> Side:

@@ -42,7 +42,8 @@ HEADLINES = {
     "same": _("The same: no condition differs by more than the minimum effect."),
     "undecided": _("Undecided: the runs do not show yet whether a condition has lost."),
     "too_few_runs": _("Undecided: a condition has too few runs; measure at least three a side."),
-    "not_comparable": _("Undecided: a condition of the base was not measured alike."),
+    "not_comparable": _("Not comparable: a condition of the base was not measured alike."),
+    "baseline_made": _("Baseline made: there is nothing yet to compare this with."),
 }
 # From here on nobody counts in percent.
 TIMES = 2.0

@@ -79,7 +79,7 @@ class SideVerdict:
 
     @property
     def exit_code(self) -> int:
-        """0 no regression, 1 slower, 2 nobody knows yet."""
+        """0 no regression, 1 slower, 2 undecided, 3 not comparable."""
         return exit_code(self.overall)
 
 

@@ -1,13 +1,14 @@
 """Revisions of a campaign's history, in the order in which they were made."""
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 
-from runs.models import Campaign, Cell, Revision
+from runs.models import Campaign, Cell, Revision, RevisionRef
 
 # A commit without a date stands where its first upload came.
 MADE_AT = Coalesce("committed_at", "created_at")
 SHORTEST_SHA = 4
+MOST_ANCESTORS = 1000
 
 
 class UnknownRevision(ValueError):
@@ -27,7 +28,46 @@ def measured(campaign: Campaign) -> QuerySet[Revision]:
 def tracked(campaign: Campaign) -> QuerySet[Revision]:
     """Those of the branch that makes the history; all, where the campaign names none."""
     found = measured(campaign)
-    return found.filter(ref=campaign.tracked_ref) if campaign.tracked_ref else found
+    return found.filter(on_ref(campaign.tracked_ref)) if campaign.tracked_ref else found
+
+
+def on_ref(ref: str) -> Q:
+    """The condition that a revision is on a branch or tag, of those it was uploaded with."""
+    further = RevisionRef.objects.filter(revision=OuterRef("pk"), ref=ref)
+    return Q(ref=ref) | Q(Exists(further))
+
+
+def baseline(campaign: Campaign, head: Revision, ref: str) -> Revision | None:
+    """What a commit is compared with on a branch: never itself.
+
+    The nearest measured ancestor that is on the branch, by the commits' own `parents`; where
+    none is known, the branch's newest revision that is not newer than the head. At most three
+    queries.
+    """
+    on_branch = measured(campaign).filter(on_ref(ref)).exclude(pk=head.pk)
+    lineage = ancestors(head)
+    measured_there = {found.sha: found for found in on_branch.filter(sha__in=lineage)}
+    nearest = next((measured_there[sha] for sha in lineage if sha in measured_there), None)
+    if nearest is not None:
+        return nearest
+    at = head.committed_at or head.created_at
+    return on_branch.filter(made_at__lte=at).first()  # type: ignore[misc]  # annotated above
+
+
+def ancestors(head: Revision) -> list[str]:
+    """The known ancestors of a commit, the nearest first and first parents before others.
+
+    Reads the project's newest commits in one query: what lies further back is no baseline.
+    """
+    newest = Revision.objects.filter(project=head.project_id).order_by("-pk")
+    parents = dict(newest.values_list("sha", "parents")[:MOST_ANCESTORS])
+    found: dict[str, None] = {}
+    generation = list(head.parents)
+    while generation and len(found) < MOST_ANCESTORS:
+        fresh = [sha for sha in generation if sha not in found and sha != head.sha]
+        found.update(dict.fromkeys(fresh))
+        generation = [parent for sha in fresh for parent in parents.get(sha, ())]
+    return list(found)
 
 
 def newest(campaign: Campaign) -> Revision | None:
@@ -53,7 +93,7 @@ def named(campaign: Campaign, text: str) -> Revision:
             return found[0]
         if found:
             raise UnknownRevision("ambiguous_revision")
-    of_ref = measured(campaign).filter(ref=text).first()
+    of_ref = measured(campaign).filter(on_ref(text)).first()
     if of_ref is None:
         raise UnknownRevision("unknown_revision")
     return of_ref

@@ -6,7 +6,14 @@ from django.db.models.expressions import Func
 from runs.models import Command, HardwareProfile, Measurement, Run, Series
 from runs.selectors.access.projects import NOBODY, Reader, visible
 
-RELATED = ("campaign__scenario", "cell__installation", "server", "hardware", "environment")
+RELATED = (
+    "campaign__scenario",
+    "cell__installation",
+    "cell__revision",
+    "server",
+    "hardware",
+    "environment",
+)
 
 
 def listed() -> QuerySet[Run]:
@@ -66,6 +73,7 @@ def _whole(series: QuerySet[Series]) -> QuerySet[Run]:
         .prefetch_related(
             "events",
             "artifacts",
+            "cell__revision__further_refs",
             Prefetch("measurements", measurements),
             Prefetch("commands", commands),
             Prefetch("series", series),

@@ -14,6 +14,7 @@ from runs.models import (
     HardwareProfile,
     Project,
     Revision,
+    RevisionRef,
     Server,
     SettingsSnapshot,
 )
@@ -142,7 +143,7 @@ def _settings(runs: Sequence[GivenRun], rows: Rows) -> dict[str, int]:
 def _revision_question(shas: Iterable[str], project: Project) -> Statement:
     """Asks for what is known of revisions: sha, key, and whether each further field is there."""
     return Statement(
-        "SELECT sha, id, ref <> '', url <> '', committed_at IS NOT NULL, parents <> '[]'"
+        "SELECT sha, id, ref, url <> '', committed_at IS NOT NULL, parents <> '[]'"
         " FROM runs_revision WHERE project_id = %s AND sha = ANY(%s)",
         (project.pk, list(shas)),
     )
@@ -157,9 +158,22 @@ def _revisions(runs: Sequence[GivenRun], rows: Rows, project: Project) -> dict[s
             revision.parents = list(revision.parents)
         Revision.objects.bulk_create(made, ignore_conflicts=True)
         rows = perform([_revision_question(given, project)])[0]
-    for sha, key, *is_known in rows:
-        _complete(key, given[sha], is_known)
+    for sha, key, ref, *is_known in rows:
+        _complete(key, given[sha], [bool(ref), *is_known])
+    _add_refs(runs, {row[0]: (row[1], row[2]) for row in rows})
     return {row[0]: row[1] for row in rows}
+
+
+def _add_refs(runs: Sequence[GivenRun], known: Mapping[str, tuple[int, str]]) -> None:
+    """A commit is on several branches: keep each that an upload names."""
+    named = {(run.revision.sha, run.revision.ref) for run in runs if run.revision}
+    further = [
+        RevisionRef(revision_id=known[sha][0], ref=ref)
+        for sha, ref in sorted(named)
+        if ref and known[sha][1] not in ("", ref)
+    ]
+    if further:
+        RevisionRef.objects.bulk_create(further, ignore_conflicts=True)
 
 
 def _complete(key: int, given: GivenRevision, is_known: Sequence[bool]) -> None:

@@ -30,6 +30,10 @@ UNCHOSEN = ("default", "override", "client", "session", "environment variable")
 MOST_ROWS = 300
 
 
+# The label with which benchlab-upload names the job of a CI.
+JOB_URL = "job_url"
+
+
 @dataclass(frozen=True)
 class Phase:
     """A state on the way of a run: when it was entered, how long it took; `when` is past,
@@ -77,6 +81,8 @@ def live(run: Run) -> dict[str, Any]:
         "run": run,
         "campaign": run.campaign,
         "levels": _levels(run),
+        "job_url": _job_url(run),
+        "labels": [(name, value) for name, value in run.labels.items() if name != JOB_URL],
         "treatment": treatments.told(run.campaign),
         "is_live": not run.has_ended,
         "can_retry": run.can_retry,
@@ -158,6 +164,12 @@ def _took(
         return now - began
     later = [entered[state] for state in way[place + 1 : position + 1] if state in entered]
     return later[0] - began if later else None
+
+
+def _job_url(run: Run) -> str:
+    """The CI job that made the run, as its uploader labels it; only an address of the web."""
+    address = str(run.labels.get(JOB_URL, ""))
+    return address if address.startswith(("https://", "http://")) else ""
 
 
 def _levels(run: Run) -> list[tuple[str, Any]]:

@@ -46,16 +46,16 @@ def sides(base, head, **fields):
         ({"latency": STEADY}, {"latency": scaled(0.9)}, "faster", 0),
         ({"tps": [1000.0]}, {"tps": [500.0]}, "too_few_runs", 2),
         ({"tps": STEADY}, {"tps": [500.0]}, "too_few_runs", 2),
-        ({"tps": STEADY}, {"latency": STEADY}, "not_comparable", 2),
-        ({"tps": [0.0, 0.0]}, {"tps": STEADY}, "not_comparable", 2),
-        ({"size": STEADY}, {"size": scaled(2)}, "not_comparable", 2),
+        ({"tps": STEADY}, {"latency": STEADY}, "not_comparable", 3),
+        ({"tps": [0.0, 0.0]}, {"tps": STEADY}, "not_comparable", 3),
+        ({"size": STEADY}, {"size": scaled(2)}, "not_comparable", 3),
         # One slower metric outweighs one that cannot be decided, and one that is faster.
         ({"tps": STEADY, "latency": [1.0]}, {"tps": scaled(0.9), "latency": [1.0]}, "slower", 1),
         ({"tps": STEADY, "latency": STEADY}, {"tps": scaled(2), "latency": scaled(2)}, "slower", 1),
         # What the base never had says nothing about a regression.
         ({"tps": STEADY}, {"tps": STEADY, "latency": STEADY}, "same", 0),
         # What the head has lost may be the regression.
-        ({"tps": STEADY, "latency": STEADY}, {"tps": STEADY}, "not_comparable", 2),
+        ({"tps": STEADY, "latency": STEADY}, {"tps": STEADY}, "not_comparable", 3),
     ],
 )
 def test_the_verdict_and_what_a_job_ends_with(compare, base, head, overall, exit_code):
@@ -157,7 +157,7 @@ def test_other_hardware_is_not_comparable_and_says_why(compare):
 
     body = compare()
 
-    assert (body["overall"], body["exit_code"]) == ("not_comparable", 2)
+    assert (body["overall"], body["exit_code"]) == ("not_comparable", 3)
     assert [reason["code"] for reason in body["rows"][0]["reasons"]] == ["hardware_differs"]
     assert body["rows"][0]["reasons"][0]["message"] == "the hardware differs"
 
