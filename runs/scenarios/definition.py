@@ -165,6 +165,17 @@ class Quick:
 
 
 @dataclass(frozen=True)
+class ByHand:
+    """The scenario for a machine that BenchLab does not log in to: `benchlab-upload` does it there.
+
+    `load` are pgbench's options besides `-i` and the scale, and `script` is what it then runs.
+    """
+
+    script: str
+    load: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Place:
     """How a place of the archive reads in a scenario's words, where its own names do not tell it.
 
@@ -279,7 +290,7 @@ class Scenario:
     of its factors; a parameter that was not given is None in both. `quick` is its quick form.
     `places` are published campaigns, by their slugs, that this scenario repeats although the
     archive's file names another one, or under other names; `printed` gives its parameters of
-    those that a publication prints.
+    those that a publication prints. `by_hand` is there where a machine without SSH can run it.
     `extensions` are those of PostgreSQL that levels need,
     `packages` are those of Python that a worker needs to make its data.
     `primary_metric` is the one that charts and comparisons show first.
@@ -306,6 +317,7 @@ class Scenario:
     quick: Quick = Quick()
     places: Mapping[str, Place] = field(default_factory=dict)
     printed: Callable[[Mapping[str, Any]], Mapping[str, int]] = as_printed
+    by_hand: ByHand | None = None
     only_reads: Callable[[Mapping[str, Any]], bool] = never
     packages: tuple[str, ...] = ()
     extensions: tuple[ExtensionRequirement, ...] = ()

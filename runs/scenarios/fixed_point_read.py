@@ -10,7 +10,7 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.scenarios import percentiles
 from runs.scenarios import pgbench_procedure as pgbench
-from runs.scenarios.definition import Factor, Parameter, Quick, Scenario, Sizes
+from runs.scenarios.definition import ByHand, Factor, Parameter, Quick, Scenario, Sizes
 from runs.scenarios.metrics import PGBENCH, TPS
 from runs.wording import gettext_noop as _
 
@@ -73,5 +73,6 @@ SCENARIO = Scenario(
     primary_metric=TPS.name,
     writes=False,
     procedure=FixedPointRead(),
+    by_hand=ByHand(SCRIPT),
     quick=Quick({"scale": 10, "duration": 4}, {"clients": (1, 2, 4)}, repeats=3),
 )  # fmt: skip

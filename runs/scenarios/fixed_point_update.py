@@ -11,7 +11,15 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.scenarios import checkpoints, percentiles
 from runs.scenarios import pgbench_procedure as pgbench
-from runs.scenarios.definition import ClusterOptions, Factor, Parameter, Quick, Scenario, Sizes
+from runs.scenarios.definition import (
+    ByHand,
+    ClusterOptions,
+    Factor,
+    Parameter,
+    Quick,
+    Scenario,
+    Sizes,
+)
 from runs.scenarios.metrics import PGBENCH, TPS
 from runs.wording import gettext_noop as _
 
@@ -88,6 +96,7 @@ SCENARIO = Scenario(
     primary_metric=TPS.name,
     writes=True,
     procedure=FixedPointUpdate(),
+    by_hand=ByHand(SCRIPT, ("-F", str(FILLFACTOR))),
     quick=Quick({"scale": 10, "duration": 4}, {"clients": (1, 2, 4)}, repeats=3),
     cluster=cluster,
 )  # fmt: skip

@@ -20,6 +20,7 @@ from runs.models import Annotation, Campaign, Server
 from runs.reports import formats
 from runs.selectors.archive.reproduction import Change, Reproduction, reproduction
 from runs.selectors.campaigns import annotations as annotation_selectors
+from runs.selectors.campaigns.plans_by_hand import plan_by_hand
 from runs.selectors.reports import reports
 from runs.services.campaigns import annotations
 from runs.services.errors import ServiceError
@@ -135,6 +136,16 @@ class CampaignExtras(GenericViewSet[Campaign]):
             remedy = _("GET /scenarios/ lists those that can.")
             raise ServiceError("scenario_not_runnable", message, remedy=remedy)
         return Response(ReproductionSerializer(found).data)
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    @action(detail=True, pagination_class=None, filterset_class=None)
+    def plan(self, request: Request, slug: str) -> Response:
+        """What another machine does to repeat it: `benchlab-upload --campaign-run` follows it."""
+        found = plan_by_hand(self.get_object())
+        if found is None:
+            message = _("Only a campaign of one cluster and one pgbench script has such a plan.")
+            raise ServiceError("no_plan", message)
+        return Response(found)
 
     @extend_schema(responses=AnnotationSerializer(many=True))
     @action(detail=True, pagination_class=None, filterset_class=None)

@@ -1,0 +1,51 @@
+"""A campaign's plan for a machine without SSH, which `benchlab-upload` follows there."""
+
+from typing import Any
+
+from runs.execution.initdb import options_for
+from runs.execution.plan import RunPlan
+from runs.models import Campaign, Run
+from runs.scenarios import registry
+from runs.scenarios.definition import Scenario
+
+
+def plan_by_hand(campaign: Campaign) -> dict[str, Any] | None:
+    """Cells, their clusters, the order and the load; None where no other machine can repeat it.
+
+    Those are scenarios of one cluster whose load pgbench puts on by one script. The order is that
+    in which the campaign was queued. Two queries.
+    """
+    scenario = next(
+        (each for each in registry.every() if each.slug == campaign.scenario.slug), None
+    )
+    if scenario is None or scenario.by_hand is None:
+        return None
+    planned = Run.objects.filter(campaign=campaign, plan__isnull=False).order_by("position")
+    runs = list(planned.select_related("cell").only("cell", "repeat", "position", "plan"))
+    plans = {run.cell_id: (run.cell.version, RunPlan.from_json(run.plan or {})) for run in runs}
+    if not plans or any(plan.clusters or plan.cores for _version, plan in plans.values()):
+        return None
+    return {
+        "campaign": campaign.slug,
+        "title": campaign.title,
+        "scenario": scenario.slug,
+        "parameters": campaign.parameters,
+        "load": list(scenario.by_hand.load),
+        "script": scenario.by_hand.script,
+        "cells": [
+            _cell(number, version, plan, scenario) for number, (version, plan) in plans.items()
+        ],
+        "order": [{"cell": run.cell_id, "round": run.repeat} for run in runs],
+    }
+
+
+def _cell(number: int, version: str, plan: RunPlan, scenario: Scenario) -> dict[str, Any]:
+    """`is_fresh`: each run gets a cluster of its own."""
+    return {
+        "cell": number,
+        "version": version,
+        "levels": plan.levels,
+        "settings": plan.settings,
+        "initdb_options": list(options_for(plan.version_num, plan.initdb_options)),
+        "is_fresh": scenario.changes_data(plan.levels),
+    }

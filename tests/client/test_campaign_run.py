@@ -1,0 +1,89 @@
+"""A campaign repeated by the upload client on a machine that BenchLab does not log in to."""
+
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from benchlab.embedded.account import service_account
+from runs.models import Campaign, Run
+from runs.services.campaigns import campaigns
+from tests import factories
+from tests.client.conftest import CLIENT, Done
+
+
+@pytest.fixture
+def follow(reach, plain, bindir):
+    """Follow a plan as a user who may start PostgreSQL, and give what the client left."""
+    account = service_account()
+    folder = Path(tempfile.mkdtemp(prefix="benchlab-follow-"))
+    account.own(folder)
+    client = shutil.copy(CLIENT, folder)
+    (folder / client).chmod(0o755)
+
+    def ran(slug, *options):
+        out, err = folder / "out", folder / "err"
+        argv = [shutil.which("python3", path="/usr/bin:/bin"), client, "--campaign-run", slug]
+        argv += ["--bindir", bindir, "--work", folder, *options]
+        env = plain | reach | {"HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+        with out.open("wb") as stdout, err.open("wb") as stderr:
+            process = account.spawn(argv, env=env, cwd=folder, stdout=stdout, stderr=stderr)
+            try:
+                status = process.wait(timeout=240)
+            except subprocess.TimeoutExpired:
+                process.terminate()
+                raise
+        assert not list(folder.glob("benchlab-run-*"))
+        return Done(status, out.read_text(), err.read_text())
+
+    yield ran
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def planned(token):
+    """A function that queues a campaign of two configurations on version 18."""
+    server = factories.server("lab")
+    factories.installation(server, "18.4", has_psql=True, pgbench_version_num=180004)
+    used = [
+        factories.configuration(slug, settings={"shared_buffers": size, "fsync": "off"})
+        for slug, size in (("small", "8MB"), ("large", "32MB"))
+    ]
+
+    def made(scenario, repeats=1):
+        given = {"configuration": used[0], "more_configurations": used[1:], "repeats": repeats}
+        return campaigns.create(draft=factories.draft(server, scenario=scenario, **given))
+
+    return made
+
+
+@pytest.mark.parametrize("scenario", ["fixed-point-read", "fixed-point-update"])
+def test_a_campaign_is_repeated_here_and_each_run_uploaded(follow, planned, scenario):
+    campaign = planned(scenario, repeats=2)
+    done = follow(campaign.slug, "--campaign", "elsewhere", "--no-revision")
+    assert done.status == 0, done.err
+    made = Campaign.objects.get(slug="elsewhere")
+    runs = list(Run.objects.filter(campaign=made).select_related("cell", "settings"))
+    assert Counter(run.cell.levels["configuration"] for run in runs) == {"small": 2, "large": 2}
+    assert all(run.measurements.filter(metric__name="tps").exists() for run in runs)
+    settings = {run.cell.levels["configuration"]: run.settings.settings for run in runs}
+    assert settings["small"]["shared_buffers"] != settings["large"]["shared_buffers"]
+    assert "run 4 of 4" in done.err
+
+
+def test_a_campaign_without_such_a_plan_is_told(follow):
+    factories.campaign("uploads", origin="uploaded")
+    done = follow("uploads")
+    assert done.status == 65
+    assert "no plan of uploads" in done.err
+
+
+def test_versions_that_are_not_here_are_told(follow, planned):
+    campaign = planned("fixed-point-read")
+    campaign.cells.update(version="9.2.24")
+    done = follow(campaign.slug)
+    assert done.status == 64
+    assert "none of the campaign's versions is here" in done.err
