@@ -12,7 +12,7 @@ from runs.web.compare import report as compare_report
 from runs.web.configurations import configurations, settings_diff
 from runs.web.histories import badges, histories
 from runs.web.reports import reports
-from runs.web.runs import artifacts, plans, profiles, queue, runs
+from runs.web.runs import artifacts, plans, profiles, queue, runs, series
 from runs.web.schedules import schedules
 from runs.web.servers import hardware, preflight, servers, ssh_keys
 from runs.web.uploads import downloads
@@ -39,6 +39,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("campaigns/new/preflight/", preflight.campaign_preflight, name="campaign-preflight"),
     path("campaigns/<slug:slug>/", campaigns.campaign_detail, name="campaign-detail"),
     path("campaigns/<slug:slug>/cancel/", campaigns.campaign_cancel, name="campaign-cancel"),
+    path("runs/<int:run_id>/series/", series.run_series, name="run-series"),
     path("runs/<int:run_id>/profile/", profiles.run_profile, name="run-profile"),
     path("plans/", plans.plan_viewer, name="plan-viewer"),
     path("workloads/", workloads.workload_list, name="workload-list"),

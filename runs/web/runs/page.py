@@ -189,7 +189,8 @@ def _measurements(run: Run) -> list[Measurement]:
     )
 
 
-def _series_title(name: str) -> str:
+def series_title(name: str) -> str:
+    """What a series is called for readers."""
     if is_monitored(name):
         return run_machines.title_of(name)
     known = registry.metrics()
@@ -201,8 +202,8 @@ def _series_title(name: str) -> str:
 def _figure(run: Run, series: Sequence[Series]) -> dict[str, Any] | None:
     tracks = [
         Track(
-            label=_series_title(each.name),
-            y_title=each.unit or _series_title(each.name),
+            label=series_title(each.name),
+            y_title=each.unit or series_title(each.name),
             start=each.start,
             interval=each.interval,
             values=each.values,
@@ -221,7 +222,7 @@ def _facts(series: Series) -> SeriesFacts | None:
     if not values:
         return None
     return SeriesFacts(
-        title=_series_title(series.name),
+        title=series_title(series.name),
         unit=series.unit,
         count=len(values),
         minimum=min(values),
@@ -244,5 +245,5 @@ def _values(series: Sequence[Series]) -> dict[str, Any] | None:
         )
         for index in range(0, longest, step)
     ]
-    titles = [(_series_title(each.name), each.unit) for each in drawn]
+    titles = [(series_title(each.name), each.unit) for each in drawn]
     return {"titles": titles, "rows": rows, "step": step}

@@ -1,0 +1,43 @@
+"""Series of 48 hours: little is sent for all of it, and every second of a part."""
+
+import pytest
+
+from runs.models import Series
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+SECONDS, NAMES = 172_800, ("tps", "latency", "dead_rows", "table_bytes", "index_bytes")
+
+
+@pytest.fixture
+def long_run(db):
+    run = factories.run()
+    for name in NAMES:
+        values = [float(100 + second % 7) for second in range(SECONDS)]
+        values[100_000] = 0.0
+        Series.objects.create(run=run, name=name, unit="", start=1.0, interval=1.0, values=values)
+    return run
+
+
+def drawn(response):
+    return [(trace["x"], trace["y"]) for trace in response.context["figure"]["data"]]
+
+
+def test_two_days_are_sent_as_few_points_and_zoom_to_single_seconds(client, long_run):
+    address = f"/runs/{long_run.pk}/series/"
+    whole = client.get(address)
+    assert len(whole.content) < 500_000
+    assert [len(x) <= 2000 for x, _y in drawn(whole)] == [True] * len(NAMES)
+    assert all(0.0 in y for _x, y in drawn(whole))
+    part = client.get(f"{address}?from=99995&to=100005")
+    seconds = [float(second) for second in range(99_995, 100_006)]
+    assert [x for x, _y in drawn(part)] == [seconds] * len(NAMES)
+    assert [y.index(0.0) for _x, y in drawn(part)] == [6] * len(NAMES)
+
+
+def test_a_span_that_is_none_is_the_whole_and_a_run_without_series_has_no_page(client, long_run):
+    for query in ("?from=9&to=3", "?from=x&to=nan"):
+        response = client.get(f"/runs/{long_run.pk}/series/{query}")
+        assert response.context["shown"] == response.context["whole"]
+    assert client.get(f"/runs/{factories.run().pk}/series/").status_code == 404
