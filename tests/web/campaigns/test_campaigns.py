@@ -8,6 +8,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from runs.models import Campaign, Run
+from runs.scenarios import registry
+from runs.scenarios.definition import ChoiceFactor
+from runs.services.campaigns import scenarios
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -347,3 +350,34 @@ def test_a_line_that_names_no_setting_is_told_at_its_field(member, ready_server)
     given = {"scenario": "fixed-point-read", "server": "db1", "settings": "shared_buffers"}
     page = member.post("/campaigns/new/", given).content.decode()
     assert "is not a setting with its values" in page
+
+
+def test_the_quick_form_of_every_scenario_can_be_opened_and_queued(member):
+    """In the browser's form, whatever its factors and clusters are."""
+    scenarios.sync()
+    server = factories.server(free_bytes=10**12)
+    given = {"has_psql": True, "pgbench_version_num": 180004}
+    factories.installation(server, "18.4", extensions=["plpgsql", "postgres_fdw"], **given)
+    wrong = []
+    for scenario in registry.every():
+        page = member.get(f"/campaigns/new/?scenario={scenario.slug}&server={server.slug}")
+        names = [each.name for each in (*scenario.factors, *scenario.parameters)]
+        missing = [name for name in names if f'name="{name}"' not in page.content.decode()]
+        if page.status_code != 200 or missing:
+            wrong.append((scenario.slug, page.status_code, missing))
+        quick = scenario.quick
+        if not quick.levels:
+            continue
+        levels = {
+            each.name: list(quick.levels.get(each.name, each.default))
+            if isinstance(each, ChoiceFactor)
+            else ", ".join(map(str, quick.levels.get(each.name, each.default)))
+            for each in scenario.factors
+        }
+        values = {each.name: each.default for each in scenario.parameters} | quick.parameters
+        sent = draft(server, scenario=scenario.slug, repeats="1", **{**values, **levels})
+        answer = member.post("/campaigns/new/", sent)
+        if answer.status_code != 302:
+            told = re.findall(r'class="[^"]*error[^"]*"[^>]*>(.*?)<', answer.content.decode())
+            wrong.append((scenario.slug, answer.status_code, told))
+    assert wrong == []
