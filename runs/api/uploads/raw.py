@@ -16,7 +16,6 @@ MOST_FILES = 200
 INSTEAD = ("measurements", "series", "status")
 # What an output says in full. A script it names by its file, and of a rate only that there was one.
 EXACT = {"query_mode", "connection", "max_tries"}
-WORST = {"finished": 0, "partial": 1, "failed": 2}
 
 
 def files(given: Object, at: str, faults: Faults) -> Files:

@@ -40,11 +40,6 @@ class Wanted:
     topology: str = ""
     hardware: str = ""
 
-    @property
-    def is_anything(self) -> bool:
-        """Whether something narrows the archive."""
-        return any(vars(self).values())
-
 
 @dataclass(frozen=True)
 class Entry:

@@ -34,11 +34,6 @@ def having_pgbench(present: Iterable[Installation]) -> list[Installation]:
     return sorted(having, key=lambda each: (-(each.pgbench_version_num or 0), each.bindir))
 
 
-def with_pgbench(server: Server) -> list[Installation]:
-    """The installations of a server that have pgbench, from the newest pgbench to the oldest."""
-    return having_pgbench(installed([server])[server.pk])
-
-
 def counterpart(
     client: Installation | None, present: Sequence[Installation]
 ) -> Installation | None:
@@ -71,8 +66,3 @@ def tools_among(
     pgbench = [counterpart(client, present)] if client else having_pgbench(present)
     chosen = next(iter(pgbench), None)
     return Tools(chosen, psql[0]) if chosen and psql else None
-
-
-def tools_of(server: Server, client: Installation | None = None) -> Tools | None:
-    """The same of what is on a server now."""
-    return tools_among(installed([server])[server.pk], client)

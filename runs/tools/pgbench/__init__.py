@@ -5,7 +5,6 @@ from runs.tools.pgbench.dialect import for_tool
 from runs.tools.pgbench.parser import parse
 from runs.tools.pgbench.result import (
     Expected,
-    PgbenchOutputError,
     PgbenchResult,
     Problem,
     ProgressPoint,
@@ -18,7 +17,6 @@ __all__ = [
     "Connection",
     "Expected",
     "Log",
-    "PgbenchOutputError",
     "PgbenchResult",
     "Problem",
     "ProgressPoint",

@@ -6,17 +6,6 @@ from typing import Literal
 Status = Literal["complete", "partial", "failed"]
 
 
-class PgbenchOutputError(Exception):
-    """A result was needed in full and the output does not give it.
-
-    `problems` says why, with the codes of `Problem`.
-    """
-
-    def __init__(self, problems: tuple["Problem", ...]) -> None:
-        super().__init__(" ".join(problem.message for problem in problems))
-        self.problems = problems
-
-
 @dataclass(frozen=True)
 class Problem:
     """One thing that is wrong with a run, or worth knowing about its figures.
@@ -166,12 +155,6 @@ class PgbenchResult(Figures, Settings):
     problems: tuple[Problem, ...] = ()
     progress: tuple[ProgressPoint, ...] = ()
     unknown_lines: tuple[str, ...] = ()
-
-    def require_complete(self) -> "PgbenchResult":
-        """Return this result; raise PgbenchOutputError unless it is complete."""
-        if self.status != "complete":
-            raise PgbenchOutputError(self.problems)
-        return self
 
     def without_figures(self) -> "PgbenchResult":
         """Return this result with every figure unknown."""

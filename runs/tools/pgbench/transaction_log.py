@@ -62,7 +62,6 @@ class TransactionLog:
     lines: int = 0
     misplaced: int = 0
     unknown_lines: list[str] = field(default_factory=list)
-    unknown_count: int = 0
 
     def add(self, columns: Columns) -> None:
         """Take the lines of a block."""
@@ -78,7 +77,6 @@ class TransactionLog:
 
     def report(self, line: bytes) -> None:
         """Note a line that is no transaction's."""
-        self.unknown_count += 1
         if len(self.unknown_lines) < UNKNOWN_LINES:
             self.unknown_lines.append(text_of(line[:300]))
 

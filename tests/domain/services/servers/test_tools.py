@@ -6,7 +6,7 @@ import pytest
 
 from runs.execution.plan import RunPlan
 from runs.services.campaigns import campaigns, scenarios
-from runs.services.servers.tools import tools_of
+from runs.services.servers.tools import installed, tools_among
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -56,9 +56,9 @@ def test_an_installation_without_pgbench_cannot_be_the_load_generator(draft, ser
 
 def test_a_removed_installation_is_no_tool(server):
     server.installations.filter(version="16.10").update(removed_at="2026-01-01T00:00:00Z")
-    assert tools_of(server).pgbench.version == "14.19"
+    assert tools_among(installed([server])[server.pk]).pgbench.version == "14.19"
 
 
 def test_without_a_psql_there_are_no_tools(server):
     server.installations.update(has_psql=False)
-    assert tools_of(server) is None
+    assert tools_among(installed([server])[server.pk]) is None

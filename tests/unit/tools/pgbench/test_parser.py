@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.tools.pgbench import Expected, PgbenchOutputError, PgbenchResult, parse
+from runs.tools.pgbench import Expected, PgbenchResult, parse
 from runs.tools.pgbench.result import Figures
 from tests.unit.tools.pgbench.samples import sample
 
@@ -205,19 +205,6 @@ def test_two_outputs_in_one_are_no_result():
 
     assert result.status == "failed"
     assert "several_results" in codes(result)
-
-
-def test_a_result_that_is_needed_in_full_says_why_it_is_not():
-    with pytest.raises(PgbenchOutputError, match="1 of 3 clients aborted") as raised:
-        parsed("9.6.23/i_terminate_one_backend").require_complete()
-
-    assert raised.value.problems[0].code == "clients_aborted"
-
-
-def test_a_complete_result_is_given_where_one_is_needed():
-    result = parse(GOOD.stdout, GOOD.stderr, exit_status=0)
-
-    assert result.require_complete() is result
 
 
 def test_a_failed_run_keeps_its_settings_and_no_figure():
