@@ -224,10 +224,14 @@ def adaptive(random: Random, source: Source, repetitions: int, *, rows: int = 8)
     for _ in range(repetitions):
         logs = measured(random, source, 2 * rows, most)
         n = least
-        while n < most and any(needs_more(summarise(np.exp(own[:n])), wanted) for own in logs):
+        while n < most and any(_is_wide(own[:n], wanted) for own in logs):
             n += 1
         wrong += is_false(Table(logs[:, :n], pairs(rows)).judged(significance=significance))
     return wrong / repetitions
+
+
+def _is_wide(logs: Floats, wanted: float) -> bool:
+    return needs_more(summarise(np.exp(logs).tolist()), wanted)
 
 
 def at_peaks(random: Random, source: Source, repetitions: int, *, n: int = 3) -> float:
