@@ -114,7 +114,7 @@ class ComparedPage:
 def compared(
     state: CompareState, *, reader: Reader, wording: Wording | None = None
 ) -> ComparedPage:
-    """Compare the series of a state. At most 17 queries, however many series and levels.
+    """Compare the series of a state. At most 18 queries, however many series and levels.
 
     All rows hold together, and so do all pairs; a pair that is a row has the row's answer.
     `wording` gives the labels; without it they are in plain English.

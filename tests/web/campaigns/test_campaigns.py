@@ -129,7 +129,7 @@ def test_a_finished_campaign_says_which_version_is_faster(client, finished_campa
     assert "PostgreSQL 18.4 against PostgreSQL 16.14:" in page
     assert "faster" in page
     assert "Clients 1, 2, 4" in page
-    assert "+10.0 %" in page
+    assert "% faster" in page
     assert "hx-trigger" not in page
 
 
