@@ -32,6 +32,13 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    "django.contrib.humanize",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "django_htmx",
     "django_filters",
     "rest_framework",
@@ -52,9 +59,12 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "benchlab.page_limits.limit_pages",
+    "allauth.account.middleware.AccountMiddleware",
+    "allauth.usersessions.middleware.UserSessionsMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "runs.web.access.gate.Gate",
 ]
 
 ROOT_URLCONF = "benchlab.urls"
@@ -71,6 +81,7 @@ TEMPLATES = [
                 "django.template.context_processors.i18n",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "runs.web.access.accounts.context",
             ],
         },
     },
@@ -154,6 +165,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "home"
@@ -189,8 +201,44 @@ SECURE_REFERRER_POLICY = "same-origin"
 # Whether all of a domain speaks TLS is for its owner to say, not for one site of it.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
+# Accounts. Logins that fail are limited to 5 in five minutes a name and 10 a minute an address.
+ACCOUNT_ADAPTER = "runs.web.access.accounts.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "optional" if SENDS_MAIL else "none"
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "BenchLab: "
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if TLS else "http"
+ACCOUNT_LOGOUT_REDIRECT_URL = "home"
+ALLAUTH_TRUSTED_PROXY_COUNT = env.int("BENCHLAB_PROXIES", default=1 if TLS else 0)
+MFA_ADAPTER = "runs.web.access.accounts.MFAAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_ISSUER = "BenchLab"
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not TLS
+# A login elsewhere by OpenID Connect: https://idp.example/realms/lab and what it calls us.
+OPENID_ISSUER = env.str("BENCHLAB_OIDC_ISSUER", default="")
+# Whoever the provider lets in gets an account, without a role anywhere.
+OPENID_SIGN_UP = env.bool("BENCHLAB_OIDC_SIGN_UP", default=False)
+SOCIALACCOUNT_ADAPTER = "runs.web.access.accounts.SocialAccountAdapter"
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "OAUTH_PKCE_ENABLED": True,
+        "APPS": [
+            {
+                "provider_id": "oidc",
+                "name": env.str("BENCHLAB_OIDC_NAME", default="OpenID Connect"),
+                "client_id": env.str("BENCHLAB_OIDC_CLIENT_ID", default=""),
+                "secret": env.str("BENCHLAB_OIDC_CLIENT_SECRET", default=""),
+                "settings": {"server_url": OPENID_ISSUER},
+            }
+        ]
+        if OPENID_ISSUER
+        else [],
+    }
+}
+
 REST_FRAMEWORK = {
-    "DEFAULT_PERMISSION_CLASSES": ["runs.api.access.authentication.ScopePermission"],
+    "DEFAULT_PERMISSION_CLASSES": ["runs.api.access.authentication.TablePermission"],
     # The first one's challenge is that of a 401.
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "runs.api.access.authentication.BearerAuthentication",

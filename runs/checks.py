@@ -5,7 +5,38 @@ from typing import Any
 
 from cryptography.fernet import Fernet
 from django.conf import settings
-from django.core.checks import Error, register
+from django.core.checks import Error, Tags, register
+from django.urls import URLResolver, get_resolver
+
+from runs.selectors.access import permissions
+
+
+@register(Tags.urls)
+def addresses_have_rules(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
+    """Every address stands in the table of permissions; whoever adds one says who may use it."""
+    known = permissions.ADDRESSES
+    return [
+        Error(
+            f"The address {name} has no rule: nobody may use it.",
+            hint="Add it to ADDRESSES in runs/selectors/access/permissions.py.",
+            id="runs.E003",
+        )
+        for name in sorted(addresses() - known.keys())
+    ]
+
+
+def addresses() -> set[str]:
+    """The names of all addresses of the site, with their namespace."""
+    found: set[str] = set()
+    waiting: list[tuple[str, Any]] = [("", each) for each in get_resolver().url_patterns]
+    while waiting:
+        space, pattern = waiting.pop()
+        if isinstance(pattern, URLResolver):
+            below = f"{space}{pattern.namespace}:" if pattern.namespace else space
+            waiting += [(below, each) for each in pattern.url_patterns]
+        else:
+            found.add(f"{space}{pattern.name or pattern.pattern}")
+    return found
 
 
 @register()

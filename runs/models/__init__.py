@@ -9,6 +9,7 @@ from runs.models.commands import Command
 from runs.models.comparisons import SavedComparison
 from runs.models.hardware import Environment, HardwareProfile
 from runs.models.instances import Instance
+from runs.models.invitations import Invitation
 from runs.models.leases import Lease
 from runs.models.measurements import Measurement, Series
 from runs.models.metrics import Metric
@@ -18,7 +19,7 @@ from runs.models.postgres import (
     Installation,
     SettingsSnapshot,
 )
-from runs.models.projects import Project
+from runs.models.projects import Membership, Project
 from runs.models.revisions import Revision, RevisionRef
 from runs.models.runs import Run, RunEvent
 from runs.models.scenarios import Scenario
@@ -48,8 +49,10 @@ __all__ = [
     "HardwareProfile",
     "Installation",
     "Instance",
+    "Invitation",
     "Lease",
     "Measurement",
+    "Membership",
     "Metric",
     "PreparedCluster",
     "PrintedFigure",

@@ -9,13 +9,14 @@ from django.utils.translation import gettext_lazy as _
 class Token(models.Model):
     """`blab_<prefix>_<secret>`: only a hash of the secret is stored.
 
-    `scopes` is a list of `read`, `upload`, `queue`, `admin`.
+    `scopes` is a list of `read`, `upload`, `queue`, `server`, `admin`.
     """
 
     class Scope(models.TextChoices):
         READ = "read", _("read")
         UPLOAD = "upload", _("upload results")
         QUEUE = "queue", _("queue runs")
+        SERVER = "server", _("upload for registered servers")
         ADMIN = "admin", _("administer")
 
     name = models.CharField(_("name"), max_length=100)

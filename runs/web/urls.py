@@ -3,7 +3,7 @@
 from django.urls import URLPattern, URLResolver, path
 
 from runs.web import home, styleguide
-from runs.web.access import tokens
+from runs.web.access import people, tokens
 from runs.web.archive import archive, figure, versions
 from runs.web.campaigns import annotations, campaigns, scenarios, topologies, workloads
 from runs.web.changes import webhooks
@@ -132,6 +132,25 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("scenarios/", scenarios.scenario_list, name="scenario-list"),
     path("scenarios/<slug:slug>/", scenarios.scenario_detail, name="scenario-detail"),
     path("download/benchlab-upload", downloads.upload_client, name="upload-client"),
+    path("projects/", people.project_list, name="project-list"),
+    path("projects/<slug:slug>/people/", people.project_people, name="project-people"),
+    path(
+        "projects/<slug:slug>/people/<int:member_id>/role/",
+        people.project_role,
+        name="project-role",
+    ),
+    path(
+        "projects/<slug:slug>/people/<int:member_id>/remove/",
+        people.project_remove,
+        name="project-remove",
+    ),
+    path(
+        "projects/<slug:slug>/invitations/<int:invitation_id>/take-back/",
+        people.project_take_back,
+        name="project-take-back",
+    ),
+    path("invitations/accept/", people.invitation_accept, name="invitation-accept"),
+    path("invitations/<str:secret>/", people.invitation, name="invitation"),
     path("tokens/", tokens.token_list, name="token-list"),
     path("tokens/<int:token_id>/revoke/", tokens.token_revoke, name="token-revoke"),
     path("styleguide/", styleguide.styleguide, name="styleguide"),

@@ -46,3 +46,15 @@ def make_token(project):
 def bearer(make_token):
     """The header of a token with read, upload and queue."""
     return {"Authorization": f"Bearer {make_token()}"}
+
+
+@pytest.fixture
+def log_in_as(client, project, django_user_model):
+    """A function that lets the client log in as somebody of that role in the public project."""
+
+    def logged_in(role):
+        user = django_user_model.objects.create_user("ichiro")
+        project.memberships.create(user=user, role=role)
+        client.force_login(user)
+
+    return logged_in

@@ -165,8 +165,8 @@ def page(chromium: Browser) -> Iterator[Page]:
 def admin(page: Page, instance: Instance) -> Page:
     """A page on which the administrator has logged in with the printed password."""
     page.goto(f"{instance.url}/login/")
-    page.fill("[name=username]", "admin")
+    page.fill("[name=login]", "admin")
     page.fill("[name=password]", instance.password)
-    page.click("main [type=submit]")
+    page.click("main .button--primary[type=submit]")
     page.wait_for_url(f"{instance.url}/")
     return page

@@ -3,14 +3,24 @@
 import pytest
 from django.contrib.auth.models import User
 
+from runs.services.access import projects
 from runs.services.campaigns import scenarios
 from tests import factories
 
 
 @pytest.fixture
 def member(client, django_user_model):
-    """A client that has logged in."""
-    client.force_login(django_user_model.objects.create_user("ichiro", password="secret"))
+    """A client that has logged in: a maintainer of the project of everything that names none."""
+    user = django_user_model.objects.create_user("ichiro", password="secret")
+    projects.default().memberships.create(user=user, role="maintainer")
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def administrator(client, django_user_model):
+    """A client that an administrator has logged in."""
+    client.force_login(django_user_model.objects.create_superuser("hanako", password="secret"))
     return client
 
 
@@ -42,7 +52,9 @@ def log_in(live_server, client):
     """A function that gives a browser's context the session of a user."""
 
     def logged_in(context, username="browser"):
-        user, _created = User.objects.get_or_create(username=username)
+        user, _created = User.objects.get_or_create(
+            username=username, defaults={"is_superuser": username == "browser"}
+        )
         client.force_login(user)
         cookie = client.cookies["sessionid"]
         context.add_cookies([{"name": "sessionid", "value": cookie.value, "url": live_server.url}])

@@ -32,13 +32,13 @@ def test_the_login_page_leads_back(client, django_user_model):
     django_user_model.objects.create_user("ichiro", password="secret")
     page = client.get("/login/?next=/servers/new/")
     assert "Everyone may read." in page.content.decode()
-    sent = {"username": "ichiro", "password": "secret", "next": "/servers/new/"}
+    sent = {"login": "ichiro", "password": "secret", "next": "/servers/new/"}
     assert client.post("/login/", sent).url == "/servers/new/"
 
 
 def test_a_wrong_password_is_said(client):
-    page = client.post("/login/", {"username": "x", "password": "y"}).content.decode()
-    assert "Please enter a correct username and password." in page
+    page = client.post("/login/", {"login": "x", "password": "y"}).content.decode()
+    assert "The username and/or password you specified are not correct." in page
 
 
 def test_the_language_is_switched(client):

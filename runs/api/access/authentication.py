@@ -7,12 +7,13 @@ from django.utils.translation import gettext as _
 from drf_spectacular.authentication import SessionScheme
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
-from rest_framework.exceptions import AuthenticationFailed
-from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.exceptions import AuthenticationFailed, NotFound
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from runs.api.parsing import MOST_BYTES, TooLarge
 from runs.models import Token
+from runs.selectors.access import permissions
 from runs.selectors.access.projects import Reader
 from runs.services.access import tokens
 from runs.services.errors import ServiceError
@@ -69,27 +70,40 @@ class CookieAuthentication(SessionAuthentication):
         super().enforce_csrf(cast(Request, sent))
 
 
-class ScopePermission(BasePermission):
-    """Anybody reads what is public; a token needs the scope, for writing that of the door.
-
-    A door names it in `write_scope`. Who has logged in may do what the pages let them do.
-    """
+class TablePermission(BasePermission):
+    """What the table of permissions says of the address, for a person as for a token."""
 
     message = ""
-    code = "insufficient_scope"
+    code = ""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """Say whether the request may go on; `message` then names the scope that is missing."""
-        is_reading = request.method in SAFE_METHODS
-        if not isinstance(request.auth, Token):
-            self.code = "not_authenticated"
-            return is_reading or bool(request.user and request.user.is_authenticated)
-        if getattr(view, str(request.method).lower(), None) is None:
+        """Say whether the request may go on; `message` then tells what is missing."""
+        match = request._request.resolver_match
+        if match is None or getattr(view, str(request.method).lower(), None) is None:
             return True  # The door cannot do that for anybody, and says so itself.
-        scope = Token.Scope.READ if is_reading else getattr(view, "write_scope", Token.Scope.ADMIN)
-        self.code = "insufficient_scope"
-        self.message = _("This token lacks the scope “%(scope)s”.") % {"scope": scope}
-        return tokens.allows(request.auth, scope)
+        right = permissions.right_of(match.view_name, str(request.method))
+        if right is None:
+            return True
+        actor, project = reader(request), None
+        if not isinstance(actor, Token) and right != permissions.Right.LOOK:
+            project = permissions.project_of(match.view_name, match.kwargs)
+            if permissions.is_hidden(actor, project):
+                raise NotFound
+        denied = permissions.denied(actor, right, project)
+        if denied is not None:
+            self.message, self.code = _reason(request, denied)
+        return denied is None
+
+
+def _reason(request: Request, denied: permissions.Denied) -> tuple[str, str]:
+    if denied.scope:
+        message = _("This token lacks the scope “%(scope)s”.") % {"scope": denied.scope}
+        return message, "insufficient_scope"
+    if isinstance(request.auth, Token):
+        return _("The owner of this token may not do this in its project."), "permission_denied"
+    if not request.user.is_authenticated:
+        return "", "not_authenticated"
+    return _("Your role does not allow this."), "permission_denied"
 
 
 def reader(request: Request) -> Reader:

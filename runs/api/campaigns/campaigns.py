@@ -1,7 +1,7 @@
 """Campaigns: a list with the states of their runs, and one with its cells."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import django_filters
 from django.contrib.auth.models import User
@@ -13,13 +13,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from runs.api.access.authentication import asker
+from runs.api.access.authentication import asker, reader
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.campaigns.extras import CampaignExtras
 from runs.api.doors import ReadOnlyDoor
 from runs.api.histories.watch import ExpectedSerializer, expect
-from runs.models import Campaign, Cell, CellSummary, Token
+from runs.models import Campaign, Cell, CellSummary, Project, Token
 from runs.models.campaigns import Origin
+from runs.selectors.access import permissions
 from runs.selectors.campaigns import campaigns
 from runs.selectors.campaigns.campaigns import CampaignRow
 from runs.selectors.compare.series_cells import CONFIGURATION
@@ -132,11 +133,6 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
     lookup_field = "slug"
     filterset_class = CampaignFilters
 
-    @property
-    def write_scope(self) -> str:
-        """To queue for what makes and steers runs, to administer for what is expected."""
-        return Token.Scope.ADMIN if self.action == "partial_update" else Token.Scope.QUEUE
-
     def get_queryset(self) -> QuerySet[Campaign]:
         """With the cells for a single campaign."""
         return campaigns.with_cells() if self.detail else campaigns.listed()
@@ -155,8 +151,10 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         given = CampaignDraftSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         by = request.user if isinstance(request.user, User) else None
-        project = request.auth.project if isinstance(request.auth, Token) else None
-        campaign = campaign_service.queue(design=given.design(), by=by, project=project)
+        project, design = _project(request), given.design()
+        if design.draft.priority:
+            permissions.require(reader(request), permissions.Right.PRIORITISE, project)
+        campaign = campaign_service.queue(design=design, by=by, project=project)
         made = campaigns.with_cells().get(pk=campaign.pk)
         return self._one(made, status.HTTP_201_CREATED)
 
@@ -217,3 +215,11 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         (row,) = campaigns.rows([campaign])
         serializer = CampaignDetailSerializer(row, context=self.get_serializer_context())
         return Response(serializer.data, status=code)
+
+
+def _project(request: Request) -> Project | None:
+    """The token's; of a person the default one, or one of theirs."""
+    if isinstance(request.auth, Token):
+        project: Project = request.auth.project
+        return project
+    return permissions.project_for(cast(User, request.user), permissions.Right.QUEUE)

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.api.doors import ReadOnlyDoor
-from runs.models import Change, Token
+from runs.models import Change
 from runs.selectors.histories import histories
 from runs.services.changes import changes
 
@@ -78,7 +78,6 @@ class ChangeDoor(ReadOnlyDoor[Change]):
     queryset = Change.objects.all()
     serializer_class = ChangeSerializer
     filterset_class = ChangeFilters
-    write_scope = Token.Scope.UPLOAD
 
     def get_queryset(self) -> QuerySet[Change]:
         """With all that a row tells."""

@@ -3,7 +3,6 @@
 from typing import Any, cast
 
 from django.db.models import QuerySet
-from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.decorators import action
@@ -14,8 +13,9 @@ from runs.api.access.authentication import reader
 from runs.api.doors import ReadOnlyDoor
 from runs.api.known_fields import refuse_others
 from runs.models import Project, Token, Webhook, WebhookDelivery
+from runs.selectors.access import permissions
 from runs.selectors.changes import webhooks as webhook_selectors
-from runs.services.access import projects, tokens
+from runs.services.access import projects
 from runs.services.changes import webhooks
 
 Shape = serializers.Serializer[Any]
@@ -95,24 +95,16 @@ MADE = OpenApiExample(
 
 @extend_schema_view(list=extend_schema(operation_id="webhooks_list"))
 class WebhookDoor(ReadOnlyDoor[Webhook]):
-    """Webhooks of the token's project. The newest first."""
+    """Webhooks of the token's project. The newest first.
+
+    Also reading takes the right: addresses of webhooks are often secrets themselves.
+    """
 
     queryset = Webhook.objects.all()
     serializer_class = WebhookSerializer
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Also for reading: addresses of webhooks are often secrets themselves."""
-        super().initial(request, *args, **kwargs)
-        is_token = isinstance(request.auth, Token)
-        if is_token and tokens.allows(cast(Token, request.auth), Token.Scope.ADMIN):
-            return
-        if is_token or not getattr(request.user, "is_superuser", False):
-            self.permission_denied(
-                request, _("Webhooks need the scope “admin”."), "insufficient_scope"
-            )
-
     def get_queryset(self) -> QuerySet[Webhook]:
-        """The token's project's; an administrator sees all."""
+        """The token's project's; of a person those that they maintain."""
         if getattr(self, "swagger_fake_view", False):
             return Webhook.objects.none()
         return webhook_selectors.of(cast(Any, reader(self.request)))
@@ -124,7 +116,9 @@ class WebhookDoor(ReadOnlyDoor[Webhook]):
         """Make a webhook of the token's project."""
         given = NewWebhookSerializer(data=request.data)
         given.is_valid(raise_exception=True)
-        made = webhooks.create(project=_project(request), **given.validated_data)
+        project = _project(request)
+        permissions.require(reader(request), permissions.Right.WEBHOOKS, project)
+        made = webhooks.create(project=project, **given.validated_data)
         made.webhook.secret = made.secret  # type: ignore[attr-defined]  # for this answer only
         return Response(MadeWebhookSerializer(made.webhook).data, status.HTTP_201_CREATED)
 

@@ -17,7 +17,7 @@ from runs.api.configurations.fields import (
     NewConfigurationSerializer,
 )
 from runs.api.doors import ReadOnlyDoor, Schema
-from runs.models import Configuration, Token
+from runs.models import Configuration
 from runs.services.configurations import check as configuration_check
 from runs.services.configurations import configurations
 
@@ -45,11 +45,6 @@ class ConfigurationDoor(ReadOnlyDoor[Configuration]):
     serializer_class = ConfigurationSerializer
     filterset_class = ConfigurationFilters
     schema = ConfigurationSchema()
-
-    @property
-    def write_scope(self) -> str:
-        """The check changes nothing, though it is a POST."""
-        return Token.Scope.READ if self.action == "check" else Token.Scope.QUEUE
 
     @extend_schema(request=NewConfigurationSerializer, responses={201: ConfigurationSerializer})
     def create(self, request: Request) -> Response:

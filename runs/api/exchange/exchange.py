@@ -9,14 +9,14 @@ from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
-from rest_framework.exceptions import ParseError, PermissionDenied, UnsupportedMediaType
+from rest_framework.exceptions import ParseError, UnsupportedMediaType
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from runs.api.access.authentication import reader
 from runs.api.doors import Schema
-from runs.models import Project, Token
+from runs.models import Token
 from runs.selectors.access import projects
 from runs.services import exchange
 from runs.services.exchange.reading import LONGEST_LINE
@@ -56,7 +56,6 @@ class ExportDoor(APIView):
 class ImportDoor(APIView):
     """An export that is stored."""
 
-    write_scope = Token.Scope.ADMIN
     schema = ImportSchema()
 
     @extend_schema(
@@ -67,9 +66,7 @@ class ImportDoor(APIView):
     def post(self, request: Request, slug: str) -> Response:
         """Store an export in a project: all of it, or nothing; what is there stays."""
         own = Q(pk=request.auth.project_id) if isinstance(request.auth, Token) else Q()
-        if not isinstance(request.auth, Token) and not request.user.is_superuser:
-            raise PermissionDenied(_("Only an administrator can import."))
-        project = get_object_or_404(Project.objects.filter(own), slug=slug)
+        project = get_object_or_404(projects.readable(reader(request)).filter(own), slug=slug)
         sent = request._request
         if sent.content_type != MEDIA_TYPE:
             raise UnsupportedMediaType(sent.content_type or "?")

@@ -15,7 +15,7 @@ from rest_framework.reverse import reverse
 from runs.api.access.authentication import asker
 from runs.api.campaigns.measurements import VersionFilter, levels_of
 from runs.api.doors import ReadOnlyDoor
-from runs.models import Artifact, Command, Measurement, Revision, Run, RunEvent, Series, Token
+from runs.models import Artifact, Command, Measurement, Revision, Run, RunEvent, Series
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.selectors.runs import certificate_words, runs
@@ -224,7 +224,6 @@ class RunDoor(ReadOnlyDoor[Run]):
 
     queryset = runs.listed()
     lookup_value_converter = "int"
-    write_scope = Token.Scope.QUEUE
     filterset_class = RunFilters
     serializer_class = RunSerializer
 

@@ -17,7 +17,7 @@ from runs.api.access.authentication import reader
 from runs.api.doors import ReadOnlyDoor
 from runs.api.known_fields import refuse_others
 from runs.models import Campaign, Schedule, ScheduleEvent, Token
-from runs.selectors.access import projects
+from runs.selectors.access import permissions, projects
 from runs.selectors.schedules import schedules as schedule_selectors
 from runs.services.schedules import schedules
 
@@ -105,7 +105,6 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
     queryset = Schedule.objects.all()
     serializer_class = ScheduleSerializer
     filterset_class = None
-    write_scope = Token.Scope.QUEUE
 
     def get_queryset(self) -> QuerySet[Schedule]:
         """Those whose project the reader may see."""
@@ -130,6 +129,7 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
         given.is_valid(raise_exception=True)
         wanted = dict(given.validated_data)
         campaign = self._campaign(wanted.pop("campaign"))
+        permissions.require(reader(request), permissions.Right.QUEUE, campaign.project)
         by = request.user if isinstance(request.user, User) else None
         made = schedules.create(campaign=campaign, by=by, **{"title": "", **wanted})
         return self._one(made, status.HTTP_201_CREATED)

@@ -10,7 +10,6 @@ from rest_framework.views import APIView
 
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.doors import Schema
-from runs.models import Token
 from runs.services.campaigns.designs import resolve
 from runs.services.servers import preflight, turns
 from runs.services.servers.machine_checks import Finding
@@ -43,7 +42,6 @@ class PreflightDoor(APIView):
     """Preflight of a campaign that is not queued yet."""
 
     schema = Schema()
-    write_scope = Token.Scope.QUEUE
 
     @extend_schema(request=CampaignDraftSerializer, responses={200: PreflightSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from runs.api.doors import ReadOnlyDoor
 from runs.api.known_fields import StrictSerializer
 from runs.api.servers.hardware import HardwareSerializer
-from runs.models import Environment, Installation, Server, Token
+from runs.models import Environment, Installation, Server
 from runs.selectors.servers import servers
 from runs.services.servers import maintenance
 from runs.services.servers.servers import fingerprint
@@ -115,7 +115,6 @@ class ServerDoor(ReadOnlyDoor[Server]):
     lookup_field = "slug"
     serializer_class = ServerSerializer
     filterset_class = ServerFilters
-    write_scope = Token.Scope.ADMIN
 
     def get_queryset(self) -> QuerySet[Server]:
         """Servers with all that is shown of them."""

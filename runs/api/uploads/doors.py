@@ -1,8 +1,9 @@
 """Uploads: one run, or up to a thousand at once."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
+from django.contrib.auth.models import User
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
@@ -11,11 +12,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from runs.api.access.authentication import reader
 from runs.api.doors import Schema
 from runs.api.uploads import body, description, runs
 from runs.api.uploads.body import Body
 from runs.api.uploads.fields import Faults
 from runs.models import Project, Token
+from runs.selectors.access import permissions
 from runs.services import uploads
 from runs.services.access import projects
 from runs.services.uploads import GivenRun, StoredRun
@@ -32,7 +35,6 @@ class UploadSchema(Schema):
 
 
 class _Door(APIView):
-    write_scope = Token.Scope.UPLOAD
     schema = UploadSchema()
 
     def _answer(self, request: Request, sent: Body, store: Callable[[], Answer]) -> Response:
@@ -87,12 +89,18 @@ class BatchDoor(_Door):
 
 
 def _project(request: Request) -> Project:
-    """The token's; who has logged in to the pages uploads into the public one."""
-    return request.auth.project if isinstance(request.auth, Token) else projects.default()
+    """The token's; of a person the default one, or one of theirs."""
+    if isinstance(request.auth, Token):
+        return request.auth.project
+    user = cast(User, request.user)
+    return permissions.project_for(user, permissions.Right.UPLOAD) or projects.default()
 
 
 def _stored(request: Request, given: Sequence[GivenRun]) -> list[dict[str, Any]]:
-    stored = uploads.store(runs=given, project=_project(request))
+    project = _project(request)
+    if any(run.server for run in given):
+        permissions.require(reader(request), permissions.Right.UPLOAD_FOR_SERVER, project)
+    stored = uploads.store(runs=given, project=project)
     # Built once and not a thousand times.
     page, address = (
         request.build_absolute_uri(reverse(name, args=[0])).rpartition("0/")[0]

@@ -4,16 +4,20 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Prefetch, QuerySet
 
 from runs.models import Token, Webhook, WebhookDelivery
+from runs.selectors.access import permissions
 
 SHOWN_DELIVERIES = 10
 
 
 def of(asker: Token | User | AnonymousUser) -> QuerySet[Webhook]:
-    """A token's project's; all of them for an administrator; nobody else sees any."""
+    """A token's project's; of a person those of the projects that they maintain."""
     found = Webhook.objects.select_related("project").order_by("-pk")
     if isinstance(asker, Token):
         return found.filter(project=asker.project_id)
-    return found if asker.is_active and asker.is_superuser else found.none()
+    if not isinstance(asker, User) or not asker.is_active:
+        return found.none()
+    maintained = permissions.may_in(asker, permissions.Right.WEBHOOKS)
+    return found if maintained is None else found.filter(project__in=maintained)
 
 
 def with_deliveries(asker: Token | User | AnonymousUser) -> QuerySet[Webhook]:

@@ -5,11 +5,15 @@ of them decrypt. To change it, put the new one first, run `manage.py rotate_encr
 take the old one away.
 """
 
+from allauth.mfa.models import Authenticator
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.db import transaction
 
 from runs.models import SSHKey, Webhook
+
+# Of django-allauth's second factors: the secret of an app, the seed of recovery codes.
+FACTOR = ("secret", "seed")
 
 
 def encrypt(secret: str) -> bytes:
@@ -42,7 +46,21 @@ def rotate() -> tuple[int, list[str]]:
             continue
         webhook.save(update_fields=["encrypted_secret"])
         done += 1
+    for factor in Authenticator.objects.select_for_update().order_by("pk"):
+        try:
+            factor.data |= {
+                name: _rotated(factor.data[name]) for name in FACTOR if factor.data.get(name)
+            }
+        except InvalidToken:
+            unreadable.append(f"second factor {factor.pk}")
+            continue
+        factor.save(update_fields=["data"])
+        done += 1
     return done, unreadable
+
+
+def _rotated(encrypted: str) -> str:
+    return _keys().rotate(encrypted.encode()).decode()
 
 
 def _keys() -> MultiFernet:

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from runs.models import Project
+from runs.models import Membership, Project
 from runs.selectors.access import projects
 from runs.services.errors import ServiceError
 
@@ -21,12 +21,12 @@ def default() -> Project:
 
 @transaction.atomic
 def create(*, slug: str, name: str = "", is_public: bool, members: Sequence[User] = ()) -> Project:
-    """Make a project. Raises ServiceError `project_exists`."""
+    """Make a project; its members are operators. Raises ServiceError `project_exists`."""
     project, created = Project.objects.get_or_create(
         slug=slug, defaults={"name": name or slug, "is_public": is_public}
     )
     if not created:
         message = _("There is a project %(slug)s already.") % {"slug": slug}
         raise ServiceError("project_exists", message, remedy=_("Choose another."), field="slug")
-    project.members.set(members)
+    project.members.set(members, through_defaults={"role": Membership.Role.OPERATOR})
     return project

@@ -16,8 +16,8 @@ from django.db.models import Model, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs.models import Project, Token
-from runs.selectors.access import projects
+from runs.models import Membership, Project, Token
+from runs.selectors.access import permissions
 from runs.services.errors import ServiceError
 
 M = TypeVar("M", bound=Model)
@@ -51,7 +51,8 @@ def create(
     Without `by` it is the machine's administrator who makes it. Raises ServiceError `no_scope`,
     `scope_unknown`, `scope_not_allowed` or `expires_in_the_past`.
     """
-    _check(scopes, expires_at, by)
+    _check(scopes, expires_at)
+    _check_role(scopes, project, by)
     prefix, secret = secrets.token_hex(PREFIX_BYTES), secrets.token_urlsafe(SECRET_BYTES)
     token = Token.objects.create(
         name=name,
@@ -68,7 +69,7 @@ def create(
 def authenticate(*, text: str) -> Token:
     """The token of that text, with project and owner.
 
-    One query, another one for a private project, and a write once a minute.
+    One query, and a write once a minute.
 
     Raises ServiceError `token_invalid`, `token_revoked`, `token_expired`, `owner_inactive`, or
     `owner_not_member` of a private project. All but the first are told only to who knows the
@@ -101,12 +102,7 @@ def revoke(*, token: Token) -> Token:
     return token
 
 
-def allows(token: Token, scope: str) -> bool:
-    """Whether a token has the scope; `admin` has them all."""
-    return scope in token.scopes or Token.Scope.ADMIN in token.scopes
-
-
-def _check(scopes: Sequence[str], expires_at: datetime | None, by: User | None) -> None:
+def _check(scopes: Sequence[str], expires_at: datetime | None) -> None:
     if not scopes:
         raise ServiceError("no_scope", _("Choose at least one scope."), field="scopes")
     for scope in scopes:
@@ -116,12 +112,19 @@ def _check(scopes: Sequence[str], expires_at: datetime | None, by: User | None) 
             raise ServiceError(
                 "scope_unknown", message % {"scope": scope, "known": known}, field="scopes"
             )
-    if Token.Scope.ADMIN in scopes and by is not None and not by.is_superuser:
-        message = _("Only an administrator may make a token with the scope admin.")
-        raise ServiceError("scope_not_allowed", message, field="scopes")
     if expires_at is not None and expires_at <= timezone.now():
         message = _("The token would have expired already.")
         raise ServiceError("expires_in_the_past", message, field="expires_at")
+
+
+def _check_role(scopes: Sequence[str], project: Project, by: User | None) -> None:
+    if by is None:
+        return
+    allowed = permissions.scopes_of(by, project)
+    if missing := [scope for scope in scopes if scope not in allowed]:
+        message = _("Your role in the project %(project)s does not allow the scope %(scopes)s.")
+        names = {"project": project.name, "scopes": ", ".join(missing)}
+        raise ServiceError("scope_not_allowed", message % names, field="scopes")
 
 
 def _known(text: str) -> Token:
@@ -144,7 +147,7 @@ def _has_lost_its_project(token: Token) -> bool:
     owner, project = token.created_by, token.project
     if owner is None or project.is_public:
         return False
-    return not projects.joined(owner).filter(pk=project.pk).exists()
+    return permissions.role_in(owner, project.pk) < permissions.Role.VIEWER
 
 
 def _with_prefix(prefix: str) -> Token | None:
@@ -157,6 +160,7 @@ def _with_prefix(prefix: str) -> Token | None:
     values = iter(row)
     token, project, owner = _read(Token, values), _read(Project, values), _read(User, values)
     token.project, token.created_by = project, owner if owner.pk is not None else None
+    permissions.know(owner, project, next(values))
     return token
 
 
@@ -173,9 +177,11 @@ def _question() -> str:
     )
     token, project, owner = (quote(each._meta.db_table) for each in (Token, Project, User))
     return (
-        f"SELECT {columns} FROM {token}"  # noqa: S608 -- our names
+        f"SELECT {columns}, member.role FROM {token}"  # noqa: S608 -- our names
         f" JOIN {project} ON {project}.id = {token}.project_id"
         f" LEFT JOIN {owner} ON {owner}.id = {token}.created_by_id"
+        f" LEFT JOIN {quote(Membership._meta.db_table)} member"
+        f" ON member.user_id = {owner}.id AND member.project_id = {project}.id"
         f" WHERE {token}.prefix = %s"
     )
 

@@ -5,6 +5,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from runs.models import Annotation, Campaign, Cell
+from runs.selectors.access import permissions
 from runs.services.errors import ServiceError
 
 MOST_CHARACTERS = 20_000
@@ -63,15 +64,18 @@ def delete(*, annotation: Annotation, by: User) -> None:
 
 
 def may_change(annotation: Annotation, user: User) -> bool:
-    """Authors change what is theirs; an administrator everything."""
-    return user.is_superuser or (user.pk is not None and annotation.author_id == user.pk)
+    """Authors change what is theirs, maintainers of the project everything."""
+    if user.pk is not None and annotation.author_id == user.pk:
+        return True
+    project = annotation.campaign.project_id or permissions.default_project()
+    return permissions.role_in(user, project) >= permissions.Role.MAINTAINER
 
 
 def _require_author(annotation: Annotation, user: User) -> None:
     if not may_change(annotation, user):
         raise ServiceError(
             "not_the_author",
-            _("Only its author or an administrator can change this."),
+            _("Only its author or a maintainer of the project can change this."),
             remedy=_("Write a note of your own beside it."),
         )
 

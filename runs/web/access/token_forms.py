@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from runs.models import Project, Token
-from runs.selectors.access import projects
+from runs.selectors.access import permissions, projects
 
 DAYS = 365
 
@@ -45,8 +45,8 @@ class TokenForm(forms.Form):
         project: Any = self.fields["project"]
         project.queryset = projects.joined(user)
         scopes: Any = self.fields["scopes"]
-        if not user.is_superuser:
-            scopes.choices = [each for each in Token.Scope.choices if each[0] != Token.Scope.ADMIN]
+        allowed = permissions.scopes_anywhere(user)
+        scopes.choices = [each for each in Token.Scope.choices if each[0] in allowed]
 
     def clean_last_day(self) -> datetime | None:
         """The end of that day, in the site's time zone."""

@@ -15,12 +15,10 @@ from runs.services.access import projects, tokens
 from runs.services.access.tokens import NewToken
 from runs.services.errors import ServiceError
 from runs.web import notices
-from runs.web.access.login import login_required
 from runs.web.access.token_forms import TokenForm
 from runs.web.uploads import downloads
 
 
-@login_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def token_list(request: HttpRequest) -> HttpResponse:
@@ -41,7 +39,6 @@ def token_list(request: HttpRequest) -> HttpResponse:
     return _page(request, form)
 
 
-@login_required
 @require_POST
 def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     """End a token of one's own."""

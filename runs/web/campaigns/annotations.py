@@ -21,7 +21,6 @@ from runs.selectors.campaigns import metrics
 from runs.services.campaigns import annotations
 from runs.services.errors import ServiceError
 from runs.web import notices
-from runs.web.access.login import login_required
 
 # A list of more points to choose from is none.
 MOST_CELLS = 400
@@ -54,7 +53,6 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
     }
 
 
-@login_required
 @require_POST
 def annotation_add(request: HttpRequest, slug: str) -> HttpResponse:
     """Add to a campaign, or to one of its cells."""
@@ -75,7 +73,6 @@ def annotation_add(request: HttpRequest, slug: str) -> HttpResponse:
     return _answer(request, campaign)
 
 
-@login_required
 @require_POST
 def annotation_change(request: HttpRequest, annotation_id: int) -> HttpResponse:
     """Write it anew."""
@@ -91,7 +88,6 @@ def annotation_change(request: HttpRequest, annotation_id: int) -> HttpResponse:
     return _answer(request, annotation.campaign)
 
 
-@login_required
 @require_POST
 def annotation_delete(request: HttpRequest, annotation_id: int) -> HttpResponse:
     """Take it away."""

@@ -17,14 +17,14 @@ from runs.models import Campaign, Server
 from runs.models.campaigns import Origin
 from runs.scenarios import registry
 from runs.scenarios.definition import ChoiceFactor, Scenario
-from runs.selectors.access import projects
+from runs.selectors.access import permissions, projects
 from runs.selectors.archive.reproduction import Reproduction, reproduction
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import noise
 from runs.services.campaigns import campaigns
+from runs.services.campaigns.drafts import Draft
 from runs.services.errors import ServiceError
 from runs.web import notices
-from runs.web.access.login import login_required
 from runs.web.archive import page as published_page
 from runs.web.campaigns import annotations, treatment_fields
 from runs.web.campaigns import page as campaign_page
@@ -60,7 +60,6 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
     return render(request, "campaigns/list.html", context)
 
 
-@login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def campaign_new(request: HttpRequest) -> HttpResponse:
     """The form; a choice of scenario or server brings the fields that follow from it."""
@@ -82,7 +81,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     form = CampaignForm(request.POST, scenario=scenario, servers=servers)
     if form.is_valid():
         try:
-            campaign = campaigns.create(draft=form.draft(), by=cast(User, request.user))
+            campaign = _queue(form.draft(), cast(User, request.user))
         except ServiceError as error:
             notices.into_form(form, error)
         else:
@@ -90,7 +89,6 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     return _form_page(request, form)
 
 
-@login_required
 @require_safe
 def campaign_estimate(request: HttpRequest) -> HttpResponse:
     """What the campaign would take, and what stands against it, while the form is filled."""
@@ -121,7 +119,6 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "campaigns/detail.html", context)
 
 
-@login_required
 @require_POST
 def campaign_cancel(request: HttpRequest, slug: str) -> HttpResponse:
     """Cancel what has not ended; finished runs stay."""
@@ -134,6 +131,13 @@ def campaign_cancel(request: HttpRequest, slug: str) -> HttpResponse:
     else:
         messages.success(request, _("The campaign is being cancelled; what has finished is kept."))
     return redirect("campaign-detail", slug=slug)
+
+
+def _queue(draft: Draft, user: User) -> Campaign:
+    project = permissions.project_for(user, permissions.Right.QUEUE)
+    if draft.priority:
+        permissions.require(user, permissions.Right.PRIORITISE, project)
+    return campaigns.create(draft=draft, by=user, project=project)
 
 
 def _form_page(

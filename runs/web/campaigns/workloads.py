@@ -14,7 +14,6 @@ from runs.models import Workload, WorkloadVersion
 from runs.selectors.campaigns import workloads as selectors
 from runs.services.campaigns import workloads
 from runs.services.errors import Refused
-from runs.web.access.login import login_required
 from runs.web.campaigns.workload_forms import (
     AnyScriptForms,
     ScriptForms,
@@ -53,14 +52,12 @@ def workload_detail(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "workloads/detail.html", context)
 
 
-@login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def workload_new(request: HttpRequest) -> HttpResponse:
     """A new workload."""
     return _edited(request, None)
 
 
-@login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def workload_edit(request: HttpRequest, slug: str) -> HttpResponse:
     """A further version of a workload."""

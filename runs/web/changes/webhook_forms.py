@@ -1,9 +1,13 @@
 """The form of a new webhook."""
 
+from typing import Any
+
 from django import forms
+from django.contrib.auth.models import User
 from django.utils.translation import gettext_lazy as _
 
 from runs.models import Project
+from runs.selectors.access import permissions
 from runs.services.changes.webhooks import EVENTS
 
 
@@ -27,3 +31,10 @@ class WebhookForm(forms.Form):
         initial=list(EVENTS),
         widget=forms.CheckboxSelectMultiple,
     )
+
+    def __init__(self, data: Any = None, *, user: User) -> None:
+        super().__init__(data)
+        project: Any = self.fields["project"]
+        maintained = permissions.may_in(user, permissions.Right.WEBHOOKS)
+        if maintained is not None:
+            project.queryset = project.queryset.filter(pk__in=maintained)

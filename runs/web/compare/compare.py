@@ -23,7 +23,6 @@ from runs.selectors.compare.state import CompareState
 from runs.services.compare import saved_comparisons as comparisons
 from runs.services.errors import ServiceError
 from runs.web import notices
-from runs.web.access.login import login_required
 from runs.web.compare import (
     cells_page as compare_cells_page,
 )
@@ -101,7 +100,6 @@ def compare_open(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect(f"{reverse('compare')}?{saved.query}")
 
 
-@login_required
 @require_POST
 def compare_save(request: HttpRequest) -> HttpResponse:
     """Keep the comparison whose query string the form carries."""

@@ -18,7 +18,6 @@ from runs.services.configurations import configurations
 from runs.services.configurations.check import OFFERED_MAJORS
 from runs.services.errors import Refused, ServiceError
 from runs.web import notices
-from runs.web.access.login import login_required
 from runs.web.configurations import page as configuration_page
 from runs.web.configurations.forms import ConfigurationForm, initial_of
 
@@ -84,7 +83,6 @@ def configuration_file(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-@login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def configuration_new(request: HttpRequest) -> HttpResponse:
     """A new configuration, empty or from one that is there (`?from=slug`)."""
@@ -98,7 +96,6 @@ def configuration_new(request: HttpRequest) -> HttpResponse:
     return _editor(request, ConfigurationForm(initial=initial), None)
 
 
-@login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def configuration_edit(request: HttpRequest, slug: str) -> HttpResponse:
     """Change one of somebody's own; what others are is only copied."""
@@ -109,7 +106,6 @@ def configuration_edit(request: HttpRequest, slug: str) -> HttpResponse:
     return _editor(request, form, configuration)
 
 
-@login_required
 @require_POST
 def configuration_check(request: HttpRequest) -> HttpResponse:
     """What is to be said of the text, while it is typed."""

@@ -5,7 +5,6 @@ from typing import cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -18,7 +17,6 @@ from runs.selectors.access import projects
 from runs.selectors.histories import histories
 from runs.services.changes import changes, events
 from runs.services.changes import missing_uploads as watchdog
-from runs.web.access.login import login_required
 from runs.web.histories import page as history_page
 from runs.web.histories.forms import DecisionForm, WatchForm
 
@@ -37,7 +35,6 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-@login_required
 @require_POST
 def change_decide(request: HttpRequest, change_id: int) -> HttpResponse:
     """Confirm or dismiss a change, with a note."""
@@ -52,12 +49,9 @@ def change_decide(request: HttpRequest, change_id: int) -> HttpResponse:
     return redirect(events.history_path(change.cell.campaign, change))
 
 
-@login_required
 @require_POST
 def campaign_watch(request: HttpRequest, slug: str) -> HttpResponse:
     """Say how often uploads are expected, and of which branch the history is."""
-    if not cast(User, request.user).is_superuser:
-        raise PermissionDenied
     campaign = get_object_or_404(_uploaded(request), slug=slug)
     form = WatchForm(request.POST)
     if form.is_valid():

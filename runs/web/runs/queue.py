@@ -17,7 +17,6 @@ from runs.services.errors import ServiceError
 from runs.services.runs import attempts
 from runs.services.servers import maintenance
 from runs.web import notices
-from runs.web.access.login import login_required
 
 
 class PriorityForm(forms.Form):
@@ -39,7 +38,6 @@ class MaintenanceForm(forms.Form):
     until = forms.DateTimeField(required=False)
 
 
-@login_required
 @require_POST
 def campaign_pause(request: HttpRequest, slug: str) -> HttpResponse:
     """Let no further run begin."""
@@ -48,7 +46,6 @@ def campaign_pause(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("campaign-detail", slug=slug)
 
 
-@login_required
 @require_POST
 def campaign_resume(request: HttpRequest, slug: str) -> HttpResponse:
     """Let runs begin again."""
@@ -57,7 +54,6 @@ def campaign_resume(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("campaign-detail", slug=slug)
 
 
-@login_required
 @require_POST
 def campaign_retry(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue all runs anew that ended without success."""
@@ -67,7 +63,6 @@ def campaign_retry(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("campaign-detail", slug=slug)
 
 
-@login_required
 @require_POST
 def campaign_rounds(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue more rounds of a campaign that leaves something undecided."""
@@ -95,7 +90,6 @@ def campaign_priority(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("campaign-detail", slug=slug)
 
 
-@login_required
 @require_POST
 def run_retry(request: HttpRequest, run_id: int) -> HttpResponse:
     """Queue a run anew that ended without success."""
@@ -104,7 +98,6 @@ def run_retry(request: HttpRequest, run_id: int) -> HttpResponse:
     return redirect("run-detail", run_id=run_id)
 
 
-@login_required
 @require_POST
 def server_maintain(request: HttpRequest, slug: str) -> HttpResponse:
     """Let no run begin on a server."""
@@ -121,7 +114,6 @@ def server_maintain(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("server-detail", slug=slug)
 
 
-@login_required
 @require_POST
 def server_release(request: HttpRequest, slug: str) -> HttpResponse:
     """End a server's maintenance."""

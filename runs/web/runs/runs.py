@@ -14,7 +14,6 @@ from runs.selectors.runs import runs as run_selectors
 from runs.services.errors import ServiceError
 from runs.services.runs import runs
 from runs.web import notices
-from runs.web.access.login import login_required
 from runs.web.runs import page as run_page
 
 
@@ -32,7 +31,6 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     return render(request, "runs/_live.html" if is_fragment else "runs/detail.html", context)
 
 
-@login_required
 @require_POST
 def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
     """Cancel a run that has not ended."""

@@ -19,7 +19,6 @@ from runs.selectors.schedules import schedules as schedule_selectors
 from runs.services.errors import ServiceError
 from runs.services.schedules import schedules
 from runs.web import notices
-from runs.web.access.login import login_required
 
 A_MONDAY = date(2024, 1, 1)
 
@@ -61,7 +60,6 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
     return render(request, "schedules/list.html", context)
 
 
-@login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def schedule_new(request: HttpRequest, slug: str) -> HttpResponse:
     """Have a campaign queued again by itself."""
@@ -80,7 +78,6 @@ def schedule_new(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "schedules/form.html", context)
 
 
-@login_required
 @require_POST
 def schedule_switch(request: HttpRequest, schedule_id: int) -> HttpResponse:
     """Switch a schedule on or off."""
@@ -89,7 +86,6 @@ def schedule_switch(request: HttpRequest, schedule_id: int) -> HttpResponse:
     return redirect("schedule-list")
 
 
-@login_required
 @require_POST
 def schedule_delete(request: HttpRequest, schedule_id: int) -> HttpResponse:
     """Remove a schedule; its campaigns stay."""

@@ -10,12 +10,10 @@ from runs.services.campaigns.designs import resolve
 from runs.services.errors import ServiceError
 from runs.services.servers import preflight, turns
 from runs.web import notices
-from runs.web.access.login import login_required
 from runs.web.campaigns.campaigns import chosen_servers
 from runs.web.campaigns.forms import CampaignForm
 
 
-@login_required
 @require_safe
 def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
     """Look at a server now; takes seconds where it does not answer."""
@@ -32,7 +30,6 @@ def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "servers/preflight.html", context)
 
 
-@login_required
 @require_safe
 def campaign_preflight(request: HttpRequest) -> HttpResponse:
     """Look whether the servers can take the campaign in the form."""

@@ -17,7 +17,6 @@ from runs.services.errors import ServiceError
 from runs.services.servers import edits as server_edits
 from runs.services.servers import host_keys, servers, ssh_keys, turns
 from runs.web import notices
-from runs.web.access.login import login_required
 from runs.web.servers.forms import ServerEditForm, ServerForm
 
 NEWEST = 10
@@ -30,7 +29,6 @@ def server_list(request: HttpRequest) -> HttpResponse:
     return render(request, "servers/list.html", context)
 
 
-@login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def server_new(request: HttpRequest) -> HttpResponse:
     """Register a server: its host key is fetched, and shown for confirmation."""
@@ -72,7 +70,6 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "servers/detail.html", context)
 
 
-@login_required
 @require_POST
 def server_confirm(request: HttpRequest, slug: str) -> HttpResponse:
     """Pin the host key that a person has compared, and look at the machine at once."""
@@ -88,7 +85,6 @@ def server_confirm(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("server-detail", slug=slug)
 
 
-@login_required
 @require_POST
 def server_replace_host_key(request: HttpRequest, slug: str) -> HttpResponse:
     """Accept another host key, the end of whose fingerprint a person has typed."""
@@ -104,7 +100,6 @@ def server_replace_host_key(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("server-detail", slug=slug)
 
 
-@login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def server_edit(request: HttpRequest, slug: str) -> HttpResponse:
     """Change a server, and look at it again."""
@@ -125,7 +120,6 @@ def server_edit(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "servers/edit.html", context)
 
 
-@login_required
 @require_POST
 def server_inspect(request: HttpRequest, slug: str) -> HttpResponse:
     """Log in and look again."""

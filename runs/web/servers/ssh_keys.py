@@ -14,12 +14,10 @@ from runs.selectors.servers import ssh_keys as key_selectors
 from runs.services.errors import ServiceError
 from runs.services.servers import ssh_keys
 from runs.web import notices
-from runs.web.access.login import login_required
 from runs.web.servers.forms import GenerateKeyForm, UploadKeyForm
 
 
 @sensitive_post_parameters("private_key", "passphrase")
-@login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def ssh_key_list(request: HttpRequest) -> HttpResponse:
     """The keys, and two forms: to generate one, and to upload one."""
@@ -44,7 +42,6 @@ def ssh_key_list(request: HttpRequest) -> HttpResponse:
     return render(request, "servers/keys.html", context)
 
 
-@login_required
 @require_POST
 def ssh_key_delete(request: HttpRequest, key_id: int) -> HttpResponse:
     """Delete a key that no server needs."""

@@ -186,9 +186,9 @@ def test_a_page_without_runs_says_what_to_do(client, nightly):
     assert "No history yet" in page
 
 
-def test_who_has_logged_in_decides_with_a_note(client, nightly, django_user_model):
+def test_who_has_logged_in_decides_with_a_note(client, nightly, log_in_as):
     (change,) = find()
-    client.force_login(django_user_model.objects.create_user("ichiro"))
+    log_in_as("operator")
     assert 'name="decision"' in client.get("/campaigns/nightly/history/").content.decode()
 
     given = {"decision": "confirmed", "note": "The new planner."}
@@ -210,9 +210,9 @@ def test_a_visitor_decides_nothing(client, nightly):
     assert Change.objects.get().decision == "open"
 
 
-def test_an_unknown_decision_is_refused(client, nightly, django_user_model):
+def test_an_unknown_decision_is_refused(client, nightly, log_in_as):
     (change,) = find()
-    client.force_login(django_user_model.objects.create_user("ichiro"))
+    log_in_as("operator")
 
     page = client.post(f"/changes/{change.pk}/decision/", {"decision": "refuted"}, follow=True)
 
@@ -230,8 +230,8 @@ def test_an_administrator_says_what_is_expected(admin_client, nightly):
     assert 'value="36' in page.content.decode()
 
 
-def test_nobody_else_says_it(client, nightly, django_user_model):
-    client.force_login(django_user_model.objects.create_user("ichiro"))
+def test_nobody_else_says_it(client, nightly, log_in_as):
+    log_in_as("operator")
 
     assert client.post("/campaigns/nightly/watch/", {"hours": "36"}).status_code == 403
 

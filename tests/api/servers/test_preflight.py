@@ -29,8 +29,8 @@ def test_a_stranger_may_not_ask(client, body):
     assert post(client, body).status_code == 401
 
 
-def test_what_is_known_and_what_the_machine_says_come_together(client, body, django_user_model):
-    client.force_login(django_user_model.objects.create_user("ichiro"))
+def test_what_is_known_and_what_the_machine_says_come_together(client, body, log_in_as):
+    log_in_as("operator")
     answer = post(client, body | {"levels": {"clients": [0]}})
     assert answer.status_code == 200
     told = answer.json()
@@ -43,6 +43,6 @@ def test_what_is_known_and_what_the_machine_says_come_together(client, body, dja
     assert not Campaign.objects.exists()
 
 
-def test_a_body_that_is_none_is_refused(client, body, django_user_model):
-    client.force_login(django_user_model.objects.create_user("ichiro"))
+def test_a_body_that_is_none_is_refused(client, body, log_in_as):
+    log_in_as("operator")
     assert post(client, {"nonsense": 1}).status_code == 400

@@ -43,7 +43,7 @@ def test_a_token_is_shown_once_and_works(member, client):
     [
         ({"name": ""}, "This field is required."),
         ({"scopes": []}, "This field is required."),
-        ({"scopes": ["admin"]}, "admin is not one of the available choices."),
+        ({"scopes": ["root"]}, "root is not one of the available choices."),
         ({"project": "nowhere"}, "Select a valid choice."),
         ({"last_day": "2001-01-01"}, "That day has passed."),
     ],

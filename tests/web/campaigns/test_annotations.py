@@ -6,7 +6,8 @@ import re
 import pytest
 from django.contrib.auth.models import User
 
-from runs.models import Annotation, Project
+from runs.models import Annotation, Membership, Project
+from runs.services.access import projects
 from runs.services.campaigns import annotations
 from runs.services.errors import ServiceError
 from tests import factories
@@ -18,7 +19,9 @@ HTMX = {"HX-Request": "true"}
 
 @pytest.fixture
 def author(django_user_model):
-    return django_user_model.objects.create_user("hanako")
+    user = django_user_model.objects.create_user("hanako")
+    projects.default().memberships.create(user=user, role="operator")
+    return user
 
 
 @pytest.fixture
@@ -71,6 +74,7 @@ def test_what_was_typed_stays_when_it_is_refused(member, finished_campaign):
 
 
 def test_only_the_author_changes_a_note(member, note):
+    Membership.objects.filter(user__username="ichiro").update(role="operator")
     member.post(f"/annotations/{note.pk}/change/", {"text": "Mine now"})
     member.post(f"/annotations/{note.pk}/delete/")
     note.refresh_from_db()

@@ -135,7 +135,7 @@ def test_a_server_is_edited_and_looked_at_again(member, server):
     assert server.problem_code == "host_unreachable"
     assert server.host_key == factories.HOST_KEY
     event = ServerEvent.objects.get(code="edited")
-    assert event.by == "ichiro"
+    assert event.by == "hanako"
 
 
 def test_the_sudoers_fragment_is_shown_to_who_has_logged_in(member, client, server):

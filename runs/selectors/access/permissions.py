@@ -1,0 +1,477 @@
+"""Who may do what: the one table that pages, the API and tokens ask.
+
+`GRANTS` says which role a right takes, and which scope a token needs for it besides; `ADDRESSES`
+says which right each address takes, by method. A role is somebody's in the project of what the
+address names. What belongs to no project (servers, configurations) takes the highest role that
+somebody has in any project; an administrator has every right everywhere. A token may what its
+scopes say, and never more than its owner may in its project at that moment.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model
+from django.utils.translation import gettext as _
+
+from runs.models import (
+    Annotation,
+    Campaign,
+    Change,
+    Membership,
+    Project,
+    Run,
+    Schedule,
+    Token,
+    Webhook,
+)
+
+Actor = Token | User | AnonymousUser
+DEFAULT = "default"
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class Role(IntEnum):
+    """What somebody is in a project, from the least to the most."""
+
+    ANYBODY = 0
+    PERSON = 1
+    VIEWER = 2
+    OPERATOR = 3
+    MAINTAINER = 4
+    ADMINISTRATOR = 5
+
+
+class Right(StrEnum):
+    """What somebody may want to do."""
+
+    LOOK = "look"
+    OWN = "own"
+    ANNOTATE = "annotate"
+    CONFIGURE = "configure"
+    DECIDE = "decide"
+    PREFLIGHT = "preflight"
+    QUEUE = "queue"
+    UPLOAD = "upload"
+    AUDIT = "audit"
+    EXPECT = "expect"
+    IMPORT = "import"
+    MAINTAIN = "maintain"
+    PEOPLE = "people"
+    PRIORITISE = "prioritise"
+    UPLOAD_FOR_SERVER = "upload for server"
+    WEBHOOKS = "webhooks"
+    WITHDRAW = "withdraw"
+    HOST_KEYS = "host keys"
+    PROJECTS = "projects"
+    SERVERS = "servers"
+    SSH_KEYS = "SSH keys"
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What a right takes: at least this role, and this scope of a token."""
+
+    role: Role
+    scope: Token.Scope
+
+
+_SCOPE = Token.Scope
+GRANTS: Mapping[Right, Grant] = {
+    # What is private is not there for others at all: `runs.selectors.access.projects`.
+    Right.LOOK: Grant(Role.ANYBODY, _SCOPE.READ),
+    # One's own account, tokens and saved comparisons.
+    Right.OWN: Grant(Role.PERSON, _SCOPE.READ),
+    Right.ANNOTATE: Grant(Role.OPERATOR, _SCOPE.QUEUE),
+    Right.CONFIGURE: Grant(Role.OPERATOR, _SCOPE.QUEUE),
+    Right.DECIDE: Grant(Role.OPERATOR, _SCOPE.UPLOAD),
+    Right.PREFLIGHT: Grant(Role.OPERATOR, _SCOPE.QUEUE),
+    Right.QUEUE: Grant(Role.OPERATOR, _SCOPE.QUEUE),
+    Right.UPLOAD: Grant(Role.OPERATOR, _SCOPE.UPLOAD),
+    Right.AUDIT: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
+    Right.EXPECT: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
+    Right.IMPORT: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
+    Right.MAINTAIN: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
+    Right.PEOPLE: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
+    # Servers are shared: who goes first is not for each project's operators to say.
+    Right.PRIORITISE: Grant(Role.MAINTAINER, _SCOPE.QUEUE),
+    # Figures that stand with those that BenchLab measured on that machine itself.
+    Right.UPLOAD_FOR_SERVER: Grant(Role.MAINTAINER, _SCOPE.SERVER),
+    Right.WEBHOOKS: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
+    Right.WITHDRAW: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
+    # What BenchLab logs in to, and as whom.
+    Right.HOST_KEYS: Grant(Role.ADMINISTRATOR, _SCOPE.ADMIN),
+    Right.PROJECTS: Grant(Role.ADMINISTRATOR, _SCOPE.ADMIN),
+    Right.SERVERS: Grant(Role.ADMINISTRATOR, _SCOPE.ADMIN),
+    Right.SSH_KEYS: Grant(Role.ADMINISTRATOR, _SCOPE.ADMIN),
+}
+
+_LOOK = {"GET": Right.LOOK}
+
+
+def _form(right: Right) -> dict[str, Right]:
+    return {"GET": right, "POST": right}
+
+
+def _act(right: Right) -> dict[str, Right]:
+    return {"POST": right}
+
+
+def _list(right: Right) -> dict[str, Right]:
+    return {"GET": Right.LOOK, "POST": right}
+
+
+# HEAD and OPTIONS are as GET. An address that has no rule here is a fault of `manage.py check`.
+ADDRESSES: Mapping[str, Mapping[str, Right]] = {
+    "home": _LOOK,
+    "archive": _LOOK,
+    "archive-discrepancies": _LOOK,
+    "archive-source": _LOOK,
+    "archive-citation": _LOOK,
+    "archive-data": _LOOK,
+    "archive-figure": _LOOK,
+    "campaign-list": _LOOK,
+    "campaign-new": _form(Right.QUEUE),
+    "campaign-estimate": {"GET": Right.QUEUE},
+    "campaign-preflight": {"GET": Right.PREFLIGHT},
+    "campaign-detail": _LOOK,
+    "campaign-cancel": _act(Right.QUEUE),
+    "campaign-pause": _act(Right.QUEUE),
+    "campaign-resume": _act(Right.QUEUE),
+    "campaign-retry": _act(Right.QUEUE),
+    "campaign-priority": _act(Right.PRIORITISE),
+    "campaign-history": _LOOK,
+    "campaign-watch": _act(Right.EXPECT),
+    "campaign-badge": _LOOK,
+    "campaign-report": _LOOK,
+    "campaign-script": _LOOK,
+    "campaign-csv": _LOOK,
+    "campaign-json": _LOOK,
+    "configuration-list": _LOOK,
+    "configuration-new": _form(Right.CONFIGURE),
+    "configuration-check": _act(Right.OWN),
+    "configuration-names": _LOOK,
+    "settings-diff": _LOOK,
+    "configuration-detail": _LOOK,
+    "configuration-edit": _form(Right.CONFIGURE),
+    "configuration-file": _LOOK,
+    "workload-list": _LOOK,
+    "workload-new": _form(Right.CONFIGURE),
+    "workload-detail": _LOOK,
+    "workload-edit": _form(Right.CONFIGURE),
+    "annotation-add": _act(Right.ANNOTATE),
+    "annotation-change": _act(Right.ANNOTATE),
+    "annotation-delete": _act(Right.ANNOTATE),
+    "change-decide": _act(Right.DECIDE),
+    "webhook-list": _form(Right.WEBHOOKS),
+    "webhook-ping": _act(Right.WEBHOOKS),
+    "webhook-remove": _act(Right.WEBHOOKS),
+    "run-detail": _LOOK,
+    "run-script": _LOOK,
+    "run-retry": _act(Right.QUEUE),
+    "run-cancel": _act(Right.QUEUE),
+    "artifact": _LOOK,
+    "server-list": _LOOK,
+    "server-new": _form(Right.SERVERS),
+    "ssh-key-list": _form(Right.SSH_KEYS),
+    "ssh-key-delete": _act(Right.SSH_KEYS),
+    "server-detail": _LOOK,
+    "server-confirm": _act(Right.HOST_KEYS),
+    "server-replace-host-key": _act(Right.HOST_KEYS),
+    "server-preflight": {"GET": Right.PREFLIGHT},
+    "server-edit": _form(Right.SERVERS),
+    "server-inspect": _act(Right.MAINTAIN),
+    "server-maintain": _act(Right.MAINTAIN),
+    "server-release": _act(Right.MAINTAIN),
+    "hardware-list": _LOOK,
+    "hardware-detail": _LOOK,
+    "topology-list": _LOOK,
+    "topology-detail": _LOOK,
+    "compare": _LOOK,
+    "compare-report": _LOOK,
+    "compare-cells": _LOOK,
+    "compare-save": _act(Right.OWN),
+    "compare-saved": _LOOK,
+    "compare-open": _LOOK,
+    "schedule-list": _LOOK,
+    "schedule-new": _form(Right.QUEUE),
+    "schedule-switch": _act(Right.QUEUE),
+    "schedule-delete": _act(Right.QUEUE),
+    "versions": _LOOK,
+    "scenario-list": _LOOK,
+    "scenario-detail": _LOOK,
+    "upload-client": _LOOK,
+    "token-list": _form(Right.OWN),
+    "token-revoke": _act(Right.OWN),
+    "styleguide": _LOOK,
+    "project-list": _list(Right.PROJECTS),
+    "project-people": _form(Right.PEOPLE),
+    "project-role": _act(Right.PEOPLE),
+    "project-remove": _act(Right.PEOPLE),
+    "project-take-back": _act(Right.PEOPLE),
+    "invitation": _LOOK,
+    "invitation-accept": _act(Right.OWN),
+    "login": _form(Right.LOOK),
+    "logout": _form(Right.LOOK),
+    # Pages of django-allauth, which sees to it that everybody meets their own account only.
+    "account_login": _form(Right.LOOK),
+    "account_logout": _form(Right.LOOK),
+    "account_inactive": _LOOK,
+    "account_signup": _form(Right.LOOK),
+    "account_reauthenticate": _form(Right.OWN),
+    "account_email": _form(Right.OWN),
+    "account_email_verification_sent": _form(Right.LOOK),
+    "account_confirm_email": _form(Right.LOOK),
+    "account_confirm_login_code": _form(Right.LOOK),
+    "account_change_password": _form(Right.OWN),
+    "account_set_password": _form(Right.OWN),
+    "account_reset_password": _form(Right.LOOK),
+    "account_reset_password_done": _LOOK,
+    "account_reset_password_from_key": _form(Right.LOOK),
+    "account_reset_password_from_key_done": _LOOK,
+    "mfa_index": _form(Right.OWN),
+    "mfa_authenticate": _form(Right.LOOK),
+    "mfa_reauthenticate": _form(Right.OWN),
+    "mfa_activate_totp": _form(Right.OWN),
+    "mfa_deactivate_totp": _form(Right.OWN),
+    "mfa_view_recovery_codes": _form(Right.OWN),
+    "mfa_generate_recovery_codes": _form(Right.OWN),
+    "mfa_download_recovery_codes": _form(Right.OWN),
+    "mfa_list_webauthn": _form(Right.OWN),
+    "mfa_add_webauthn": _form(Right.OWN),
+    "mfa_reauthenticate_webauthn": _form(Right.OWN),
+    "mfa_remove_webauthn": _form(Right.OWN),
+    "mfa_edit_webauthn": _form(Right.OWN),
+    "mfa_login_webauthn": _form(Right.LOOK),
+    "usersessions_list": _form(Right.OWN),
+    "socialaccount_login_cancelled": _LOOK,
+    "socialaccount_login_error": _LOOK,
+    "socialaccount_signup": _form(Right.LOOK),
+    "socialaccount_connections": _form(Right.OWN),
+    "openid_connect_login": _form(Right.LOOK),
+    "openid_connect_callback": _LOOK,
+    "set_language": _act(Right.LOOK),
+    "healthz": _LOOK,
+    "api:campaign-list": _list(Right.QUEUE),
+    "api:campaign-detail": {"GET": Right.LOOK, "PATCH": Right.EXPECT},
+    "api:campaign-annotations": _list(Right.ANNOTATE),
+    "api:campaign-cancel": _act(Right.QUEUE),
+    "api:campaign-pause": _act(Right.QUEUE),
+    "api:campaign-resume": _act(Right.QUEUE),
+    "api:campaign-retry": _act(Right.QUEUE),
+    "api:campaign-priority": _act(Right.PRIORITISE),
+    "api:campaign-report": _LOOK,
+    "api:change-list": _LOOK,
+    "api:change-detail": _LOOK,
+    "api:change-decision": _act(Right.DECIDE),
+    "api:run-list": _LOOK,
+    "api:run-detail": _LOOK,
+    "api:run-retry": _act(Right.QUEUE),
+    "api:measurement-list": _LOOK,
+    "api:measurement-detail": _LOOK,
+    "api:configuration-list": _list(Right.CONFIGURE),
+    "api:configuration-check": _act(Right.OWN),
+    "api:configuration-detail": _LOOK,
+    "api:hardware-list": _LOOK,
+    "api:hardware-detail": _LOOK,
+    "api:scenario-list": _LOOK,
+    "api:scenario-detail": _LOOK,
+    "api:schedule-list": _list(Right.QUEUE),
+    "api:schedule-detail": {"GET": Right.LOOK, "PATCH": Right.QUEUE, "DELETE": Right.QUEUE},
+    "api:schedule-pause": _act(Right.QUEUE),
+    "api:schedule-resume": _act(Right.QUEUE),
+    "api:server-list": _LOOK,
+    "api:server-detail": _LOOK,
+    "api:server-maintain": _act(Right.MAINTAIN),
+    "api:server-release": _act(Right.MAINTAIN),
+    "api:source-list": _LOOK,
+    "api:source-detail": _LOOK,
+    "api:webhook-list": _form(Right.WEBHOOKS),
+    "api:webhook-detail": {
+        "GET": Right.WEBHOOKS,
+        "PATCH": Right.WEBHOOKS,
+        "DELETE": Right.WEBHOOKS,
+    },
+    "api:webhook-deliveries": {"GET": Right.WEBHOOKS},
+    "api:webhook-ping": _act(Right.WEBHOOKS),
+    "api:compare": _LOOK,
+    "api:project-export": _LOOK,
+    "api:project-import": _act(Right.IMPORT),
+    "api:history": _LOOK,
+    "api:preflight": _act(Right.PREFLIGHT),
+    "api:upload": _act(Right.UPLOAD),
+    "api:upload-batch": _act(Right.UPLOAD),
+    "api:schema": _LOOK,
+    "api:docs": _LOOK,
+    "api:nowhere": _LOOK,
+}
+
+# What an address names by its first word, and how that comes to its project. Others have none.
+SUBJECTS: Mapping[str, tuple[type[Model], str]] = {
+    "annotation": (Annotation, "campaign__project"),
+    "campaign": (Campaign, "project"),
+    "change": (Change, "cell__campaign__project"),
+    "project": (Project, "pk"),
+    "run": (Run, "campaign__project"),
+    "schedule": (Schedule, "draft__project"),
+    "webhook": (Webhook, "project"),
+}
+# Of the addresses of pages whose first word is another than that of what they name.
+NAMED_OTHERWISE = {"annotation-add": "campaign", "schedule-new": "campaign"}
+_ROLES = {role.name.lower(): role for role in Role}
+
+
+@dataclass(frozen=True)
+class Denied:
+    """Why somebody may not. `scope` is what a token lacks; otherwise it is a role."""
+
+    right: Right
+    scope: str = ""
+
+
+def right_of(address: str, method: str) -> Right | None:
+    """The right that an address takes; None where it does not know the method.
+
+    Raises PermissionDenied for an address without a rule.
+    """
+    rules = ADDRESSES.get(address)
+    if rules is None:
+        raise PermissionDenied(f"{address}: no rule in runs.selectors.access.permissions")
+    return rules.get("GET" if method in READING else method)
+
+
+def project_of(address: str, named: Mapping[str, Any]) -> int | None:
+    """The project of what an address names; None for what belongs to none, or is not there.
+
+    One query, where the address names something of a project.
+    """
+    name = address.removeprefix("api:")
+    subject = SUBJECTS.get(NAMED_OTHERWISE.get(name, name.partition("-")[0]))
+    if subject is None or not named:
+        return None
+    model, path = subject
+    key, value = next(iter(named.items()))
+    field = "slug" if key == "slug" else "pk"
+    found = model._default_manager.filter(**{field: value}).values_list(path, flat=True)
+    try:
+        rows = list(found[:1])
+    except (ValueError, TypeError):
+        return None
+    if not rows:
+        return None
+    # What names no project is the default one's.
+    return rows[0] if rows[0] is not None else default_project()
+
+
+def default_project() -> int | None:
+    """The key of the public project of everything that names none."""
+    return Project.objects.filter(slug=DEFAULT).values_list("pk", flat=True).first()
+
+
+def role_in(user: User | AnonymousUser, project: int | None) -> Role:
+    """A person's role in a project; without one the highest that they have anywhere."""
+    if not isinstance(user, User) or not user.is_active:
+        return Role.ANYBODY
+    if user.is_superuser:
+        return Role.ADMINISTRATOR
+    roles = _roles(user)
+    found = roles.values() if project is None else [roles.get(project, Role.PERSON)]
+    return max(found, default=Role.PERSON)
+
+
+def denied(actor: Actor, right: Right, project: int | None = None) -> Denied | None:
+    """Why somebody may not do this; None where they may.
+
+    Of a token it is its scopes, and what its owner may in its project. That the token's project is
+    that of what it changes is another question (`projects.is_own`).
+    """
+    grant = GRANTS[right]
+    if isinstance(actor, Token):
+        if not {grant.scope, Token.Scope.ADMIN} & set(actor.scopes):
+            return Denied(right, grant.scope)
+        owner = actor.created_by
+        role = Role.ADMINISTRATOR if owner is None else role_in(owner, actor.project_id)
+    else:
+        role = role_in(actor, project)
+    return None if role >= grant.role else Denied(right)
+
+
+def may(actor: Actor, right: Right, project: int | None = None) -> bool:
+    """Whether somebody may do this: in a project, or with what belongs to none."""
+    return denied(actor, right, project) is None
+
+
+def require(actor: Actor, right: Right, project: Project | None) -> None:
+    """Raise PermissionDenied where somebody may not do this in a project; None is the default."""
+    key = project.pk if project is not None else default_project()
+    if not may(actor, right, key):
+        raise PermissionDenied(_("Your role in this project does not allow this."))
+
+
+def is_hidden(user: User | AnonymousUser, project: int | None) -> bool:
+    """Whether a project is a private one of others, of which nobody else is to know."""
+    if project is None or role_in(user, project) >= Role.VIEWER:
+        return False
+    return Project.objects.filter(pk=project, is_public=False).exists()
+
+
+def may_in(actor: User, right: Right) -> list[int] | None:
+    """The projects in which a person has a right; None for all."""
+    if actor.is_superuser:
+        return None
+    return [key for key, role in _roles(actor).items() if role >= GRANTS[right].role]
+
+
+def scopes_of(user: User, project: Project) -> list[str]:
+    """The scopes that a person's token of a project may have: each with something to allow.
+
+    Anybody may read; the others are those of the rights that the person has there.
+    """
+    role = role_in(user, project.pk)
+    return [scope for scope, least in _least_roles().items() if role >= least]
+
+
+def _least_roles() -> dict[str, Role]:
+    """The least role to which each scope allows something; anybody with a login may read."""
+    least = {
+        scope: min(grant.role for grant in GRANTS.values() if grant.scope == scope)
+        for scope in Token.Scope.values
+    }
+    return {**least, Token.Scope.READ: Role.PERSON}
+
+
+def scopes_anywhere(user: User) -> list[str]:
+    """The scopes that some project allows a person, for a form that does not know it yet."""
+    role = role_in(user, None)
+    return [scope for scope, least in _least_roles().items() if role >= least]
+
+
+def project_for(user: User, right: Right) -> Project | None:
+    """Where what somebody makes goes that names no project: None is the default one.
+
+    The default one where they have the right there, else the first of theirs in which they do.
+    Raises PermissionDenied.
+    """
+    if may(user, right, default_project() or 0):
+        return None
+    found = Project.objects.filter(pk__in=may_in(user, right) or []).order_by("name", "pk").first()
+    require(user, right, found)
+    return found
+
+
+def know(user: User, project: Project, role: str | None) -> None:
+    """Take somebody's role in a project, which was read already. Other projects are not asked."""
+    setattr(user, "_benchlab_roles", {project.pk: _ROLES[role]} if role else {})  # noqa: B010
+
+
+def _roles(user: User) -> dict[int, Role]:
+    """One query, once a request: the person is read again by the next one."""
+    if not hasattr(user, "_benchlab_roles"):
+        rows = Membership.objects.filter(user=user).values_list("project_id", "role")
+        roles = {project: _ROLES[role] for project, role in rows}
+        setattr(user, "_benchlab_roles", roles)  # noqa: B010 -- not a field of the model
+    found: dict[int, Role] = getattr(user, "_benchlab_roles")  # noqa: B009
+    return found

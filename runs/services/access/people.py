@@ -1,0 +1,115 @@
+"""People of a project: invitations, roles, and leaving."""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from runs.models import Invitation, Membership, Project
+from runs.selectors.access import permissions
+from runs.selectors.access.permissions import Right
+from runs.services.errors import ServiceError
+
+SECRET_BYTES = 24
+GOOD_FOR = timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class NewInvitation:
+    """An invitation just made, and the secret of its link, which nobody can show again."""
+
+    invitation: Invitation
+    secret: str
+
+
+@transaction.atomic
+def invite(*, project: Project, role: str, by: User, note: str = "") -> NewInvitation:
+    """Make a link that is good for a week and for one person. Raises `role_unknown`."""
+    secret = secrets.token_urlsafe(SECRET_BYTES)
+    made = Invitation.objects.create(
+        project=project,
+        role=_known(role),
+        note=note,
+        secret_hash=_hash(secret),
+        invited_by=by,
+        expires_at=timezone.now() + GOOD_FOR,
+    )
+    return NewInvitation(made, secret)
+
+
+def opened(*, secret: str) -> Invitation:
+    """The invitation of a link. Raises ServiceError `invitation_invalid` for one that is not good.
+
+    Nor is one good whose maker may not invite people into that project any more.
+    """
+    found = Invitation.objects.select_related("project", "invited_by").filter(
+        secret_hash=_hash(secret)
+    )
+    invitation = found.first()
+    if (
+        invitation is None
+        or not invitation.is_open
+        or not permissions.may(invitation.invited_by, Right.PEOPLE, invitation.project_id)
+    ):
+        raise ServiceError(
+            "invitation_invalid",
+            _("This invitation is not good: it was used, has expired or was taken back."),
+            remedy=_("Ask for another one."),
+        )
+    return invitation
+
+
+@transaction.atomic
+def accept(*, secret: str, user: User) -> Membership:
+    """Make somebody a member; who is one already keeps the higher role.
+
+    Raises ServiceError `invitation_invalid`; of two at the same moment one is too late.
+    """
+    invitation = opened(secret=secret)
+    ended = Invitation.objects.filter(pk=invitation.pk, ended_at=None)
+    if not ended.update(ended_at=timezone.now(), accepted_by=user):
+        raise ServiceError("invitation_invalid", _("This invitation was used meanwhile."))
+    membership, created = Membership.objects.get_or_create(
+        project=invitation.project, user=user, defaults={"role": invitation.role}
+    )
+    order = list(Membership.Role.values)
+    if not created and order.index(invitation.role) > order.index(membership.role):
+        membership.role = invitation.role
+        membership.save(update_fields=["role"])
+    return membership
+
+
+@transaction.atomic
+def take_back(*, invitation: Invitation) -> None:
+    """End an invitation that nobody has used."""
+    Invitation.objects.filter(pk=invitation.pk, ended_at=None).update(ended_at=timezone.now())
+
+
+@transaction.atomic
+def change_role(*, membership: Membership, role: str) -> Membership:
+    """Give a member another role. Raises `role_unknown`."""
+    membership.role = _known(role)
+    membership.save(update_fields=["role"])
+    return membership
+
+
+@transaction.atomic
+def remove(*, membership: Membership) -> None:
+    """End a membership; what the person did stays, and their tokens of a private project end."""
+    membership.delete()
+
+
+def _known(role: str) -> str:
+    if role not in Membership.Role.values:
+        raise ServiceError("role_unknown", _("There is no such role."), field="role")
+    return role
+
+
+def _hash(secret: str) -> str:
+    # A plain hash is enough: nobody guesses 192 random bits.
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

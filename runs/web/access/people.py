@@ -1,0 +1,151 @@
+"""Projects and their people: members with their roles, and invitations by link."""
+
+from typing import cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from runs.models import Invitation, Membership, Project
+from runs.selectors.access import projects
+from runs.services.access import people
+from runs.services.access import projects as project_service
+from runs.services.errors import ServiceError
+from runs.web import notices
+from runs.web.access.accounts import INVITATION
+
+
+class InvitationForm(forms.Form):
+    """As what, and for whom."""
+
+    role = forms.ChoiceField(label=gettext_lazy("Role"), choices=Membership.Role.choices)
+    note = forms.CharField(
+        label=gettext_lazy("For whom"),
+        max_length=200,
+        required=False,
+        help_text=gettext_lazy("A name, so that the list says whom the link was made for."),
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+
+class ProjectForm(forms.Form):
+    """A new project."""
+
+    slug = forms.SlugField(label=gettext_lazy("Name in addresses"), max_length=80)
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
+    is_public = forms.BooleanField(
+        label=gettext_lazy("Everyone may read it"), required=False, initial=True
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def project_list(request: HttpRequest) -> HttpResponse:
+    """The projects that somebody may see; an administrator makes new ones."""
+    form = ProjectForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = project_service.create(**form.cleaned_data)
+        except ServiceError as error:
+            notices.into_form(form, error)
+        else:
+            return redirect("project-people", slug=made.slug)
+    readable: QuerySet[Project] = projects.readable(request.user)
+    rows = readable.annotate(people=Count("memberships")).order_by("name", "pk")
+    return render(
+        request, "projects/list.html", {"section": "projects", "projects": rows, "form": form}
+    )
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def project_people(request: HttpRequest, slug: str) -> HttpResponse:
+    """Members, open invitations, and the form of a new one, whose link is shown once."""
+    project = _project(request, slug)
+    form, link = InvitationForm(request.POST or None), ""
+    if request.method == "POST" and form.is_valid():
+        by = cast(User, request.user)
+        made = people.invite(project=project, by=by, **form.cleaned_data)
+        link = request.build_absolute_uri(reverse("invitation", args=[made.secret]))
+        form = InvitationForm()
+    open_ones = [each for each in project.invitations.select_related("invited_by") if each.is_open]
+    members = project.memberships.select_related("user").order_by("user__username")
+    context = {
+        "section": "projects",
+        "project": project,
+        "members": members,
+        "roles": Membership.Role.choices,
+        "invitations": open_ones,
+        "form": form,
+        "link": link,
+    }
+    return render(request, "projects/people.html", context)
+
+
+@require_POST
+def project_role(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
+    """Give a member another role."""
+    membership = get_object_or_404(Membership, project=_project(request, slug), pk=member_id)
+    try:
+        people.change_role(membership=membership, role=request.POST.get("role", ""))
+    except ServiceError as error:
+        notices.refused(request, error)
+    else:
+        messages.success(request, _("The role was changed."))
+    return redirect("project-people", slug=slug)
+
+
+@require_POST
+def project_remove(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
+    """End a membership."""
+    membership = get_object_or_404(Membership, project=_project(request, slug), pk=member_id)
+    people.remove(membership=membership)
+    messages.success(request, _("The membership has ended."))
+    return redirect("project-people", slug=slug)
+
+
+@require_POST
+def project_take_back(request: HttpRequest, slug: str, invitation_id: int) -> HttpResponse:
+    """End an invitation."""
+    invitation = get_object_or_404(Invitation, project=_project(request, slug), pk=invitation_id)
+    people.take_back(invitation=invitation)
+    messages.success(request, _("The invitation was taken back."))
+    return redirect("project-people", slug=slug)
+
+
+@never_cache
+@require_safe
+def invitation(request: HttpRequest, secret: str) -> HttpResponse:
+    """Where the link of an invitation leads: to an account, or to the membership."""
+    try:
+        found = people.opened(secret=secret)
+    except ServiceError as error:
+        return render(request, "projects/invitation.html", {"error": error}, status=404)
+    request.session[INVITATION] = secret
+    return render(request, "projects/invitation.html", {"invitation": found})
+
+
+@require_POST
+def invitation_accept(request: HttpRequest) -> HttpResponse:
+    """Make who has logged in a member."""
+    secret = request.session.pop(INVITATION, "")
+    try:
+        joined = people.accept(secret=secret, user=cast(User, request.user))
+    except ServiceError as error:
+        notices.refused(request, error)
+        return redirect("home")
+    messages.success(
+        request, _("You are now a member of the project %(name)s.") % {"name": joined.project.name}
+    )
+    return redirect("project-list")
+
+
+def _project(request: HttpRequest, slug: str) -> Project:
+    return get_object_or_404(projects.readable(request.user), slug=slug)

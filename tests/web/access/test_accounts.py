@@ -1,0 +1,184 @@
+"""Accounts: invitations, logins that are limited, passwords, second factors, logins elsewhere."""
+
+import re
+
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal import auth as totp
+from django.contrib.auth.models import User
+from django.test import Client
+
+from runs.models import Invitation
+from runs.services.access import people, projects
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture
+def maintainer(client, django_user_model):
+    """Somebody who maintains the default project, and has logged in."""
+    user = django_user_model.objects.create_user("hanako", password=PASSWORD)
+    projects.default().memberships.create(user=user, role="maintainer")
+    client.force_login(user)
+    return user
+
+
+@pytest.fixture
+def link(client, maintainer):
+    """The link of an invitation, as the page shows it once."""
+    page = client.post("/projects/default/people/", {"role": "operator", "note": "Ichiro"})
+    return re.search(r"http://testserver(/invitations/[\w-]+/)", page.content.decode())[1]
+
+
+def signed_up(browser, name="ichiro"):
+    sent = {"username": name, "email": "", "password1": PASSWORD, "password2": PASSWORD}
+    return browser.post("/accounts/signup/", sent)
+
+
+def test_nobody_makes_an_account_without_an_invitation():
+    browser = Client()
+    assert "There is no open sign-up" in browser.get("/accounts/signup/").content.decode()
+
+    signed_up(browser)
+
+    assert not User.objects.filter(username="ichiro").exists()
+
+
+def test_an_invitation_makes_an_account_and_a_member_once(link):
+    browser = Client()
+    assert "hanako" in browser.get(link).content.decode()
+
+    signed_up(browser)
+
+    assert User.objects.get(username="ichiro").memberships.get().role == "operator"
+    assert browser.get("/campaigns/new/").status_code == 200
+    another = Client()
+    assert another.get(link).status_code == 404
+    signed_up(another, "jiro")
+    assert not User.objects.filter(username="jiro").exists()
+
+
+def test_who_has_an_account_joins_by_the_link(link, django_user_model):
+    user = django_user_model.objects.create_user("saburo")
+    browser = Client()
+    browser.force_login(user)
+    browser.get(link)
+
+    browser.post("/invitations/accept/")
+
+    assert user.memberships.get().role == "operator"
+
+
+def test_an_invitation_ends_with_its_time_and_with_the_right_of_its_maker(link, maintainer):
+    maintainer.memberships.update(role="viewer")
+    assert Client().get(link).status_code == 404
+    maintainer.memberships.update(role="maintainer")
+    assert Client().get(link).status_code == 200
+
+    Invitation.objects.update(expires_at="2020-01-01T00:00:00Z")
+
+    assert Client().get(link).status_code == 404
+
+
+def test_an_invitation_never_lowers_a_role(maintainer):
+    made = people.invite(project=projects.default(), role="viewer", by=maintainer)
+
+    people.accept(secret=made.secret, user=maintainer)
+
+    assert maintainer.memberships.get().role == "maintainer"
+
+
+def test_members_get_other_roles_and_leave(client, maintainer, django_user_model):
+    user = django_user_model.objects.create_user("goro")
+    member = projects.default().memberships.create(user=user, role="viewer")
+    path = f"/projects/default/people/{member.pk}/"
+
+    client.post(f"{path}role/", {"role": "operator"})
+    member.refresh_from_db()
+    assert member.role == "operator"
+
+    client.post(f"{path}role/", {"role": "king"})
+    client.post(f"{path}remove/")
+    assert not user.memberships.exists()
+
+
+def test_wrong_passwords_are_answered_five_times(django_user_model):
+    django_user_model.objects.create_user("shiro", password=PASSWORD)
+    browser = Client(REMOTE_ADDR="192.0.2.77")
+    for _each in range(5):
+        browser.post("/login/", {"login": "shiro", "password": "wrong"})
+
+    answer = browser.post("/login/", {"login": "shiro", "password": PASSWORD})
+
+    assert "Too many failed login attempts" in answer.content.decode()
+    assert not answer.wsgi_request.user.is_authenticated
+
+
+def test_a_password_is_changed_by_who_knows_it(client, django_user_model):
+    user = django_user_model.objects.create_user("rokuro", password=PASSWORD)
+    client.force_login(user)
+    new = {"oldpassword": "wrong", "password1": "another long one", "password2": "another long one"}
+
+    client.post("/accounts/password/change/", new)
+    user.refresh_from_db()
+    assert user.check_password(PASSWORD)
+
+    client.post("/accounts/password/change/", new | {"oldpassword": PASSWORD})
+    user.refresh_from_db()
+    assert user.check_password("another long one")
+
+
+def test_the_secret_of_a_second_factor_is_encrypted(django_user_model):
+    user = django_user_model.objects.create_user("nanako")
+    secret = totp.generate_totp_secret()
+
+    totp.TOTP.activate(user, secret)
+
+    assert secret not in str(Authenticator.objects.values_list("data", flat=True)[0])
+    counter = next(iter(totp.yield_hotp_counters_from_time()))
+    code = totp.format_hotp_value(totp.hotp_value(secret, counter))
+    assert totp.TOTP(Authenticator.objects.get()).validate_code(code)
+
+
+def test_a_second_factor_is_asked_for(django_user_model):
+    user = django_user_model.objects.create_user("hachi", password=PASSWORD)
+    totp.TOTP.activate(user, totp.generate_totp_secret())
+    browser = Client(REMOTE_ADDR="192.0.2.78")
+
+    answer = browser.post("/login/", {"login": "hachi", "password": PASSWORD})
+
+    assert answer.url.startswith("/accounts/2fa/authenticate/")
+    assert not browser.get("/").wsgi_request.user.is_authenticated
+
+
+def test_other_logins_are_listed_and_ended(django_user_model):
+    django_user_model.objects.create_user("kuro", password=PASSWORD)
+    here, elsewhere = (Client(REMOTE_ADDR=f"192.0.2.{number}") for number in (81, 82))
+    for browser in (here, elsewhere):
+        browser.post("/login/", {"login": "kuro", "password": PASSWORD})
+    assert "192.0.2.82" in here.get("/accounts/sessions/").content.decode()
+
+    here.post("/accounts/sessions/")
+
+    assert not elsewhere.get("/").wsgi_request.user.is_authenticated
+    assert here.get("/").wsgi_request.user.is_authenticated
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("password/change/", "email/", "2fa/", "2fa/totp/activate/", "2fa/webauthn/"),
+        *("2fa/webauthn/add/", "sessions/", "reauthenticate/", "linked/"),
+    ],
+)
+def test_pages_of_an_account_are_in_our_design(client, django_user_model, path, language):
+    django_user_model.objects.create_user("juri", password=PASSWORD)
+    client.post("/login/", {"login": "juri", "password": PASSWORD})
+
+    page = client.get(f"/accounts/{path}", headers={"Accept-Language": language}, follow=True)
+
+    assert page.status_code == 200
+    assert f'<html lang="{language}">' in page.content.decode()
+    assert "BenchLab, the PostgreSQL" in page.content.decode() or language == "ja"

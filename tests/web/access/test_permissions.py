@@ -1,0 +1,243 @@
+"""Every address, method and role: what the table of permissions says is what happens."""
+
+import io
+from itertools import product
+from types import SimpleNamespace
+
+import pytest
+from django.core.management import call_command
+from django.db import transaction
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from runs.checks import addresses
+from runs.models import Annotation, Change, Membership, Schedule, Webhook
+from runs.selectors.access import permissions
+from runs.selectors.access.permissions import ADDRESSES, GRANTS, Right, Role
+from runs.services.access import projects, tokens
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+# Django's own, which take more methods than they need, and change nothing of ours.
+DJANGOS = frozenset({"login", "logout", "set_language"})
+# Of django-allauth, which turns away by itself who has nothing to do there, as by a redirect.
+ACCOUNTS = ("account_", "mfa_", "usersessions_", "socialaccount_", "openid_connect_")
+# The description of the API: for everybody, whatever their token.
+DESCRIBED = frozenset({"api:docs", "api:schema"})
+
+
+def names(of):
+    """The values in the addresses of one campaign, and of what belongs to it."""
+    run = of.runs.first()
+    by_word = {
+        "annotation": Annotation.objects.create(campaign=of, text="Note."),
+        "change": Change.objects.create(
+            cell=run.cell,
+            run=run,
+            metric=factories.metric(),
+            kind="step",
+            ratio=1,
+            before=1,
+            after=1,
+        ),
+        "schedule": Schedule.objects.create(
+            title="Nightly",
+            server=run.server,
+            draft={"project": of.project_id},
+            weekdays=[1],
+            next_at=timezone.now(),
+        ),
+        "webhook": Webhook.objects.create(project=of.project, url="https://example.org/"),
+        "measurement": run.measurements.first() or SimpleNamespace(pk=0),
+    }
+    return {
+        **{word: {"pk": row.pk, f"{word}_id": row.pk} for word, row in by_word.items()},
+        "run": {"pk": run.pk, "run_id": run.pk},
+        "campaign": {"slug": of.slug},
+        "artifact": {"run_id": run.pk, "name": "stdout"},
+        "server": {"slug": run.server.slug},
+        "project": {"slug": of.project.slug},
+        "hardware": {"pk": 1, "hardware_id": 1},
+    }
+
+
+OTHERS = {"slug": "none", "pk": 0, "key_id": 0, "token_id": 0, "topology_id": 0, "secret": "x"}
+# Of addresses that name several things at once.
+PARTS = {
+    "account_confirm_email": {"key": "x"},
+    "account_reset_password_from_key": {"uidb36": "x", "key": "x"},
+    "openid_connect_login": {"provider_id": "oidc"},
+    "openid_connect_callback": {"provider_id": "oidc"},
+    "project-role": {"member_id": 0},
+    "project-remove": {"member_id": 0},
+    "project-take-back": {"invitation_id": 0},
+}
+AS_CAMPAIGN = frozenset({"annotation-add", "schedule-new"})
+
+
+def address_of(name, known):
+    """The path of an address, naming things that are there."""
+    if name == "api:nowhere":
+        return "/api/v1/nothing/here/"
+    bare = name.removeprefix("api:")
+    word = "campaign" if bare in AS_CAMPAIGN else bare.partition("-")[0]
+    found = {**OTHERS, **known.get(word, {})}
+    whole = {**known.get(word, {}), **PARTS.get(name, {})}
+    for chosen in ({}, whole, PARTS.get(name, {}), *({key: value} for key, value in found.items())):
+        try:
+            return reverse(name, kwargs=chosen)
+        except Exception:  # noqa: BLE001 -- of other names: the next ones
+            continue
+    raise AssertionError(f"{name}: say here what its address names")
+
+
+@pytest.fixture
+def public(db):
+    project = projects.default()
+    campaign = factories.campaign("open", project=project, on=factories.server("db1"))
+    return names(factories.finish_all(campaign))
+
+
+@pytest.fixture
+def private(db, django_user_model):
+    project = projects.create(slug="secret", is_public=False)
+    campaign = factories.campaign("hidden", project=project, on=factories.server("db2"))
+    return names(factories.finish_all(campaign))
+
+
+@pytest.fixture
+def people(django_user_model):
+    """Somebody of each role in the default project, each with a browser."""
+    made = {Role.ANYBODY: Client()}
+    for role in (Role.PERSON, Role.VIEWER, Role.OPERATOR, Role.MAINTAINER, Role.ADMINISTRATOR):
+        user = django_user_model.objects.create_user(
+            role.name.lower(), is_superuser=role == Role.ADMINISTRATOR
+        )
+        if role.name.lower() in Membership.Role.values:
+            projects.default().memberships.create(user=user, role=role.name.lower())
+        made[role] = Client()
+        made[role].force_login(user)
+    return made
+
+
+def asked(client, method, path, **fields):
+    """The answer, with nothing changed by it."""
+    with transaction.atomic():
+        answer = client.generic(method, path, b"", "application/json", **fields)
+        transaction.set_rollback(True)
+    return answer
+
+
+def is_denied(answer):
+    to_login = answer.status_code == 302 and answer.url.startswith(reverse("login"))
+    return to_login or answer.status_code in {401, 403}
+
+
+def cases():
+    """Each address and method, once for the highest role that may not and the lowest that may."""
+    for name, rules in sorted(ADDRESSES.items()):
+        for method, right in rules.items():
+            least = GRANTS[right].role
+            yield name, method, least, False
+            if least > Role.ANYBODY:
+                yield name, method, Role(least - 1), True
+
+
+def test_every_address_has_a_rule_and_no_rule_is_without_address():
+    assert addresses() == ADDRESSES.keys()
+
+
+def test_each_right_is_that_of_its_role_and_of_those_above(people):
+    project = projects.default().pk
+    wrong = []
+    for role, right in product(Role, Right):
+        user = SimpleNamespace(is_authenticated=False)
+        if role != Role.ANYBODY:
+            user = people[role].request().context["user"]
+        if permissions.may(user, right, project) != (role >= GRANTS[right].role):
+            wrong.append((role.name, right))
+    assert not wrong
+
+
+def test_pages_and_api_let_in_whom_the_table_names_and_nobody_else(public, people, settings):
+    settings.RATE_ANONYMOUS = 0
+    wrong = []
+    for name, method, role, expected in cases():
+        if name in DJANGOS or (name.startswith(ACCOUNTS) and not expected):
+            continue
+        answer = asked(people[role], method, address_of(name, public))
+        if is_denied(answer) != expected or answer.status_code == 405:
+            wrong.append((name, method, role.name, answer.status_code))
+
+    assert not wrong
+
+
+def test_no_address_knows_a_method_that_the_table_does_not(public, people):
+    wrong = []
+    for name, rules in sorted(ADDRESSES.items()):
+        for method in sorted({*METHODS} - {*rules}) if not _is_theirs(name) else ():
+            answer = asked(people[Role.ADMINISTRATOR], method, address_of(name, public))
+            if answer.status_code not in {404, 405}:
+                wrong.append((name, method, answer.status_code))
+
+    assert not wrong
+
+
+def test_what_is_private_is_not_there_for_others(public, private, people):
+    wrong = []
+    for name, rules in sorted(ADDRESSES.items()):
+        word = name.removeprefix("api:").partition("-")[0]
+        if word not in permissions.SUBJECTS:
+            continue
+        path = address_of(name, private)
+        if path == address_of(name, public):
+            continue
+        for method in rules:
+            answer = asked(people[Role.MAINTAINER], method, path)
+            if answer.status_code != 404:
+                wrong.append((name, method, answer.status_code))
+
+    assert not wrong
+
+
+def test_a_token_may_what_its_scope_and_its_owner_may(public, people, django_user_model, settings):
+    settings.RATE_TOKEN = 0
+    owner = django_user_model.objects.get(username="maintainer")
+    headers = {
+        scope: _header(
+            tokens.create(name="t", scopes=[scope], project=projects.default(), by=owner)
+        )
+        for scope in ("upload", "admin")
+    }
+    wrong = []
+    for role in ("maintainer", "viewer"):
+        owner.memberships.update(role=role)
+        for name, rules in sorted(ADDRESSES.items()):
+            if not name.startswith("api:") or name in DESCRIBED:
+                continue
+            for method, right in rules.items():
+                grant = GRANTS[right]
+                for scope in {"upload", "admin"} if role == "maintainer" else {"admin"}:
+                    may = Role[role.upper()] >= grant.role and scope in {grant.scope.value, "admin"}
+                    answer = asked(
+                        Client(), method, address_of(name, public), headers=headers[scope]
+                    )
+                    if is_denied(answer) == may:
+                        wrong.append((role, scope, name, method, answer.status_code))
+
+    assert not wrong
+
+
+def _is_theirs(name):
+    return name in DJANGOS or name.startswith(ACCOUNTS)
+
+
+def _header(made):
+    return {"Authorization": f"Bearer {made.text}"}
+
+
+def test_the_documented_table_is_that_of_today():
+    call_command("permissions", "--check", stdout=io.StringIO())
