@@ -213,7 +213,8 @@ def test_a_token_of_somebody_who_was_demoted_may_what_the_owner_may(
     owner = django_user_model.objects.create_superuser("root")
     factories.server("db1")
     header = {"Authorization": f"Bearer {make_token('admin', by=owner)}"}
-    assert client.post("/api/v1/servers/db1/maintain/", headers=header).status_code == 200
+    path = "/api/v1/servers/db1/maintain/"
+    assert client.post(path, {}, "application/json", headers=header).status_code == 200
 
     owner.is_superuser = False
     owner.save()

@@ -1,6 +1,7 @@
 """Every address, method and role: what the table of permissions says is what happens."""
 
 import io
+from functools import cache
 from itertools import product
 from types import SimpleNamespace
 
@@ -8,7 +9,8 @@ import pytest
 from django.core.management import call_command
 from django.db import transaction
 from django.test import Client
-from django.urls import reverse
+from django.urls import URLResolver, get_resolver, reverse
+from django.urls.converters import IntConverter
 from django.utils import timezone
 
 from runs.checks import addresses
@@ -64,18 +66,37 @@ def names(of):
     }
 
 
-OTHERS = {"slug": "none", "pk": 0, "key_id": 0, "token_id": 0, "topology_id": 0, "secret": "x"}
-# Of addresses that name several things at once.
-PARTS = {
-    "account_confirm_email": {"key": "x"},
-    "account_reset_password_from_key": {"uidb36": "x", "key": "x"},
+AS_CAMPAIGN = frozenset({"annotation-add", "schedule-new"})
+# Of django-allauth, whose pages know the providers that there are.
+PATTERNS = {
     "openid_connect_login": {"provider_id": "oidc"},
     "openid_connect_callback": {"provider_id": "oidc"},
-    "project-role": {"member_id": 0},
-    "project-remove": {"member_id": 0},
-    "project-take-back": {"invitation_id": 0},
 }
-AS_CAMPAIGN = frozenset({"annotation-add", "schedule-new"})
+
+
+def parameters():
+    """The parameters of each address by name, each with a value that names nothing."""
+    found, waiting = {}, [("", {}, each) for each in get_resolver().url_patterns]
+    while waiting:
+        space, values, pattern = waiting.pop()
+        values = {**values, **dict.fromkeys(pattern.pattern.regex.groupindex, "x")}
+        numbers = [
+            name
+            for name, converter in pattern.pattern.converters.items()
+            if isinstance(converter, IntConverter)
+        ]
+        values |= dict.fromkeys(numbers, 0)
+        if isinstance(pattern, URLResolver):
+            below = f"{space}{pattern.namespace}:" if pattern.namespace else space
+            waiting += [(below, values, each) for each in pattern.url_patterns]
+        else:
+            found[f"{space}{pattern.name}"] = values
+    return found
+
+
+@cache
+def all_parameters():
+    return parameters()
 
 
 def address_of(name, known):
@@ -84,14 +105,9 @@ def address_of(name, known):
         return "/api/v1/nothing/here/"
     bare = name.removeprefix("api:")
     word = "campaign" if bare in AS_CAMPAIGN else bare.partition("-")[0]
-    found = {**OTHERS, **known.get(word, {})}
-    whole = {**known.get(word, {}), **PARTS.get(name, {})}
-    for chosen in ({}, whole, PARTS.get(name, {}), *({key: value} for key, value in found.items())):
-        try:
-            return reverse(name, kwargs=chosen)
-        except Exception:  # noqa: BLE001 -- of other names: the next ones
-            continue
-    raise AssertionError(f"{name}: say here what its address names")
+    values = {**known.get(word, {}), **PATTERNS.get(name, {})}
+    taken = {key: values.get(key, other) for key, other in all_parameters()[name].items()}
+    return reverse(name, kwargs=taken)
 
 
 @pytest.fixture
@@ -128,6 +144,7 @@ def asked(client, method, path, **fields):
     with transaction.atomic():
         answer = client.generic(method, path, b"", "application/json", **fields)
         transaction.set_rollback(True)
+    answer.close()  # downloads, too, whose files would stay open
     return answer
 
 
