@@ -76,7 +76,6 @@ def campaign_rounds(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("campaign-detail", slug=slug)
 
 
-@login_required
 @require_POST
 def campaign_priority(request: HttpRequest, slug: str) -> HttpResponse:
     """Change a campaign's place among those that wait."""

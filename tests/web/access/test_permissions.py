@@ -144,7 +144,8 @@ def asked(client, method, path, **fields):
     with transaction.atomic():
         answer = client.generic(method, path, b"", "application/json", **fields)
         transaction.set_rollback(True)
-    answer.close()  # downloads, too, whose files would stay open
+    for close in answer._resource_closers:  # of downloads; their `close` ends the connection, too
+        close()
     return answer
 
 
