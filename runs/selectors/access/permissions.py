@@ -172,6 +172,7 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "webhook-remove": _act(Right.WEBHOOKS),
     "plan-viewer": _LOOK,
     "run-detail": _LOOK,
+    "run-profile": _LOOK,
     "run-script": _LOOK,
     "run-retry": _act(Right.QUEUE),
     "run-cancel": _act(Right.QUEUE),
