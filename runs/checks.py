@@ -5,6 +5,7 @@ from typing import Any
 
 from cryptography.fernet import Fernet
 from django.conf import settings
+from django.core import checks
 from django.core.checks import Error, Tags, register
 from django.urls import URLResolver, get_resolver
 
@@ -12,14 +13,14 @@ from runs.selectors.access import permissions
 
 
 @register(Tags.urls)
-def addresses_have_rules(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
+def addresses_have_rules(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[checks.Warning]:
     """Every address stands in the table of permissions; whoever adds one says who may use it."""
     known = permissions.ADDRESSES
     return [
-        Error(
+        checks.Warning(
             f"The address {name} has no rule: nobody may use it.",
             hint="Add it to ADDRESSES in runs/selectors/access/permissions.py.",
-            id="runs.E003",
+            id="runs.W003",
         )
         for name in sorted(addresses() - known.keys())
     ]
