@@ -34,6 +34,8 @@ from runs.execution.steps import NO_SPACE, StepResult, disk_full, peek, perform
 from runs.wording import gettext_noop as _
 
 LAST_LINES = 20
+# What a shell says of a program that is missing, or cannot be executed.
+NOT_A_PROGRAM = frozenset({126, 127})
 # Of the time of a load, between the readings around it.
 WHOLE = 0.98
 
@@ -341,7 +343,7 @@ def failed(result: StepResult, base_dir: str) -> TargetProblem:
     said = result.stderr + result.stdout
     if NO_SPACE in said:
         return disk_full(base_dir, said)
-    if result.exit_status in {126, 127}:
+    if result.exit_status in NOT_A_PROGRAM:
         return TargetProblem(
             f"Step {result.name}: {result.argv[0]} is missing or cannot be executed.",
             code="missing_program",

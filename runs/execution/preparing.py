@@ -7,7 +7,7 @@ from functools import partial
 
 from runs.execution import recording, stopping
 from runs.execution.base_dir import BaseDir
-from runs.execution.bench import LAST_LINES, Bench
+from runs.execution.bench import LAST_LINES, NOT_A_PROGRAM, Bench, failed
 from runs.execution.errors import TargetProblem
 from runs.execution.guard import MINUTES
 from runs.execution.nodes import Node
@@ -100,6 +100,8 @@ class Preparing:
         result = await self.bench.step(
             step, self.bench.cluster.start(), check=False, limit_s=MINUTES
         )
+        if result.exit_status in NOT_A_PROGRAM:
+            raise failed(result, self.base.path)
         if result.exit_status != 0:
             self.is_broken = True
             raise did_not_start(result, await self.bench.server_log(LAST_LINES))

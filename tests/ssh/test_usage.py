@@ -8,6 +8,8 @@ import pytest
 
 from runs.analysis.certificate import Usage
 from runs.execution import usage
+from runs.execution.errors import TargetProblem
+from runs.execution.postgres import Cluster
 from tests.ssh.directing import execute
 
 pytestmark = pytest.mark.openssh
@@ -59,3 +61,12 @@ def test_a_restart_meanwhile_tells_nothing():
 
     assert usage.between(before, replace(before, at=5.0), generator=1.0) is None
     assert usage.between(before, replace(before, at=200.0, machine=1.0), generator=1.0) is None
+
+
+def test_a_program_that_is_gone_is_called_missing_and_no_fault_of_the_settings(direct, plan):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Cluster, "start", lambda _self: ("sh", "-c", "exec /nowhere/pg_ctl"))
+        with pytest.raises(TargetProblem) as told:
+            execute(direct(plan))
+
+    assert told.value.code == "missing_program"

@@ -20,6 +20,7 @@ from runs.selectors.archive import versions
 from runs.services.campaigns import estimates
 from runs.services.campaigns.designs import Design, resolve
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
+from runs.services.campaigns.remeasuring import MOST_REMEASURES
 from runs.services.errors import Fault, Refused
 from runs.services.problems import Problem
 
@@ -113,6 +114,12 @@ class CampaignDraftSerializer(StrictSerializer):
         min_value=-HIGHEST_PRIORITY, max_value=HIGHEST_PRIORITY, default=0
     )
     most_attempts = serializers.IntegerField(min_value=1, max_value=MOST_ATTEMPTS, required=False)
+    remeasures = serializers.IntegerField(
+        min_value=0,
+        max_value=MOST_REMEASURES,
+        default=1,
+        help_text="How often a run in doubt, which another may be spared, is measured again.",
+    )
     wanted_half_width = serializers.FloatField(
         required=False,
         help_text="0.02: a cell gets further repeats while its 95 % interval is wider than ±2 %.",
@@ -233,6 +240,7 @@ class CampaignDraftSerializer(StrictSerializer):
             reproduces=given.get("reproduces", ""),
             priority=given["priority"],
             most_attempts=given.get("most_attempts"),
+            remeasures=given["remeasures"],
             wanted_half_width=given.get("wanted_half_width"),
             most_repeats=given.get("most_repeats"),
             is_a_a=given["a_a"],

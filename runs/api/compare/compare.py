@@ -175,7 +175,8 @@ def _summary(row: VerdictRow, side: str) -> dict[str, Any] | None:
     if summary is None:
         return None
     names = ("n", "median", "minimum", "maximum", "mean")
-    return {**{name: getattr(summary, name) for name in names}, "run": runs.first}
+    figures = {name: getattr(summary, name) for name in names}
+    return {**figures, "run": runs.first, "doubtful": runs.doubtful}
 
 
 def _codes(codes: tuple[str, ...]) -> list[dict[str, str]]:

@@ -40,6 +40,7 @@ class SideSummarySerializer(Shape):
     maximum = serializers.FloatField()
     mean = serializers.FloatField()
     run = serializers.IntegerField(allow_null=True)
+    doubtful = serializers.IntegerField(help_text="How many of the runs are in doubt.")
 
 
 class ReasonSerializer(Shape):
@@ -146,6 +147,7 @@ EXAMPLE = {
                 "maximum": 14260.0,
                 "mean": 14216.7,
                 "run": 811,
+                "doubtful": 0,
             },
             "head": {
                 "n": 3,
@@ -154,6 +156,7 @@ EXAMPLE = {
                 "maximum": 13460.0,
                 "mean": 13403.3,
                 "run": 824,
+                "doubtful": 0,
             },
             "base_value": 14216.6,
             "head_value": 13403.2,

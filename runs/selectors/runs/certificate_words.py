@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from runs.models import Run
 
@@ -45,6 +46,12 @@ SENTENCES = {
     "assertions": _("PostgreSQL was built with assertions, which cost time in every run."),
     "not_optimised": _("PostgreSQL was built with %(flag)s, without optimisation."),
 }
+
+
+def doubtful_runs(number: int) -> str:
+    """A mark for whatever counts them."""
+    words = ngettext("%(number)d run in doubt", "%(number)d runs in doubt", number)
+    return f"\N{WARNING SIGN} {words % {'number': number}}"
 
 
 @dataclass(frozen=True)

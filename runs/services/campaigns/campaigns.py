@@ -160,6 +160,7 @@ def _campaign(design: Design, by: User | None, project: Project | None) -> Campa
         most_repeats=draft.most_repeats if draft.wanted_half_width is not None else None,
         priority=draft.priority,
         most_attempts=draft.most_attempts or settings.MAXIMUM_ATTEMPTS,
+        remeasures=draft.remeasures,
         seed=draft.seed if draft.seed is not None else secrets.randbelow(2**31),
         project=project,
         created_by=by,

@@ -21,7 +21,8 @@ class Draft:
 
     `client` is the installation whose pgbench puts the load on, for every version; by default the
     newest on the server. `most_attempts` is how often each run is begun without anybody asking;
-    None is what this BenchLab is set to. With `wanted_half_width` (0.02 is ±2 %) a cell gets more
+    None is what this BenchLab is set to. `remeasures` is how often a doubtful run is measured
+    again. With `wanted_half_width` (0.02 is ±2 %) a cell gets more
     than `repeats`, up to `most_repeats`, while its interval is wider. An A/A campaign measures
     everything twice under two labels, which shows what the server makes of no difference. The
     load comes from `generators`, each with its newest pgbench, or from the server itself. A
@@ -51,6 +52,7 @@ class Draft:
     cluster_servers: Sequence[Server] = ()
     priority: int = 0
     most_attempts: int | None = None
+    remeasures: int = 1
     wanted_half_width: float | None = None
     most_repeats: int | None = None
     is_a_a: bool = False

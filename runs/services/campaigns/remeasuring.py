@@ -10,6 +10,7 @@ from runs.models import Campaign, Run
 from runs.services.campaigns import further_runs
 
 CODE = "measured_again"
+MOST_REMEASURES = 10
 
 
 def add(*, campaign: Campaign) -> int:

@@ -13,6 +13,7 @@ from runs.scenarios import registry
 from runs.scenarios.definition import AnyFactor, ChoiceFactor, Parameter, Scenario
 from runs.selectors.campaigns import workloads
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
+from runs.services.campaigns.remeasuring import MOST_REMEASURES
 from runs.services.campaigns.repeats import NARROWEST, WIDEST
 from runs.services.configurations import configurations
 from runs.web.campaigns.fields import (
@@ -89,6 +90,16 @@ class CampaignForm(TreatmentFields):
         max_value=HIGHEST_PRIORITY,
         required=False,
         help_text=gettext_lazy("Higher ones go first on a server; 0 where left empty."),
+    )
+    remeasures = forms.IntegerField(
+        label=gettext_lazy("Repeats of doubtful runs"),
+        min_value=0,
+        max_value=MOST_REMEASURES,
+        required=False,
+        help_text=gettext_lazy(
+            "How often a run under foreign load, or with a drift, is measured again; 1 where left"
+            " empty."
+        ),
     )
     most_attempts = forms.IntegerField(
         label=gettext_lazy("Attempts at most"),
@@ -264,6 +275,7 @@ class CampaignForm(TreatmentFields):
             is_a_a=given["is_a_a"],
             priority=given["priority"] or 0,
             most_attempts=given["most_attempts"],
+            remeasures=1 if given["remeasures"] is None else given["remeasures"],
             seed=given["seed"],
             configuration=configuration,
             more_configurations=more,

@@ -15,6 +15,7 @@ from runs.selectors.compare.series import Series, SeriesCell
 from runs.selectors.compare.series_keys import level_text
 from runs.selectors.compare.series_labels import Wording
 from runs.selectors.compare.verdict_words import VERDICTS, missing, size
+from runs.selectors.runs.certificate_words import doubtful_runs
 from runs.templatetags.formats import quantity, ratio, tone
 from runs.web.compare import figures as compare_figures
 from runs.web.compare import words as compare_words
@@ -227,9 +228,17 @@ def _ratio_line(row: ComparedRow, url: str, page: ComparedPage, words: Wording) 
         p_value=_p(found.adjusted_p_value),
         tone=tone(found.verdict),
         verdict=str(VERDICTS[found.verdict]),
-        notes=compare_words.sentence(found.reasons) or missing(found),
+        notes="; ".join(
+            filter(None, (compare_words.sentence(found.reasons) or missing(found), _doubt(row)))
+        ),
         url=url,
     )
+
+
+def _doubt(row: ComparedRow) -> str:
+    """How many of the runs behind a row are in doubt."""
+    number = row.base_cell.runs.doubtful + row.head_cell.runs.doubtful
+    return doubtful_runs(number) if number else ""
 
 
 def _value(value: float | None, cell: SeriesCell) -> str:
