@@ -1,7 +1,7 @@
 """A published table beside what was measured here in its form: the same columns, our own rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -31,13 +31,15 @@ class MeasuredCell:
 class SideBySide:
     """The published campaign, and the rows measured here in the form of its table.
 
-    `differences` are (name, printed, here) of what the campaign was otherwise in.
+    `differences` are (name, printed, here) of what the campaign was otherwise in; `versions` says
+    which one measured here stands for which printed one.
     """
 
     published: Campaign
     table: PublishedTable
     rows: Sequence[Sequence[MeasuredCell]]
     differences: Sequence[tuple[str, str, str]] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 def side_by_side(campaign: Campaign) -> SideBySide | None:
@@ -64,7 +66,7 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
         for levels in product(*varied)
     ]
     kept = [row for row in rows if any(cell.value is not None for cell in row)]
-    return SideBySide(published, table, kept, _differences(published, campaign))
+    return SideBySide(published, table, kept, _differences(published, campaign), stand_for)
 
 
 Measured = Mapping[str, list[tuple[Mapping[str, Any], CellSummary]]]

@@ -1,7 +1,8 @@
 """What the page of a published campaign shows: the print, a chart, conditions, and its faults."""
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpRequest
@@ -88,8 +89,21 @@ def side_by_side(campaign: Campaign) -> dict[str, Any]:
     return {
         "beside": found,
         "beside_heads": heads(found.table.columns),
+        "beside_own_heads": _of_versions(heads(found.table.columns), found.versions),
         "beside_printed": rows(found.table),
     }
+
+
+def _of_versions(printed: list[list[Head]], stand_for: Mapping[str, str]) -> list[list[Head]]:
+    """Heads with the versions that were measured here in place of the printed ones."""
+    if not stand_for:
+        return printed
+    names = "|".join(re.escape(name) for name in sorted(stand_for, key=len, reverse=True))
+    version = re.compile(rf"(?<![\d.])({names})(?![\d.]*\d)")
+    return [
+        [replace(head, text=version.sub(lambda m: stand_for[m[1]], head.text)) for head in row]
+        for row in printed
+    ]
 
 
 def heads(columns: Sequence[Mapping[str, Any]]) -> list[list[Head]]:

@@ -139,3 +139,16 @@ def test_the_page_shows_both_tables(load, server, asked, post, client):
     assert "Published, as printed" in page
     assert "403.38" in page
     assert "Nothing has been measured yet" in page
+
+
+def test_our_columns_name_the_versions_that_were_measured(load, server, asked, post, client):
+    load("wg1-2013")
+    body = asked("wg1-2013-2-2", "true").json()["campaign"]
+    campaign = Campaign.objects.get(slug=post(body).json()["slug"])
+    factories.finish_all(campaign)
+    page = client.get(f"/campaigns/{campaign.slug}/").content.decode()
+    ours = page[page.index("Measured here, medians") :]
+    ours = ours[: ours.index("</thead>")]
+    assert campaign.factors["version"] == ["9.3.25"]
+    assert "PostgreSQL 9.3.25<" in ours
+    assert "PostgreSQL 9.3<" not in ours
