@@ -72,7 +72,7 @@ class AnnotationSerializer(serializers.Serializer[Annotation]):
     created_at = serializers.DateTimeField(read_only=True)
 
 
-class ChangeSerializer(serializers.Serializer[Change]):
+class DepartureSerializer(serializers.Serializer[Change]):
     """Something that is otherwise than printed, and why."""
 
     name = serializers.CharField()
@@ -85,7 +85,7 @@ class ReproductionSerializer(serializers.Serializer[Reproduction]):
     """`campaign` is a body of `POST /campaigns/`, which takes it as it is."""
 
     campaign = serializers.DictField(source="body")
-    changes = ChangeSerializer(many=True)
+    changes = DepartureSerializer(many=True)
 
 
 class CampaignExtras(GenericViewSet[Campaign]):
