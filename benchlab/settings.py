@@ -269,7 +269,8 @@ SPECTACULAR_SETTINGS = {
         "RunState": "runs.models.runs.Run.State",
         "ScheduleKind": "runs.models.schedules.Schedule.Kind",
         "ServerState": "runs.models.servers.Server.State",
-        "Verdict": "runs.analysis.comparison.VERDICTS",
+        "DiscrepancyKind": "runs.models.sources.Discrepancy.Kind",
+        "Verdict": "runs.analysis.inference.verdicts.VERDICTS",
     },
 }
 

@@ -151,7 +151,7 @@ class VersionsSerializer(serializers.Serializer[Run]):
     tool_version = serializers.CharField()
 
 
-class FindingSerializer(serializers.Serializer[certificate_words.Sentence]):
+class CertificateFindingSerializer(serializers.Serializer[certificate_words.Sentence]):
     """One thing that puts a run in doubt, or is worth knowing."""
 
     code = serializers.CharField()
@@ -168,11 +168,11 @@ class CertificateSerializer(serializers.Serializer[Run]):
     findings = serializers.SerializerMethodField()
     usage = serializers.DictField(source="certificate.usage", default=dict)
 
-    @extend_schema_field(FindingSerializer(many=True))
+    @extend_schema_field(CertificateFindingSerializer(many=True))
     def get_findings(self, run: Run) -> Any:
         """The gravest first."""
         found: Any = certificate_words.sentences(run)
-        return FindingSerializer(found, many=True).data
+        return CertificateFindingSerializer(found, many=True).data
 
 
 class BuildSerializer(serializers.Serializer[Any]):
