@@ -36,7 +36,7 @@ def make_token(project):
     """A function that makes a token and gives its text."""
 
     def made(*scopes, of=None, **fields):
-        scopes = scopes or ("read", "upload", "queue")
+        scopes = scopes or ("read", "upload", "queue", "server")
         return tokens.create(name="test", scopes=scopes, project=of or project, **fields).text
 
     return made
@@ -44,7 +44,7 @@ def make_token(project):
 
 @pytest.fixture
 def bearer(make_token):
-    """The header of a token with read, upload and queue."""
+    """The header of a token with read, upload, queue and server."""
     return {"Authorization": f"Bearer {make_token()}"}
 
 

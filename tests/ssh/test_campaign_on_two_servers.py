@@ -8,6 +8,7 @@ from django.db import connection
 
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
 from runs.services.campaigns import campaigns, scenarios
+from runs.services.campaigns.designs import resolve
 from runs.services.runs import clusters, execution, leases
 from runs.services.servers import preflight
 from tests import factories
@@ -48,7 +49,7 @@ def work_off(server_id):
 def test_a_campaign_on_two_servers_finishes_on_both_and_its_page_shows_both(pair, client):
     assert {server.state for server in pair} == {Server.State.READY}
     asked = draft(pair)
-    found = preflight.of_draft(asked)
+    found = preflight.of_design(resolve(asked))
     assert [each.code for each in found.findings if each.level == "error"] == []
     assert found.has_answers
     campaign = campaigns.create(draft=asked)
@@ -83,7 +84,7 @@ def test_a_campaign_on_two_servers_finishes_on_both_and_its_page_shows_both(pair
 def test_preflight_names_the_server_that_cannot_take_the_campaign(pair):
     Server.objects.filter(pk=pair[1].pk).update(port=1)
     pair[1].refresh_from_db()
-    found = preflight.of_draft(draft(pair))
+    found = preflight.of_design(resolve(draft(pair)))
     assert not found.has_answers
     assert {(each.server, each.code) for each in found.findings if each.level == "error"} == {
         ("Rack 3", "host_unreachable")

@@ -10,6 +10,7 @@ from runs.execution.profiling import Profile
 from runs.execution.treatment import Treatment
 from runs.models import Lease, Run, Server
 from runs.services.campaigns import campaigns, scenarios
+from runs.services.campaigns.designs import resolve
 from runs.services.runs import execution, leases, sweeping
 from runs.services.servers import host_keys, preflight, servers
 from tests import factories
@@ -63,7 +64,7 @@ def test_what_was_asked_for_is_done_kept_and_shown(server, allow, client, settin
     before = sysctl(SETTING)
     first = str(min(os.sched_getaffinity(0)))
     asked = draft(server, cold_cache=True, server_cpus=first, profile=True)
-    looked = preflight.of_draft(asked)
+    looked = preflight.of_design(resolve(asked))
     assert looked.is_clear, looked.findings
     campaign = campaigns.create(draft=asked)
     execution.execute(leases.claim(server_id=server.pk, holder="test"))
@@ -83,11 +84,11 @@ def test_what_was_asked_for_is_done_kept_and_shown(server, allow, client, settin
 
 def test_preflight_finds_that_sudo_refuses_what_the_campaign_needs(server, allow):
     allow("perf")
-    found = preflight.of_draft(draft(server, cold_cache=True)).findings
+    found = preflight.of_design(resolve(draft(server, cold_cache=True))).findings
     refused = [each for each in found if each.code == "privilege_missing"]
     assert [(each.level, "sudoers" in each.remedy) for each in refused] == [("error", True)]
     # Without the need of it that is only a warning.
-    found = preflight.of_draft(draft(server)).findings
+    found = preflight.of_design(resolve(draft(server))).findings
     assert {each.level for each in found if each.code == "privilege_missing"} == {"warning"}
 
 
@@ -95,7 +96,7 @@ def test_a_machine_without_cpufreq_is_found_before_queueing(server):
     if server.environment.facts["governor"]:
         pytest.skip("this machine has governors")
     server.privileges = ["governor"]
-    found = preflight.of_draft(draft(server, governor="performance")).findings
+    found = preflight.of_design(resolve(draft(server, governor="performance"))).findings
     assert "no_cpufreq" in {each.code for each in found if each.level == "error"}
 
 

@@ -11,6 +11,7 @@ from runs.execution.privileged import Action
 from runs.models import Server
 from runs.services.access import instances
 from runs.services.campaigns import campaigns, scenarios
+from runs.services.campaigns.designs import resolve
 from runs.services.errors import ServiceError
 from runs.services.servers import (
     edits as server_edits,
@@ -100,7 +101,7 @@ def test_a_server_as_it_should_be_is_clear_and_stays_untouched(server, base_dir)
 
 
 def test_a_campaign_that_fits_is_clear(server):
-    assert errors(preflight.of_draft(draft(server))) == []
+    assert errors(preflight.of_design(resolve(draft(server)))) == []
 
 
 def test_every_problem_is_told_at_once_with_server_and_remedy(server, base_dir):
@@ -111,7 +112,7 @@ def test_every_problem_is_told_at_once_with_server_and_remedy(server, base_dir):
     server.privileges = ["drop_caches"]
     server.save()
     asked = draft(server, parameters={"scale": 2_000_000, "duration": 1}, title=" ")
-    found = preflight.of_draft(asked)
+    found = preflight.of_design(resolve(asked))
     assert {
         "no_title",
         "base_dir_foreign",
@@ -128,7 +129,9 @@ def test_every_problem_is_told_at_once_with_server_and_remedy(server, base_dir):
 
 def test_memory_for_shared_buffers_is_looked_at(server):
     huge = factories.configuration("huge", settings={"shared_buffers": "4TB"})
-    assert "memory_too_small" in errors(preflight.of_draft(draft(server, configuration=huge)))
+    assert "memory_too_small" in errors(
+        preflight.of_design(resolve(draft(server, configuration=huge)))
+    )
 
 
 def test_an_installation_of_another_version_is_told(server):

@@ -11,6 +11,7 @@ import pytest
 
 from runs.execution import preflight as engine
 from runs.execution.treatment import Treatment
+from runs.services.campaigns.designs import resolve
 from runs.services.servers import preflight
 from runs.services.servers import preflight_questions as questions
 from tests import factories
@@ -53,7 +54,7 @@ def told_of(machine, found) -> set[str]:
 
 
 def test_a_load_generator_is_asked_too_and_stays_untouched(server, generator):
-    found = preflight.of_draft(draft(server, generators=[generator]))
+    found = preflight.of_design(resolve(draft(server, generators=[generator])))
     assert errors(found) == []
     assert found.has_answers
     assert found.names == f"{server.name}, {generator.name}"
@@ -65,7 +66,7 @@ def test_every_problem_of_a_load_generator_names_it(server, generator):
     generator.installations.update(bindir="/opt/gone/bin")
     server.address = "nowhere.invalid"
     server.save()
-    found = preflight.of_draft(draft(server, generators=[generator]))
+    found = preflight.of_design(resolve(draft(server, generators=[generator])))
     assert told_of(generator, found) == {
         "base_dir_foreign",
         "missing_program",
@@ -77,7 +78,7 @@ def test_every_problem_of_a_load_generator_names_it(server, generator):
 def test_a_load_generator_with_another_host_key_is_told(server, generator):
     generator.host_key = factories.HOST_KEY
     generator.save()
-    found = preflight.of_draft(draft(server, generators=[generator]))
+    found = preflight.of_design(resolve(draft(server, generators=[generator])))
     assert told_of(generator, found) == {"host_key_changed"}
     assert not found.has_answers
 
@@ -86,10 +87,10 @@ def test_only_what_the_campaign_does_on_a_load_generator_is_asked_of_its_sudo(se
     generator.privileges = ["drop_caches", "governor"]
     generator.save()
     asked = draft(server, generators=[generator])
-    assert told_of(generator, preflight.of_draft(asked)) == set()
+    assert told_of(generator, preflight.of_design(resolve(asked))) == set()
     asked = replace(asked, treatment=Treatment(governor="performance"))
     refused = {"privilege_missing", "missing_program"}
-    assert told_of(generator, preflight.of_draft(asked)) & refused
+    assert told_of(generator, preflight.of_design(resolve(asked))) & refused
 
 
 def test_a_silent_database_and_a_silent_generator_are_waited_for_together(
@@ -100,7 +101,7 @@ def test_a_silent_database_and_a_silent_generator_are_waited_for_together(
         for each in (server, generator):
             each.address, each.port = "127.0.0.1", silent.getsockname()[1]
             each.save()
-        found = preflight.of_draft(draft(server, generators=[generator]))
+        found = preflight.of_design(resolve(draft(server, generators=[generator])))
     assert "host_unreachable" in told_of(server, found) & told_of(generator, found)
     assert found.seconds < 5.5
 
@@ -121,7 +122,7 @@ def test_an_address_without_a_route_is_told_and_one_with_a_route_is_not():
 
 def test_a_generator_without_ip_is_told_what_to_install(server, generator, monkeypatch):
     monkeypatch.setattr(engine, "_SCRIPT", engine._SCRIPT.replace("perf ip", "perf no-such-ip"))
-    found = preflight.of_draft(draft(server, generators=[generator]))
+    found = preflight.of_design(resolve(draft(server, generators=[generator])))
     assert told_of(server, found) == set()
     [error] = [each for each in found.findings if each.level == "error"]
     assert (error.server, error.code) == (generator.name, "missing_program")

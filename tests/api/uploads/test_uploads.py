@@ -236,6 +236,7 @@ def test_labels_tool_and_times_are_stored(stored):
         run(
             labels={"ci": "42", "draft": True, "job": 7},
             tool={"name": "pgbench", "version": "18.1"},
+            postgresql={"version": "18.1"},
             finished_at="2026-01-31T02:01:00.5Z",
             external_id="job-42",
         )

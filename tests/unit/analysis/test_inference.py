@@ -279,7 +279,7 @@ def test_wild_values_give_numbers_that_json_can_carry():
         (["same", "undecided"], [], "undecided", 2),
         (["faster", "slower", "undecided"], [], "slower", 1),
         (["same"], ["slower"], "slower", 1),
-        ([], [], "not_comparable", 2),
+        ([], [], "not_comparable", 3),
     ],
 )
 def test_a_table_says_the_gravest_word(verdicts, further, expected, code):

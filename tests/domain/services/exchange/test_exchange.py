@@ -63,12 +63,21 @@ CONTENTS = {
     Revision: (exports.REVISION, {"project"}),
     Campaign: (
         (*exports.CAMPAIGN, *exports.LINKS["campaign"]),
-        {"project", "created_by", "paused_at", "missing_told_at", "missing_mailed_at"},
+        {
+            *("project", "created_by", "paused_at", "missing_told_at", "missing_mailed_at"),
+            "remeasures",
+        },
     ),
-    Cell: ((*exports.CELL, *exports.LINKS["cell"]), {"campaign", "installation"}),
+    Cell: (
+        (*exports.CELL, *exports.LINKS["cell"]),
+        {"campaign", "installation", "workload", "workload_version"},
+    ),
     Run: (
         (*exports.RUN, *exports.LINKS["run"]),
-        {"campaign", "cell", "cluster", "cancel_requested_at"},
+        {
+            *("campaign", "cell", "cluster", "cancel_requested_at"),
+            *("validity", "certificate", "again_of"),
+        },
     ),
     Measurement: ((*exports.MEASUREMENT, *exports.LINKS["measurement"]), {"run"}),
     Series: (exports.SERIES, {"run"}),
