@@ -187,7 +187,9 @@ def test_a_decision_is_made_over_the_api(client, bearer, stepped):
 
 
 def test_the_api_says_who_decided(client, stepped, django_user_model):
-    client.force_login(django_user_model.objects.create_user("ichiro"))
+    user = django_user_model.objects.create_user("ichiro")
+    projects.default().memberships.create(user=user, role="operator")
+    client.force_login(user)
     path = f"/api/v1/changes/{stepped.pk}/decision/"
 
     body = client.post(path, {"decision": "dismissed"}, "application/json").json()

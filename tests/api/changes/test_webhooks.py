@@ -503,5 +503,5 @@ def test_the_page_is_for_administrators(client, hook, django_user_model):
     assert client.get("/webhooks/").status_code == 302
     client.force_login(django_user_model.objects.create_user("ichiro"))
     assert client.get("/webhooks/").status_code == 403
-    assert client.post(f"/webhooks/{hook.pk}/ping/").status_code == 404
-    assert client.post(f"/webhooks/{hook.pk}/remove/").status_code == 404
+    assert client.post(f"/webhooks/{hook.pk}/ping/").status_code == 403
+    assert client.post(f"/webhooks/{hook.pk}/remove/").status_code == 403

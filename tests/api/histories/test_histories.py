@@ -247,9 +247,9 @@ def test_pages_of_an_uploaded_campaign_lead_to_its_histories(client, nightly, pa
 @pytest.mark.parametrize(
     ("levels", "text"),
     [
-        ([1000, 900], "slower -"),
-        ([1000, 1100], "faster +"),
-        ([1000, 1000], "no regression"),
+        ([1000, 900], "10 % slower"),
+        ([1000, 1100], "% faster"),
+        ([1000, 1000], "the same"),
         ([1000], "no revisions"),
     ],
 )
@@ -267,7 +267,7 @@ def test_the_badge_takes_another_base(client):
 
     svg = client.get(f"/campaigns/nightly/badge.svg?base=revision:{sha(0)}").content.decode()
 
-    assert "slower -16" in svg
+    assert "17 % slower" in svg
 
 
 def test_a_badge_that_cannot_be_decided_says_so(client):

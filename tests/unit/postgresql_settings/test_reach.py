@@ -44,8 +44,14 @@ def test_what_would_run_on_the_server_is_refused(given, code):
         {"log_replication_commands": "on"},
         {"plperl.on_init": ""},
         {"plperl.use_strict": "on"},
-        {"auto_explain.log_min_duration": "250ms"},
-        {"pg_stat_statements.track": "all"},
+        {
+            "auto_explain.log_min_duration": "250ms",
+            "shared_preload_libraries": "auto_explain",
+        },
+        {
+            "pg_stat_statements.track": "all",
+            "shared_preload_libraries": "pg_stat_statements",
+        },
         {"shared_preload_libraries": 'pg_stat_statements, "auto_explain",$libdir/pg_prewarm'},
         {"local_preload_libraries": "$libdir/plugins/x"},
         {"archive_library": "basic_archive"},

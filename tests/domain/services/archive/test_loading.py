@@ -238,7 +238,7 @@ def test_all_themes_are_scenarios(file):
     archive.load(files=[file])
 
     assert Scenario.objects.get(slug="fixed-point-read").runnable
-    assert not Scenario.objects.get(slug="full-text-search").runnable
+    assert not Scenario.objects.get(slug="profile").runnable
 
 
 @pytest.mark.parametrize(
