@@ -24,6 +24,7 @@ CHROMIUM_OPTIONS = (
 
 
 # The folders with the longest files begin, so that no process is left alone with one at the end.
+QUARANTINE = Path(__file__).with_name("quarantine.txt")
 LONGEST_FIRST = ("instance", "ssh", "client", "embedded", "lab", "web", "api", "domain", "unit")
 
 
@@ -32,13 +33,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {name: place for place, name in enumerate(LONGEST_FIRST)}
     tests = Path(__file__).parent
     items.sort(key=lambda item: places.get(item.path.relative_to(tests).parts[0], len(places)))
+    beginnings = quarantined()
+    for item in items:
+        if beginnings and item.nodeid.startswith(beginnings):
+            item.add_marker(pytest.mark.xfail(strict=False, reason="in quarantine"))
+
+
+def quarantined() -> tuple[str, ...]:
+    """The beginnings of node ids in tests/quarantine.txt: its comments say what it is for."""
+    lines = (line.strip() for line in QUARANTINE.read_text().splitlines())
+    return tuple(line for line in lines if line and not line.startswith("#"))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Fail in CI what is skipped because something is missing, which a laptop may lack."""
     report = yield
-    if report.skipped and os.environ.get("CI") and "is missing" in str(report.longrepr):
+    is_quarantined = hasattr(report, "wasxfail")
+    is_missing = report.skipped and not is_quarantined and "is missing" in str(report.longrepr)
+    if is_missing and os.environ.get("CI"):
         report.outcome, report.longrepr = "failed", str(report.longrepr)
     return report
 
