@@ -37,6 +37,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if beginnings and item.nodeid.startswith(beginnings):
             item.add_marker(pytest.mark.xfail(strict=False, reason="in quarantine"))
+            # A subtest that fails is a report of its own, which no mark expects.
+            if "subtests" in getattr(item, "fixturenames", ()) or "test_contract" in item.nodeid:
+                item.add_marker(pytest.mark.skip(reason="in quarantine"))
 
 
 def quarantined() -> tuple[str, ...]:
