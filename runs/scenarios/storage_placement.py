@@ -30,6 +30,7 @@ from runs.scenarios.definition import (
     ClusterOptions,
     MetricDefinition,
     Parameter,
+    Place,
     Quick,
     Requirement,
     Scenario,
@@ -314,4 +315,10 @@ SCENARIO = Scenario(
             "index_only_scan": ("any", "succeeds", "fails"),
         },
     ),
+    places={
+        "wg1-2013-4-7": Place(
+            levels={"load": ("index-only",)},
+            quick=Quick(parameters={"scale": 10, "duration": 6, "clients": 2}),
+        ),
+    },
 )  # fmt: skip

@@ -170,7 +170,7 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "webhook-list": _form(Right.WEBHOOKS),
     "webhook-ping": _act(Right.WEBHOOKS),
     "webhook-remove": _act(Right.WEBHOOKS),
-    "plan-viewer": _LOOK,
+    "plan-viewer": {"GET": Right.LOOK, "POST": Right.OWN},
     "run-detail": _LOOK,
     "run-profile": _LOOK,
     "run-series": _LOOK,

@@ -254,7 +254,8 @@ class CampaignForm(TreatmentFields):
         data = QueryDict(mutable=True)
         for name, given in self.initial.items():
             value = self.fields[name].prepare_value(given) if name in self.fields else given
-            data.setlist(name, value if isinstance(value, list) else [str(value)])
+            if value is not None:
+                data.setlist(name, value if isinstance(value, list) else [str(value)])
         return CampaignForm(data, scenario=self.definition, servers=self.servers)
 
     def draft(self) -> Draft:

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from runs.analysis.inference.verdicts import MINIMUM_EFFECT
 from runs.selectors.campaigns import noise
 from tests import factories
 
@@ -44,7 +45,7 @@ def test_more_repeats_show_smaller_effects_and_one_shows_none(server):
     measured(server, [1000.0, 1020.0, 990.0])
     found = noise.of_server(server, "tps")
     assert found.can_show(1) is None
-    assert found.can_show(3) > found.can_show(10) > 0.03
+    assert found.can_show(3) > found.can_show(5) > found.can_show(100) == MINIMUM_EFFECT
 
 
 def test_what_differs_between_the_sides_of_an_a_a_campaign_is_noise(server):
