@@ -180,13 +180,17 @@ def _same_as(value: Any, slug: str) -> SameAs:
 
 
 def _finding(value: Any, slug: str) -> Finding:
-    if not isinstance(value, Mapping):
-        return Finding(as_text(value, "a finding", campaign=slug))
     fields = Fields(value, "a finding", campaign=slug)
     by: Any = fields.text("by", choices=CONCLUDES) or "publication"
     text = {"en": fields.text("en"), "ja": fields.text("ja")}
-    made = Finding(as_text(text, "a finding", campaign=slug), by, fields.text("section"))
+    section, quote = fields.text("section"), fields.text("quote")
+    made = Finding(as_text(text, "a finding", campaign=slug), by, section, quote)
     fields.close()
+    if (by == "benchlab") == bool(section or quote) or bool(section) != bool(quote):
+        raise fields.fault(
+            f"(“{made.text.en}”) needs the “section” and the “quote” in which the publication says "
+            "it, or “by: benchlab” and neither where BenchLab computes it"
+        )
     return made
 
 
@@ -207,7 +211,8 @@ def _discrepancy(value: Any, slug: str) -> DiscrepancyEntry:
 def _artifacts(campaign: Fields, slug: str) -> tuple[ArtifactEntry, ...]:
     made = []
     if script := campaign.raw("script"):
-        made.append(ArtifactEntry("script.sql", {}, script))
+        name = campaign.text("script_name") or "script.sql"
+        made.append(ArtifactEntry(name, {}, script))
     for value in campaign.items("artifacts"):
         fields = Fields(value, "an artifact", campaign=slug)
         made.append(

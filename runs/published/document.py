@@ -27,16 +27,19 @@ class Finding:
     """A conclusion, and who draws it.
 
     `by`: the publication in its own sense; BenchLab from the printed figures; or both, where
-    BenchLab comes to another conclusion than the publication. `section` is where it stands.
+    BenchLab comes to another conclusion than the publication. `section` is where the publication
+    says it, and `quote` its own words there; both are empty for what BenchLab computes.
     """
 
     text: Text
-    by: Literal["publication", "benchlab", "disagree"] = "publication"
-    section: str = ""
+    by: Literal["publication", "benchlab", "disagree"]
+    section: str
+    quote: str
 
     def stored(self) -> dict[str, str]:
-        """As stored: both texts, who says it, and where."""
-        return {**self.text.pair(), "by": self.by, "section": self.section}
+        """As stored: both texts, who says it, where, and in which words."""
+        place = {"section": self.section, "quote": self.quote}
+        return {**self.text.pair(), "by": self.by, **place}
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,15 @@ class Region:
 
 @dataclass(frozen=True)
 class Regions:
-    """The tables of one document. Lines that match `ignore` are none of any table."""
+    """The tables of one document. Lines that match `ignore` are none of any table.
+
+    `headings` finds the lines that begin a section, and names it by its first group.
+    """
 
     document: str
     ignore: str
     captions: str
+    headings: str
     tables: dict[str, Region]
     without_figures: tuple[str, ...]
 
@@ -56,9 +60,10 @@ def regions(path: Path = FOLDER / "regions.yaml") -> dict[str, Regions]:
             document=each["document"],
             ignore=each.get("ignore", r"(?!)"),
             captions=each.get("captions", r"(?!)"),
+            headings=each["headings"],
             tables={
                 str(table): Region(tuple(region["after"]), region["before"])
-                for table, region in each["tables"].items()
+                for table, region in each.get("tables", {}).items()
             },
             without_figures=tuple(each.get("without_figures", ())),
         )
@@ -96,6 +101,54 @@ def numbers(text: str) -> list[str]:
 def captions(text: str, pattern: str) -> list[str]:
     """The numbers of the tables that the text has, each once."""
     return list(dict.fromkeys(re.findall(pattern, text, re.MULTILINE)))
+
+
+def squeezed(text: str) -> str:
+    """The text without white space: lines and cells break where a page ends."""
+    return re.sub(r"\s", "", text)
+
+
+def section(text: str, name: str, *, headings: str, ignore: str = r"(?!)") -> str:
+    """What stands under every heading of this name or part of it (“2.3.3 (3)”).
+
+    Without white space; empty where no such heading is there.
+    """
+    number, _, part = name.partition(" (")
+    inside, within, found = False, False, []
+    for line in text.splitlines():
+        heading = re.search(headings, line)
+        if heading:
+            inside, within = heading[1] == number, not part
+        elif inside and part and re.match(r"\s*\(\d\)\s", line):
+            within = line.strip().startswith(f"({part}")
+        elif inside and within and not re.search(ignore, line):
+            found.append(line)
+    return squeezed("".join(found))
+
+
+def misplaced(campaign: CampaignEntry, text: str, regions: Regions) -> list[str]:
+    """The sections that the document does not have, and quotations that are not in theirs."""
+    known = set(re.findall(regions.headings, text, re.MULTILINE))
+    parts = [part.partition(" (")[0] for part in re.split(" – |, ", campaign.section)]
+    places = [f"{campaign.slug}: {part}" for part in parts if part and part not in known]
+    return places + [
+        f"{campaign.slug}: {each.section}: {each.quote}"
+        for each in campaign.findings
+        if each.section
+        and squeezed(each.quote)
+        not in section(text, each.section, headings=regions.headings, ignore=regions.ignore)
+    ]
+
+
+def unprinted(campaign: CampaignEntry, text: str) -> list[str]:
+    """The lines of scripts, plans and outputs that the document does not print."""
+    known = squeezed(text)
+    return [
+        f"{campaign.slug}: {artifact.name}: {line}"
+        for artifact in campaign.artifacts
+        for line in artifact.text.splitlines()
+        if squeezed(line) not in known
+    ]
 
 
 def tables() -> list[tuple[str, CampaignEntry]]:

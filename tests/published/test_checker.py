@@ -6,7 +6,7 @@ import pytest
 
 from runs.published import reading
 from tests.published import checker
-from tests.published.checker import Region
+from tests.published.checker import Region, Regions
 
 SAMPLE = Path(__file__).parents[1] / "samples/published/harbour-2020.yaml"
 REGION = Region(("Table 1.1:", "ratio"), "1.3 Discussion")
@@ -77,3 +77,17 @@ def test_the_documents_are_where_the_environment_says(tmp_path, monkeypatch):
     assert checker.sources() == tmp_path
     monkeypatch.setenv("BENCHLAB_SOURCES", str(tmp_path / "absent"))
     assert checker.sources() is None
+
+
+def test_a_conclusion_in_another_section_and_an_unprinted_line_are_seen():
+    document = "1.2. Method\n(1) Setting\n$ run it\n(2) Outcome\nIt has\n26% more\n1.3. Rest\n"
+    regions = Regions("", "(?!)", "(?!)", r"^(\d\.\d)\. ", {}, ())
+    campaign = table()
+
+    assert checker.misplaced(campaign, document, regions) == []
+    assert checker.section(document, "1.2 (2)", headings=regions.headings) == "Ithas26%more"
+    assert checker.misplaced(campaign, document.replace("1.2.", "1.4."), regions) != []
+    assert checker.misplaced(campaign, document.replace("26%", "27%"), regions) != []
+    assert checker.unprinted(campaign, document) == [
+        "harbour-reading: script.sql: SELECT 1;", "harbour-reading: plan.txt: Seq Scan",
+    ]  # fmt: skip

@@ -1,32 +1,46 @@
-"""The archive says what the documents print, table by table."""
+"""The archive says what the documents print: tables, conclusions, command lines."""
 
-import pytest
-
+from runs.published import reading
+from tests.each import over
 from tests.published import checker
 
 REGIONS = checker.regions()
 TABLES = checker.tables()
+CAMPAIGNS = [(path.stem, each) for path in reading.files() for each in reading.read(path).campaigns]
 
 
 def text_of(slug):
     return (checker.sources() / REGIONS[slug].document).read_text()
 
 
-@pytest.mark.parametrize(
-    ("slug", "campaign"), TABLES, ids=[f"{slug}-{campaign.table}" for slug, campaign in TABLES]
-)
-def test_a_table_has_the_numbers_of_the_document(slug, campaign):
+@over(TABLES)
+def test_a_table_has_the_numbers_of_the_document(table):
+    slug, campaign = table
     regions = REGIONS[slug]
 
     found = checker.printed(text_of(slug), regions.tables[campaign.table], ignore=regions.ignore)
 
-    assert checker.transcribed(campaign) == found
+    assert checker.transcribed(campaign) == found, campaign.slug
 
 
-@pytest.mark.parametrize("slug", REGIONS)
+@over(REGIONS)
 def test_every_table_of_the_document_is_transcribed_or_known_to_have_no_figures(slug):
     regions = REGIONS[slug]
     captions = checker.captions(text_of(slug), regions.captions)
 
     assert set(captions) - set(regions.without_figures) <= set(regions.tables)
     assert set(regions.tables) == {each.table for source, each in TABLES if source == slug}
+
+
+def test_every_conclusion_stands_in_its_section_and_every_command_line_is_printed():
+    faults, quoted, lines = [], 0, 0
+    for slug, campaign in CAMPAIGNS:
+        text = text_of(slug)
+        faults += checker.misplaced(campaign, text, REGIONS[slug])
+        faults += checker.unprinted(campaign, text)
+        quoted += sum(1 for each in campaign.findings if each.quote)
+        lines += sum(len(artifact.text.splitlines()) for artifact in campaign.artifacts)
+
+    assert faults == []
+    assert quoted > 120
+    assert lines > 1000

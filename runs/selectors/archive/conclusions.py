@@ -11,17 +11,18 @@ from runs.templatetags.formats import spoken
 
 @dataclass(frozen=True)
 class Conclusion:
-    """A conclusion in the reader's language, and the section of the publication it stands in."""
+    """A conclusion in the reader's language, and where and how the publication words it."""
 
     text: str
     section: str
+    quote: str
 
     @property
     def sentence(self) -> str:
-        """The text with its section behind it."""
+        """The text with its section and the publication's own words behind it."""
         if not self.section:
             return self.text
-        return _("%(text)s (section %(section)s)") % {"text": self.text, "section": self.section}
+        return _("%(text)s (section %(section)s: “%(quote)s”)") % vars(self)
 
 
 def grouped(table: PublishedTable) -> Iterator[tuple[str, list[Conclusion]]]:
@@ -33,9 +34,9 @@ def grouped(table: PublishedTable) -> Iterator[tuple[str, list[Conclusion]]]:
     }
     for by, title in titles.items():
         found = [
-            Conclusion(spoken(each), each.get("section", ""))
+            Conclusion(spoken(each), each["section"], each["quote"])
             for each in table.findings
-            if each.get("by", "publication") == by
+            if each["by"] == by
         ]
         if found:
             yield title, found
