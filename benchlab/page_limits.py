@@ -9,7 +9,7 @@ from django.shortcuts import render
 from runs.api.rate_limit import RateLimit
 
 # What supervisors ask, and what counts itself.
-NOT_COUNTED = ("/healthz/", "/api/")
+NOT_COUNTED = ("/healthz", "/readyz", "/metrics", "/api/")
 
 
 def limit_pages(

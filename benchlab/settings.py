@@ -6,16 +6,17 @@
 
 from pathlib import Path
 
-import environ
 import plotly
 from django.utils.translation import gettext_lazy as _
 
+from benchlab.environment import Environment
+
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
+env = Environment()
 
 VAR_DIR = Path(env.str("BENCHLAB_VAR", default=str(BASE_DIR / "var"))).resolve()
 if "DATABASE_URL" not in env.ENVIRON and (VAR_DIR / "environment").exists():
-    environ.Env.read_env(VAR_DIR / "environment")
+    Environment.read_env(VAR_DIR / "environment")
 
 DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default="")
@@ -48,6 +49,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "benchlab.logs.number_requests",
     "django.middleware.security.SecurityMiddleware",
     "benchlab.headers.content_security_policy",
     "benchlab.headers.keep_private",
@@ -96,7 +98,7 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
+REDIS_URL = env.redis("REDIS_URL", default="redis://127.0.0.1:6379/0")
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_TASK_IGNORE_RESULT = True
@@ -150,7 +152,7 @@ WEBHOOK_ALLOW_PRIVATE = env.bool("BENCHLAB_WEBHOOK_ALLOW_PRIVATE", default=False
 # Scripts of people's own run programs on a server only where this is set.
 ALLOW_SHELL_SCRIPTS = env.bool("BENCHLAB_ALLOW_SHELL_SCRIPTS", default=False)
 # Mails about changes go out where there is a way: smtp+tls://user:password@host:587
-EMAIL_URL = env.str("EMAIL_URL", default="")
+EMAIL_URL = env.mail("EMAIL_URL", default="")
 SENDS_MAIL = bool(EMAIL_URL)
 _MAIL = env.email_url_config(EMAIL_URL or "dummymail://")
 EMAIL_BACKEND = _MAIL["EMAIL_BACKEND"]
@@ -175,7 +177,7 @@ LANGUAGES = [("en", _("English")), ("ja", _("Japanese"))]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 USE_I18N = True
 USE_TZ = True
-TIME_ZONE = env.str("TIME_ZONE", default="UTC")
+TIME_ZONE = env.time_zone("TIME_ZONE", default="UTC")
 
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
@@ -194,7 +196,8 @@ TLS = env.bool("BENCHLAB_TLS", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = TLS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TLS else None
 SECURE_SSL_REDIRECT = TLS
-SECURE_REDIRECT_EXEMPT = [r"^healthz/$"]  # asked from the machine itself, past the proxy
+# Asked from the machine itself, past the proxy.
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)/?$"]
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if TLS else 0
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
@@ -274,12 +277,28 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
+# Lines for people, or JSON objects with request and run for programs; those have each request.
+LOG_FORMAT = env.one_of("BENCHLAB_LOG_FORMAT", ("line", "json"), default="line")
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
+    "filters": {"context": {"()": "benchlab.logs.Context"}},
+    "formatters": {
+        "line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
+        "json": {"()": "benchlab.logs.JSONFormatter"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": LOG_FORMAT,
+            "filters": ["context"],
+        }
+    },
+    "root": {"handlers": ["console"], "level": env.one_of("LOG_LEVEL", LEVELS, default="INFO")},
     # asyncssh logs each channel at INFO; one line a command is too much for a 48-hour run.
-    "loggers": {"asyncssh": {"level": "WARNING"}},
+    "loggers": {
+        "asyncssh": {"level": "WARNING"},
+        "benchlab.requests": {"level": "INFO" if LOG_FORMAT == "json" else "WARNING"},
+    },
 }

@@ -1,9 +1,10 @@
 """Every address of the site: pages, REST API, administration."""
 
 from allauth.account import views as account_views
-from django.urls import include, path
+from django.urls import include, path, re_path
 
 from benchlab import health
+from runs.api.operations.doors import MetricsDoor, readyz
 
 urlpatterns = [
     path("", include("runs.web.urls")),
@@ -12,5 +13,8 @@ urlpatterns = [
     path("logout/", account_views.logout, name="logout"),
     path("accounts/", include("benchlab.account_urls")),
     path("i18n/", include("django.conf.urls.i18n")),
-    path("healthz/", health.healthz, name="healthz"),
+    # Monitoring follows no redirect: with and without a slash.
+    re_path(r"^healthz/?$", health.healthz, name="healthz"),
+    re_path(r"^readyz/?$", readyz, name="readyz"),
+    re_path(r"^metrics/?$", MetricsDoor.as_view(), name="metrics"),
 ]

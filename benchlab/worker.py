@@ -1,11 +1,15 @@
 """gunicorn's worker with threads, which does not wait for ever for what a client sends."""
 
 import contextlib
+import os
 import socket
 import time
 from typing import Any
 
+from gunicorn.glogging import Logger
 from gunicorn.workers.gthread import TConn, ThreadWorker
+
+from benchlab.logs import JSONFormatter
 
 # Silence in the middle of a request, and the time that its first bytes have.
 SILENCE_SECONDS = 5.0
@@ -56,3 +60,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """Handle a request on a connection; runs in a thread."""
         conn.__class__ = Connection  # the worker makes its connections where nobody can choose
         return super().handle(conn)
+
+
+class LinesAsOthers(Logger):  # type: ignore[misc]
+    """gunicorn's own lines in the form of all others; for `gunicorn --logger-class`."""
+
+    def setup(self, cfg: Any) -> None:
+        """Called once, in the process that starts the workers."""
+        super().setup(cfg)
+        if os.environ.get("BENCHLAB_LOG_FORMAT") == "json":
+            for handler in self.error_log.handlers:
+                handler.setFormatter(JSONFormatter())

@@ -1,15 +1,19 @@
 """Celery's doors: they call a service and hold no logic."""
 
-import os
-import socket
 from typing import Any
 
 from celery import shared_task
-from celery.signals import worker_process_init, worker_shutting_down
+from celery.signals import (
+    heartbeat_sent,
+    worker_process_init,
+    worker_shutdown,
+    worker_shutting_down,
+)
 
 from runs import dispatch
 from runs.services.changes import changes, deliveries, mails
 from runs.services.changes import missing_uploads as watchdog
+from runs.services.operations import signs
 from runs.services.runs import clusters, execution, leases, supervision, sweeping
 
 
@@ -19,7 +23,7 @@ def execute_next(server_id: int) -> None:
     supervision.look_again(server_id=server_id)
     sweeping.sweep_where_needed(server_id=server_id)
     clusters.remove_needless(server_id=server_id)
-    claim = leases.claim(server_id=server_id, holder=_holder())
+    claim = leases.claim(server_id=server_id, holder=signs.process_name())
     if claim is not None:
         execution.execute(claim)
 
@@ -28,6 +32,7 @@ def execute_next(server_id: int) -> None:
 def supervise() -> None:
     """Notice lost runs and wake workers; sent by beat every few seconds."""
     supervision.supervise()
+    signs.show(kind=signs.CONTROL)
 
 
 @shared_task(name="runs.watch")
@@ -69,5 +74,14 @@ def start_fresh(**_kwargs: Any) -> None:
     execution.stopping.clear()
 
 
-def _holder() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}"
+@heartbeat_sent.connect
+def show_sign_of_life(**_kwargs: Any) -> None:
+    """Celery's own heart beats every two seconds while the worker has its connection."""
+    signs.show(kind=signs.WORKER)
+
+
+@worker_shutdown.connect
+def take_sign_of_life_away(**_kwargs: Any) -> None:
+    """A worker that stops as it was asked to is not missed."""
+    signs.take_away(kind=signs.WORKER)
+    signs.take_away(kind=signs.CONTROL)

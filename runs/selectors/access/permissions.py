@@ -66,6 +66,7 @@ class Right(StrEnum):
     WEBHOOKS = "webhooks"
     WITHDRAW = "withdraw"
     HOST_KEYS = "host keys"
+    OPERATE = "operate"
     PROJECTS = "projects"
     SERVERS = "servers"
     SSH_KEYS = "SSH keys"
@@ -104,6 +105,8 @@ GRANTS: Mapping[Right, Grant] = {
     Right.WITHDRAW: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
     # What BenchLab logs in to, and as whom.
     Right.HOST_KEYS: Grant(Role.ADMINISTRATOR, _SCOPE.ADMIN),
+    # What monitoring reads of all projects together; its token should be able to do nothing else.
+    Right.OPERATE: Grant(Role.ADMINISTRATOR, _SCOPE.READ),
     Right.PROJECTS: Grant(Role.ADMINISTRATOR, _SCOPE.ADMIN),
     Right.SERVERS: Grant(Role.ADMINISTRATOR, _SCOPE.ADMIN),
     Right.SSH_KEYS: Grant(Role.ADMINISTRATOR, _SCOPE.ADMIN),
@@ -259,6 +262,8 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "openid_connect_callback": _LOOK,
     "set_language": _act(Right.LOOK),
     "healthz": _LOOK,
+    "readyz": _LOOK,
+    "metrics": {"GET": Right.OPERATE},
     "api:campaign-list": _list(Right.QUEUE),
     "api:campaign-detail": {"GET": Right.LOOK, "PATCH": Right.EXPECT},
     "api:campaign-annotations": _list(Right.ANNOTATE),

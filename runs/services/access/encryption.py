@@ -59,6 +59,27 @@ def rotate() -> tuple[int, list[str]]:
     return done, unreadable
 
 
+def unreadable() -> list[str]:
+    """The names of what no key opens: SSH keys, webhooks, second factors."""
+    stored: dict[str, bytes | str] = {}
+    for key in SSHKey.objects.all():
+        stored[f"SSH key {key.name}"] = bytes(key.private_key_encrypted)
+    for webhook in Webhook.objects.all():
+        stored[f"webhook {webhook.pk}"] = webhook.encrypted_secret
+    for factor in Authenticator.objects.all():
+        for name in filter(factor.data.get, FACTOR):
+            stored[f"second factor {factor.pk}"] = factor.data[name]
+    return [name for name, secret in stored.items() if not _opens(secret)]
+
+
+def _opens(secret: bytes | str) -> bool:
+    try:
+        _keys().decrypt(secret)
+    except (InvalidToken, ValueError):
+        return False
+    return True
+
+
 def _rotated(encrypted: str) -> str:
     return _keys().rotate(encrypted.encode()).decode()
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from benchlab import logs
 from runs.execution.director import Director
 from runs.execution.errors import (
     Cancelled,
@@ -47,6 +48,11 @@ MOST_TAKEOVERS = 20
 
 def execute(claim: Claim) -> None:
     """Execute a claimed run to its end, whatever the end is. Raises nothing of the run's own."""
+    with logs.of_run(claim.run_id):
+        _execute(claim)
+
+
+def _execute(claim: Claim) -> None:
     run = Run.objects.select_related("server__ssh_key", "campaign").get(pk=claim.run_id)
     try:
         if not _is_lost_for_good(run, claim):

@@ -105,6 +105,15 @@ def of_server(server: Server) -> Preflight:
     return _fly([_Asked(server, list(server.installations.filter(removed_at=None)))], None)
 
 
+def of_servers(servers: Sequence[Server]) -> Preflight:
+    """Look at servers and all their installations, at the same time."""
+    found = Installation.objects.filter(server__in=servers, removed_at=None)
+    by_server: dict[int, list[Installation]] = {}
+    for each in found:
+        by_server.setdefault(each.server_id, []).append(each)
+    return _fly([_Asked(each, by_server.get(each.pk, [])) for each in servers], None)
+
+
 def of_design(design: Design) -> Preflight:
     """Look at a campaign's servers for just what the campaign needs; its own faults come along.
 

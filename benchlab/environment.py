@@ -1,0 +1,112 @@
+"""Reads settings from the environment: what is malformed ends the program with one line.
+
+The line names the variable, what it holds and what it takes. An empty value of a number, a switch
+or a URL is as none, for a composition passes those on as well.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import environ
+
+T = TypeVar("T")
+
+YES, NO = frozenset({"1", "true", "yes", "on", "y", "ok"}), frozenset({"0", "false", "no", "off"})
+DATABASES = frozenset({"postgres", "postgresql", "pgsql"})
+REDIS = frozenset({"redis", "rediss", "unix"})
+MAIL = re.compile(r"(smtp|smtps|smtp\+tls|smtp\+ssl|consolemail|filemail|memorymail|dummymail)://")
+
+
+class Environment(environ.Env):  # type: ignore[misc]
+    """As environ.Env, strict. Each reader raises SystemExit with the line for a wrong value."""
+
+    def int(self, name: str, default: int) -> int:
+        """A whole number."""
+        return self._read(name, default, int, "a whole number")
+
+    def float(self, name: str, default: float) -> float:
+        """A number above 0."""
+        return self._read(name, default, _above_zero, "a number above 0")
+
+    def bool(self, name: str, default: bool) -> bool:
+        """A switch."""
+        return self._read(name, default, _switch, "1 or 0")
+
+    def one_of(self, name: str, choices: tuple[str, ...], default: str) -> str:
+        """One of some words."""
+
+        def chosen(text: str) -> str:
+            if text not in choices:
+                raise ValueError
+            return text
+
+        return self._read(name, default, chosen, f"one of {', '.join(choices)}")
+
+    def db(self, name: str, default: str) -> dict[str, Any]:
+        """The results database, as Django's settings have it."""
+        url = self._read(name, default, _database, "postgresql://user:password@host:5432/database")
+        found: dict[str, Any] = self.db_url_config(url)
+        return found
+
+    def redis(self, name: str, default: str) -> str:
+        """The address of Redis."""
+        return self._read(name, default, _redis, "redis://host:6379/0")
+
+    def mail(self, name: str, default: str) -> str:
+        """The way of mails; empty for none."""
+        return self._read(name, default, _mail, "smtp+tls://user:password@host:587")
+
+    def time_zone(self, name: str, default: str) -> str:
+        """A name of the IANA database."""
+        return self._read(name, default, _time_zone, "a time zone such as Asia/Tokyo")
+
+    def _read(self, name: str, default: T, parse: Callable[[str], T], what: str) -> T:
+        text = str(self.ENVIRON.get(name, "")).strip()
+        if not text:
+            return default
+        try:
+            return parse(text)
+        except (ValueError, OSError, ZoneInfoNotFoundError):
+            held = "holds a URL that" if "://" in text else f"is {text!r}, which"
+            raise SystemExit(f"BenchLab: {name} {held} is not {what}. Correct it.") from None
+
+
+def _above_zero(text: str) -> float:
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise ValueError
+    return number
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in YES | NO:
+        raise ValueError
+    return text.lower() in YES
+
+
+def _database(text: str) -> str:
+    parts = urlsplit(text)
+    # The port is read to raise ValueError where it is none.
+    if parts.scheme not in DATABASES or not parts.path.strip("/") or parts.port == 0:
+        raise ValueError
+    return text
+
+
+def _redis(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in REDIS or not (parts.hostname or parts.path) or parts.port == 0:
+        raise ValueError
+    return text
+
+
+def _mail(text: str) -> str:
+    if not MAIL.match(text) or urlsplit(text).port == 0:
+        raise ValueError
+    return text
+
+
+def _time_zone(text: str) -> str:
+    return ZoneInfo(text).key

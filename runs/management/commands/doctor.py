@@ -1,0 +1,31 @@
+"""Looks at everything that BenchLab needs: says what is wrong and what to do."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from runs.selectors.operations.checks import FAILED, OK
+from runs.services.operations import doctor
+
+
+class Command(BaseCommand):
+    """One line for each thing; exit status 1 when something has failed."""
+
+    help = __doc__
+    # They are part of what is looked at.
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Servers take up to 6 s each where nobody answers."""
+        parser.add_argument("--without-targets", action="store_true", help="ask no server")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Look, and tell."""
+        failed = 0
+        for each in doctor.examine(with_targets=not options["without_targets"]):
+            failed += each.status == FAILED
+            told = f"{each.status:8}{each.check}: {each.reason}"
+            self.stdout.write(f"{told} {each.remedy}" if each.status != OK else told)
+        if failed:
+            raise CommandError(f"{failed} things are wrong; see the lines above.")

@@ -1,0 +1,1 @@
+"""How BenchLab itself is: readiness, metrics, and what its operator is told."""

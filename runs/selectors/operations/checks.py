@@ -1,0 +1,184 @@
+"""What BenchLab needs to serve and to measure: each check asks one thing and gives its reason."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+from django.db import connection
+from django.utils.translation import gettext as _
+from redis.exceptions import RedisError
+
+from runs.selectors.operations import signs
+
+OK, WARNING, FAILED = "ok", "warning", "failed"
+# A sign of life comes every five seconds; the supervisor's as often as it is set.
+SILENT_SECONDS = 20.0
+LEAST_FREE_BYTES = 256 * 2**20
+LOW_FREE_SHARE = 0.05
+CONNECT_SECONDS = 2
+MIGRATIONS = Path(settings.BASE_DIR) / "runs" / "migrations"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one thing is: `ok`, `warning` or `failed`, why, and what to do."""
+
+    check: str
+    status: str
+    reason: str
+    remedy: str = ""
+
+
+def database() -> Outcome:
+    """Whether the results database answers, and has the tables of this version."""
+    try:
+        with connected() as database:
+            rows = database.execute("SELECT name FROM django_migrations WHERE app = 'runs'")
+            applied = {str(row[0]) for row in rows}
+    except psycopg.errors.UndefinedTable:
+        applied = set()
+    except psycopg.Error as error:
+        remedy = _("Start PostgreSQL, or correct DATABASE_URL.")
+        return Outcome("database", FAILED, one_line(error), remedy)
+    known = {path.stem for path in MIGRATIONS.glob("0*.py")}
+    if missing := sorted(known - applied):
+        reason = _("%(number)d migrations are missing, the first is %(name)s.")
+        text = reason % {"number": len(missing), "name": missing[0]}
+        return Outcome("database", FAILED, text, _("Run manage.py migrate."))
+    if applied - known:
+        reason = _("It was migrated by a newer version: %(name)s is not known here.")
+        text = reason % {"name": max(applied - known)}
+        remedy = _("Start that version, or restore the backup that was made before it.")
+        return Outcome("database", FAILED, text, remedy)
+    return Outcome("database", OK, _("It answers, and its tables are those of this version."))
+
+
+def encryption_key() -> Outcome:
+    """Whether BENCHLAB_ENCRYPTION_KEY opens what is stored."""
+    remedy = _("Set the key that it was encrypted with, from your backup, after a comma as well.")
+    try:
+        keys = MultiFernet([Fernet(each.strip()) for each in settings.ENCRYPTION_KEY.split(",")])
+    except ValueError:
+        text = _("BENCHLAB_ENCRYPTION_KEY is missing or is not a Fernet key.")
+        return Outcome("encryption key", FAILED, text, remedy)
+    try:
+        with connected() as database:
+            row = database.execute(
+                "SELECT name, private_key_encrypted FROM runs_sshkey ORDER BY id LIMIT 1"
+            ).fetchone()
+    except psycopg.Error as error:
+        return Outcome("encryption key", FAILED, one_line(error), _("See the database."))
+    if row is None:
+        return Outcome("encryption key", OK, _("Nothing is encrypted yet."))
+    try:
+        keys.decrypt(bytes(row[1]))
+    except InvalidToken:
+        text = _("BENCHLAB_ENCRYPTION_KEY does not open the SSH key “%(name)s”.")
+        return Outcome("encryption key", FAILED, text % {"name": row[0]}, remedy)
+    return Outcome("encryption key", OK, _("It opens what is stored."))
+
+
+def redis() -> Outcome:
+    """Whether Redis answers."""
+    try:
+        signs.redis_client().ping()
+    except (RedisError, OSError, ValueError) as error:
+        remedy = _("Start Redis, or correct REDIS_URL. Results are stored without it.")
+        return Outcome("redis", FAILED, one_line(error), remedy)
+    return Outcome("redis", OK, _("It answers."))
+
+
+def workers() -> Outcome:
+    """Whether a worker lives; one that stopped without a word is told as well."""
+    return _living(
+        "workers",
+        "worker",
+        SILENT_SECONDS,
+        _("No worker shows a sign of life: nothing is measured."),
+        _("Start a worker, and look at the log of the one that stopped."),
+    )
+
+
+def control() -> Outcome:
+    """Whether somebody supervises: looks for lost runs, schedules and what waits."""
+    return _living(
+        "control",
+        "control",
+        max(SILENT_SECONDS, 2 * settings.SUPERVISE_SECONDS + 10),
+        _("Nobody supervises: lost runs and schedules are not noticed."),
+        _("Start beat and a worker, and look at their logs."),
+    )
+
+
+def _living(check: str, kind: str, patience: float, nobody: str, remedy: str) -> Outcome:
+    try:
+        found = [sign for sign in signs.signs() if sign.kind == kind]
+    except (RedisError, OSError, ValueError) as error:
+        return Outcome(check, FAILED, one_line(error), _("See Redis."))
+    silent = [sign for sign in found if sign.age > patience]
+    told = ", ".join(f"{sign.process} ({sign.age:.0f} s)" for sign in silent)
+    if len(silent) == len(found):
+        last = _("Last seen: %(who)s.") % {"who": told} if told else ""
+        return Outcome(check, FAILED, f"{nobody} {last}".strip(), remedy)
+    if silent and kind == "worker":
+        reason = _("%(number)d live; silent: %(who)s.")
+        text = reason % {"number": len(found) - len(silent), "who": told}
+        return Outcome(check, WARNING, text, remedy)
+    return Outcome(check, OK, _("%(number)d live.") % {"number": len(found) - len(silent)})
+
+
+def disk() -> Outcome:
+    """Whether the folder of artifacts can be written to, and has room."""
+    folder = existing(Path(settings.VAR_DIR))
+    remedy = _("Make room there, as by manage.py prune_artifacts, or enlarge the volume.")
+    try:
+        usage = shutil.disk_usage(folder)
+        inodes = os.statvfs(folder)
+    except OSError as error:
+        return Outcome("disk", FAILED, one_line(error), remedy)
+    if not os.access(folder, os.W_OK):
+        text = _("%(folder)s cannot be written to.") % {"folder": folder}
+        return Outcome("disk", FAILED, text, _("Let BenchLab's account own that folder."))
+    free = {"folder": folder, "size": f"{usage.free / 2**20:.0f}"}
+    text = _("%(size)s MB are free for %(folder)s.") % free
+    if usage.free < LEAST_FREE_BYTES or (inodes.f_files and not inodes.f_favail):
+        return Outcome("disk", FAILED, text, remedy)
+    is_low = usage.free < LOW_FREE_SHARE * usage.total
+    return Outcome("disk", WARNING if is_low else OK, text, remedy if is_low else "")
+
+
+def connected() -> "psycopg.Connection[Any]":
+    """A connection of its own to the results database, which gives up after two seconds."""
+    parameters: Mapping[str, Any] = connection.get_connection_params()
+    kept = {name: parameters[name] for name in parameters if name in _OF_LIBPQ}
+    timeout = f"-c statement_timeout={CONNECT_SECONDS * 1000}"
+    options = f"{kept.pop('options', '')} {timeout}".strip()
+    return psycopg.connect(
+        **{**kept, "options": options, "connect_timeout": CONNECT_SECONDS}, autocommit=True
+    )
+
+
+_OF_LIBPQ = frozenset(
+    {
+        *("dbname", "user", "password", "host", "port", "options", "sslmode", "sslrootcert"),
+        *("sslcert", "sslkey", "service", "passfile"),
+    }
+)
+
+
+def existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that is there."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, in one line; passwords never stand in those of drivers."""
+    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -1,0 +1,175 @@
+"""Numbers about BenchLab for Prometheus, computed from the database at each scrape.
+
+What is read does not grow with the database: queues are counted by partial indexes and up to a
+limit, totals are the last values of sequences, and what happened of late is read from the newest
+rows only. So every process of the site gives the same answer, and counters survive restarts.
+"""
+
+import tomllib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from redis.exceptions import RedisError
+
+from runs.selectors.operations import readiness, signs
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+STATEMENT_TIMEOUT = "5s"
+# No query reads more rows than this.
+MOST_ROWS = 5000
+
+QUEUE = """
+SELECT state, count(*), coalesce(extract(epoch FROM now() - min(queued_at)), 0)
+FROM (SELECT state, queued_at FROM runs_run WHERE state IN ('queued', 'lost') LIMIT %(most)s) run
+GROUP BY state"""
+ACTIVE = """
+SELECT state, count(*), coalesce(extract(epoch FROM now() - min(started_at)), 0)
+FROM runs_run WHERE state IN ('claimed', 'preparing', 'measuring', 'collecting') GROUP BY state"""
+ENDED = """
+SELECT event.to_state, coalesce(nullif(event.code, ''), event.to_state), count(*)
+FROM (SELECT * FROM runs_runevent ORDER BY id DESC LIMIT %(most)s) event
+WHERE event.at > now() - interval '1 hour'
+AND event.to_state IN ('finished', 'failed', 'errored', 'cancelled', 'lost') GROUP BY 1, 2"""
+DURATIONS = """
+SELECT quantile, percentile_cont(quantile) WITHIN GROUP (ORDER BY seconds)
+FROM (SELECT extract(epoch FROM run.finished_at - run.started_at)::float8 AS seconds
+      FROM (SELECT * FROM runs_runevent ORDER BY id DESC LIMIT %(most)s) event
+      JOIN runs_run run ON run.id = event.run_id
+      WHERE event.to_state = 'finished' AND event.at > now() - interval '1 day') took,
+     unnest(ARRAY[0.5, 0.95, 1]) quantile
+WHERE seconds IS NOT NULL GROUP BY quantile"""
+STORED = """
+SELECT origin, count(*)
+FROM (SELECT origin, queued_at FROM runs_run ORDER BY id DESC LIMIT %(most)s) run
+WHERE queued_at > now() - interval '5 minutes' GROUP BY origin"""
+VERDICTS = """
+SELECT kind, decision, count(*)
+FROM (SELECT * FROM runs_change ORDER BY id DESC LIMIT %(most)s) change
+WHERE found_at > now() - interval '1 day' GROUP BY 1, 2"""
+WAITING = """
+SELECT 'stale cells', count(*) FROM (SELECT 1 FROM runs_stalecell LIMIT %(most)s) a
+UNION ALL SELECT 'deliveries', count(*)
+FROM (SELECT 1 FROM runs_webhookdelivery WHERE state = 'waiting' LIMIT %(most)s) b
+UNION ALL SELECT 'mails', count(*)
+FROM (SELECT 1 FROM runs_change WHERE mailed_at IS NULL LIMIT %(most)s) c"""
+SERVERS = "SELECT state, count(*) FROM runs_server GROUP BY state"
+TOTALS = {
+    "runs_run": "runs stored",
+    "runs_measurement": "measurements stored",
+    "runs_upload": "uploads with an Idempotency-Key",
+    "runs_change": "changes found",
+    "runs_webhookdelivery": "reports to webhooks",
+}
+TOTAL = "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence(%(table)s, 'id')), 0)"
+SIZE = "SELECT pg_database_size(current_database())"
+
+
+def exposition() -> bytes:
+    """All metrics in the text format of Prometheus."""
+    registry = CollectorRegistry()
+    registry.register(_Benchlab())
+    return generate_latest(registry)
+
+
+class _Benchlab(Collector):
+    """Asks once a scrape."""
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing is asked when it is registered."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics, one subject after the other."""
+        yield _gauge("benchlab_info", "Version.", ["version"], [(_version(), 1)])
+        yield from _of_health()
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'")
+            yield from _of_runs()
+            yield from _of_results()
+        yield from _of_errors()
+
+
+def _of_health() -> Iterator[Metric]:
+    outcomes = readiness.get().outcomes
+    rows = [(each.check, float(each.status != "failed")) for each in outcomes]
+    yield _gauge("benchlab_ready", "1 where the check of /readyz holds.", ["check"], rows)
+    try:
+        found = signs.signs()
+    except (RedisError, OSError):
+        found = []
+    ages = [(each.kind, each.process, each.age) for each in found]
+    text = "Seconds since the last sign of life."
+    yield _gauge("benchlab_last_seen_seconds", text, ["kind", "process"], ages)
+
+
+def _of_runs() -> Iterator[Metric]:
+    rows = [*_rows(QUEUE), *_rows(ACTIVE)]
+    counts = [(state, count) for state, count, _age in rows]
+    yield _gauge("benchlab_queue_runs", "Runs that wait or are at work.", ["state"], counts)
+    ages = [(state, age) for state, _count, age in rows]
+    text = "How long the oldest run of a state has waited, or is at work."
+    yield _gauge("benchlab_queue_oldest_seconds", text, ["state"], ages)
+    text = f"Ends of runs in the last hour, among the newest {MOST_ROWS} events."
+    yield _gauge("benchlab_runs_ended_1h", text, ["state", "code"], _rows(ENDED))
+    durations = [(f"{quantile:g}", seconds) for quantile, seconds in _rows(DURATIONS)]
+    text = "Duration of the runs that finished in the last day."
+    yield _gauge("benchlab_run_duration_seconds", text, ["quantile"], durations)
+    yield _gauge("benchlab_servers", "Servers by state.", ["state"], _rows(SERVERS))
+
+
+def _of_results() -> Iterator[Metric]:
+    for table, what in TOTALS.items():
+        name = f"benchlab_{table.removeprefix('runs_')}s_made"
+        family = CounterMetricFamily(name, f"The last number given to {what}.")
+        family.add_metric([], float(_rows(TOTAL, table=table)[0][0]))
+        yield family
+    text = f"Runs stored in the last five minutes, at most {MOST_ROWS}."
+    yield _gauge("benchlab_runs_stored_5m", text, ["origin"], _rows(STORED))
+    text = "Changes found in the last day, by what people decided."
+    yield _gauge("benchlab_verdicts_1d", text, ["kind", "decision"], _rows(VERDICTS))
+    text = f"What waits to be looked at or sent, at most {MOST_ROWS}."
+    yield _gauge("benchlab_waiting", text, ["what"], _rows(WAITING))
+    yield _gauge("benchlab_database_bytes", "Size of the results database.", [], _rows(SIZE))
+
+
+def _of_errors() -> Iterator[Metric]:
+    family = CounterMetricFamily(
+        "benchlab_http_errors", "Requests that ended in an error of BenchLab.", labels=["address"]
+    )
+    try:
+        found = signs.http_errors()
+    except (RedisError, OSError):
+        found = {}
+    for address, count in sorted(found.items()):
+        family.add_metric([address], count)
+    yield family
+
+
+def _rows(query: str, **values: str) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, {"most": MOST_ROWS, **values})
+        return list(cursor.fetchall())
+
+
+def _gauge(
+    name: str, text: str, labels: list[str], rows: Iterable[tuple[Any, ...]]
+) -> GaugeMetricFamily:
+    """A gauge: of each row the last value is the number, the others are labels."""
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for *values, number in rows:
+        family.add_metric([str(value) for value in values], float(number))
+    return family
+
+
+@cache
+def _version() -> str:
+    project = tomllib.loads((Path(settings.BASE_DIR) / "pyproject.toml").read_text())["project"]
+    return str(project["version"])

@@ -1,0 +1,112 @@
+"""Whether BenchLab can serve and measure now: all checks at once, within a bounded time."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from runs.selectors.operations import checks
+from runs.selectors.operations.checks import FAILED, Outcome
+
+CHECKS: Sequence[Callable[[], Outcome]] = (
+    checks.database,
+    checks.redis,
+    checks.workers,
+    checks.control,
+    checks.disk,
+    checks.encryption_key,
+)
+PATIENCE_SECONDS = 4.0
+KEPT_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """The outcomes of all checks."""
+
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def is_ready(self) -> bool:
+        """No check has failed; a warning is none."""
+        return all(outcome.status != FAILED for outcome in self.outcomes)
+
+
+class _Asked:
+    """A check in a thread of its own: a disk or a server that hangs does not hang who asks."""
+
+    def __init__(self, check: Callable[[], Outcome]) -> None:
+        self.name = check.__name__.replace("_", " ")
+        self._check = check
+        self._outcome: Outcome | None = None
+        self._thread = threading.Thread(target=self._ask, daemon=True)
+        self._thread.start()
+
+    def _ask(self) -> None:
+        try:
+            self._outcome = self._check()
+        except Exception as error:  # noqa: BLE001 -- a check that breaks has failed
+            self._outcome = Outcome(self.name, FAILED, checks.one_line(error))
+
+    @property
+    def is_going_on(self) -> bool:
+        return self._thread.is_alive()
+
+    def outcome(self, seconds: float) -> Outcome:
+        self._thread.join(max(0.0, seconds))
+        if self._outcome is not None:
+            return self._outcome
+        text = _("No answer within %(seconds)d s.") % {"seconds": PATIENCE_SECONDS}
+        return Outcome(self.name, FAILED, text)
+
+
+class _Kept:
+    """The last answer of this process. One thread asks; the others take what is there."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._until = 0.0
+        self._last: Readiness | None = None
+        self._asked: dict[str, _Asked] = {}
+
+    def get(self) -> Readiness:
+        last = self._last
+        if last is not None and time.monotonic() < self._until:
+            return last
+        if not self._lock.acquire(blocking=last is None):
+            assert last is not None  # noqa: S101 -- else the lock was waited for
+            return last
+        try:
+            if self._last is None or time.monotonic() >= self._until:
+                self._last = self._ask()
+                self._until = time.monotonic() + KEPT_SECONDS
+            return self._last
+        finally:
+            self._lock.release()
+
+    def _ask(self) -> Readiness:
+        for check in CHECKS:
+            asked = self._asked.get(check.__name__)
+            # What still hangs is not asked a second time: threads do not pile up.
+            if asked is None or not asked.is_going_on:
+                self._asked[check.__name__] = _Asked(check)
+        end = time.monotonic() + PATIENCE_SECONDS
+        return Readiness(
+            tuple(self._asked[check.__name__].outcome(end - time.monotonic()) for check in CHECKS)
+        )
+
+    def fresh(self) -> Readiness:
+        """Asked now."""
+        self.forget()
+        return self.get()
+
+    def forget(self) -> None:
+        self._last, self._until = None, 0.0
+
+
+_kept = _Kept()
+get = _kept.get
+fresh = _kept.fresh
+forget = _kept.forget

@@ -1,0 +1,50 @@
+"""What BenchLab's processes leave in Redis for all of them; `services.operations` writes it."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import cast
+
+from django.conf import settings
+from redis import Redis
+
+KEY = "benchlab:signs-of-life"
+HTTP_ERRORS = "benchlab:http-errors"
+
+
+@dataclass(frozen=True)
+class Sign:
+    """One process, and the seconds since its last sign of life."""
+
+    kind: str
+    process: str
+    age: float
+
+
+@cache
+def redis_client() -> Redis:
+    """This process's connections to Redis, which wait for a second at most."""
+    return Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1)
+
+
+def redis_time(client: Redis) -> float:
+    """Redis' own clock, in seconds since 1970."""
+    seconds, microseconds = client.time()
+    return seconds + microseconds / 1e6
+
+
+def signs() -> list[Sign]:
+    """All signs of the last day, by kind and process. Raises RedisError, OSError."""
+    client = redis_client()
+    now = redis_time(client)
+    found = []
+    rows = cast(list[tuple[bytes, float]], client.zrange(KEY, 0, -1, withscores=True))
+    for name, at in rows:
+        kind, _bar, process = name.decode().partition("|")
+        found.append(Sign(kind, process, max(0.0, now - at)))
+    return sorted(found, key=lambda sign: (sign.kind, sign.process))
+
+
+def http_errors() -> dict[str, int]:
+    """How many requests to each address ended in an error. Raises RedisError, OSError."""
+    found = cast(dict[bytes, bytes], redis_client().hgetall(HTTP_ERRORS))
+    return {name.decode(): int(number) for name, number in found.items()}

@@ -1,0 +1,1 @@
+"""Running BenchLab itself: signs of life, backups."""

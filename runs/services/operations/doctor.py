@@ -1,0 +1,138 @@
+"""Looks at everything that BenchLab needs, and says what is wrong and what to do."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+from django.conf import settings
+from django.core import checks as system_checks
+from django.utils.translation import gettext as _
+from redis.exceptions import RedisError
+
+from runs.models import Artifact, Server
+from runs.selectors.operations import checks, readiness, signs
+from runs.selectors.operations.checks import FAILED, OK, WARNING, Outcome
+from runs.services.access import encryption
+from runs.services.runs import artifacts
+from runs.services.servers import preflight
+
+# More than this and times of several machines cannot be put in one order.
+MOST_SKEW_SECONDS = 5.0
+ARTIFACTS_LOOKED_AT = 100
+
+
+def examine(*, with_targets: bool = True) -> Iterator[Outcome]:
+    """The outcomes, one after the other. Without a database the rest of it is not asked."""
+    yield from _settings()
+    found = readiness.fresh().outcomes
+    yield from found
+    is_there = {each.check: each.status != FAILED for each in found}
+    yield _clock()
+    yield _static_files()
+    if is_there["database"]:
+        yield _secrets()
+        yield _artifacts()
+        if with_targets:
+            yield from _targets()
+
+
+def _settings() -> Iterator[Outcome]:
+    """Django's checks and ours, and what belongs together."""
+    found = system_checks.run_checks()
+    if not found:
+        yield Outcome("settings", OK, _("They fit together."))
+    for message in found:
+        status = FAILED if message.level >= system_checks.ERROR else WARNING
+        yield Outcome("settings", status, str(message.msg), str(message.hint or ""))
+    if not settings.DEBUG and not settings.TLS and settings.PUBLIC_URL.startswith("https:"):
+        remedy = _("Set BENCHLAB_TLS=1 where a proxy ends TLS.")
+        text = _("BENCHLAB_URL begins with https, and BENCHLAB_TLS is not set.")
+        yield Outcome("settings", WARNING, text, remedy)
+
+
+def _clock() -> Outcome:
+    """This machine's clock against those of PostgreSQL and Redis."""
+    remedy = _("Let all machines keep time by NTP (chrony, systemd-timesyncd).")
+    asked, far = [], []
+    for name, ask in (("PostgreSQL", _time_of_database), ("Redis", _time_of_redis)):
+        try:
+            skew = _skew(ask)
+        except (psycopg.Error, RedisError, OSError):
+            continue
+        asked.append(name)
+        if abs(skew) > MOST_SKEW_SECONDS:
+            far.append(f"{name} {skew:+.0f} s")
+    if far:
+        text = _("The clocks differ from this one: %(what)s.") % {"what": ", ".join(far)}
+        return Outcome("clock", FAILED, text, remedy)
+    if not asked:
+        return Outcome("clock", WARNING, _("Nobody could be asked for the time."))
+    agrees = _("It agrees with that of %(who)s.") % {"who": ", ".join(asked)}
+    return Outcome("clock", OK, agrees)
+
+
+def _skew(ask: Callable[[], float]) -> float:
+    before = time.time()
+    told = ask()
+    return told - (before + time.time()) / 2
+
+
+def _time_of_database() -> float:
+    with checks.connected() as database:
+        row = database.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
+    return float(row[0]) if row else time.time()
+
+
+def _time_of_redis() -> float:
+    return signs.redis_time(signs.redis_client())
+
+
+def _static_files() -> Outcome:
+    if (Path(settings.STATIC_ROOT) / "staticfiles.json").exists():
+        return Outcome("static files", OK, _("They were collected."))
+    remedy = _("Run manage.py collectstatic --noinput.")
+    return Outcome("static files", FAILED, _("They were not collected: no page works."), remedy)
+
+
+def _secrets() -> Outcome:
+    unreadable = encryption.unreadable()
+    if not unreadable:
+        return Outcome("secrets", OK, _("All of them can be decrypted."))
+    remedy = _("Add the key they were encrypted under to BENCHLAB_ENCRYPTION_KEY, after a comma.")
+    text = _("These cannot be decrypted: %(names)s.") % {"names": ", ".join(unreadable[:10])}
+    return Outcome("secrets", FAILED, text, remedy)
+
+
+def _artifacts() -> Outcome:
+    """Whether the newest artifacts are where this process looks for them."""
+    newest = Artifact.objects.order_by("-pk")[:ARTIFACTS_LOOKED_AT]
+    digests = list(newest.values_list("sha256", flat=True))
+    missing = sum(not artifacts.path_of(digest).exists() for digest in digests)
+    if missing:
+        told = {"missing": missing, "number": len(digests), "folder": settings.ARTIFACTS_DIR}
+        text = _("%(missing)d of the newest %(number)d are not in %(folder)s.") % told
+        remedy = _("Let web and workers share BENCHLAB_VAR, or restore the files from a backup.")
+        return Outcome("artifacts", WARNING, text, remedy)
+    return Outcome(
+        "artifacts", OK, _("The newest %(number)d are there.") % {"number": len(digests)}
+    )
+
+
+def _targets() -> Iterator[Outcome]:
+    """All servers with a confirmed host key, asked at the same time."""
+    servers = list(Server.objects.select_related("ssh_key").exclude(host_key="").order_by("name"))
+    for server in Server.objects.filter(host_key="").order_by("name"):
+        remedy = _("Compare its fingerprint, and confirm it on its page.")
+        text = _("Its host key is not confirmed.")
+        yield Outcome(f"server {server.name}", WARNING, text, remedy)
+    if not servers:
+        return
+    findings = preflight.of_servers(servers).findings
+    for server in servers:
+        mine = [each for each in findings if each.server == server.name]
+        for each in mine:
+            status = FAILED if each.level == "error" else WARNING
+            yield Outcome(f"server {server.name}", status, each.message, each.remedy)
+        if not mine:
+            yield Outcome(f"server {server.name}", OK, _("It can take runs."))

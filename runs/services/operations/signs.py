@@ -1,0 +1,51 @@
+"""Signs of life of BenchLab's own processes, kept in Redis.
+
+A sorted set of names `kind|process` by the time of their last sign, which is Redis' own: clocks of
+several hosts need not agree. Who stops politely takes its name away.
+"""
+
+import logging
+import os
+import socket
+import time
+
+from redis.exceptions import RedisError
+
+from runs.selectors.operations import signs
+
+WORKER, CONTROL = "worker", "control"
+SECONDS_BETWEEN = 5.0
+# Whoever was silent for this long is not missed any more.
+FORGOTTEN_AFTER_SECONDS = 24 * 3600
+
+logger = logging.getLogger(__name__)
+_shown: dict[str, float] = {}
+
+
+def show(*, kind: str) -> None:
+    """Note that this process lives, at most once in five seconds. Raises nothing."""
+    now = time.monotonic()
+    if now - _shown.get(kind, -SECONDS_BETWEEN) < SECONDS_BETWEEN:
+        return
+    _shown[kind] = now
+    try:
+        client = signs.redis_client()
+        seconds = signs.redis_time(client)
+        client.zadd(signs.KEY, {f"{kind}|{process_name()}": seconds})
+        client.zremrangebyscore(signs.KEY, 0, seconds - FORGOTTEN_AFTER_SECONDS)
+    except (RedisError, OSError) as error:
+        logger.warning("no sign of life can be shown: %s", error)
+
+
+def take_away(*, kind: str) -> None:
+    """Note that this process ends as it was asked to. Raises nothing."""
+    _shown.pop(kind, None)
+    try:
+        signs.redis_client().zrem(signs.KEY, f"{kind}|{process_name()}")
+    except (RedisError, OSError) as error:
+        logger.warning("the sign of life cannot be taken away: %s", error)
+
+
+def process_name() -> str:
+    """What the process is called in signs of life, and as holder of leases."""
+    return f"{socket.gethostname()}:{os.getpid()}"

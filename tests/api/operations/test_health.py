@@ -1,0 +1,261 @@
+"""What monitoring asks: /healthz, /readyz and /metrics."""
+
+import json
+import logging
+import re
+import socket
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from cryptography.fernet import Fernet
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection
+from prometheus_client.parser import text_string_to_metric_families
+
+from benchlab import logs
+from runs.models import SSHKey
+from runs.selectors.operations import checks, metrics, readiness, signs
+from runs.services.access import encryption
+from runs.services.operations import signs as shown
+from tests import factories
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def nothing_known():
+    """No test knows what the one before found, or showed."""
+    shown._shown.clear()
+    signs.redis_client().delete(signs.KEY, signs.HTTP_ERRORS)
+    readiness.forget()
+
+
+@pytest.fixture
+def alive():
+    shown.show(kind=shown.WORKER)
+    shown.show(kind=shown.CONTROL)
+
+
+@pytest.fixture
+def administrator(db):
+    return User.objects.create_superuser("root")
+
+
+def ready(client, **fields):
+    readiness.forget()
+    answer = client.get("/readyz", **fields)
+    return answer.status_code, answer.json()
+
+
+def aged(kind, seconds):
+    """As if the last sign of that kind was shown so long ago."""
+    client = signs.redis_client()
+    for name, _score in client.zrange(signs.KEY, 0, -1, withscores=True):
+        if name.decode().startswith(kind):
+            client.zincrby(signs.KEY, -seconds, name)
+
+
+@contextmanager
+def database_at(port):
+    """The database as the checks find it."""
+    before = connection.settings_dict["PORT"]
+    connection.settings_dict["PORT"] = port
+    try:
+        yield
+    finally:
+        connection.settings_dict["PORT"] = before
+
+
+def test_what_is_there_is_ready_and_what_is_missing_is_named(client, alive, settings):
+    assert ready(client)[0] == 200
+    failing = {}
+    aged("worker", 25)
+    failing["workers"] = ready(client)
+    aged("worker", -25)
+    aged("control", 60)
+    failing["control"] = ready(client)
+    aged("control", -60)
+    SSHKey.objects.create(name="k", public_key="k", private_key_encrypted=encryption.encrypt("x"))
+    settings.ENCRYPTION_KEY = Fernet.generate_key().decode()
+    failing["encryption key"] = ready(client)
+
+    for check, (status, body) in failing.items():
+        assert status == 503, check
+        assert [name for name, each in body["checks"].items() if each != "ok"] == [check]
+
+
+def test_a_database_that_is_away_or_silent_is_told_in_time(client, alive, administrator):
+    client.force_login(administrator)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        with database_at(silent.getsockname()[1]):  # nobody listens
+            assert ready(client)[1]["checks"]["database"] == "failed"
+        silent.listen()
+        began = time.monotonic()
+        with database_at(silent.getsockname()[1]):  # takes connections, and says nothing
+            status, body = ready(client)
+        assert "details" in body  # who asks was known by the connection that there was
+        assert time.monotonic() - began < readiness.PATIENCE_SECONDS + 1
+    assert status == 503
+    assert body["checks"]["database"] == "failed"
+
+
+def test_a_missing_migration_and_a_newer_database_are_told(client, alive):
+    assert checks.database().status == "ok"
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE django_migrations SET name = '9999_x' WHERE name = '0013_scale'")
+        try:
+            missing = checks.database()
+            cursor.execute(
+                "INSERT INTO django_migrations (app, name, applied)"
+                " VALUES ('runs', '0013_scale', now())"
+            )
+            newer = checks.database()
+        finally:
+            cursor.execute("DELETE FROM django_migrations WHERE name = '9999_x'")
+    assert "0013_scale" in missing.reason
+    assert missing.remedy == "Run manage.py migrate."
+    assert newer.status == "failed"
+    assert "9999_x" in newer.reason
+
+
+def test_only_who_operates_learns_why(client, alive, administrator, make_token):
+    assert "details" not in ready(client)[1]
+    bearer = {"Authorization": f"Bearer {make_token('read', by=User.objects.create_user('jiro'))}"}
+    assert "details" not in ready(client, headers=bearer | {"Accept": "text/html"})[1]
+    assert "details" not in ready(client, headers={"Authorization": "Bearer wrong"})[1]
+    client.force_login(User.objects.create_user("ichiro"))
+    assert "details" not in ready(client)[1]
+    client.force_login(administrator)
+    details = ready(client)[1]["details"]
+    assert {each["check"] for each in details} == set(ready(client)[1]["checks"])
+    assert all(each["reason"] for each in details)
+
+
+def test_many_who_ask_cost_one_look(client, alive, monkeypatch):
+    asked = []
+    monkeypatch.setattr(readiness, "CHECKS", (lambda: asked.append(1) or checks.disk(),))
+    readiness.forget()
+    for _each in range(20):
+        client.get("/readyz")
+    assert len(asked) == 1
+
+
+def test_a_check_that_hangs_is_not_asked_again(monkeypatch):
+    asked = []
+    monkeypatch.setattr(readiness, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(readiness, "CHECKS", (lambda: asked.append(1) or time.sleep(1),))
+    for _each in range(3):
+        readiness.forget()
+        [outcome] = readiness.get().outcomes
+        assert outcome.status == "failed"
+    assert len(asked) == 1
+
+
+def test_a_full_or_closed_disk_is_told(settings, monkeypatch, tmp_path):
+    settings.VAR_DIR = tmp_path / "not" / "yet"
+    assert checks.disk().status in {"ok", "warning"}
+    monkeypatch.setattr(checks, "LEAST_FREE_BYTES", 2**60)
+    assert "MB are free" in checks.disk().reason
+    assert checks.disk().status == "failed"
+
+
+def test_alive_needs_nothing_and_both_spellings_are_known(client):
+    with database_at(1):
+        assert client.get("/healthz").status_code == 200
+    assert client.get("/healthz/").status_code == 200
+    assert client.get("/readyz/").status_code in {200, 503}
+
+
+def families(client, header):
+    answer = client.get("/metrics", headers=header)
+    assert answer.status_code == 200, answer.content
+    return {
+        sample.name + "".join(f",{name}={value}" for name, value in sample.labels.items()): (
+            sample.value
+        )
+        for family in text_string_to_metric_families(answer.content.decode())
+        for sample in family.samples
+    }
+
+
+def test_the_numbers_are_those_of_the_database(client, alive, make_token, administrator):
+    header = {"Authorization": f"Bearer {make_token('read', by=administrator)}"}
+    done = factories.campaign("done", on=factories.server("db1"))
+    factories.finish_all(done)
+    waiting = factories.campaign("waiting", on=factories.server("db2"))
+    signs.redis_client().hset(signs.HTTP_ERRORS, "home", 3)
+
+    found = families(client, header)
+
+    assert found["benchlab_queue_runs,state=queued"] == waiting.runs.filter(state="queued").count()
+    assert found["benchlab_runs_made_total"] >= done.runs.count() + waiting.runs.count()
+    assert found["benchlab_servers,state=ready"] == 2
+    assert found["benchlab_http_errors_total,address=home"] == 3
+    assert found["benchlab_ready,check=database"] == 1
+    assert found["benchlab_database_bytes"] > 2**20
+    [worker] = [name for name in found if name.startswith("benchlab_last_seen_seconds,kind=worker")]
+    assert found[worker] < 60
+
+
+def test_a_scrape_asks_as_often_for_many_runs(client, django_assert_max_num_queries):
+    def queries():
+        with django_assert_max_num_queries(40) as captured:
+            metrics.exposition()
+        return len(captured)
+
+    few = queries()
+    factories.finish_all(factories.campaign("more", on=factories.server("db1")))
+    assert queries() == few
+
+
+def test_metrics_are_for_who_operates(client, administrator, make_token):
+    assert client.get("/metrics").status_code == 401
+    user = User.objects.create_user("ichiro")
+    header = {"Authorization": f"Bearer {make_token('read', by=user)}"}
+    assert client.get("/metrics", headers=header).status_code == 403
+    client.force_login(administrator)
+    assert client.get("/metrics").status_code == 200
+
+
+def test_a_line_is_an_object_with_request_and_run(client, caplog):
+    caplog.handler.addFilter(logs.Context())
+    caplog.set_level("INFO", "benchlab.requests")
+    answer = client.get("/healthz", headers={"X-Request-ID": "from-the-proxy"})
+    other = client.get("/healthz", headers={"X-Request-ID": "two\nlines"})
+    with logs.of_run(7):
+        try:
+            raise OSError("full\ndisk")
+        except OSError:
+            logging.getLogger("runs").exception("cannot be stored")
+    first, *_between, last = [
+        json.loads(logs.JSONFormatter().format(record)) for record in caplog.records
+    ]
+
+    assert answer.headers["X-Request-ID"] == "from-the-proxy"
+    assert len(other.headers["X-Request-ID"]) == 32
+    assert (first["request_id"], first["address"], first["status"]) == (
+        "from-the-proxy",
+        "healthz",
+        200,
+    )
+    assert last["run_id"] == 7
+    assert "full\ndisk" in last["exception"]
+    assert "request_id" not in last
+
+
+def test_the_dashboard_draws_metrics_that_there_are(alive):
+    """Families without a row now are known by their comment."""
+    text = metrics.exposition().decode()
+    dashboard = json.loads((Path(settings.BASE_DIR) / "deploy/grafana-dashboard.json").read_text())
+    drawn = {
+        name
+        for panel in dashboard["panels"]
+        for target in panel["targets"]
+        for name in re.findall(r"benchlab_\w+", target["expr"])
+    }
+    assert len(drawn) >= 12
+    assert [name for name in drawn if f"# HELP {name} " not in text] == []

@@ -1,0 +1,80 @@
+"""`manage.py doctor`: what is wrong, what to do, and an exit status."""
+
+import io
+
+import pytest
+from cryptography.fernet import Fernet
+from django.core.management import CommandError, call_command
+
+from runs.models import Artifact, Server, SSHKey, Webhook
+from runs.services.access import encryption, projects
+from runs.services.operations import doctor, signs
+from tests import factories
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def living(settings, tmp_path):
+    settings.STATIC_ROOT = tmp_path
+    (tmp_path / "staticfiles.json").write_text("{}")
+    signs._shown.clear()
+    signs.show(kind=signs.WORKER)
+    signs.show(kind=signs.CONTROL)
+
+
+def told(*options):
+    out = io.StringIO()
+    try:
+        call_command("doctor", *options, stdout=out)
+    except CommandError:
+        return 1, out.getvalue()
+    return 0, out.getvalue()
+
+
+def failed():
+    return {each.check: each for each in doctor.examine() if each.status == "failed"}
+
+
+def test_an_instance_in_order_is_told_so():
+    status, text = told()
+    assert status == 0, text
+    assert all(line.startswith(("ok", "warning")) for line in text.splitlines())
+
+
+def test_secrets_of_another_key_are_named(settings):
+    key = factories.server("db1").ssh_key
+    SSHKey.objects.filter(pk=key.pk).update(private_key_encrypted=encryption.encrypt("private"))
+    webhook = Webhook.objects.create(
+        project=projects.default(), url="https://a.example/", encrypted_secret="nonsense"
+    )
+    Server.objects.all().delete()
+    assert failed()["secrets"].reason.endswith(f": webhook {webhook.pk}.")
+    settings.ENCRYPTION_KEY = Fernet.generate_key().decode()
+
+    found = failed()
+
+    assert set(found) == {"encryption key", "secrets"}
+    assert f"SSH key {key.name}" in found["secrets"].reason
+    assert told("--without-targets")[0] == 1
+
+
+def test_what_was_not_collected_lost_or_off_is_told(settings, tmp_path, monkeypatch):
+    (tmp_path / "staticfiles.json").unlink()
+    assert set(failed()) == {"static files"}
+    monkeypatch.setattr(doctor, "_time_of_redis", lambda: 1_000_000_000.0)
+    assert "Redis" in failed()["clock"].reason
+    run = factories.finish_all(factories.campaign("c", on=factories.server("db1"))).runs.first()
+    Artifact.objects.create(run=run, name="x", media_type="text/plain", size=1, sha256="0" * 64)
+    assert [each.status for each in doctor.examine() if each.check == "artifacts"] == ["warning"]
+
+
+def test_a_server_that_is_away_is_told_with_its_name():
+    server = factories.server("db1")
+    Server.objects.filter(pk=server.pk).update(
+        address="127.0.0.1", port=9, host_key=factories.HOST_KEY
+    )
+    SSHKey.objects.update(private_key_encrypted=b"nonsense")
+    found = failed()
+    assert f"server {server.name}" in found
+    assert found[f"server {server.name}"].remedy
