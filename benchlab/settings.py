@@ -26,6 +26,9 @@ CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 # Encrypts private SSH keys at rest; kept outside the results database.
 ENCRYPTION_KEY = env.str("BENCHLAB_ENCRYPTION_KEY", default="")
 
+# Signs the seals of runs; kept outside the results database too, and made where there is none.
+SEAL_KEY = env.str("BENCHLAB_SEAL_KEY", default=str(VAR_DIR / "seals" / "ed25519.pem"))
+
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -270,6 +273,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "CampaignState": "runs.models.campaigns.Campaign.State",
         "RunState": "runs.models.runs.Run.State",
+        "SealKind": "runs.models.seals.Seal.Kind",
         "ScheduleKind": "runs.models.schedules.Schedule.Kind",
         "ServerState": "runs.models.servers.Server.State",
         "DiscrepancyKind": "runs.models.sources.Discrepancy.Kind",

@@ -15,20 +15,22 @@ from benchlab.celery import app
 # A message that nobody took is worthless soon: the supervisor sends others.
 EXPIRES_SECONDS = 60
 
-# A burst of uploads wakes the analysis of its campaign this often; the rest is found by the beat.
-SECONDS_BETWEEN_ANALYSES = 1.0
+# A burst of uploads wakes the analysis of its campaign, and sealing, this often; the rest is found
+# by the beat.
+SECONDS_BETWEEN_MESSAGES = 1.0
 
 EXECUTE_NEXT = "runs.execute_next"
 FIND_CHANGES = "runs.find_changes"
 DELIVER = "runs.deliver"
 SEND_MAILS = "runs.send_mails"
+SEAL = "runs.seal"
 
 # A Redis that keeps a sender waiting this long is left alone for a while: a request that wakes
 # several workers waits for it once.
 SLOW_SECONDS = 1.0
 SILENCE_SECONDS = 5.0
 
-_analysed: dict[int, float] = {}
+_sent: dict[tuple[str | int, ...], float] = {}
 _silent = {"until": 0.0}
 
 
@@ -39,7 +41,7 @@ def wake(server_id: int) -> None:
 
 def find_changes(campaign_id: int) -> None:
     """Once this transaction is committed, let a worker look at a campaign's histories."""
-    transaction.on_commit(partial(_send_seldom, campaign_id))
+    transaction.on_commit(partial(_send_seldom, FIND_CHANGES, campaign_id))
 
 
 def deliver(delivery_id: int) -> None:
@@ -52,11 +54,17 @@ def send_mails() -> None:
     transaction.on_commit(partial(_send, SEND_MAILS))
 
 
-def _send_seldom(campaign_id: int) -> None:
+def seal() -> None:
+    """Once this transaction is committed, let a worker seal what waits for it."""
+    transaction.on_commit(partial(_send_seldom, SEAL))
+
+
+def _send_seldom(task: str, *arguments: int) -> None:
     now = time.monotonic()
-    if now - _analysed.get(campaign_id, -SECONDS_BETWEEN_ANALYSES) >= SECONDS_BETWEEN_ANALYSES:
-        _analysed[campaign_id] = now
-        _send(FIND_CHANGES, campaign_id)
+    mark: tuple[str | int, ...] = (task, *arguments)
+    if now - _sent.get(mark, -SECONDS_BETWEEN_MESSAGES) >= SECONDS_BETWEEN_MESSAGES:
+        _sent[mark] = now
+        _send(task, *arguments)
 
 
 def _send(task: str, *arguments: int) -> None:

@@ -15,6 +15,7 @@ from runs.services.changes import changes, deliveries, mails
 from runs.services.changes import missing_uploads as watchdog
 from runs.services.operations import signs
 from runs.services.runs import clusters, execution, leases, supervision, sweeping
+from runs.services.seals import sealing
 
 
 @shared_task(name=dispatch.EXECUTE_NEXT)
@@ -42,6 +43,7 @@ def watch() -> None:
     changes.wake()
     deliveries.wake()
     mails.wake()
+    sealing.wake()
 
 
 @shared_task(name=dispatch.FIND_CHANGES)
@@ -60,6 +62,12 @@ def deliver(delivery_id: int) -> None:
 def send_mails() -> None:
     """Mail what is news."""
     mails.send()
+
+
+@shared_task(name=dispatch.SEAL)
+def seal() -> None:
+    """Seal what has finished since."""
+    sealing.seal()
 
 
 @worker_shutting_down.connect

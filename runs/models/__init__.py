@@ -24,6 +24,7 @@ from runs.models.revisions import Revision, RevisionRef
 from runs.models.runs import Run, RunEvent
 from runs.models.scenarios import Scenario
 from runs.models.schedules import Schedule, ScheduleEvent
+from runs.models.seals import Seal, SealRequest
 from runs.models.servers import Server, ServerEvent
 from runs.models.sources import Discrepancy, PrintedFigure, PublishedNode, PublishedTable, Source
 from runs.models.ssh_keys import SSHKey
@@ -68,6 +69,8 @@ __all__ = [
     "Scenario",
     "Schedule",
     "ScheduleEvent",
+    "Seal",
+    "SealRequest",
     "Series",
     "Server",
     "ServerEvent",

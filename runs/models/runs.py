@@ -26,6 +26,7 @@ class RunState(models.TextChoices):
     ERRORED = "errored", _("error in BenchLab")
     CANCELLED = "cancelled", _("cancelled")
     LOST = "lost", _("lost its worker")
+    WITHDRAWN = "withdrawn", _("withdrawn")
 
 
 class Run(models.Model):
@@ -46,7 +47,8 @@ class Run(models.Model):
     DOUBTED = (Validity.DOUBTFUL, Validity.INVALID)
     ACTIVE = (State.CLAIMED, State.PREPARING, State.MEASURING, State.COLLECTING)
     UNSUCCESSFUL = (State.FAILED, State.ERRORED, State.CANCELLED)
-    ENDED = (State.FINISHED, *UNSUCCESSFUL)
+    # What was withdrawn had finished; it counts nowhere any more.
+    ENDED = (State.FINISHED, State.WITHDRAWN, *UNSUCCESSFUL)
     # What was imported has a plan as well, and no server that could follow it.
     RETRIABLE = Q(state__in=UNSUCCESSFUL, plan__isnull=False, server__isnull=False)
 

@@ -32,7 +32,7 @@ PATIENCE_S = 4.5
 def own_memory(monkeypatch):
     """No test knows what the one before found of Redis."""
     monkeypatch.setattr(dispatch, "_silent", {"until": 0.0})
-    monkeypatch.setattr(dispatch, "_analysed", {})
+    monkeypatch.setattr(dispatch, "_sent", {})
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Runs: a list, and one with what happened in it and what it found."""
 
+from collections.abc import Callable
 from typing import Any
 
 import django_filters
@@ -15,12 +16,14 @@ from rest_framework.reverse import reverse
 from runs.api.access.authentication import asker
 from runs.api.campaigns.measurements import VersionFilter, levels_of
 from runs.api.doors import ReadOnlyDoor
-from runs.models import Artifact, Command, Measurement, Revision, Run, RunEvent, Series
+from runs.models import Artifact, Command, Measurement, Revision, Run, RunEvent, Seal, Series
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.selectors.runs import certificate_words, runs
+from runs.selectors.seals import seals
 from runs.selectors.servers import builds
 from runs.services.runs import attempts
+from runs.services.seals import withdrawals
 
 
 class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
@@ -187,6 +190,26 @@ class BuildSerializer(serializers.Serializer[Any]):
     vendor = serializers.CharField()
 
 
+class SealSerializer(serializers.Serializer[Seal]):
+    """An entry of the project's chain about the run. `hash`, `key` and `signature` in hexadecimal
+    digits."""
+
+    project = serializers.CharField(source="project.slug")
+    number = serializers.IntegerField()
+    kind = serializers.ChoiceField(choices=Seal.Kind.choices)
+    at = serializers.DateTimeField()
+    reason = serializers.CharField()
+    hash = serializers.CharField(source="digest", help_text="Over the entry and all before it.")
+    key = serializers.CharField(source="public_key")
+    signature = serializers.CharField(source="signed", help_text="Of the hash.")
+
+
+class ReasonSerializer(serializers.Serializer[Any]):
+    """Why a run is withdrawn, or restored: one line, which is shown with it."""
+
+    reason = serializers.CharField(max_length=withdrawals.MOST_CHARACTERS)
+
+
 class RunDetailSerializer(RunSerializer):
     """A run with all that it left, but outputs and values of series.
 
@@ -201,6 +224,7 @@ class RunDetailSerializer(RunSerializer):
     )
     certificate = CertificateSerializer(source="*")
     build = serializers.SerializerMethodField()
+    seals = serializers.SerializerMethodField()
     revision = RevisionSerializer(source="cell.revision", allow_null=True, default=None)
     external_id = serializers.CharField()
     labels = serializers.DictField(child=serializers.CharField())
@@ -211,6 +235,12 @@ class RunDetailSerializer(RunSerializer):
     artifacts = ArtifactSerializer(many=True)
     commands = CommandSerializer(many=True)
     events = EventSerializer(many=True)
+
+    @extend_schema_field(SealSerializer(many=True))
+    def get_seals(self, run: Run) -> Any:
+        """What the chain says of the run, the newest first; empty while it waits."""
+        found: Any = seals.of_run(run.pk)
+        return SealSerializer(found, many=True).data
 
     @extend_schema_field(BuildSerializer(allow_null=True))
     def get_build(self, run: Run) -> Any:
@@ -236,6 +266,25 @@ class RunDoor(ReadOnlyDoor[Run]):
     def retry(self, request: Request, pk: int) -> Response:
         """Queue a run that failed once more, as its next attempt."""
         attempts.retry(run=self.get_object(), by=asker(request))
+        context = self.get_serializer_context()
+        return Response(RunDetailSerializer(self.get_object(), context=context).data)
+
+    @extend_schema(request=ReasonSerializer, responses={200: RunDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def withdraw(self, request: Request, pk: int) -> Response:
+        """Let a finished run count nowhere any more; it stays, with the reason."""
+        return self._judged(request, withdrawals.withdraw)
+
+    @extend_schema(request=ReasonSerializer, responses={200: RunDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def restore(self, request: Request, pk: int) -> Response:
+        """Let a run that was withdrawn count again."""
+        return self._judged(request, withdrawals.restore)
+
+    def _judged(self, request: Request, act: Callable[..., Run]) -> Response:
+        run, given = self.get_object(), ReasonSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        act(run=run, reason=given.validated_data["reason"])
         context = self.get_serializer_context()
         return Response(RunDetailSerializer(self.get_object(), context=context).data)
 

@@ -7,7 +7,7 @@ Everything is read by server-side cursors, so the memory taken does not grow wit
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from runs.models import (
     Annotation,
@@ -28,6 +28,7 @@ from runs.models import (
     Run,
     RunEvent,
     Scenario,
+    Seal,
     Series,
     SettingsSnapshot,
     Topology,
@@ -36,6 +37,10 @@ from runs.models.campaigns import Origin
 
 Row = dict[str, Any]
 CHUNK = 500
+# Servers are not exported: the name of the one that a run was on becomes this label elsewhere.
+ELSEWHERE = "benchlab:server"
+# Addresses and users of servers, and the key that the run had.
+SECRET_IN_PLAN = frozenset({"host", "port", "username", "run_id"})
 
 SCENARIO = ("slug", "title", "description")
 METRIC = ("name", "unit", "direction", "title", "title_ja")
@@ -75,6 +80,7 @@ CHANGE = (
     *("kind", "ratio", "before", "after", "p_value", "found_at", "decision", "note"),
     "decided_at",
 )
+SEAL = ("number", "kind", "run", "at", "reason", "content", "hash", "key", "signature")
 # What names a thing elsewhere, beside its own fields.
 LINKS: Mapping[str, Mapping[str, str]] = {
     "campaign": {
@@ -151,20 +157,37 @@ def results(campaign: Campaign) -> Iterator[tuple[str, Row]]:
     order = ("cell__ordinal", "cell_id")
     of_cell = {
         "run": _Following(
-            Run, "cell", RUN, Q(campaign=campaign, state__in=Run.ENDED), (*order, "repeat"), "run"
+            Run,
+            "cell",
+            RUN,
+            Q(campaign=campaign, state__in=Run.ENDED),
+            (*order, "repeat"),
+            "run",
+            link_seal=_sealed_as(),
         ),
         "annotation": _Following(
             Annotation, "cell", ANNOTATION, Q(campaign=campaign, cell__isnull=False), order
         ),
     }
     of_run = _Outputs(campaign)
-    for cell in cells.values("pk", *CELL, **_named("cell")).iterator(CHUNK):
+    for cell in cells.values("pk", *CELL, **named("cell")).iterator(CHUNK):
         key = cell.pop("pk")
         yield "cell", cell
         for run in of_cell["run"].of(key):
             yield from of_run.with_outputs(run)
         for note in of_cell["annotation"].of(key):
             yield "annotation", note
+
+
+def seals(project: Project) -> Iterator[Row]:
+    """The project's chain, from its first entry to its last."""
+    yield from Seal.objects.filter(project=project).order_by("number").values(*SEAL).iterator(CHUNK)
+
+
+def _sealed_as() -> Subquery:
+    """The number of the last entry of a chain that has the content of a run."""
+    with_content = Seal.objects.filter(run=OuterRef("pk")).exclude(content="")
+    return Subquery(with_content.order_by("-number").values("number")[:1])
 
 
 class _Following:
@@ -178,12 +201,13 @@ class _Following:
         which: Q,
         order: tuple[str, ...],
         kind: str = "",
+        **more: Subquery,
     ) -> None:
         self.owner = f"{owner}_id"
         names = ["pk", self.owner, *fields]
         rows = model._default_manager.filter(which).order_by(*order, "pk")
         # Few at a time: a series or an output may be megabytes.
-        self.rows = rows.values(*names, **_named(kind)).iterator(50)
+        self.rows = rows.values(*names, **named(kind), **more).iterator(50)
         self.head = next(self.rows, None)
 
     def of(self, key: int | None) -> Iterator[Row]:
@@ -245,7 +269,7 @@ def _metrics(campaign: QuerySet[Campaign]) -> QuerySet[Metric]:
 
 
 def _campaign(campaign: Campaign) -> Row:
-    names = _named("campaign")
+    names = named("campaign")
     row = dict(Campaign.objects.filter(pk=campaign.pk).values(*CAMPAIGN, **names).get())
     varied = campaign.configurations.order_by("ordinal")
     row["configurations"] = list(
@@ -256,8 +280,8 @@ def _campaign(campaign: Campaign) -> Row:
     return row
 
 
-def _named(kind: str) -> dict[str, F]:
-    """What a row refers to, by what names it elsewhere."""
+def named(kind: str) -> dict[str, F]:
+    """What a row of this kind refers to, by what names it elsewhere."""
     # A field and its link share their name: the link is told apart until it is written.
     return {f"link_{name}": F(path) for name, path in LINKS.get(kind, {}).items()}
 

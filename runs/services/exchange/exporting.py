@@ -13,14 +13,12 @@ from runs.selectors.exchange import exports
 from runs.selectors.exchange.exports import Row
 from runs.services.exchange.format import (
     CAMPAIGN_ENDED,
-    ELSEWHERE,
     END,
     FILE,
     FORMAT,
     FORMAT_VERSION,
     IMPORTED,
     PART_BYTES,
-    SECRET_IN_PLAN,
 )
 from runs.services.runs import artifacts
 
@@ -56,6 +54,8 @@ def _rows(project: Project) -> Iterator[tuple[str, Row]]:
     for campaign in exports.campaigns(project).iterator(exports.CHUNK):
         for kind, row in exports.results(campaign):
             yield kind, TOLD.get(kind, _told)(row)
+    for row in exports.seals(project):
+        yield "seal", row
 
 
 def _file(digest: str) -> Iterator[tuple[str, Row]]:
@@ -98,12 +98,14 @@ def _told_campaign(row: Row) -> Row:
 def _told_run(row: Row) -> Row:
     made = _told(row)
     labels = dict(made["labels"])
-    elsewhere = labels.pop(ELSEWHERE, None)
+    elsewhere = labels.pop(exports.ELSEWHERE, None)
     made["labels"] = labels
     made["server"] = made["server"] or elsewhere
     if made["plan"] is not None:
         made["plan"] = {
-            name: value for name, value in made["plan"].items() if name not in SECRET_IN_PLAN
+            name: value
+            for name, value in made["plan"].items()
+            if name not in exports.SECRET_IN_PLAN
         }
     for name in ("measurements", "changes"):
         made[name] = [_told(each) for each in made[name]]
@@ -123,4 +125,6 @@ def _plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, timedelta):
         return value.total_seconds()
+    if isinstance(value, bytes | memoryview):
+        return bytes(value).hex()
     raise TypeError(f"{type(value).__name__} has no form in an export")

@@ -2,7 +2,16 @@
 
 from collections.abc import Mapping
 
-from runs.models import Annotation, Campaign, Change, Configuration, Metric, Run, Topology
+from runs.models import (
+    Annotation,
+    Campaign,
+    Change,
+    Configuration,
+    Metric,
+    Run,
+    Seal,
+    Topology,
+)
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.selectors.exchange import exports
@@ -13,12 +22,8 @@ FILE = "file"
 END = "end"
 # Of a packed file, in one line.
 PART_BYTES = 512 * 2**10
-# Servers are not exported: the name of the one that a run was on becomes this label elsewhere.
-ELSEWHERE = "benchlab:server"
 # Topologies that came by an import have no nodes, and must not be taken for a server's own.
 IMPORTED = "imported-"
-# Addresses and users of servers, and the key that the run had.
-SECRET_IN_PLAN = frozenset({"host", "port", "username", "run_id"})
 
 
 def _with(fields: tuple[str, ...], kind: str = "", *more: str) -> frozenset[str]:
@@ -39,7 +44,7 @@ FIELDS: Mapping[str, frozenset[str]] = {
     "campaign": _with(exports.CAMPAIGN, "campaign", "configurations"),
     "campaign_configuration": frozenset({"configuration_slug", "revision_number"}),
     "cell": _with(exports.CELL, "cell"),
-    "run": _with(exports.RUN, "run", "measurements", "artifacts", "events", "changes"),
+    "run": _with(exports.RUN, "run", "seal", "measurements", "artifacts", "events", "changes"),
     "measurement": _with(exports.MEASUREMENT, "measurement"),
     "artifact": _with(exports.ARTIFACT),
     "event": _with(exports.EVENT),
@@ -48,12 +53,13 @@ FIELDS: Mapping[str, frozenset[str]] = {
     "command": _with(exports.COMMAND),
     "annotation": _with(exports.ANNOTATION),
     "change": _with(exports.CHANGE, "change"),
+    "seal": frozenset(exports.SEAL),
     END: frozenset({"lines"}),
 }
 # Fields that files of this form did not always have, with what their absence means.
 LATER: Mapping[str, Mapping[str, object]] = {
     "campaign": {"treatment": {}, "reproduces": "", "configurations": [], "looks": []},
-    "run": {"round": None},
+    "run": {"round": None, "seal": None},
 }
 TIMES = frozenset(
     {
@@ -90,4 +96,5 @@ CHOICES: Mapping[tuple[str, str], frozenset[str]] = {
     ("annotation", "kind"): frozenset(Annotation.Kind.values),
     ("change", "kind"): frozenset(Change.Kind.values),
     ("change", "decision"): frozenset(Change.Decision.values),
+    ("seal", "kind"): frozenset(Seal.Kind.values),
 }

@@ -14,6 +14,7 @@ from runs.services.exchange.format import FILE, FORMAT
 from runs.services.exchange.reading import refused
 from runs.services.exchange.references import Known
 from runs.services.exchange.results import Results
+from runs.services.seals import sealing
 
 RESULTS = frozenset({"campaign", "cell", "run", "series", "command", "annotation"})
 
@@ -54,6 +55,7 @@ def _load(rows: Iterator[tuple[int, str, Row]], into: Project | None, files: Fil
         files.finish(number)
         results.store()
         files.place()
+        sealing.seal_once_committed()
     except (DataError, IntegrityError, KeyError, TypeError, ValueError) as error:
         # Rows are stored many at a time: the fault is in this line or in one not far before it.
         message = _("In or before this line: %(error)s") % {"error": _short(error)}
@@ -75,6 +77,9 @@ def _take(number: int, kind: str, row: Row, known: Known, files: Files, results:
     elif kind in RESULTS:
         files.finish(number)
         results.add(number, kind, row)
+    elif kind == "seal":
+        # Of the BenchLab that it comes from. This one seals the runs in a chain of its own.
+        files.finish(number)
     elif kind == FORMAT:
         raise refused(number, "repeated", _("A second export begins here."))
     else:

@@ -9,10 +9,11 @@ from runs.models import Annotation, Campaign, CampaignConfiguration, Cell, Proje
 from runs.selectors.exchange import exports
 from runs.services.campaigns import summaries
 from runs.services.exchange.files import Files
-from runs.services.exchange.format import ELSEWHERE
 from runs.services.exchange.reading import contradicted, refused
 from runs.services.exchange.references import Known
 from runs.services.exchange.rows import Row, Waiting, new_ids
+from runs.services.seals import sealing
+from runs.services.statements import perform
 
 
 class Results:
@@ -34,6 +35,7 @@ class Results:
         self.run: int | None = None
         self.there: dict[int, datetime | None] = {}
         self.to_summarise: set[int] = set()
+        self.to_seal: list[int] = []
         self.campaigns = self.runs = self.skipped = 0
 
     def add(self, number: int, kind: str, row: Row) -> None:
@@ -56,7 +58,9 @@ class Results:
         """Store what waits, and summarise the cells whose runs became more."""
         self.waiting.store()
         summaries.refresh_all(cell_ids=sorted(self.to_summarise))
+        perform([sealing.requesting(runs=self.to_seal)] if self.to_seal else [])
         self.to_summarise.clear()
+        self.to_seal.clear()
 
     def _campaign(self, number: int, _kind: str, row: Row) -> None:
         self.store()
@@ -144,7 +148,7 @@ class Results:
         self.runs += 1
         labels = dict(row["labels"])
         if row["server"] is not None:
-            labels[ELSEWHERE] = row["server"]
+            labels[exports.ELSEWHERE] = row["server"]
         self.waiting.add(
             "runs_run",
             {
@@ -159,8 +163,10 @@ class Results:
             },
         )
         self._add_outputs(number, row)
-        if row["state"] == Run.State.FINISHED and row["measurements"]:
-            self.to_summarise.add(self.cell)
+        if row["state"] == Run.State.FINISHED:
+            self.to_seal.append(self.run)
+            if row["measurements"]:
+                self.to_summarise.add(self.cell)
 
     def _refuse_another_run(self, number: int, row: Row) -> None:
         if self.there[row["repeat"]] != row["started_at"]:

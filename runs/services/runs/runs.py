@@ -14,6 +14,7 @@ from runs.selectors.runs.runs import machines_of
 from runs.services.campaigns import remeasuring, repeats, summaries
 from runs.services.changes import events
 from runs.services.errors import ServiceError
+from runs.services.seals import sealing
 from runs.wording import gettext_noop
 
 S = Run.State
@@ -32,7 +33,8 @@ TRANSITIONS: dict[str, set[str]] = {
     S.FAILED: {S.QUEUED},
     S.ERRORED: {S.QUEUED},
     S.CANCELLED: {S.QUEUED},
-    S.FINISHED: set(),
+    S.FINISHED: {S.WITHDRAWN},
+    S.WITHDRAWN: {S.FINISHED},
 }
 
 
@@ -224,10 +226,13 @@ def campaign_state(states: Counter[str]) -> str:
         return Campaign.State.QUEUED if untouched else Campaign.State.RUNNING
     if states[S.CANCELLED]:
         return Campaign.State.CANCELLED
-    return Campaign.State.FINISHED if states[S.FINISHED] == total else Campaign.State.INCOMPLETE
+    is_complete = states[S.FINISHED] + states[S.WITHDRAWN] == total
+    return Campaign.State.FINISHED if is_complete else Campaign.State.INCOMPLETE
 
 
 def _times(run: Run, to: str) -> dict[str, object]:
+    if run.has_ended and to in Run.ENDED:
+        return {}
     now = timezone.now()
     if to == S.PREPARING and run.started_at is None:
         return {"started_at": now, "finished_at": None}
@@ -242,6 +247,10 @@ def _after(run: Run, to: str, *, is_passing: bool) -> None:
         Lease.objects.filter(run_id=run.pk).update(run=None, holder="", heartbeat_at=None)
     if to in Run.ENDED:
         summaries.refresh(cell_id=run.cell_id)
+    if run.has_ended and to in Run.ENDED:
+        return
+    if to == S.FINISHED:
+        sealing.request(run=run.pk)
     if (to in Run.ENDED and not is_passing) or to == S.CLAIMED:
         refresh_campaign(campaign_id=run.campaign_id)
     if run.server_id is not None and to not in Run.ACTIVE:

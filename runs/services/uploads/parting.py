@@ -7,9 +7,10 @@ from typing import Any
 
 from django.db import transaction
 
-from runs.models import Campaign, Cell, CellSummary, Measurement, Run
+from runs.models import Campaign, Cell, CellSummary, Measurement, Run, Seal
 from runs.models.campaigns import Origin
 from runs.services.campaigns import summaries
+from runs.services.seals import sealing
 from runs.services.uploads.workloads import with_workload
 from runs.tools.pgbench import workload
 
@@ -103,6 +104,8 @@ def _move(runs: list[Run], target: Cell) -> int:
     last = target.runs.order_by("-repeat").values_list("repeat", flat=True).first() or 0
     for number, run in enumerate(runs, start=last + 1):
         Run.objects.filter(pk=run.pk).update(cell=target, repeat=number)
+        if Seal.objects.filter(run=run.pk).exists():
+            sealing.request(run=run.pk, kind=Seal.Kind.AMENDED, reason="parted by its workload")
     CellSummary.objects.filter(cell=target).delete()
     summaries.refresh(cell_id=target.pk)
     return len(runs)

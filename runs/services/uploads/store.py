@@ -12,6 +12,7 @@ from runs.services.campaigns import summaries
 from runs.services.changes import changes
 from runs.services.errors import Fault, Refused
 from runs.services.runs import artifacts
+from runs.services.seals import sealing
 from runs.services.statements import Statement, ask
 from runs.services.uploads import campaigns, cells, conditions, metrics, rows
 from runs.services.uploads.campaigns import Known
@@ -77,10 +78,11 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
         placed=placed,
         conditions=under,
         metrics=metric_ids,
-        then=_consequences(finished),
+        then=[*_consequences(finished), *_sealing(runs, placed)],
     )
     _keep_files(runs, placed)
     changes.find_once_committed(campaign_ids={campaign for campaign, _cell in finished})
+    sealing.seal_once_committed()
     return [
         StoredRun(
             *(where.run_id, run.campaign, rows.STATES[run.status]),
@@ -98,6 +100,12 @@ def _consequences(finished: Set[tuple[int, int]]) -> list[Statement]:
         summaries.refreshing(cell_ids=sorted(cell for _campaign, cell in finished)),
         changes.noting(cells=finished),
     ]
+
+
+def _sealing(runs: Sequence[GivenRun], placed: Sequence[Placed]) -> list[Statement]:
+    both = zip(runs, placed, strict=True)
+    ended = [where.run_id for run, where in both if run.status == "finished"]
+    return [sealing.requesting(runs=ended)] if ended else []
 
 
 def _counts(run: GivenRun) -> bool:

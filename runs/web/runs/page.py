@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from runs.charts.timeline import Track, timeline
 from runs.execution.monitored import is_monitored
 from runs.models import Measurement, Run, RunEvent, Series
+from runs.models.campaigns import Origin
 from runs.scenarios import registry
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import treatments
@@ -86,6 +87,8 @@ def live(run: Run) -> dict[str, Any]:
         "treatment": treatments.told(run.campaign),
         "is_live": not run.has_ended,
         "can_retry": run.can_retry,
+        "can_withdraw": run.state == S.FINISHED and run.origin != Origin.PUBLISHED,
+        "can_restore": run.state == S.WITHDRAWN,
         "phases": phases(run, events, now=timezone.now()),
         "events": events,
         "measurements": _measurements(run),
@@ -124,7 +127,9 @@ def phases(run: Run, events: Iterable[RunEvent], *, now: datetime) -> list[Phase
         if event.to_state and event.attempt == run.attempt:
             entered[event.to_state] = event.at
     way: list[str] = list(WAY)
-    if run.state in UNHAPPY:
+    if run.state == S.WITHDRAWN:
+        way.append(S.WITHDRAWN)
+    elif run.state in UNHAPPY:
         way = [state for state in WAY if state in entered and state != S.FINISHED] + [run.state]
     position = way.index(run.state)
     return [

@@ -1,5 +1,7 @@
 """Runs: the live page, and cancelling."""
 
+from collections.abc import Callable
+
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -11,8 +13,10 @@ from runs.models import Run
 from runs.selectors.access import projects
 from runs.selectors.campaigns import waiting
 from runs.selectors.runs import runs as run_selectors
+from runs.selectors.seals import seals
 from runs.services.errors import ServiceError
 from runs.services.runs import runs
+from runs.services.seals import withdrawals
 from runs.web import notices
 from runs.web.runs import page as run_page
 
@@ -26,7 +30,12 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     except Run.DoesNotExist as error:
         raise Http404 from error
     hindrances = waiting.of_run(run)
-    context = {"section": "campaigns", "hindrances": hindrances, **run_page.live(run)}
+    context = {
+        "section": "campaigns",
+        "hindrances": hindrances,
+        "seals": seals.of_run(run_id),
+        **run_page.live(run),
+    }
     is_fragment = getattr(request, "htmx", False)
     return render(request, "runs/_live.html" if is_fragment else "runs/detail.html", context)
 
@@ -41,4 +50,27 @@ def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
         notices.refused(request, error)
     else:
         messages.success(request, _("The run is being cancelled."))
+    return redirect("run-detail", run_id=run_id)
+
+
+@require_POST
+def run_withdraw(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Let a finished run count nowhere any more."""
+    return _judge(request, run_id, withdrawals.withdraw, _("The run is withdrawn."))
+
+
+@require_POST
+def run_restore(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Let a run that was withdrawn count again."""
+    return _judge(request, run_id, withdrawals.restore, _("The run counts again."))
+
+
+def _judge(request: HttpRequest, run_id: int, act: Callable[..., Run], done: str) -> HttpResponse:
+    run = get_object_or_404(projects.visible(Run.objects.all(), to=request.user), pk=run_id)
+    try:
+        act(run=run, reason=request.POST.get("reason", ""))
+    except ServiceError as error:
+        notices.refused(request, error)
+    else:
+        messages.success(request, done)
     return redirect("run-detail", run_id=run_id)

@@ -342,7 +342,7 @@ def woken(monkeypatch):
     """The messages that would go to the broker: (task, argument)."""
     sent = []
     monkeypatch.setattr(dispatch, "_send", lambda task, *given: sent.append((task, *given)))
-    monkeypatch.setattr(dispatch, "_analysed", {})
+    monkeypatch.setattr(dispatch, "_sent", {})
     return sent
 
 

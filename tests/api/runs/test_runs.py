@@ -3,6 +3,7 @@
 import pytest
 
 from runs.models import Run
+from runs.services.seals import sealing
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -84,9 +85,49 @@ def test_the_list_takes_one_query_however_long(get, number, django_assert_num_qu
 
 
 @pytest.mark.parametrize("number", [1, 6])
-def test_a_run_takes_six_queries_whatever_it_left(get, number, django_assert_num_queries):
+def test_a_run_takes_seven_queries_whatever_it_left(get, number, django_assert_num_queries):
     run = factories.story(factories.run())
     factories.finish(run, **{f"metric-{index}": index + 1 for index in range(number)})
 
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         assert len(get(f"runs/{run.pk}/")["measurements"]) == number
+
+
+@pytest.fixture
+def post(client):
+    def sent(path, body, token):
+        header = {"Authorization": f"Bearer {token}"}
+        return client.post(f"/api/v1/{path}", body, "application/json", headers=header)
+
+    return sent
+
+
+def test_a_run_is_withdrawn_and_restored_with_a_reason(get, post, make_token, settings, tmp_path):
+    settings.SEAL_KEY = str(tmp_path / "seals" / "key.pem")
+    run = factories.finish(factories.run(), tps=1000)
+    sealing.request(run=run.pk)
+    token = make_token("admin")
+
+    assert post(f"runs/{run.pk}/withdraw/", {}, token).status_code == 400
+    assert post(f"runs/{run.pk}/withdraw/", {"reason": "x"}, make_token("queue")).status_code == 403
+    withdrawn = post(f"runs/{run.pk}/withdraw/", {"reason": "the disk was failing"}, token)
+    assert withdrawn.status_code == 200, withdrawn.content
+    assert (withdrawn.json()["state"], withdrawn.json()["message"]) == (
+        "withdrawn",
+        "the disk was failing",
+    )
+    assert get("measurements/", run=run.pk)["results"] == []
+    again = post(f"runs/{run.pk}/withdraw/", {"reason": "x"}, token)
+    assert (again.status_code, again.json()["code"]) == (409, "not_finished")
+    assert post(f"runs/{run.pk}/restore/", {"reason": "another disk"}, token).status_code == 200
+    sealing.seal()
+
+    body = get(f"runs/{run.pk}/")
+    assert body["state"] == "finished"
+    assert [(each["number"], each["kind"], each["reason"]) for each in body["seals"]] == [
+        (3, "restored", "another disk"),
+        (2, "withdrawn", "the disk was failing"),
+        (1, "sealed", ""),
+    ]
+    assert {len(each["hash"]) for each in body["seals"]} == {64}
+    assert len(get("measurements/", run=run.pk)["results"]) == 1

@@ -5,8 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from runs.execution.reporter import ArtifactData
-from runs.models import Command, Run, RunEvent
+from runs.models import Command, Run, RunEvent, Seal
+from runs.services.access import projects
 from runs.services.runs import artifacts
+from runs.services.seals import sealing
 from runs.web.runs import page as run_page
 from tests import factories
 
@@ -60,7 +62,7 @@ def test_its_queries_are_constant(client, finished_run, django_assert_num_querie
             run=finished_run, attempt=1, ordinal=ordinal, step=f"s{ordinal}", host="h", argv=["ls"]
         )
         RunEvent.objects.create(run=finished_run, code="note", message="On the way.")
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         client.get(f"/runs/{finished_run.pk}/")
 
 
@@ -146,3 +148,56 @@ def test_a_machine_that_never_waited_shows_no_panel_for_it(finished_run):
     shown = run_page.live(finished_run)
     assert [trace["name"] for trace in shown["machines_figure"]["data"]] == ["CPU idle"]
     assert len(shown["machines"]) == 2
+
+
+@pytest.fixture
+def make_person(django_user_model):
+    """A function that makes somebody of that role in the public project."""
+
+    def made(role):
+        user = django_user_model.objects.create_user(role)
+        projects.default().memberships.create(user=user, role=role)
+        return user
+
+    return made
+
+
+def test_a_maintainer_withdraws_a_run_and_everybody_reads_why(client, finished_run, make_person):
+    client.force_login(make_person("maintainer"))
+    page = client.get(f"/runs/{finished_run.pk}/").content.decode()
+    assert "Not sealed yet." in page
+    assert f"/runs/{finished_run.pk}/withdraw/" in page
+    reason = "<b>the disk</b> was failing"
+    client.post(f"/runs/{finished_run.pk}/withdraw/", {"reason": reason})
+    client.logout()
+
+    page = client.get(f"/runs/{finished_run.pk}/").content.decode()
+    finished_run.refresh_from_db()
+    assert finished_run.state == "withdrawn"
+    assert "its figures count nowhere any more" in page
+    assert "&lt;b&gt;the disk&lt;/b&gt; was failing" in page
+    assert "<b>the disk" not in page
+    assert "/restore/" not in page
+
+
+def test_an_operator_is_neither_offered_to_withdraw_nor_allowed_to(
+    client, finished_run, make_person
+):
+    client.force_login(make_person("operator"))
+    assert "/withdraw/" not in client.get(f"/runs/{finished_run.pk}/").content.decode()
+
+    assert client.post(f"/runs/{finished_run.pk}/withdraw/", {"reason": "x"}).status_code == 403
+    finished_run.refresh_from_db()
+    assert finished_run.state == "finished"
+
+
+def test_a_sealed_run_shows_its_entry_of_the_chain(client, finished_run, settings, tmp_path):
+    settings.SEAL_KEY = str(tmp_path / "seals" / "key.pem")
+    sealing.request(run=finished_run.pk)
+    sealing.seal()
+    seal = Seal.objects.get()
+
+    page = client.get(f"/runs/{finished_run.pk}/").content.decode()
+    assert seal.digest in page
+    assert seal.public_key in page
+    assert "1 of the chain of default" in page

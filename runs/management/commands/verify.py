@@ -1,0 +1,56 @@
+"""Verify that no run, figure or seal was changed since it was sealed."""
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connection, transaction
+
+from runs.selectors.seals import verification
+from runs.services.runs import artifacts
+from runs.services.seals import keys
+
+
+class Command(BaseCommand):
+    """Names every run and figure that is not as it was sealed; docs/seals.md says what it finds."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """How much is looked at, and in which form it is told."""
+        parser.add_argument("--files", action="store_true", help="read the kept files, too")
+        parser.add_argument("--json", action="store_true", help="one JSON object a finding")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Look at everything. Exit status 1 where something has changed."""
+        tally, number = verification.Tally(), 0
+        with transaction.atomic():
+            if not connection.savepoint_ids:
+                with connection.cursor() as cursor:
+                    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            found = verification.findings(trusted=keys.trusted(), ends=keys.heads(), tally=tally)
+            for finding in found:
+                number += 1
+                as_json = json.dumps(vars(finding), ensure_ascii=False)
+                told = f"{finding.project}: {finding.code}: {finding.message}"
+                self.stdout.write(as_json if options["json"] else told)
+            if options["files"]:
+                number += self._files()
+        if not options["json"]:
+            self._sum_up(tally)
+        if number:
+            raise CommandError(f"{number} findings", returncode=1)
+
+    def _files(self) -> int:
+        changed = list(artifacts.changed())
+        for digest in changed:
+            self.stdout.write(f"file_changed: the content of the file {digest} is not its own")
+        return len(changed)
+
+    def _sum_up(self, tally: verification.Tally) -> None:
+        for run, reason in tally.amended:
+            self.stdout.write(f"amended since it was sealed: run {run}: {reason}")
+        self.stdout.write(
+            f"{tally.entries} entries and {tally.runs} runs looked at; {tally.waiting} wait to be"
+            " sealed"
+        )

@@ -1,0 +1,80 @@
+"""Seals of runs: a hash chain a project, signed outside the database, and what waits for one."""
+
+from typing import TypeAlias
+
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from runs.models.constraints import is_one_of
+
+
+class SealKind(models.TextChoices):
+    """What an entry of a chain says of a run; see `Seal.Kind`."""
+
+    SEALED = "sealed", _("sealed")
+    AMENDED = "amended", _("amended")
+    WITHDRAWN = "withdrawn", _("withdrawn")
+    RESTORED = "restored", _("restored")
+
+
+class Seal(models.Model):
+    """An entry of a project's chain. Only added; `docs/seals.md` has its form.
+
+    `run` is a key and no link: a run that is deleted leaves its seal behind. `content` is JSON as
+    it was signed, empty where the entry has no content. `hash` is over the entry before as well.
+    """
+
+    Kind: TypeAlias = SealKind
+
+    project = models.ForeignKey("Project", models.PROTECT, related_name="+", db_index=False)
+    number = models.PositiveBigIntegerField()
+    kind = models.CharField(max_length=10, choices=SealKind)
+    run = models.BigIntegerField(db_index=True)
+    at = models.DateTimeField()
+    reason = models.TextField(blank=True)
+    content = models.TextField(blank=True)
+    hash = models.BinaryField(max_length=32)
+    key = models.BinaryField(max_length=32)
+    signature = models.BinaryField(max_length=64)
+
+    class Meta:
+        ordering = ["project", "number"]
+        constraints = [
+            is_one_of("kind", SealKind, name="seal_kind_is_known"),
+            models.UniqueConstraint(fields=["project", "number"], name="seal_once_a_number"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.number}: {self.kind} {self.run}"
+
+    @property
+    def digest(self) -> str:
+        """The hash in hexadecimal digits."""
+        return bytes(self.hash).hex()
+
+    @property
+    def public_key(self) -> str:
+        """The key in hexadecimal digits."""
+        return bytes(self.key).hex()
+
+    @property
+    def signed(self) -> str:
+        """The signature in hexadecimal digits."""
+        return bytes(self.signature).hex()
+
+
+class SealRequest(models.Model):
+    """Something that is to be sealed. A queue, only added to: whoever seals takes rows away."""
+
+    kind = models.CharField(max_length=10, choices=SealKind, default=SealKind.SEALED)
+    run = models.BigIntegerField()
+    reason = models.TextField(blank=True, db_default="")
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [is_one_of("kind", SealKind, name="seal_request_kind_is_known")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.run}"

@@ -1,0 +1,74 @@
+"""The form of a chain's entries: what is hashed, and what is signed. No query."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+# What is signed begins so: a signature of ours is never one of something else.
+DOMAIN = b"benchlab seal 1\n"
+# What stands before the first entry of a chain.
+BEGINNING = bytes(32)
+
+
+def canonical(value: Any) -> str:
+    """JSON in the one form in which it is hashed."""
+    return json.dumps(
+        value,
+        ensure_ascii=False,
+        sort_keys=True,
+        separators=(",", ":"),
+        allow_nan=False,
+        default=_moment,
+    )
+
+
+def entry_hash(*, previous: bytes, **entry: Any) -> bytes:
+    """SHA-256 over an entry (project, number, kind, run, at, reason, content), and those before."""
+    return hashlib.sha256(canonical({**entry, "previous": bytes(previous).hex()}).encode()).digest()
+
+
+def is_signed(*, digest: bytes, signature: bytes | memoryview, key: bytes | memoryview) -> bool:
+    """Whether the owner of this public key signed the entry with this hash."""
+    try:
+        Ed25519PublicKey.from_public_bytes(bytes(key)).verify(
+            bytes(signature), DOMAIN + bytes(digest)
+        )
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def digest_of(value: Any) -> str:
+    """SHA-256 over the canonical form, in hexadecimal digits."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
+def changed_parts(sealed: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+    """What differs between a run's sealed content and what is there now, in words for people."""
+    parts = sorted(
+        name
+        for name in (sealed.keys() | found.keys()) - {"figures"}
+        if sealed.get(name) != found.get(name)
+    )
+    was, now = sealed.get("figures", {}), found.get("figures", {})
+    figures = [
+        f"{name} is {_shown(now.get(name))}, sealed as {_shown(was.get(name))}"
+        for name in sorted(was.keys() | now.keys())
+        if was.get(name) != now.get(name)
+    ]
+    return [*figures, *parts]
+
+
+def _shown(figure: Any) -> str:
+    return "not there" if figure is None else str(figure[0])
+
+
+def _moment(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} has no form in a seal")

@@ -1,0 +1,1 @@
+"""Seals: keys, signing, and withdrawing runs."""

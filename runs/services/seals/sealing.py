@@ -1,0 +1,161 @@
+"""Sealing: runs that have finished join their project's chain, in batches and behind the writes.
+
+What is to be sealed waits in a table, queued by the transaction that finishes a run. One worker at
+a time takes it from there; a message only wakes it.
+"""
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from runs import dispatch
+from runs.models import Project, Run, Seal, SealRequest
+from runs.selectors.seals import contents
+from runs.selectors.seals.chain import BEGINNING, canonical, entry_hash
+from runs.services.access import projects
+from runs.services.seals.keys import Signer, keep_head
+from runs.services.statements import Statement
+
+logger = logging.getLogger(__name__)
+
+End = tuple[int, str]
+
+LOCK = 0x7365616C
+BATCH = 200
+# A task goes on for so long; what is left then waits for the next one.
+SECONDS = 10
+WITH_CONTENT = (Seal.Kind.SEALED, Seal.Kind.AMENDED)
+
+
+@dataclass(frozen=True)
+class Extended:
+    """How many entries a project's chain got, and its ends: number and hash."""
+
+    project: str
+    number: int
+    before: End
+    now: End
+
+
+def requesting(*, runs: Iterable[int]) -> Statement:
+    """Queues runs that have finished; waits for nobody.
+
+    To be performed in the transaction that stores them, which calls `seal_once_committed`.
+    """
+    return Statement(
+        "INSERT INTO runs_sealrequest (kind, run) SELECT 'sealed', unnest(%s::bigint[])",
+        (sorted(runs),),
+    )
+
+
+def request(*, run: int, kind: str = Seal.Kind.SEALED, reason: str = "") -> None:
+    """Queue an entry of a run. Call it in the transaction that makes it true."""
+    SealRequest.objects.create(run=run, kind=kind, reason=reason)
+    seal_once_committed()
+
+
+def seal_once_committed() -> None:
+    """Wake a worker, once this transaction is committed."""
+    dispatch.seal()
+
+
+def wake() -> None:
+    """Wake a worker where something waits: messages get lost, rows do not."""
+    if SealRequest.objects.exists():
+        dispatch.seal()
+
+
+def seal() -> int:
+    """Seal what waits, for some seconds at most; how many entries were added.
+
+    One worker at a time: another one's call does nothing. Nothing is sealed without a key.
+    """
+    try:
+        signer = Signer()
+    except (OSError, ValueError):
+        logger.exception("nothing can be sealed: the key of BENCHLAB_SEAL_KEY is not to be had")
+        return 0
+    until, sealed, taken = time.monotonic() + SECONDS, 0, BATCH
+    while taken == BATCH and time.monotonic() < until:
+        taken, added = _batch(signer)
+        sealed += added
+    return sealed
+
+
+def _batch(signer: Signer) -> tuple[int, int]:
+    """Take the oldest requests and seal them: how many were taken, and entries added."""
+    with transaction.atomic():
+        if not _locked():
+            return 0, 0
+        waiting = list(SealRequest.objects.order_by("pk")[:BATCH])
+        extended = [_extend(*each, signer) for each in _by_project(waiting)]
+        SealRequest.objects.filter(pk__in=[each.pk for each in waiting]).delete()
+    # Only what is committed is an end of a chain; an end that is missing here is in the chain.
+    for each in extended:
+        if each.number:
+            keep_head(project=each.project, before=each.before, now=each.now)
+    return len(waiting), sum(each.number for each in extended)
+
+
+def _locked() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])
+        return bool(cursor.fetchone()[0])
+
+
+def _by_project(
+    waiting: Sequence[SealRequest],
+) -> list[tuple[Project, list[SealRequest]]]:
+    """Requests of runs that are still there, by their project; the others are nobody's."""
+    runs = Run.objects.filter(pk__in=[each.run for each in waiting]).order_by()
+    owners = dict(runs.values_list("pk", "campaign__project"))
+    found: dict[int | None, list[SealRequest]] = defaultdict(list)
+    for each in waiting:
+        if each.run in owners:
+            found[owners[each.run]].append(each)
+    by_key = Project.objects.in_bulk([key for key in found if key])
+    return [
+        (by_key[key] if key else projects.default(), requests)
+        for key, requests in sorted(found.items(), key=lambda item: item[0] or 0)
+    ]
+
+
+def _extend(project: Project, requests: Sequence[SealRequest], signer: Signer) -> Extended:
+    last = Seal.objects.filter(project=project).order_by("-number").first()
+    number, digest = (last.number, bytes(last.hash)) if last else (0, BEGINNING)
+    before = (number, digest.hex())
+    made = []
+    for entry in _entries(requests):
+        number += 1
+        entry |= {"project": project.slug, "number": number, "at": timezone.now()}
+        digest = entry_hash(previous=digest, **entry)
+        proof = {"hash": digest, "key": signer.public, "signature": signer.sign(digest)}
+        made.append(Seal(**{**entry, **proof, "project": project}))
+    Seal.objects.bulk_create(made)
+    return Extended(project.slug, len(made), before, (number, digest.hex()))
+
+
+def _entries(requests: Sequence[SealRequest]) -> list[dict[str, Any]]:
+    """What is to be added. A run is sealed once; what changes it later says so and why."""
+    with_content = {each.run for each in requests if each.kind in WITH_CONTENT}
+    found = contents.of(with_content)
+    known = Seal.objects.filter(run__in=with_content, kind=Seal.Kind.SEALED)
+    sealed = set(known.values_list("run", flat=True))
+    entries = []
+    for each in requests:
+        if each.kind == Seal.Kind.SEALED and each.run in sealed:
+            continue
+        content = ""
+        if each.kind in WITH_CONTENT:
+            content = canonical(found[each.run])
+            sealed.add(each.run)
+        entries.append(
+            {"kind": each.kind, "run": each.run, "reason": each.reason, "content": content}
+        )
+    return entries

@@ -1,0 +1,67 @@
+"""Withdrawing runs: they stay, with the reason, and count nowhere any more."""
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from runs.models import Change, Run
+from runs.models.artifacts import CONTROL
+from runs.models.campaigns import Origin
+from runs.services.changes import changes
+from runs.services.errors import ServiceError
+from runs.services.runs import runs
+from runs.services.seals import sealing
+from runs.services.statements import perform
+
+MOST_CHARACTERS = 500
+
+
+@transaction.atomic
+def withdraw(*, run: Run, reason: str) -> Run:
+    """Let a finished run count no more: its cell's summary, comparisons and histories go without.
+
+    The reason is shown with it and stands in the chain. Raises ServiceError `not_finished`,
+    `is_published`, `reason_missing`, `reason_invalid`.
+    """
+    reason = _checked(reason)
+    if run.origin == Origin.PUBLISHED:
+        message = _("What a publication says is corrected in its data, not withdrawn.")
+        raise ServiceError("is_published", message)
+    _change(run, to=Run.State.WITHDRAWN, only_from=Run.State.FINISHED, reason=reason)
+    alarms = Change.objects.filter(run=run.pk, kind=Change.Kind.ALARM)
+    alarms.filter(decision=Change.Decision.OPEN).update(decision=Change.Decision.REFUTED)
+    sealing.request(run=run.pk, kind="withdrawn", reason=reason)
+    return run
+
+
+@transaction.atomic
+def restore(*, run: Run, reason: str) -> Run:
+    """Let a run that was withdrawn count again. Raises as `withdraw`, and `not_withdrawn`."""
+    reason = _checked(reason)
+    _change(run, to=Run.State.FINISHED, only_from=Run.State.WITHDRAWN, reason=reason)
+    # The reason stands in the run's history; with a run that counts there is nothing to tell.
+    Run.objects.filter(pk=run.pk).update(code=Run.State.FINISHED, message="")
+    run.refresh_from_db()
+    sealing.request(run=run.pk, kind="restored", reason=reason)
+    return run
+
+
+def _change(run: Run, *, to: str, only_from: str, reason: str) -> None:
+    code = "withdrawn" if to == Run.State.WITHDRAWN else "restored"
+    if not runs.transition(run_id=run.pk, to=to, code=code, message=reason, only_from=only_from):
+        if to == Run.State.WITHDRAWN:
+            raise ServiceError("not_finished", _("Only a run that has finished can be withdrawn."))
+        raise ServiceError("not_withdrawn", _("This run is not withdrawn."))
+    perform([changes.noting(cells={(run.campaign_id, run.cell_id)})])
+    changes.find_once_committed(campaign_ids=[run.campaign_id])
+    run.refresh_from_db()
+
+
+def _checked(reason: str) -> str:
+    reason = reason.strip()
+    if not reason:
+        raise ServiceError("reason_missing", _("Say why."), field="reason")
+    if len(reason) > MOST_CHARACTERS or CONTROL.search(reason):
+        message = _("A reason is one line of at most %(most)d characters.")
+        message %= {"most": MOST_CHARACTERS}
+        raise ServiceError("reason_invalid", message, field="reason")
+    return reason
