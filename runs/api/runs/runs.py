@@ -204,7 +204,7 @@ class SealSerializer(serializers.Serializer[Seal]):
     signature = serializers.CharField(source="signed", help_text="Of the hash.")
 
 
-class ReasonSerializer(serializers.Serializer[Any]):
+class JudgementSerializer(serializers.Serializer[Any]):
     """Why a run is withdrawn, or restored: one line, which is shown with it."""
 
     reason = serializers.CharField(max_length=withdrawals.MOST_CHARACTERS)
@@ -269,20 +269,20 @@ class RunDoor(ReadOnlyDoor[Run]):
         context = self.get_serializer_context()
         return Response(RunDetailSerializer(self.get_object(), context=context).data)
 
-    @extend_schema(request=ReasonSerializer, responses={200: RunDetailSerializer})
+    @extend_schema(request=JudgementSerializer, responses={200: RunDetailSerializer})
     @action(detail=True, methods=["post"])
     def withdraw(self, request: Request, pk: int) -> Response:
         """Let a finished run count nowhere any more; it stays, with the reason."""
         return self._judged(request, withdrawals.withdraw)
 
-    @extend_schema(request=ReasonSerializer, responses={200: RunDetailSerializer})
+    @extend_schema(request=JudgementSerializer, responses={200: RunDetailSerializer})
     @action(detail=True, methods=["post"])
     def restore(self, request: Request, pk: int) -> Response:
         """Let a run that was withdrawn count again."""
         return self._judged(request, withdrawals.restore)
 
     def _judged(self, request: Request, act: Callable[..., Run]) -> Response:
-        run, given = self.get_object(), ReasonSerializer(data=request.data)
+        run, given = self.get_object(), JudgementSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         act(run=run, reason=given.validated_data["reason"])
         context = self.get_serializer_context()

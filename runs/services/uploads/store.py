@@ -72,17 +72,19 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
         for run, where in zip(runs, placed, strict=True)
         if _counts(run)
     }
+    to_seal = _sealing(runs, placed)
     rows.store(
         runs,
         campaign_ids=[known[run.campaign].pk for run in runs],
         placed=placed,
         conditions=under,
         metrics=metric_ids,
-        then=[*_consequences(finished), *_sealing(runs, placed)],
+        then=[*_consequences(finished), *to_seal],
     )
     _keep_files(runs, placed)
     changes.find_once_committed(campaign_ids={campaign for campaign, _cell in finished})
-    sealing.seal_once_committed()
+    if to_seal:
+        sealing.seal_once_committed()
     return [
         StoredRun(
             *(where.run_id, run.campaign, rows.STATES[run.status]),

@@ -303,16 +303,18 @@ def test_an_upload_queues_its_cells_and_wakes_a_worker(django_capture_on_commit_
         store(repeats(commit(1), tps=[1000.0]))
 
     campaign = Campaign.objects.get()
-    assert woken == [(dispatch.FIND_CHANGES, campaign.pk)]
+    assert woken == [(dispatch.FIND_CHANGES, campaign.pk), (dispatch.SEAL,)]
     assert StaleCell.objects.get().cell.campaign == campaign
 
 
-def test_a_burst_of_uploads_sends_one_message(django_capture_on_commit_callbacks, woken):
+def test_a_burst_of_uploads_sends_one_message_of_each_kind(
+    django_capture_on_commit_callbacks, woken
+):
     for number in range(5):
         with django_capture_on_commit_callbacks(execute=True):
             store(repeats(commit(number), tps=[1000.0]))
 
-    assert len(woken) == 1
+    assert [task for task, *_campaign in woken] == [dispatch.FIND_CHANGES, dispatch.SEAL]
     assert StaleCell.objects.count() == 5
 
 
