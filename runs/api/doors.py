@@ -78,7 +78,8 @@ class Schema(AutoSchema):
             problem = self.resolve_serializer(ProblemSerializer, "response").ref
             content = {MEDIA_TYPE: {"schema": problem}}
             statuses = [*self.problems, *(["404"] if "{" in self.path else [])]
-            if self.method not in SAFE_METHODS:
+            is_plain = getattr(self.view, "action", "") in {"", "list", "retrieve"}
+            if self.method not in SAFE_METHODS or not is_plain:
                 statuses += ["409", "422"]  # whatever a service may refuse
             operation["responses"] |= {
                 status: {"description": HTTPStatus(int(status)).phrase, "content": content}

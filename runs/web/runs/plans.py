@@ -39,7 +39,6 @@ def plan_viewer(request: HttpRequest) -> HttpResponse:
 
 
 def _pasted(request: HttpRequest) -> HttpResponse:
-    """Reading costs the server some time: only who is logged in may paste."""
     texts = {name: request.POST.get(name, "") for name in ("left", "right")}
     sides = [_read(Side(name, text=text)) for name, text in texts.items()]
     return _shown(request, sides)

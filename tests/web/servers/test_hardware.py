@@ -143,22 +143,24 @@ def test_facts_of_any_form_are_shown(client, facts, told):
     assert shown(client, "/hardware/")
 
 
-def test_what_only_a_private_project_measured_on_is_its_own(client, member):
+def test_what_only_a_private_project_measured_on_is_its_own(client, django_user_model):
+    person = django_user_model.objects.create_user("ichiro")
+    client.force_login(person)
     project = projects.create(slug="secret", is_public=False)
     own = uploaded("ours")
     measured(own, "hidden", title="Hidden", project=project)
     shared = factories.server().hardware
     measured(shared, "hidden-too", title="Hidden", project=project)
 
-    assert member.get(f"/hardware/{own.pk}/").status_code == 404
-    assert "ours" not in shown(member, "/hardware/")
-    page = shown(member, f"/hardware/{shared.pk}/")
+    assert client.get(f"/hardware/{own.pk}/").status_code == 404
+    assert "ours" not in shown(client, "/hardware/")
+    page = shown(client, f"/hardware/{shared.pk}/")
     assert "Hidden" not in page
     assert "Nothing was measured on it yet." in page
 
-    project.members.add(member.get("/").wsgi_request.user)
-    assert "Hidden" in shown(member, f"/hardware/{own.pk}/")
-    assert "ours" in shown(member, "/hardware/")
+    project.members.add(person)
+    assert "Hidden" in shown(client, f"/hardware/{own.pk}/")
+    assert "ours" in shown(client, "/hardware/")
 
 
 def test_an_unknown_one_is_not_found(client):
