@@ -1,1 +1,1 @@
-"""Every write: one module a noun, keyword-only arguments, one transaction."""
+"""All writes: one module per noun, keyword-only arguments, one transaction each."""

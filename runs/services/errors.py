@@ -1,4 +1,4 @@
-"""The exceptions of services that a person can mend: one fault, or all of a document."""
+"""Service errors that a person can fix: one fault, or all faults of a document."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from typing import Literal
 
 
 class ServiceError(Exception):
-    """What was asked cannot be done: a stable code, what was found, and what to do about it.
+    """The request cannot be done: a stable code, what was found, and what to do about it.
 
-    `field` names the input that is at fault, where it is a single one.
+    `field` names the input at fault, if there is exactly one.
     """
 
     def __init__(self, code: str, message: str, *, remedy: str = "", field: str = "") -> None:
@@ -21,7 +21,7 @@ class ServiceError(Exception):
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong with what was sent. `pointer` is its place, as a JSON pointer."""
+    """One fault in what was sent. `pointer` is its place, as a JSON pointer."""
 
     pointer: str
     code: str
@@ -29,10 +29,10 @@ class Fault:
 
 
 class Refused(Exception):
-    """What was sent cannot be stored, with every fault that was found. Nothing was stored.
+    """What was sent cannot be stored; carries every fault found. Nothing was stored.
 
-    `invalid` by itself; `contradicts` what is stored already; `conflict` with something that must
-    not be there twice.
+    `invalid` in itself; `contradicts` something stored; or `conflict` with something that may exist
+    only once.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Slugs: names of rows in addresses, made of what a person typed, cut to fit, each once."""
+"""Slugs: unique names of rows in addresses, made from typed text and cut to fit."""
 
 from collections.abc import Collection, Iterator
 from itertools import count
@@ -13,8 +13,8 @@ T = TypeVar("T", bound=models.Model)
 def store(row: T, *, called: str, otherwise: str, taken: Collection[str] = ()) -> T:
     """Store a new row under the first free slug of its name; call it in a transaction.
 
-    `otherwise` is for names of which nothing is left in a slug, `taken` what is never free. Of two
-    that store the same name at once, one waits for the other and takes the next slug.
+    `otherwise` is used if nothing of the name is left in a slug; `taken` are never free. If two
+    store the same name at once, one waits for the other and takes the next slug.
     """
     slugs = type(row)._default_manager.values_list("slug", flat=True)
     for slug in _numbered(slugify(called) or otherwise, _longest(row)):
@@ -33,7 +33,7 @@ def store(row: T, *, called: str, otherwise: str, taken: Collection[str] = ()) -
 
 
 def _numbered(wanted: str, longest: int) -> Iterator[str]:
-    """The name, then the name with numbers from 2 on, cut so that the number has room."""
+    """The name, then the name with numbers from 2 on, cut to leave room for the number."""
     yield wanted[:longest].rstrip("-")
     for number in count(2):
         end = f"-{number}"

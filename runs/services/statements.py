@@ -1,4 +1,4 @@
-"""Several statements in one message: the way there and back costs more than most statements."""
+"""Several statements in one message: the round trip costs more than most statements."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -9,17 +9,17 @@ Rows = list[tuple[Any, ...]]
 
 
 class Statement(NamedTuple):
-    """SQL, and what stands for its placeholders."""
+    """SQL, and the values for its placeholders."""
 
     sql: str
     parameters: tuple[Any, ...] = ()
 
 
 def perform(statements: Iterable[Statement]) -> list[Rows]:
-    """Perform statements in their order, and give the rows of each. Call it in a transaction.
+    """Execute statements in order, and return the rows of each. Call it in a transaction.
 
-    One that fails ends all. Each sees what was committed before it began itself, so that one may
-    wait for a lock, and the next one look at what the lock protects.
+    If one fails, all end. Each sees what was committed before it started itself, so one can wait
+    for a lock, and the next one can read what the lock protects.
     """
     listed = list(statements)
     if not listed:
@@ -36,7 +36,7 @@ def perform(statements: Iterable[Statement]) -> list[Rows]:
 
 
 def ask(questions: Mapping[str, Statement]) -> dict[str, Rows]:
-    """Ask questions in one message; the rows of each under its name."""
+    """Run queries in one message; the rows of each under its name."""
     return dict(zip(questions, perform(questions.values()), strict=True))
 
 

@@ -1,8 +1,8 @@
-"""Secrets at rest: encrypted with keys that are in the environment and never in the database.
+"""Secrets at rest: encrypted with keys that come from the environment, never the database.
 
-`BENCHLAB_ENCRYPTION_KEY` holds one Fernet key, or several between commas: the first encrypts, all
-of them decrypt. To change it, put the new one first, run `manage.py rotate_encryption_key`, and
-take the old one away.
+`BENCHLAB_ENCRYPTION_KEY` holds one or more Fernet keys, separated by commas. The first one
+encrypts, all of them can decrypt. To change the key: put the new one first, run
+`manage.py rotate_encryption_key`, and remove the old one.
 """
 
 from allauth.mfa.models import Authenticator
@@ -12,23 +12,23 @@ from django.db import transaction
 
 from runs.models import SSHKey, Webhook
 
-# Of django-allauth's second factors: the secret of an app, the seed of recovery codes.
+# From django-allauth: the secret of an authenticator app, and the seed of recovery codes.
 FACTOR = ("secret", "seed")
 
 
 def encrypt(secret: str) -> bytes:
-    """The secret under the first key."""
+    """The secret, encrypted with the first key."""
     return _keys().encrypt(secret.encode())
 
 
 def decrypt(encrypted: bytes) -> str:
-    """The secret. Raises InvalidToken when it was encrypted under a key that is not given."""
+    """The secret. Raises InvalidToken when it was encrypted with a key that is not configured."""
     return _keys().decrypt(encrypted).decode()
 
 
 @transaction.atomic
 def rotate() -> tuple[int, list[str]]:
-    """Encrypt everything anew under the first key: (how many, names of what no key opens)."""
+    """Encrypt everything again with the first key: (how many, names of what no key opens)."""
     done, unreadable = 0, []
     for key in SSHKey.objects.select_for_update().order_by("pk"):
         try:
@@ -60,7 +60,7 @@ def rotate() -> tuple[int, list[str]]:
 
 
 def unreadable() -> list[str]:
-    """The names of what no key opens: SSH keys, webhooks, second factors."""
+    """Names of what no key can decrypt: SSH keys, webhooks, second factors."""
     stored: dict[str, bytes | str] = {}
     for key in SSHKey.objects.all():
         stored[f"SSH key {key.name}"] = bytes(key.private_key_encrypted)

@@ -21,7 +21,7 @@ GOOD_FOR = timedelta(days=7)
 
 @dataclass(frozen=True)
 class NewInvitation:
-    """An invitation just made, and the secret of its link, which nobody can show again."""
+    """A new invitation and the secret of its link, which cannot be shown again."""
 
     invitation: Invitation
     secret: str
@@ -29,7 +29,7 @@ class NewInvitation:
 
 @transaction.atomic
 def invite(*, project: Project, role: str, by: User, note: str = "") -> NewInvitation:
-    """Make a link that is good for a week and for one person. Raises `role_unknown`."""
+    """Make a link for one person, valid for a week. Raises `role_unknown`."""
     secret = secrets.token_urlsafe(SECRET_BYTES)
     made = Invitation.objects.create(
         project=project,
@@ -43,9 +43,9 @@ def invite(*, project: Project, role: str, by: User, note: str = "") -> NewInvit
 
 
 def opened(*, secret: str) -> Invitation:
-    """The invitation of a link. Raises ServiceError `invitation_invalid` for one that is not good.
+    """The invitation of a link. Raises ServiceError `invitation_invalid` if it cannot be used.
 
-    Nor is one good whose maker may not invite people into that project any more.
+    It is also invalid if its author may no longer invite people into that project.
     """
     found = Invitation.objects.select_related("project", "invited_by").filter(
         secret_hash=_hash(secret)
@@ -66,9 +66,9 @@ def opened(*, secret: str) -> Invitation:
 
 @transaction.atomic
 def accept(*, secret: str, user: User) -> Membership:
-    """Make somebody a member; who is one already keeps the higher role.
+    """Make somebody a member; an existing member keeps the higher of the two roles.
 
-    Raises ServiceError `invitation_invalid`; of two at the same moment one is too late.
+    Raises ServiceError `invitation_invalid`; if two people use it at once, the second is refused.
     """
     invitation = opened(secret=secret)
     ended = Invitation.objects.filter(pk=invitation.pk, ended_at=None)
@@ -92,7 +92,7 @@ def take_back(*, invitation: Invitation) -> None:
 
 @transaction.atomic
 def change_role(*, membership: Membership, role: str) -> Membership:
-    """Give a member another role. Raises `role_unknown`."""
+    """Change a member's role. Raises `role_unknown`."""
     membership.role = _known(role)
     membership.save(update_fields=["role"])
     return membership
@@ -100,7 +100,7 @@ def change_role(*, membership: Membership, role: str) -> Membership:
 
 @transaction.atomic
 def remove(*, membership: Membership) -> None:
-    """End a membership; what the person did stays, and their tokens of a private project end."""
+    """End a membership. The person's work stays; their tokens for a private project end."""
     membership.delete()
 
 

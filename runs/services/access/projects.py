@@ -1,4 +1,4 @@
-"""Projects: making them, and the public one that is always there."""
+"""Projects: making them, and the default public one."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ DEFAULT = projects.DEFAULT
 
 
 def default() -> Project:
-    """The public project of everything that names none; made when it is first needed."""
+    """The public project for everything that names none; made when first needed."""
     project, _created = Project.objects.get_or_create(slug=DEFAULT, defaults={"name": "Default"})
     return project
 

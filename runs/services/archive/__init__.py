@@ -1,4 +1,4 @@
-"""The archive: what its data files say, kept in step with them."""
+"""The archive: keeps the database in step with the archive's data files."""
 
 from runs.services.archive.loading import Loaded, load
 

@@ -1,4 +1,4 @@
-"""What a publication measured on: hardware, environments, configurations, topologies."""
+"""The conditions of a publication: hardware, environments, configurations, topologies."""
 
 import dataclasses
 import hashlib
@@ -37,7 +37,7 @@ class NodeConditions:
 
 @dataclass(frozen=True)
 class Conditions:
-    """The stored rows by the keys of the file; topologies by kind and name."""
+    """The stored rows by their keys in the file; topologies by kind and name."""
 
     hardware: Mapping[str, HardwareProfile]
     environments: Mapping[str, Environment]
@@ -46,7 +46,7 @@ class Conditions:
     topologies: Mapping[tuple[str, str], Topology]
 
     def of(self, node: NodeEntry | None) -> NodeConditions:
-        """What is stored of a node."""
+        """The stored rows of a node."""
         if node is None:
             return NodeConditions(None, None, None, None)
         return NodeConditions(
@@ -57,7 +57,7 @@ class Conditions:
         )
 
     def topology(self, campaign: CampaignEntry) -> Topology | None:
-        """The arrangement of a campaign's machines, if the publication tells it."""
+        """The arrangement of a campaign's machines, if the publication states it."""
         return self.topologies.get((campaign.topology_kind, campaign.topology_name.en))
 
 
@@ -65,7 +65,7 @@ Rows = dict[type[Model], set[int]]
 
 
 def stored_for(source: Source) -> Rows:
-    """The keys of all conditions that belong to a source as it is stored now."""
+    """The keys of all conditions that belong to a source as stored now."""
     nodes = PublishedNode.objects.filter(table__source=source)
     campaigns = Campaign.objects.filter(published__source=source)
 
@@ -110,7 +110,7 @@ def store(document: Document) -> Conditions:
 
 
 def remove(stale: Rows, *, kept: Conditions | None = None) -> None:
-    """Delete those of `stale` that are not among the kept ones and that nothing refers to."""
+    """Delete the `stale` rows that are not kept and that nothing refers to."""
     still: Rows = {}
     if kept:
         still = {
@@ -124,7 +124,7 @@ def remove(stale: Rows, *, kept: Conditions | None = None) -> None:
             try:
                 row.delete()
             except ProtectedError:
-                # A run of somebody's own uses it by now.
+                # A user's own run uses it by now.
                 continue
 
 
@@ -157,7 +157,7 @@ def _configuration(document: Document, key: str) -> Configuration:
 
 
 def _as_settings(printed: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """In the form of a server's own report, with values and units together as printed."""
+    """In the form of a server's own settings, with value and unit together as printed."""
     return {
         name: {"setting": value, "unit": "", "source": "configuration file"}
         for name, value in printed.items()

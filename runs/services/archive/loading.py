@@ -18,7 +18,7 @@ from runs.services.campaigns import scenarios
 
 @dataclass(frozen=True)
 class Loaded:
-    """The slugs of sources that were stored, that had not changed, and that are gone."""
+    """The slugs of sources that were stored, that had not changed, and that were removed."""
 
     stored: tuple[str, ...]
     unchanged: tuple[str, ...]
@@ -28,7 +28,7 @@ class Loaded:
 def load(*, files: Sequence[Path]) -> Loaded:
     """Make the archive say what these files say, and nothing else.
 
-    A file whose content is stored already is not read. All changed files are read and checked
+    A file whose content is already stored is not read. All changed files are read and checked
     before the first is stored. Raises PublishedFileError, which names file, campaign and row.
     """
     stored = dict(Source.objects.values_list("slug", "content_hash"))
@@ -124,7 +124,7 @@ def _source(entry: SourceEntry, content_hash: str) -> Source:
 def _metrics(
     source: Source, document: Document, found: Sequence[CheckedTable]
 ) -> Mapping[str, Metric]:
-    """Every metric of the document's figures; those of the code keep the code's titles."""
+    """Every metric of the document's figures; metrics defined in code keep their titles."""
     ours = registry.metrics()
     for entry in document.metrics:
         _check_metric(source, entry)
@@ -150,7 +150,7 @@ def _metrics(
 
 
 def _check_metric(source: Source, entry: MetricEntry) -> None:
-    """Refuse another unit or direction for a metric that others have values of."""
+    """Refuse another unit or direction for a metric that already has values."""
     known = Metric.objects.filter(name=entry.name).first()
     if known is None or (known.unit, known.direction) == (entry.unit, entry.direction):
         return

@@ -1,4 +1,4 @@
-"""Which runs a published table makes: its figures by cell and repeat, and its artifacts."""
+"""Which runs a published table becomes: its figures by cell and repeat, and its artifacts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ Identity = tuple[Any, ...]
 
 @dataclass
 class PlannedRun:
-    """A run to be: the figures that it holds, and the machine that they belong to."""
+    """A run to store: its figures, and the machine that they belong to."""
 
     levels: Mapping[str, Any]
     repeat: int
@@ -25,7 +25,7 @@ class PlannedRun:
 
 
 def planned_runs(table: CheckedTable) -> dict[Identity, PlannedRun]:
-    """The runs of a table by (cell's key, repeat), in the order of the print."""
+    """The runs of a table by (cell's key, repeat), in printed order."""
     repeated = {each.figure.key for each in table.figures if each.figure.repeat is not None}
     planned: dict[Identity, PlannedRun] = {}
     for checked in table.figures:
@@ -46,7 +46,7 @@ def planned_runs(table: CheckedTable) -> dict[Identity, PlannedRun]:
 def _place_of(
     artifact: ArtifactEntry, campaign: CampaignEntry, planned: dict[Identity, PlannedRun]
 ) -> PlannedRun:
-    """The first run that has the artifact's levels; a new one, without figures, if none has."""
+    """The first run that has the artifact's levels; if there is none, a new run without figures."""
     for run in planned.values():
         if artifact.levels.items() <= run.levels.items():
             return run

@@ -47,7 +47,7 @@ def store(
     conditions: Conditions,
     metrics: Mapping[str, Metric],
 ) -> Results:
-    """Bring all results of a source in step with its file; what stays keeps its primary key."""
+    """Bring all results of a source in step with its file; unchanged rows keep their keys."""
     campaigns = _campaigns(source, document, tables, conditions)
     planned = {table.campaign.slug: planned_runs(table) for table in tables}
     cells = _cells(document, campaigns, planned)
@@ -59,7 +59,7 @@ def store(
 
 
 def remove(source: Source) -> None:
-    """Delete the campaigns of a source with all that belongs to them."""
+    """Delete campaigns of a source and everything that belongs to them."""
     Campaign.objects.filter(published__source=source).delete()
 
 
@@ -107,7 +107,7 @@ def _campaign(table: CheckedTable, scenario_id: int, conditions: Conditions) -> 
 
 
 def _factors(table: CheckedTable) -> dict[str, list[Any]]:
-    """Each factor with its levels in the order of the print."""
+    """Each factor with its levels in printed order."""
     found: dict[str, list[Any]] = defaultdict(list)
     for checked in table.figures:
         for name, level in checked.figure.levels.items():
@@ -145,7 +145,7 @@ def _cell(entry: CampaignEntry, levels: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _version(entry: CampaignEntry, levels: Mapping[str, Any]) -> str:
-    """The version that a cell measures, as printed; empty where that is not PostgreSQL's."""
+    """The version that a cell measures, as printed; empty if it is not a PostgreSQL version."""
     found = str(levels.get("version", ""))
     if not found and len(entry.versions) == 1:
         (found,) = entry.versions
@@ -219,7 +219,7 @@ def _measurement(figure: Figure, run: Run, metrics: Mapping[str, Metric]) -> dic
         "run_id": run.pk,
         "metric_id": metrics[figure.metric].pk,
         "value": figure.number.value,
-        # Whether n and statistic are printed at all is told by the printed figure.
+        # The printed figure itself says whether n and the statistic are printed.
         "n": figure.n or 1,
         "statistic": figure.statistic or "single",
     }
@@ -249,7 +249,7 @@ def _summaries(
 
 
 def _summary(figures: Iterable[Figure]) -> dict[str, Any]:
-    """Of the printed repeats where there are any, else of the one figure that is printed."""
+    """Computed from the printed repeats if there are any, else from the single printed figure."""
     listed = list(figures)
     repeats = [figure.number.value for figure in listed if figure.repeat is not None]
     if repeats:

@@ -1,4 +1,4 @@
-"""Bringing stored rows in step with wanted ones: what stays keeps its primary key."""
+"""Brings stored rows in step with wanted ones; rows that stay keep their primary key."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any, TypeVar
@@ -12,9 +12,9 @@ M = TypeVar("M", bound=Model)
 def keep_in_step(
     model: type[M], found: Mapping[K, M], wanted: Mapping[K, Mapping[str, Any]]
 ) -> dict[K, M]:
-    """Delete, update and make rows until there are just the wanted ones, by their identity.
+    """Delete, update and insert until exactly the wanted rows are there, matched by identity.
 
-    A constant number of queries, whatever the number of rows. Call it in a transaction.
+    A constant number of queries for any number of rows. Call it in a transaction.
     """
     manager = model._default_manager
     gone = [row.pk for key, row in found.items() if key not in wanted]
@@ -30,7 +30,7 @@ def keep_in_step(
 
 
 def _apply(row: Model, fields: Mapping[str, Any]) -> bool:
-    """Set the fields; say whether one of them was different."""
+    """Set the fields; return whether any of them changed."""
     different = [name for name, value in fields.items() if getattr(row, name) != value]
     for name in different:
         setattr(row, name, fields[name])

@@ -29,7 +29,7 @@ def store(
     conditions: Conditions,
     results: Results,
 ) -> None:
-    """Make the tables anew: nothing refers to them, and their numbers may change places."""
+    """Rebuild the tables: nothing refers to them, and their numbers may change places."""
     PublishedTable.objects.filter(source=source).delete()
     made = PublishedTable.objects.bulk_create(
         _table(source, document, place, table, results) for place, table in enumerate(tables)
@@ -147,7 +147,7 @@ def _discrepancies(
 def _make_searchable(
     made: Sequence[PublishedTable], document: Document, tables: Sequence[CheckedTable]
 ) -> None:
-    """Store each table's words by weight: A its title and versions, B what it asks and finds."""
+    """Store each table's words by weight: A its title and versions, B its question and findings."""
     for row, table in zip(made, tables, strict=True):
         weighed = {
             "A": _titles(table),
@@ -178,7 +178,7 @@ def _majors(table: CheckedTable) -> list[str]:
 
 
 def _versions(table: CheckedTable) -> Iterator[str]:
-    """The versions that a table is about: of its levels, its factors, and as printed."""
+    """The versions that a table is about: from its levels, its factors, and as printed."""
     entry = table.campaign
     yield from (*entry.versions, *entry.versions.values())
     yield from (str(each) for each in entry.factors.get("version", ()))
@@ -204,11 +204,11 @@ def _figures_and_levels(table: CheckedTable) -> Iterator[str]:
 
 
 def _surroundings(document: Document, table: CheckedTable) -> Iterator[str]:
-    """Method, notes, machines and the publication: everything else that a reader may look for."""
+    """Method, notes, machines and the publication: everything else that people search for."""
     entry, source = table.campaign, document.source
     for text in (source.title, source.publisher, entry.method, *entry.notes, entry.topology_name):
         yield from (text.en, text.ja)
-    # What all tables are, by the words that a reader may begin with.
+    # Words that describe every table, which people may start a search with.
     yield "PostgreSQL benchmark performance ベンチマーク 性能"
     yield from (str(source.year), source.slug, entry.slug, entry.section, entry.figure)
     yield from (entry.topology_kind, entry.tool_name)
@@ -236,7 +236,7 @@ def _machines(document: Document, entry: CampaignEntry) -> Iterator[str]:
 
 
 def _scalars(value: Any) -> Iterator[str]:
-    """The words within mappings, lists and texts."""
+    """The words in mappings, lists and texts."""
     if isinstance(value, Mapping):
         for name, each in value.items():
             yield str(name)

@@ -1,4 +1,4 @@
-"""Annotations: notes on campaigns and points, conclusions, and the discussion of reports."""
+"""Annotations: notes on campaigns and points, conclusions, and discussions of reports."""
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -20,10 +20,10 @@ def add(
     kind: str = Annotation.Kind.NOTE,
     cell: Cell | None = None,
 ) -> Annotation:
-    """Write something beside a campaign, or a note at one of its cells.
+    """Add an annotation to a campaign, or a note to one of its cells.
 
     Raises ServiceError `empty_text`, `text_too_long`, `unknown_kind`, `cell_of_another_campaign`,
-    `not_a_note` (only notes stand at a cell).
+    `not_a_note` (a cell can only have notes).
     """
     if kind not in Annotation.Kind.values:
         raise ServiceError(
@@ -49,7 +49,7 @@ def add(
 
 @transaction.atomic
 def change(*, annotation: Annotation, text: str, by: User) -> Annotation:
-    """Write it anew. Raises ServiceError `not_the_author` and those of the text."""
+    """Change its text. Raises ServiceError `not_the_author`, and the errors of the text."""
     _require_author(annotation, by)
     annotation.text = _checked(text)
     annotation.save(update_fields=["text"])
@@ -58,13 +58,13 @@ def change(*, annotation: Annotation, text: str, by: User) -> Annotation:
 
 @transaction.atomic
 def delete(*, annotation: Annotation, by: User) -> None:
-    """Take it away. Raises ServiceError `not_the_author`."""
+    """Delete it. Raises ServiceError `not_the_author`."""
     _require_author(annotation, by)
     annotation.delete()
 
 
 def may_change(annotation: Annotation, user: User) -> bool:
-    """Authors change what is theirs, maintainers of the project everything."""
+    """Authors can change their own annotations, maintainers of the project can change all."""
     if user.pk is not None and annotation.author_id == user.pk:
         return True
     project = annotation.campaign.project_id or permissions.default_project()
@@ -81,7 +81,7 @@ def _require_author(annotation: Annotation, user: User) -> None:
 
 
 def _checked(text: str) -> str:
-    # PostgreSQL has no null character in its texts.
+    # PostgreSQL cannot store a null character in text.
     text = text.replace("\0", "").strip()
     if not text:
         raise ServiceError("empty_text", _("There is no text."), field="text")

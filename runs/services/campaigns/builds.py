@@ -1,4 +1,4 @@
-"""Builds: what tells installations of one version apart, as levels of a campaign's cells."""
+"""Builds: what distinguishes installations of one version, as levels of a campaign's cells."""
 
 import shlex
 from collections import defaultdict
@@ -8,10 +8,10 @@ from runs.models import Installation
 from runs.scenarios.definition import Level
 
 BLOCK_SIZE, BUILD, BINDIR = "block_size", "build", "bindir"
-# The build without any flag of its own.
+# The build without any extra flag.
 STANDARD = "standard"
 LONGEST = 60
-# Where a build lies, which differs between any two of them, and flags that are asked for apart.
+# The install paths, which always differ between builds, and flags that are handled separately.
 _PLACES = (
     *("--prefix=", "--exec-prefix=", "--bindir=", "--libdir=", "--libexecdir=", "--mandir="),
     *("--docdir=", "--sysconfdir=", "--datarootdir=", "--datadir=", "--localedir="),
@@ -20,10 +20,10 @@ _PLACES = (
 
 
 def levels(installations: Iterable[Installation]) -> dict[int, dict[str, Level]]:
-    """The levels of each installation, by its key; none where its version is alone on its server.
+    """The levels of each installation, by its key; none if its version is alone on its server.
 
-    The block size comes first (in kB, as a level of all), then the flags that not all builds of the
-    version have, and last the folder.
+    The block size comes first (in kB, as a level for all), then the flags that not all builds of
+    the version have, and last the folder.
     """
     installations = list(installations)
     found: dict[int, dict[str, Level]] = {each.pk: {} for each in installations}
@@ -41,7 +41,7 @@ def levels(installations: Iterable[Installation]) -> dict[int, dict[str, Level]]
 
 
 def _groups(installations: Sequence[Installation]) -> list[list[Installation]]:
-    """Those of one version on one server."""
+    """Groups: the builds of one version on one server."""
     found: dict[tuple[int, str], list[Installation]] = defaultdict(list)
     for each in installations:
         found[each.server_id, each.version].append(each)

@@ -1,4 +1,4 @@
-"""Campaigns: queueing a draft, and cancelling what was queued."""
+"""Campaigns: queueing a draft, and cancelling, pausing and retrying."""
 
 import json
 import random
@@ -40,7 +40,7 @@ __all__ = [
     "retry",
 ]
 
-# A page beside those of the campaigns.
+# Cannot be slugs: they are the addresses of other pages.
 NOT_SLUGS = ("new",)
 
 
@@ -53,7 +53,7 @@ def create(*, draft: Draft, by: User | None = None, project: Project | None = No
 def queue(*, design: Design, by: User | None = None, project: Project | None = None) -> Campaign:
     """Queue a design: its cells, and its runs in a random order whose seed is stored.
 
-    It is the project's from its first moment on: nobody else ever sees one of a private project.
+    It belongs to its project from the start: outsiders never see a campaign of a private project.
     Raises ServiceError with the first problem of the design's estimate.
     """
     for problem in estimate(design).problems:
@@ -69,7 +69,7 @@ def queue(*, design: Design, by: User | None = None, project: Project | None = N
 
 @transaction.atomic
 def cancel(*, campaign: Campaign, by: object = None) -> Campaign:
-    """Cancel every run of a campaign that has not ended. Raises `campaign_has_ended`."""
+    """Cancel every unfinished run of a campaign. Raises `campaign_has_ended`."""
     if not run_service.cancel_all(runs=campaign.runs.all(), by=by):
         raise ServiceError("campaign_has_ended", _("This campaign has ended already."))
     run_service.refresh_campaign(campaign_id=campaign.pk)
@@ -80,7 +80,7 @@ def cancel(*, campaign: Campaign, by: object = None) -> Campaign:
 
 @transaction.atomic
 def retry(*, campaign: Campaign, by: object = None) -> Campaign:
-    """Queue every run anew that ended without success. Raises `nothing_to_retry`."""
+    """Queue every run again that ended without success. Raises `nothing_to_retry`."""
     if not attempts.retry_all(runs=campaign.runs.all(), by=by):
         raise ServiceError("nothing_to_retry", _("No run of this campaign failed."))
     run_service.refresh_campaign(campaign_id=campaign.pk)
@@ -90,7 +90,7 @@ def retry(*, campaign: Campaign, by: object = None) -> Campaign:
 
 @transaction.atomic
 def pause(*, campaign: Campaign) -> Campaign:
-    """Let no further run of a campaign begin; the one in progress ends as usual.
+    """Start no further run of a campaign; the one in progress ends as usual.
 
     Raises `campaign_has_ended`.
     """
@@ -103,7 +103,7 @@ def pause(*, campaign: Campaign) -> Campaign:
 
 @transaction.atomic
 def resume(*, campaign: Campaign) -> Campaign:
-    """Let a paused campaign's runs begin again. Raises `campaign_not_paused`."""
+    """Let a paused campaign continue. Raises `campaign_not_paused`."""
     paused = Campaign.objects.filter(pk=campaign.pk, paused_at__isnull=False)
     if not paused.update(paused_at=None):
         raise ServiceError("campaign_not_paused", _("This campaign is not paused."))
@@ -114,9 +114,9 @@ def resume(*, campaign: Campaign) -> Campaign:
 
 @transaction.atomic
 def prioritise(*, campaign: Campaign, priority: int) -> Campaign:
-    """Let a campaign's runs go before those of lower priorities. Raises `out_of_range`.
+    """Set a campaign's priority; its runs go before those of lower priority.
 
-    A run in progress is never interrupted for another.
+    Raises `out_of_range`. A run in progress is never interrupted.
     """
     if abs(priority) > drafts.HIGHEST_PRIORITY:
         raise ServiceError(
@@ -199,7 +199,7 @@ def _cells(campaign: Campaign, design: Design) -> list[tuple[Cell, DesignCell, P
 def _queue(
     campaign: Campaign, design: Design, cells: Sequence[tuple[Cell, DesignCell, Part]]
 ) -> None:
-    """One random order for all; each server then takes its own runs of it."""
+    """One random order for all; each server then takes its own runs from it."""
     order = _order(len(cells), campaign.repeats, campaign.seed)
     placed = [(repeat, *cells[index]) for repeat, index in order]
     queued = [
@@ -223,14 +223,14 @@ def _run(campaign: Campaign, cell: Cell, repeat: int, position: int, server: Ser
         repeat=repeat,
         position=position,
         server=server,
-        # As known now; the attempt that is measured tells its own.
+        # As known now; the attempt that measures stores its own.
         hardware_id=server.hardware_id,
         environment_id=server.environment_id,
     )
 
 
 def _order(cells: int, repeats: int, seed: int) -> list[tuple[int, int]]:
-    """(repeat, cell index) in the order of execution: each repeat shuffles all cells anew."""
+    """(repeat, cell index) in the order of execution: all cells are shuffled for each repeat."""
     shuffler = random.Random(seed)  # noqa: S311 -- repeatable on purpose
     order = []
     for repeat in range(1, repeats + 1):

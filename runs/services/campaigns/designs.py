@@ -1,6 +1,6 @@
-"""Designs: a draft resolved once into its cells, installations, tools, settings and machines.
+"""Designs: a draft resolved into cells, installations, tools, settings and machines.
 
-Estimate, checks, preflight, plans and pages read a design, and ask the database nothing again.
+Estimate, checks, preflight, plans and pages read the design and do not query the database again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,15 +24,15 @@ from runs.services.configurations.contents import Content, content
 from runs.services.configurations.fitting import InstallationFit
 from runs.services.servers.tools import Tools, installed, tools_among
 
-# A draft with more cells is refused, and only so many of them are looked at.
+# A draft with more cells is refused, and no more than this many are looked at.
 MOST_CELLS = 10_000
-# Configurations times settings; each is fitted to each installation.
+# Configurations times settings; each one is fitted to each installation.
 MOST_VARIANTS = 200
 
 
 @dataclass(frozen=True)
 class Variant:
-    """What factors that belong to no scenario make of a cell: a configuration, varied settings."""
+    """What factors outside the scenario set for a cell: a configuration, varied settings."""
 
     levels: Mapping[str, Level]
     configuration: Configuration | None
@@ -42,9 +42,9 @@ class Variant:
 
 @dataclass(frozen=True)
 class DesignCell:
-    """A combination of levels, and all that its runs need.
+    """A combination of levels, and everything that its runs need.
 
-    `refusal` says why its version cannot run it.
+    `refusal` is the reason why its version cannot run it.
     """
 
     installation: Installation
@@ -56,19 +56,19 @@ class DesignCell:
 
     @property
     def initdb_options(self) -> list[str]:
-        """What the cluster is made with: the scenario's wishes, then the configuration's."""
+        """initdb options: those of the scenario, then those of the configuration."""
         return [*self.cluster.initdb_options, *self.variant.content.initdb_options]
 
     @property
     def cluster_settings(self) -> dict[str, str]:
-        """What the cluster runs with: the configuration has its way over the scenario's wishes, and
-        what the scenario cannot be without over the configuration."""
+        """Settings: the configuration overrides the scenario's wishes, and the scenario's required
+        settings override the configuration."""
         return {**self.cluster.settings, **self.fitted.settings, **self.cluster.required}
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one server does of a design. `present` is all that is installed there."""
+    """One server's part of a design. `present` is all that is installed there."""
 
     server: Server
     installations: tuple[Installation, ...]
@@ -79,7 +79,7 @@ class Part:
 
     @cached_property
     def loaded(self) -> tuple[DesignCell, ...]:
-        """A cell for each cluster that is loaded, whoever then copies it."""
+        """One cell for each cluster that is loaded, whichever runs then copy it."""
         made: dict[str, DesignCell] = {}
         for each in self.cells:
             settings, options = each.cluster_settings, each.initdb_options
@@ -90,7 +90,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Machine:
-    """A load generator or a machine of further clusters, and what is installed there."""
+    """A load generator, or a machine for further clusters, and what is installed there."""
 
     server: Server
     present: Sequence[Installation]
@@ -100,8 +100,8 @@ class Machine:
 class Design:
     """A draft with everything that follows from it.
 
-    `factors` has all that varies, with its levels in display order; `count` is the number of cells,
-    of which the parts have at most MOST_CELLS, and of at most MOST_VARIANTS.
+    `factors` has every factor, with its levels in display order. `count` is the number of all
+    cells; the parts have at most MOST_CELLS of them, and at most MOST_VARIANTS variants.
     """
 
     draft: Draft
@@ -115,7 +115,7 @@ class Design:
 
     @property
     def has_all_variants(self) -> bool:
-        """Whether no combination of configurations and settings was left out."""
+        """Whether all combinations of configurations and settings are included."""
         return len(self.variants) < MOST_VARIANTS
 
     @property
@@ -125,12 +125,12 @@ class Design:
 
     @property
     def fits(self) -> list[InstallationFit]:
-        """What each installation gets of each configuration."""
+        """What each installation gets from each configuration."""
         return [fit for part in self.parts for fit in part.fits]
 
     @property
     def is_complete(self) -> bool:
-        """Whether every parameter is given, and every level one that the scenario knows."""
+        """Whether every parameter is given, and the scenario knows every level."""
         given, scenario = self.draft, self.scenario
         return all(
             [given.parameters.get(each.name) is not None for each in scenario.parameters]
@@ -142,11 +142,11 @@ class Design:
         )
 
     def seconds(self, cell: DesignCell) -> tuple[float, float]:
-        """Rough time of (loading its cluster, a run). Only where it is complete."""
+        """Rough times of (loading its cluster, a run). Only for a complete design."""
         return self.scenario.procedure.seconds({**self.draft.parameters, **cell.levels})
 
     def needed_bytes(self, part: Part) -> int | None:
-        """The free space that a server needs; None where it is not complete."""
+        """The free space that a server needs; None for an incomplete design."""
         if not self.is_complete:
             return None
         given, scenario = self.draft.parameters, self.scenario
@@ -154,7 +154,7 @@ class Design:
             (scenario.procedure.sizes({**given, **each.levels}), scenario.changes_data(each.levels))
             for each in part.loaded
         ]
-        # Runs that write keep templates only as long as there is room for one more cluster.
+        # Runs that write keep templates only if there is room for one more cluster.
         shared = sum(each.disk_bytes for each, writes in sizes if not writes)
         own = max((each.disk_bytes for each, writes in sizes if writes), default=0)
         further = self.further(part) * max((each.disk_bytes for each, _writes in sizes), default=0)
@@ -163,7 +163,7 @@ class Design:
         return shared + own + further + run_bytes + recorded + BYTES_TO_SPARE
 
     def further(self, part: Part) -> int:
-        """How many clusters a run has on its server at the most besides its own."""
+        """How many clusters a run has on its server at most, besides its own."""
         if self.cluster_machines:
             return 0
         return max(
@@ -176,9 +176,9 @@ class Design:
 
 
 def resolve(draft: Draft) -> Design:
-    """The design of a draft, whatever problems it has. One query, however many machines.
+    """The design of a draft, even one with problems. One query for any number of machines.
 
-    The servers' hardware is asked for unless it came with them. Raises KeyError for a scenario
+    The servers' hardware is read unless it is passed in. Raises KeyError for a scenario
     that BenchLab cannot run.
     """
     scenario = registry.get(draft.scenario)
@@ -219,7 +219,7 @@ def _part(
     told_apart: Mapping[int, Mapping[str, Level]],
     room: int,
 ) -> Part:
-    """What `server` does of a draft, with at most `room` cells."""
+    """A server's part of a draft, with at most `room` cells."""
     is_alone = len(draft.servers) == 1
     chosen = [each for each in draft.installations if is_alone or each.server_id == server.pk]
     installations = tuple(sorted(chosen, key=lambda each: each.version_num))
@@ -248,7 +248,7 @@ def _part(
 def _fits(
     installations: Sequence[Installation], variants: Sequence[Variant], memory: int | None
 ) -> Iterator[InstallationFit]:
-    """What each installation gets of each variant."""
+    """What each installation gets from each variant."""
     for each in installations:
         major = fitted_configurations.major_of(each)
         for variant in variants:
@@ -264,7 +264,7 @@ def _combinations(
     """The combinations of the scenario's own levels that it measures."""
     for combination in product(*varied.values()):
         levels = dict(zip(varied, combination, strict=True))
-        # Of levels that it does not know it is not asked.
+        # The scenario is not asked about levels that it does not know.
         if not _are_known(scenario, levels) or scenario.measures(levels, draft.parameters):
             yield levels
 
@@ -303,7 +303,7 @@ def _variants(draft: Draft) -> Iterator[Variant]:
 
 
 def _varied(draft: Draft, scenario: Scenario) -> dict[str, list[Level]]:
-    """The scenario's factors with each level once, in display order; none of one without any."""
+    """The scenario's factors with each level once, in display order; without empty ones."""
     factors = {factor.name: factor for factor in scenario.factors}
     ordered = {
         name: factors[name].ordered(given)
@@ -319,7 +319,7 @@ def _factors(
     varied: Mapping[str, Sequence[Level]],
     told_apart: Mapping[int, Mapping[str, Level]],
 ) -> dict[str, list[Level]]:
-    """All that varies: versions, builds, servers, configurations, settings, the scenario's own."""
+    """All factors: versions, builds, servers, configurations, settings, the scenario's own."""
     ordered = sorted(draft.installations, key=lambda each: each.version_num)
     found: dict[str, list[Level]] = {VERSION: list(dict.fromkeys(each.version for each in ordered))}
     for name in (builds.BLOCK_SIZE, builds.BUILD):

@@ -1,4 +1,4 @@
-"""Everything that is wrong with a draft, each with its remedy, before it is queued."""
+"""Everything wrong with a draft, each with its remedy, before it is queued."""
 
 from collections.abc import Iterator, Sequence
 
@@ -22,7 +22,7 @@ MOST_RUNS = 10_000
 
 
 def problems(design: Design, runs: int) -> Iterator[Problem]:
-    """Every problem of a design that has so many runs at most. No query."""
+    """Every problem of a design that has at most this many runs. No query."""
     draft, scenario = design.draft, design.scenario
     if not draft.title.strip():
         yield Problem("no_title", _("The campaign has no title."), _("Give one."), "title")
@@ -58,7 +58,7 @@ def problems(design: Design, runs: int) -> Iterator[Problem]:
 
 
 def _package_problems(scenario: Scenario) -> Iterator[Problem]:
-    """The generators of a scenario's data that are missing here, before a worker looks for them."""
+    """Data generators of a scenario that are missing here, found before a worker needs them."""
     for name in scenario.missing_packages():
         message = _("The Python package %(package)s is missing, which makes the data.") % {
             "package": name
@@ -68,7 +68,7 @@ def _package_problems(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _objections(design: Design) -> Iterator[Problem]:
-    """Why cells make no sense to the scenario, each reason once; and a design without a cell."""
+    """Why the scenario refuses cells, each reason once; also a design without any cell."""
     draft, scenario = design.draft, design.scenario
     told = {
         Problem("senseless_cell", _(each.reason) % each.words, _(each.remedy), each.of)

@@ -19,22 +19,22 @@ HIGHEST_PRIORITY = 100
 class Draft:
     """What a person asks for. `levels` maps each factor of the scenario to its levels.
 
-    `client` is the installation whose pgbench puts the load on, for every version; by default the
-    newest on the server. `most_attempts` is how often each run is begun without anybody asking;
-    None is what this BenchLab is set to. `remeasures` is how often a doubtful run is measured
-    again. With `wanted_half_width` (0.02 is ±2 %) a cell gets more
-    than `repeats`, up to `most_repeats`, while its interval is wider. An A/A campaign measures
-    everything twice under two labels, which shows what the server makes of no difference. The
-    load comes from `generators`, each with its newest pgbench, or from the server itself. A
-    scenario's further clusters lie on `cluster_servers` by turns, or on the server itself.
+    `client` is the installation whose pgbench generates the load for every version; the default is
+    the newest on the server. `most_attempts` is how often each run is started automatically; None
+    means this BenchLab's setting. `remeasures` is how often a doubtful run is measured again. With
+    `wanted_half_width` (0.02 is ±2 %) a cell gets more than `repeats`, up to `most_repeats`, while
+    its interval is wider. An A/A campaign measures everything twice under two labels, which shows
+    how much the server varies by itself. The load comes from `generators`, each with its newest
+    pgbench, or from the server itself. A scenario's further clusters are spread over
+    `cluster_servers`, or are on the server itself.
 
-    With `more_servers` the same is measured on each of them, at the same time, and the server is
-    a factor. `installations` are then those of all servers; each server measures its own. Of
-    `client` each takes its own pgbench of the same version. `treatment` is what is done to the
-    machines of every run.
+    With `more_servers` the same is measured on each of them at the same time, and the server is a
+    factor. `installations` are then those of all servers; each server measures its own, and uses
+    its own pgbench of the same version as `client`. `treatment` is what is done to the machines
+    for every run.
 
-    With `more_configurations` the configuration is a factor, and each setting of `settings` is one
-    as well: its levels are values in the words of any version, which replace the configuration's.
+    With `more_configurations` the configuration is a factor. Each setting of `settings` is a factor
+    too: its levels are values as any version writes them, and they replace the configuration's.
     `reproduces` is the slug of the published campaign that is repeated.
     """
 

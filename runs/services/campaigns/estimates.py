@@ -1,4 +1,4 @@
-"""Estimates: what a design will take in runs and seconds, and what is wrong with it."""
+"""Estimates: how many runs and seconds a design will take, and what is wrong with it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from runs.services.configurations.fitting import InstallationFit
 from runs.services.problems import Problem
 from runs.services.servers import suitability as server_problems
 
-# What BenchLab itself adds to a run, and the clusters' start and stop.
+# What BenchLab itself adds to a run, and starting and stopping the cluster.
 SECONDS_AROUND_A_RUN = 1.5
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a design will take: runs, seconds in all; and its problems, all at once.
+    """What a design will take: runs, total seconds, and all its problems.
 
-    `most_runs` and `most_seconds` are larger where repeats are added while they scatter.
-    `fits` tell what each installation gets of the configuration, `remarks` what is to be known
-    before its runs are compared, and `notes` the same of several servers. These work at the same
-    time, and the seconds are those of the last to end; unless they share load generators, for
-    which they take turns.
+    `most_runs` and `most_seconds` are larger if repeats may be added while results scatter.
+    `fits` say what each installation gets from the configuration, `remarks` what to know before
+    comparing its runs, and `notes` the same about several servers. Servers work at the same time,
+    so the seconds are those of the slowest, unless they share load generators and have to take
+    turns.
     """
 
     runs: int
@@ -40,7 +40,7 @@ class Estimate:
 def estimate(of: Design | Draft) -> Estimate:
     """Count the runs, estimate the time, and find every problem.
 
-    Of a design without a query; a draft is resolved first.
+    Works from a design, without a query; resolve a draft first.
     """
     design = of if isinstance(of, Design) else resolve(of)
     draft = design.draft

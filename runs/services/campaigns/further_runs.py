@@ -1,4 +1,4 @@
-"""Further runs of cells that have been measured: the same plan, at the next repeat."""
+"""Further runs of cells that have been measured: the same plan, for the next repeat."""
 
 import random
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ from runs.models import Campaign, Run, RunEvent
 
 
 def queue(*, campaign: Campaign, like: Mapping[Run, str], code: str) -> list[Run]:
-    """Queue a run like each of these, with a reason, in an order shuffled by the campaign's seed.
+    """Queue a copy of each of these runs, with a reason, shuffled by the campaign's seed.
 
-    Call it in a transaction that has the campaign locked.
+    Call it in a transaction that has locked the campaign.
     """
     last = campaign.runs.aggregate(Max("position"))["position__max"] or 0
     repeats = dict(

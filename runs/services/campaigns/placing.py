@@ -1,4 +1,4 @@
-"""Placing the further clusters of an arrangement on machines of their own."""
+"""Places the further clusters of an arrangement on machines of their own."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ MOST_MACHINES = 16
 
 
 def machine_plans(server: Server, machines: Sequence[Machine]) -> tuple[MachinePlan, ...]:
-    """What the plan of a run on the server holds of the machines of its further clusters."""
+    """The part of a run's plan that describes the machines of its further clusters."""
     return tuple(
         MachinePlan(
             name=_machine_name(number),
@@ -35,7 +35,7 @@ def machine_plans(server: Server, machines: Sequence[Machine]) -> tuple[MachineP
 
 
 def placed(clusters: Sequence[ClusterPlan], machines: Sequence[Machine]) -> tuple[ClusterPlan, ...]:
-    """The clusters on the machines by turns; where there are none they stay where they are."""
+    """The clusters spread over the machines in turn; without machines they stay where they are."""
     if not machines:
         return tuple(clusters)
     found = []
@@ -57,21 +57,21 @@ def placed(clusters: Sequence[ClusterPlan], machines: Sequence[Machine]) -> tupl
 
 
 def _machine_name(number: int) -> str:
-    """After `db`, which is the database's own: db2, db3, ..."""
+    """The names after `db`, which is the database's own: db2, db3, ..."""
     return f"{DATABASE_NODE}{number + 2}"
 
 
 def _counterparts(
     version_num: int, present: Sequence[Installation]
 ) -> tuple[Installation | None, Installation | None]:
-    """The installation of that very release, and the one with the newest psql."""
+    """The installation of that exact release, and the one with the newest psql."""
     same = next((each for each in present if each.version_num == version_num), None)
     having = [each for each in present if each.has_psql]
     return same, max(having, key=lambda each: each.version_num, default=None)
 
 
 def cluster_problems(design: Design) -> Iterator[Problem]:
-    """Everything for which further clusters cannot lie on the machines that are named for them."""
+    """Everything that keeps further clusters off the machines that are named for them."""
     machines, draft = design.cluster_machines, design.draft
     if machines and not design.scenario.kind:
         message = _("This scenario has no further clusters.")

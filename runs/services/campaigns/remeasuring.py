@@ -1,7 +1,7 @@
-"""Runs that are in doubt are measured again, as often as their campaign asks for.
+"""Measures doubtful runs again, as often as their campaign asks for.
 
-Only those whose doubt another run may be spared: foreign load, a drift, a checkpoint. The doubtful
-one stays and counts, marked as what it is: leaving out what one does not like is no rule.
+Only if another run may avoid the doubt: foreign load, a drift, a checkpoint. The doubtful run
+stays, counts, and is marked: dropping results that one does not like would bias the summary.
 """
 
 from django.utils.translation import gettext as _
@@ -14,9 +14,9 @@ MOST_REMEASURES = 10
 
 
 def add(*, campaign: Campaign) -> int:
-    """Queue the runs that are to be measured again; how many. Call it in a transaction.
+    """Queue the runs that must be measured again; return how many. Call it in a transaction.
 
-    Only when all runs have ended, and not when somebody cancelled one of them.
+    Only when all runs have ended and nobody cancelled one of them.
     """
     if not campaign.remeasures or campaign.runs.filter(state=Run.State.CANCELLED).exists():
         return 0
@@ -38,7 +38,7 @@ def add(*, campaign: Campaign) -> int:
 
 
 def _times_before(run: Run) -> int:
-    """How often the first of these was measured again already."""
+    """How often the first of these has already been measured again."""
     times, before = 0, run.again_of
     while before is not None:
         times, before = times + 1, before.again_of

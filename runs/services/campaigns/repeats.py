@@ -1,8 +1,8 @@
-"""Further repeats: while cells scatter more than asked for, or because somebody wants to know.
+"""Further repeats: while cells scatter more than the campaign allows, or because a user asks.
 
-They come in whole rounds, a run of each cell, once every run before has ended: what disturbs a
-round disturbs all cells alike. Each round is in a random order of its own. Whoever adds rounds
-after a look at the figures looks once more, and the campaign remembers it (docs/statistics.md).
+They come in complete rounds, a run of each cell, after all earlier runs have ended: a disturbance
+in a round then affects all cells alike. Each round has its own random order. Adding rounds after
+seeing the figures is another look at the data, and the campaign records it (docs/statistics.md).
 """
 
 import random
@@ -31,7 +31,7 @@ NARROWEST, WIDEST = 0.001, 0.5
 def problems(
     *, repeats: int, wanted_half_width: float | None, most_repeats: int | None, limit: int
 ) -> Iterator[Problem]:
-    """What is wrong with the wish for adaptive repeats; nothing where there is none."""
+    """What is wrong with the request for adaptive repeats; empty if there is none."""
     if wanted_half_width is None:
         return
     if not NARROWEST <= wanted_half_width <= WIDEST:
@@ -51,10 +51,10 @@ def problems(
 
 
 def add_round(*, campaign: Campaign) -> int:
-    """Queue one more round if a cell needs it; how many runs. Call it in a transaction.
+    """Queue one more round if a cell needs it; return how many runs. Call it in a transaction.
 
     Only when all runs have ended; not when somebody cancelled one of them, and not for a cell whose
-    last run did not finish: another one would most likely end the same way.
+    last run did not finish: the next one would most likely fail too.
     """
     wanted = campaign.wanted_half_width
     if wanted is None or campaign.runs.filter(state=Run.State.CANCELLED).exists():
@@ -73,10 +73,10 @@ def add_round(*, campaign: Campaign) -> int:
 
 @transaction.atomic
 def add_rounds(*, campaign: Campaign, rounds: int) -> int:
-    """Queue so many more rounds of an ended campaign; how many runs. It counts as a look.
+    """Queue this many more rounds of an ended campaign; return how many runs. Counts as a look.
 
-    Raises `campaign_not_ended`, `not_executed`, `nothing_to_repeat`, and `out_of_range` for fewer
-    than one round or more than make MOST_REPEATS in all.
+    Raises `campaign_not_ended`, `not_executed`, `nothing_to_repeat`, and `out_of_range` for less
+    than one round or more than MOST_REPEATS repeats in total.
     """
     locked = Campaign.objects.select_for_update().get(pk=campaign.pk)
     latest = _latest_runs(locked)
@@ -104,13 +104,13 @@ def _check_rounds(campaign: Campaign, latest: Mapping[int, Run], rounds: int) ->
 
 
 def _latest_runs(campaign: Campaign) -> dict[int, Run]:
-    """The run of the highest repeat of each cell, of those cells whose last run finished."""
+    """For each cell whose last run finished, the run with the highest repeat."""
     latest = {run.cell_id: run for run in campaign.runs.order_by("repeat")}
     return {cell: run for cell, run in latest.items() if run.state == Run.State.FINISHED}
 
 
 def _queue(campaign: Campaign, latest: Mapping[int, Run], rounds: int, reason: str) -> list[Run]:
-    """Whole rounds: all cells have the same repeat in it, each round its own order."""
+    """Complete rounds: all cells have the same repeat in it, each round has its own order."""
     last = campaign.runs.aggregate(Max("position"))["position__max"] or 0
     made = max(run.repeat for run in latest.values())
     queued = []
@@ -149,7 +149,7 @@ def _another(run: Run, repeat: int, position: int) -> Run:
 
 
 def _reason(scattered: Sequence[Summary], campaign: Campaign) -> str:
-    """What the widest interval of a cell is, and what was asked for."""
+    """The width of the widest interval of a cell, and the width that was asked for."""
     wanted = 100 * (campaign.wanted_half_width or 0)
     widths = [half_width(summary) for summary in scattered]
     known = [width for width in widths if width is not None]

@@ -1,4 +1,4 @@
-"""Keeps the database's scenarios and metrics in step with the code's."""
+"""Keeps the database's scenarios and metrics in step with the code."""
 
 from django.db import transaction
 
@@ -9,7 +9,7 @@ from runs.scenarios.themes import THEMES
 
 @transaction.atomic
 def sync() -> None:
-    """Make or update a row for each scenario, theme of the archive and metric of the code."""
+    """Make or update a row for each scenario, archive theme and metric of the code."""
     runnable = {scenario.slug for scenario in registry.every()}
     for theme in THEMES:
         if theme.slug not in runnable:

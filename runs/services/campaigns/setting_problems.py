@@ -1,4 +1,4 @@
-"""What is wrong with settings that a campaign varies, apart from what a version refuses."""
+"""What is wrong with the settings that a campaign varies, besides what a version refuses."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ from runs.services.problems import Problem
 
 
 def problems(design: Design) -> Iterator[Problem]:
-    """Settings without a level, that the scenario sets itself, or whose levels do not differ."""
+    """Settings without a level, set by the scenario itself, or whose levels do not differ."""
     if not design.has_all_variants:
         message = _("These are too many combinations of configurations and settings.")
         remedy = _("Choose fewer than %(most)d.") % {"most": MOST_VARIANTS}
@@ -35,7 +35,7 @@ def problems(design: Design) -> Iterator[Problem]:
 
 
 def _alike(design: Design, name: str, levels: Sequence[str]) -> Iterator[Problem]:
-    """Levels that are the same value in other words, such as 1GB and 1024MB."""
+    """Levels that write the same value differently, such as 1GB and 1024MB."""
     majors = dict.fromkeys(major_of(each) for each in design.draft.installations)
     for major in majors:
         seen: dict[object, str] = {}
@@ -53,7 +53,7 @@ def _alike(design: Design, name: str, levels: Sequence[str]) -> Iterator[Problem
 
 
 def _value(name: str, level: str, major: str) -> object:
-    """What a version makes of it; the text where that says nothing."""
+    """The value as this version reads it; the text itself if the version does not know it."""
     found = []
     for own, text in fitting.fit({name: level}, major).settings.items():
         known = setting(own, major)

@@ -26,7 +26,7 @@ SELECT cell_id, metric_id, count(*), percentile_cont(0.5) WITHIN GROUP (ORDER BY
 
 
 def refresh(*, cell_id: int) -> None:
-    """Summarise the finished runs of a cell anew, a row per metric. Call it in a transaction."""
+    """Recompute the summary of a cell's finished runs, one row per metric. In a transaction."""
     values: dict[int, list[float]] = defaultdict(list)
     rows = Measurement.objects.filter(run__cell_id=cell_id, run__state=Run.State.FINISHED)
     for metric_id, value in rows.values_list("metric_id", "value"):
@@ -56,9 +56,9 @@ def refresh_all(*, cell_ids: Sequence[int]) -> None:
 
 
 def refreshing(*, cell_ids: Sequence[int]) -> Statement:
-    """Summarises cells in the database; the formulas are those of `summarise`.
+    """Summarises cells in the database, with the same formulas as `summarise`.
 
-    For cells whose finished runs only become more: nothing is taken away. To be performed in a
-    transaction that has locked the cells.
+    For cells that only gained finished runs; nothing is removed. Execute it in a transaction that
+    has locked the cells.
     """
     return Statement(SUMMARISE, (list(cell_ids), Run.State.FINISHED.value))

@@ -1,4 +1,4 @@
-"""Topologies: the database on one server, and the load from it or from others."""
+"""Topologies: the database on one server, and the load from it or from other machines."""
 
 import hashlib
 import ipaddress
@@ -29,12 +29,12 @@ def topology_of(
     arrangement: str = "",
     cluster_servers: Sequence[Server] = (),
 ) -> Topology:
-    """The topology of these servers; the same one for the same servers in the same order.
+    """The topology of these servers; the same row for the same servers in the same order.
 
-    With `more_servers` it has a database node for each server, of which every run uses one: the
-    kind is that of its runs. Without generators each puts the load on itself. A scenario with
-    further clusters has a kind of its own (`arrangement`); they lie on `cluster_servers`, or
-    without such on the database's own.
+    With `more_servers` it has a database node for each server, and every run uses one of them: the
+    kind is that of its runs. Without generators each server generates its own load. A scenario with
+    further clusters has its own kind (`arrangement`); they are on `cluster_servers`, or, without
+    any, on the database server.
     """
     databases = (server, *more_servers)
     if not generators and not more_servers and not arrangement:
@@ -78,7 +78,7 @@ def _add_nodes(topology: Topology, role: str, servers: Sequence[Server]) -> None
 
 
 def generator_plans(server: Server, generators: Sequence[Machine]) -> tuple[GeneratorPlan, ...]:
-    """What the plan of a run on a server holds of its generators: each uses its newest pgbench."""
+    """The part of a run's plan that describes its generators: each uses its newest pgbench."""
     plans = []
     for number, machine in enumerate(generators, start=1):
         each, client = machine.server, having_pgbench(machine.present)[0]
@@ -99,10 +99,10 @@ def generator_plans(server: Server, generators: Sequence[Machine]) -> tuple[Gene
 
 
 def generator_problems(design: Design) -> Iterator[Problem]:
-    """Everything for which generators cannot put the load on each of the servers. No query.
+    """Everything that keeps generators from putting load on each of the servers. No query.
 
     Several servers may share their generators: a run holds the leases of all its machines, so
-    that they take turns.
+    they take turns.
     """
     servers, generators = design.draft.servers, design.draft.generators
     if len(generators) > MOST_GENERATORS:
@@ -146,7 +146,7 @@ def _problems_of(generator: Server, present: Sequence[Installation]) -> Iterator
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only the machine itself reaches that address."""
+    """Whether the address can only be reached from the machine itself."""
     if address == "localhost":
         return True
     try:

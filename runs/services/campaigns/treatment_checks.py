@@ -1,4 +1,4 @@
-"""A treatment against what a machine says of itself now: tools, the kernel's permission."""
+"""Checks a treatment against what a machine reports now: tools, kernel permissions."""
 
 from collections.abc import Iterator
 
@@ -12,9 +12,9 @@ from runs.services.problems import Problem
 
 
 def problems(treatment: Treatment, server: Server, target: Target) -> Iterator[Problem]:
-    """Why this machine cannot be treated so, though nothing that is stored says it.
+    """Why this machine cannot be treated so, beyond what stored facts already show.
 
-    Ask for what is done to this very machine: of a load generator `Treatment.on_generator`.
+    Pass what is done to this machine: for a load generator `Treatment.on_generator`.
     """
     pinned = [name for name in ("server_cpus", "pgbench_cpus") if getattr(treatment, name)]
     if pinned and "taskset" not in target.tools:

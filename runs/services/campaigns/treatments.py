@@ -1,4 +1,4 @@
-"""Treatments: what a campaign may ask of its machines, and what stands against it."""
+"""Treatments: what a campaign may do to its machines, and what prevents it."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from runs.execution.treatment import Treatment
 from runs.models import Server
 from runs.services.problems import Problem
 
-# The kernel lets nobody but root sample even own processes where it is stricter.
+# Where it is stricter, the kernel lets only root sample, even one's own processes.
 STRICTEST_FOR_OWN = 2
 PARANOIA = "kernel.perf_event_paranoid"
 
@@ -36,7 +36,7 @@ def needed_privileges(treatment: Treatment, server: Server) -> list[str]:
 def problems(
     treatment: Treatment, *, servers: Sequence[Server], generators: Sequence[Server]
 ) -> Iterator[Problem]:
-    """Everything for which these machines cannot be treated so."""
+    """Everything that prevents these machines from being treated so."""
     for server in servers:
         if treatment.cold_cache and not offered(server)["cold_cache"]:
             yield _not_ticked(server, "drop_caches", "cold_cache")
@@ -66,7 +66,7 @@ def _governor_problems(
 
 
 def cpufreq_problems(server: Server, found: Sequence[str] | None) -> Iterator[Problem]:
-    """Why its governor, of which these are in use, cannot be changed; None is not known."""
+    """Why its governor cannot be changed, given those in use; None means not known."""
     name = {"server": server.name}
     if found is None:
         return
@@ -108,7 +108,7 @@ def _profile_problems(server: Server) -> Iterator[Problem]:
 
 
 def perf_not_permitted(server: Server, paranoia: str) -> Problem:
-    """The kernel lets only root sample, and nothing may be changed about it."""
+    """The kernel lets only root sample, and nothing can be changed about it."""
     message = _("The kernel of %(server)s lets only root use perf (%(setting)s = %(value)s).") % {
         "server": server.name,
         "setting": PARANOIA,

@@ -1,4 +1,4 @@
-"""Workloads: people's own pgbench scripts, checked and stored as versions that never change."""
+"""Workloads: users' own pgbench scripts, checked and stored as versions that never change."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,9 +21,9 @@ from runs.tools.pgbench.script_check import GivenScript
 from runs.tools.pgbench.versions import MAXIMUM_TRIES
 
 SCRIPT_FACTOR = "script"
-# A page beside those of the workloads.
+# Cannot be slugs: they are the addresses of other pages.
 NOT_SLUGS = ("new",)
-# What a pgbench that is not known yet is taken for.
+# The version assumed for a pgbench that is not known yet.
 NEWEST = 999_999
 MOST_SQL_CHARACTERS = 1_000_000
 _SENTENCES = {
@@ -57,7 +57,7 @@ _SENTENCES = {
 
 @dataclass(frozen=True)
 class WorkloadContent:
-    """What a version of a workload consists of, as a person gives it."""
+    """The content of a version of a workload, as a user enters it."""
 
     scripts: Sequence[GivenScript]
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class WorkloadContent:
 
 
 def faults(content: WorkloadContent) -> list[Fault]:
-    """Everything that is wrong with a content, before any server has seen it."""
+    """Everything that is wrong with a content, before any server is involved."""
     allows_shell = bool(settings.ALLOW_SHELL_SCRIPTS)
     found = script_check.check(content.scripts, content.variables, allows_shell=allows_shell)
     told = [_fault(each, content.scripts) for each in found]
@@ -107,7 +107,7 @@ def edit(
     content: WorkloadContent,
     by: User | None = None,
 ) -> WorkloadVersion:
-    """A further version, or the present one where nothing of its content has changed.
+    """A further version, or the current one if the content has not changed.
 
     Raises Refused with all faults of the content.
     """
@@ -122,7 +122,7 @@ def edit(
 
 
 def content_of(version: WorkloadVersion) -> WorkloadContent:
-    """What a version consists of."""
+    """The content of a version."""
     return WorkloadContent(
         scripts=tuple(GivenScript(**each) for each in version.scripts),
         variables=version.variables,
@@ -144,9 +144,9 @@ def versions(levels: Sequence[Level]) -> dict[str, WorkloadVersion]:
 
 
 def problems(design: Design) -> Iterator[Problem]:
-    """Why the scripts and options of a design cannot be run, or not by the pgbench it would use.
+    """Why the scripts and options of a design cannot run at all, or not with its pgbench.
 
-    One query where it names people's own.
+    One query if it names a user's own workload.
     """
     if not any(factor.name == SCRIPT_FACTOR for factor in design.scenario.factors):
         return
@@ -168,13 +168,13 @@ def problems(design: Design) -> Iterator[Problem]:
 
 
 def _client(design: Design) -> int:
-    """The oldest pgbench that puts the load on; a new one where none is there yet."""
+    """The oldest pgbench that will generate load; a new one is assumed if there is none yet."""
     found = [part.tools.pgbench.pgbench_version_num for part in design.parts if part.tools]
     return min((each for each in found if each), default=NEWEST)
 
 
 def _tool_problems(version: WorkloadVersion, client_version: int) -> Iterator[Problem]:
-    """What this pgbench is too old for."""
+    """Why this pgbench is too old."""
     try:
         init_options.for_tool(version.init_options, client_version)
         for script in version.scripts:
@@ -185,7 +185,7 @@ def _tool_problems(version: WorkloadVersion, client_version: int) -> Iterator[Pr
 
 
 def check(content: WorkloadContent) -> None:
-    """Raise Refused with all faults of a content; nothing is stored."""
+    """Raise Refused with all faults of a content; stores nothing."""
     _refuse(content)
 
 

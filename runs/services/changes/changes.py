@@ -1,4 +1,4 @@
-"""Changes in histories: found when results have come, told once, and decided upon by people."""
+"""Changes in histories: found when results arrive, reported once, and judged by people."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -25,9 +25,9 @@ LOCK = 0x6C6162
 
 
 def noting(*, cells: Collection[tuple[int, int]]) -> Statement:
-    """Queues (campaign, cell) that got new runs, and waits for nobody.
+    """Queues (campaign, cell) pairs that got new runs, without waiting for locks.
 
-    To be performed in the transaction that stores the runs, which calls `find_once_committed`.
+    Execute it in the transaction that stores the runs; that also calls `find_once_committed`.
     """
     campaigns, ids = zip(*sorted(cells), strict=True)
     return Statement(
@@ -39,13 +39,13 @@ def noting(*, cells: Collection[tuple[int, int]]) -> Statement:
 
 
 def find_once_committed(*, campaign_ids: Iterable[int]) -> None:
-    """Wake a worker for what was queued, once it is committed."""
+    """Wake a worker for what was queued, after the commit."""
     for campaign_id in sorted(set(campaign_ids)):
         dispatch.find_changes(campaign_id)
 
 
 def wake() -> None:
-    """Wake a worker for each campaign whose histories wait: messages get lost, rows do not."""
+    """Wake a worker for each campaign whose histories wait: messages can get lost, rows cannot."""
     waiting = StaleCell.objects.order_by("campaign").values_list("campaign", flat=True)
     for campaign_id in waiting.distinct():
         dispatch.find_changes(campaign_id)
@@ -53,9 +53,9 @@ def wake() -> None:
 
 @transaction.atomic
 def find(*, campaign_id: int) -> list[Change]:
-    """Look at the histories of a campaign that got new runs; give and tell what is new in them.
+    """Analyse the histories of a campaign with new runs; report and return what is new.
 
-    One worker at a time: another one's call does nothing. What comes meanwhile stays queued.
+    One worker at a time; a call by another does nothing. New work stays queued for the next call.
     """
     campaign = Campaign.objects.select_related("project").filter(pk=campaign_id).first()
     if campaign is None or not _locked(campaign_id):
@@ -74,7 +74,7 @@ def find(*, campaign_id: int) -> list[Change]:
 
 @transaction.atomic
 def decide(*, change: Change, decision: str, note: str = "", by: User | None = None) -> Change:
-    """Keep what a person says of a change; `open` takes it back. Later analyses leave it alone."""
+    """Store a person's decision about a change; `open` undoes it. Later analyses respect it."""
     is_open = decision == Change.Decision.OPEN
     change.decision = decision
     change.note = note
@@ -99,7 +99,7 @@ def _by_series(cells: Collection[int]) -> dict[str, set[int]]:
 
 
 def _news(each: Watched) -> list[Change]:
-    """Store what is new in one history of one metric, and bring up to date what is known."""
+    """Store what is new in one history of one metric, and update what is known."""
     news = monitoring.news(each.history, each.known, last_is_new=each.last_is_new)
     for key, step in news.moved:
         Change.objects.filter(pk=key, decision=Change.Decision.OPEN).update(**_numbers(step))
@@ -130,7 +130,7 @@ def _raised(alarm: Alarm, metric: Metric) -> Change:
 
 
 def _stored(made: Sequence[tuple[HistoryPoint, Change]]) -> list[Change]:
-    """Store changes at the points where they begin."""
+    """Store changes at the points where they start."""
     runs = history_points.first_runs({point.cell for point, _change in made}) if made else {}
     for point, change in made:
         change.cell_id = point.cell
@@ -140,7 +140,7 @@ def _stored(made: Sequence[tuple[HistoryPoint, Change]]) -> list[Change]:
 
 
 def _settle(alarms: Iterable[int], decision: str) -> None:
-    """What later runs say of alarms that nobody has decided upon."""
+    """What later runs say about alarms that nobody has decided on."""
     Change.objects.filter(pk__in=list(alarms), decision=Change.Decision.OPEN).update(
         decision=decision
     )

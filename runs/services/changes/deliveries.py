@@ -1,4 +1,4 @@
-"""Sending what is queued for webhooks: signed, tried again with growing pauses, and logged."""
+"""Sends queued webhook deliveries: signed, retried with growing pauses, and logged."""
 
 import hashlib
 import hmac
@@ -18,9 +18,9 @@ from runs.services.changes import webhooks
 from runs.services.changes.http_post import Answer, Undeliverable
 
 State = WebhookDelivery.State
-# The pause after each try that failed; after the last one it is given up.
+# The pause after each failed try; after the last one the delivery is given up.
 PAUSES = tuple(timedelta(seconds=seconds) for seconds in (30, 120, 600, 3600, 6 * 3600, 24 * 3600))
-# Nobody else tries meanwhile; a worker that was killed leaves its delivery to the next one.
+# Until then nobody else tries; the delivery of a worker that was killed goes to the next one.
 TRY_TAKES = timedelta(seconds=60)
 KEPT_FOR = timedelta(days=30)
 MOST_WOKEN = 200
@@ -28,7 +28,7 @@ LONGEST_PROBLEM = 1000
 
 
 def wake() -> None:
-    """Wake a worker for each delivery that is due, and forget what has ended long ago."""
+    """Wake a worker for each delivery that is due, and delete those that ended long ago."""
     now = timezone.now()
     due = WebhookDelivery.objects.filter(state=State.WAITING, next_try_at__lte=now)
     for key in due.order_by("next_try_at").values_list("pk", flat=True)[:MOST_WOKEN]:
@@ -38,9 +38,9 @@ def wake() -> None:
 
 
 def deliver(*, delivery_id: int) -> WebhookDelivery | None:
-    """Send a report if it is due and nobody else is sending it; None otherwise.
+    """Send a report if it is due and nobody else is sending it, else return None.
 
-    What was tried while its webhook was being switched off is given up.
+    A delivery that was tried while its webhook was being switched off is given up.
     """
     delivery = _claim(delivery_id)
     if delivery is None:
@@ -63,7 +63,7 @@ def deliver(*, delivery_id: int) -> WebhookDelivery | None:
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
-    """What `X-BenchLab-Signature` has: an HMAC of the time and the body, so that neither is old."""
+    """The value of `X-BenchLab-Signature`: an HMAC of time and body, so neither can be replayed."""
     signed = hmac.new(secret.encode(), f"{timestamp}.".encode() + body, hashlib.sha256)
     return f"sha256={signed.hexdigest()}"
 
@@ -124,7 +124,7 @@ def _next_try(tries: int) -> datetime | None:
 
 
 def _save(delivery: WebhookDelivery) -> None:
-    """Keep the outcome, unless the webhook was removed meanwhile."""
+    """Store the outcome, unless the webhook was removed in the meantime."""
     names = ("state", "status", "problem", "next_try_at", "delivered_at")
     WebhookDelivery.objects.filter(pk=delivery.pk).update(
         **{name: getattr(delivery, name) for name in names}

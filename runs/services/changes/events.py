@@ -1,4 +1,4 @@
-"""What is told to the outside: each event once, in the transaction that makes it true."""
+"""What is reported to the outside: each event once, in the transaction that makes it true."""
 
 from datetime import datetime
 from typing import Any
@@ -36,7 +36,7 @@ def changed(*, change: Change, campaign: Campaign) -> None:
 
 
 def missing(*, campaign: Campaign, since: datetime | None) -> None:
-    """`upload.missing`: nothing came for longer than the campaign expects."""
+    """`upload.missing`: no upload for longer than the campaign expects."""
     every = campaign.expected_every.total_seconds() if campaign.expected_every else None
     content = {"expected_every": every, "last_upload_at": since.isoformat() if since else None}
     _tell("upload.missing", campaign, content)
@@ -48,12 +48,12 @@ def finished(*, campaign: Campaign) -> None:
 
 
 def address(path: str) -> str:
-    """A path as an absolute address, where the site knows its own (`BENCHLAB_URL`)."""
+    """A path as an absolute address, if the site knows its own (`BENCHLAB_URL`)."""
     return f"{settings.PUBLIC_URL.rstrip('/')}{path}"
 
 
 def history_address(campaign: Campaign, change: Change) -> str:
-    """Where a reader from outside sees the change among its neighbours."""
+    """The address at which an outside reader sees the change with its neighbours."""
     return address(history_path(campaign, change))
 
 

@@ -1,7 +1,7 @@
-"""POST to an address that somebody typed in: to public machines only, and never longer than set.
+"""POST to a user-supplied address: only to public machines, and with a strict time limit.
 
-By the standard library: `http.client` lets us connect to the very address that was checked, which
-neither requests nor httpx do without rebuilding their transport.
+Uses the standard library: `http.client` can connect to the very address that was checked, which
+requests and httpx cannot without a transport of our own.
 """
 
 import http.client
@@ -21,19 +21,19 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Undeliverable(Exception):
-    """The report did not arrive; the message says why."""
+    """The report did not arrive; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the receiver said: the status, and the beginning of the body."""
+    """The receiver's answer: the status, and the beginning of the body."""
 
     status: int
     text: str
 
 
 class _PinnedHTTP(http.client.HTTPConnection):
-    """Connects to the address that was checked, whatever the name resolves to by now."""
+    """Connects to the address that was checked, whatever the name resolves to now."""
 
     def __init__(self, parts: SplitResult, address: str) -> None:
         super().__init__(str(parts.hostname), parts.port, timeout=TIMEOUT_SECONDS)
@@ -44,7 +44,7 @@ class _PinnedHTTP(http.client.HTTPConnection):
 
 
 class _PinnedHTTPS(http.client.HTTPSConnection):
-    """The same over TLS; the certificate must be that of the name."""
+    """The same over TLS; the certificate must match the name."""
 
     def __init__(self, parts: SplitResult, address: str) -> None:
         self.tls = ssl.create_default_context()
@@ -57,16 +57,16 @@ class _PinnedHTTPS(http.client.HTTPSConnection):
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bool) -> Answer:
-    """Send the body, and give the answer whatever its status. Redirects are not followed.
+    """Send the body, and return the answer, whatever its status. Redirects are not followed.
 
     Raises Undeliverable: the name has no address, or one that is not public; nobody answers
-    within TIMEOUT_SECONDS; what answers is no web server.
+    within TIMEOUT_SECONDS; or the answer does not come from a web server.
     """
     parts = urlsplit(url)
     address = resolve(parts, allow_private=allow_private)
     kind = _PinnedHTTPS if parts.scheme == "https" else _PinnedHTTP
     connection = kind(parts, address)
-    # A receiver that sends a byte now and then would never run into the timeout of the socket.
+    # A receiver that sends a byte now and then would never hit the timeout of the socket.
     deadline = threading.Timer(TIMEOUT_SECONDS, _break_off, [connection])
     deadline.daemon = True
     deadline.start()
@@ -82,7 +82,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bo
 
 
 def resolve(parts: SplitResult, *, allow_private: bool) -> str:
-    """The address to connect to. One that is not public refuses the name as a whole.
+    """The address to connect to. If one address is not public, the name is refused.
 
     Raises Undeliverable.
     """
@@ -102,7 +102,7 @@ def resolve(parts: SplitResult, *, allow_private: bool) -> str:
 
 
 def is_public(text: str) -> bool:
-    """Whether an address is one of the internet: not loopback, private, link-local, multicast."""
+    """Whether an address is a public internet address: not loopback, private, multicast ..."""
     address = _embedded(ipaddress.ip_address(text.partition("%")[0]))
     if isinstance(address, ipaddress.IPv6Address) and address.is_site_local:
         return False  # fec0::/10, which Python takes for global
@@ -110,7 +110,7 @@ def is_public(text: str) -> bool:
 
 
 def _embedded(address: Address) -> Address:
-    """The IPv4 address within an IPv6 address that leads to it."""
+    """The IPv4 address that is embedded in an IPv6 address."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address in NAT64:
@@ -129,4 +129,4 @@ def _break_off(connection: http.client.HTTPConnection) -> None:
         try:
             sock.shutdown(socket.SHUT_RDWR)
         except OSError:
-            return  # It has ended by itself.
+            return  # It has already ended.

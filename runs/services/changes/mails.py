@@ -1,4 +1,4 @@
-"""Mails to the members of a project: changes in its histories, and uploads that stay away.
+"""Mails to the members of a project: changes in its histories, and missing uploads.
 
 Off without `EMAIL_URL`.
 """
@@ -24,10 +24,10 @@ from runs.services.changes import events
 
 logger = logging.getLogger(__name__)
 
-# Older changes are no news: mails may have been switched on today.
+# Older changes are not news: mails may have been switched on today.
 NEWS_FOR = timedelta(days=1)
 MOST_CHANGES = 200
-# Who holds it sends mails; see LOCK in changes.py for the other one.
+# Whoever holds it sends mails; see LOCK in changes.py for the other one.
 LOCK = (0x6D61696C, 0)
 RELATED = ("cell__campaign__project", "cell__revision", "metric", "run")
 
@@ -39,11 +39,11 @@ def wake() -> None:
 
 
 def send() -> int:
-    """Send what waits and give how many mails that were.
+    """Send what waits and return the number of mails.
 
-    Changes are one mail a project, an absence of uploads is one mail a campaign. One worker at a
-    time sends, and meanwhile locks no row: uploads do not wait for a mail server. What is not sent
-    is tried again with the next look: refused mails, and those of a worker that was killed.
+    Changes become one mail per project, missing uploads one mail per campaign. One worker at a time
+    sends, and locks no row while it does: uploads do not wait for a mail server. What could not be
+    sent, refused or lost with a killed worker, is tried again the next time.
     """
     if not settings.SENDS_MAIL or not _begun():
         return 0
@@ -54,7 +54,7 @@ def send() -> int:
 
 
 def _begun() -> bool:
-    """Whether nobody else is sending. The lock is the connection's: it ends with a worker."""
+    """Whether nobody else is sending. The lock is the connection's: it ends with the worker."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", LOCK)
         return bool(cursor.fetchone()[0])
@@ -80,7 +80,7 @@ def _waiting() -> QuerySet[Change]:
 
 
 def _absences() -> QuerySet[Campaign]:
-    """Campaigns of which was told lately, and not mailed yet, that uploads stay away."""
+    """Campaigns whose missing uploads were reported lately, but not mailed yet."""
     unmailed = Q(missing_mailed_at=None) | Q(missing_mailed_at__lt=F("missing_told_at"))
     since = timezone.now() - NEWS_FOR
     told = Campaign.objects.filter(unmailed, missing_told_at__gte=since)
@@ -101,13 +101,13 @@ def _send_absence(campaign: Campaign) -> int:
     subject = _("BenchLab: uploads to %(campaign)s stay away") % {"campaign": campaign.slug}
     if not _mailed(subject, _text_of_absence(campaign), receivers):
         return 0
-    # Of this absence, and not of one that was told while this mail was on its way.
+    # Of this absence, and not of a new one reported while this mail was being sent.
     Campaign.objects.filter(pk=campaign.pk).update(missing_mailed_at=campaign.missing_told_at)
     return 1 if receivers else 0
 
 
 def _mailed(subject: str, text: str, receivers: list[str]) -> bool:
-    """Whether nothing remains to be sent: the mail server took it, or nobody is to get it."""
+    """Whether nothing is left to send: the mail server took it, or nobody is to receive it."""
     if not receivers:
         return True
     try:

@@ -1,4 +1,4 @@
-"""Uploads that stay away: told once for each absence."""
+"""Missing uploads: each absence is reported once."""
 
 from datetime import datetime, timedelta
 
@@ -12,29 +12,29 @@ from runs.services.changes import events
 
 
 def look() -> list[Campaign]:
-    """Tell of each campaign whose uploads are late, and give those that were told of now.
+    """Report each campaign whose uploads are late; return those reported now.
 
-    An absence begins with the last upload, so that it ends with the next one.
+    An absence starts at the last upload, so the next one ends it.
     """
     return [campaign for campaign in _late() if _tell(campaign)]
 
 
 def expect(*, campaign: Campaign, every: timedelta | None) -> Campaign:
-    """Say how often uploads are expected; None is never. An absence is counted anew."""
+    """Set how often uploads are expected; None is never. The absence starts from now."""
     Campaign.objects.filter(pk=campaign.pk).update(expected_every=every, missing_told_at=None)
     campaign.refresh_from_db()
     return campaign
 
 
 def track(*, campaign: Campaign, ref: str) -> Campaign:
-    """Say of which branch the history is; empty is of all revisions."""
+    """Set the branch of the history; empty means all revisions."""
     Campaign.objects.filter(pk=campaign.pk).update(tracked_ref=ref)
     campaign.refresh_from_db()
     return campaign
 
 
 def _late() -> list[Campaign]:
-    # Each is one look into the index run_by_campaign_queued, however many runs a campaign has.
+    # Each is one lookup in the index run_by_campaign_queued, however many runs a campaign has.
     newest = Run.objects.filter(campaign=OuterRef("pk")).order_by("-queued_at")
     watched = Campaign.objects.filter(expected_every__isnull=False).annotate(
         last_upload_at=Subquery(newest.values("queued_at")[:1]),
@@ -47,7 +47,7 @@ def _late() -> list[Campaign]:
 
 @transaction.atomic
 def _tell(campaign: Campaign) -> bool:
-    """Tell it, unless another worker has done so since we looked."""
+    """Report it, unless another worker has done so since we looked."""
     seen = campaign.missing_told_at
     untold = Campaign.objects.filter(pk=campaign.pk, missing_told_at=seen)
     if not untold.update(missing_told_at=timezone.now()):

@@ -1,4 +1,4 @@
-"""Webhooks: making and changing them, and queueing a report for each that wants an event."""
+"""Webhooks: creating and changing them, and queueing a report for each that wants an event."""
 
 import json
 import secrets
@@ -26,7 +26,7 @@ SHORTEST_SECRET = 16
 
 @dataclass(frozen=True)
 class NewWebhook:
-    """A webhook just made, and the secret of its signatures, which nobody can show again."""
+    """A new webhook, and the secret of its signatures, which cannot be shown again."""
 
     webhook: Webhook
     secret: str
@@ -36,7 +36,7 @@ class NewWebhook:
 def create(
     *, project: Project, url: str, events: Sequence[str] = EVENTS, secret: str = ""
 ) -> NewWebhook:
-    """Make a webhook; without a secret it gets one of 256 random bits.
+    """Create a webhook; without a secret it gets one of 256 random bits.
 
     Raises ServiceError `url_not_allowed`, `event_unknown`, `no_event` or `secret_too_short`.
     """
@@ -62,7 +62,7 @@ def change(
     events: Sequence[str] | None = None,
     is_active: bool | None = None,
 ) -> Webhook:
-    """Change what is given. What waits for one that is switched off is given up.
+    """Change the fields that are given. What waits for one that is switched off is given up.
 
     Raises ServiceError as `create`.
     """
@@ -79,9 +79,9 @@ def change(
 
 
 def give_up(deliveries: QuerySet[WebhookDelivery]) -> int:
-    """Give up what of them waits for a webhook that is switched off, and say how many.
+    """Give up what waits for webhooks that are switched off; return how many.
 
-    Pings are sent all the same: somebody has just asked for them.
+    Pings are sent anyway: somebody has just asked for them.
     """
     unwanted = deliveries.filter(state=WebhookDelivery.State.WAITING, webhook__is_active=False)
     return unwanted.exclude(event=PING).update(
@@ -92,25 +92,25 @@ def give_up(deliveries: QuerySet[WebhookDelivery]) -> int:
 
 
 def remove(*, webhook: Webhook) -> None:
-    """Remove a webhook, and all that waits for it."""
+    """Remove a webhook, and everything that waits for it."""
     webhook.delete()
 
 
 def secret_of(webhook: Webhook) -> str:
-    """The secret in clear. Raises InvalidToken under another encryption key."""
+    """The secret in clear text. Raises InvalidToken under another encryption key."""
     return encryption.decrypt(webhook.encrypted_secret.encode())
 
 
 @transaction.atomic
 def ping(*, webhook: Webhook) -> WebhookDelivery:
-    """Queue a report without an event, to see whether they arrive."""
+    """Queue a report without an event, to test the webhook."""
     return _queued([webhook], PING, {"project": webhook.project.slug})[0]
 
 
 def queue(*, event: str, project_id: int | None, content: dict[str, Any]) -> None:
     """Queue a report for each webhook that wants it. Call it in the event's transaction.
 
-    What belongs to no project is the default one's.
+    What belongs to no project goes to the default one.
     """
     project = Project.objects.filter(pk=project_id).first() if project_id else projects.default()
     wanting = [
@@ -149,7 +149,7 @@ def _checked(events: Sequence[str]) -> list[str]:
 
 
 def _check_url(url: str) -> None:
-    """Refuse what is no address of a web server. Where it leads is looked at with each report."""
+    """Refuse what is not an address of a web server. Where it leads is checked for each report."""
     try:
         parts = urlsplit(url)
         is_good = (

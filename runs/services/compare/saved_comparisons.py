@@ -12,7 +12,7 @@ from runs.services.errors import ServiceError
 
 @transaction.atomic
 def save(*, state: CompareState, title: str, note: str, user: User) -> SavedComparison:
-    """Keep a state under a title. Raises ServiceError for none, and for a state without series."""
+    """Store a state under a title. Raises ServiceError without a title or without series."""
     title, note = (text.replace("\0", "").strip() for text in (title, note))
     if not title:
         raise ServiceError(

@@ -1,4 +1,4 @@
-"""What is to be said about settings that somebody writes: by line, for each version asked."""
+"""Checks the settings that a user writes: by line, for each version."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ OFFERED_MAJORS = tuple(major for major in MAJORS if major not in UNRELEASED)
 
 @dataclass(frozen=True)
 class Remark:
-    """One thing to say, in the reader's language. `line` is None for what no line says.
+    """One remark, in the reader's language. `line` is None if it belongs to no line.
 
     `severity` is `error` (the server or BenchLab refuses it), `warning` or `info`.
     """
@@ -38,7 +38,7 @@ class Remark:
     @property
     def told(self) -> str:
         """The message with its line."""
-        if self.line is None or not self.name:  # what is no setting names its line itself
+        if self.line is None or not self.name:  # an unknown setting names its line itself
             return self.message
         told = {"line": self.line, "message": self.message}
         return _("Line %(line)d: %(message)s") % told
@@ -46,7 +46,7 @@ class Remark:
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found: remarks in the order of the lines, and what each version gets."""
+    """The result: remarks in the order of the lines, and what each version gets."""
 
     content: Content
     remarks: tuple[Remark, ...]
@@ -54,7 +54,7 @@ class Checked:
 
     @property
     def errors(self) -> tuple[Remark, ...]:
-        """What is refused."""
+        """The errors."""
         return tuple(remark for remark in self.remarks if remark.severity == "error")
 
 
@@ -93,7 +93,7 @@ def check(content: Content, majors: Sequence[str], *, memory_bytes: int | None =
 
 
 def memory_of(server: Server | None) -> int | None:
-    """The memory of a server, as far as it is known."""
+    """The memory of a server, if it is known."""
     return server.hardware.memory_bytes if server and server.hardware else None
 
 
@@ -131,7 +131,7 @@ def _of_finding(finding: Finding) -> Remark:
 
 
 def _of_translation(fitted: Iterable[Fitted]) -> Iterator[Remark]:
-    """What versions write otherwise or leave out, each once with the versions that do."""
+    """What versions write differently or leave out, each once with its versions."""
     seen: dict[tuple[str, str, str], list[str]] = {}
     for each in fitted:
         for change in each.changes:

@@ -27,7 +27,7 @@ __all__ = [
 
 Origin = Configuration.Origin
 
-# Addresses of pages that stand beside those of configurations.
+# Cannot be slugs: they are the addresses of other pages.
 NOT_SLUGS = frozenset({"check", "diff", "names", "new"})
 FIXED_POINT_SLUG = "fixed-point-small"
 DEFAULTS_SLUG = "postgresql-defaults"
@@ -50,7 +50,7 @@ def built_in() -> Configuration:
 
 @transaction.atomic
 def sync() -> None:
-    """Make the built-in configurations, or bring them up to date."""
+    """Create the built-in configurations, or update them."""
     built_in()
     store(
         slug=DEFAULTS_SLUG,
@@ -74,10 +74,10 @@ def store(
     origin: str = Origin.OWN,
     by: User | None = None,
 ) -> Configuration:
-    """Make a configuration, or bring the one of that slug up to date.
+    """Create a configuration, or update the one with that slug.
 
-    Other content becomes a new revision. Nothing is checked here: what was printed somewhere is
-    stored as it was printed, but for passwords, which nobody needs to read.
+    Changed content becomes a new revision. Nothing is checked here: published settings are stored
+    as printed, except for passwords, which nobody needs to read.
     """
     content = Content(secrets.masked_all(settings), list(initdb_options), written_for)
     fields = {
@@ -100,7 +100,7 @@ def store(
 def current_revision(
     *, configuration: Configuration, by: User | None = None, is_new: bool = False
 ) -> ConfigurationRevision:
-    """The revision of the present content, which is kept from now on."""
+    """The revision of the present content; it is kept from now on."""
     latest = None if is_new else configuration.revisions.order_by("-number").first()
     if latest is not None and latest.content_hash == configuration.content_hash:
         return latest
@@ -119,7 +119,7 @@ def current_revision(
 def create(
     *, name: str, description: str, content: Content, slug: str = "", by: User | None = None
 ) -> Configuration:
-    """A configuration of somebody's own.
+    """A user's own configuration.
 
     Raises ServiceError for a slug that is taken, Refused with every fault of its settings.
     """
@@ -148,9 +148,9 @@ def edit(
     content: Content,
     by: User | None = None,
 ) -> Configuration:
-    """Give a configuration other content. Runs that are queued or done keep what they had.
+    """Change a configuration's content. Runs that are queued or done keep what they had.
 
-    Raises ServiceError for a configuration that is not one's own, Refused with every fault.
+    Raises ServiceError for a configuration of somebody else, Refused with every fault.
     """
     if configuration.origin != Origin.OWN:
         message = _("Built-in and published configurations stay as they are.")

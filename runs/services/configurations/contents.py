@@ -1,4 +1,4 @@
-"""What a configuration contains, apart from its name and row."""
+"""The content of a configuration, without its name and row."""
 
 import hashlib
 import json
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from runs.models import Configuration, ConfigurationRevision
 
-# After the settings that the WG1 reports print, shrunk to a machine of everyday size, and only
-# with names that every version from 9.2 on knows.
+# Based on the settings that the WG1 reports print, scaled down to an everyday machine, and only
+# with names that every version since 9.2 knows.
 FIXED_POINT = {
     "shared_buffers": "512MB",
     "max_connections": "500",
@@ -24,7 +24,7 @@ FIXED_POINT = {
 
 @dataclass(frozen=True)
 class Content:
-    """Settings, in the words of which major version (empty: of none), and initdb options."""
+    """Settings, written for one major version (empty: for none), and initdb options."""
 
     settings: Mapping[str, str] = field(default_factory=dict)
     initdb_options: Sequence[str] = ()
@@ -32,14 +32,14 @@ class Content:
 
     @property
     def digest(self) -> str:
-        """The same for the same content."""
+        """The same hash for the same content."""
         told: list[object] = [dict(self.settings), list(self.initdb_options)]
         text = json.dumps(told + ([self.written_for] if self.written_for else []), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 def content(of: Configuration | ConfigurationRevision | None) -> Content:
-    """What is stored; without a configuration what a campaign then runs with."""
+    """What is stored; without a configuration, the default of a campaign."""
     if of is None:
         return Content(FIXED_POINT)
     return Content(of.settings, of.initdb_options, of.written_for)

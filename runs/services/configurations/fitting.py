@@ -1,4 +1,4 @@
-"""A configuration on the versions that are to run with it: what each gets, and what is wrong."""
+"""Fits a configuration to the versions that will run with it, and says what is wrong with it."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ NEWEST = next(major for major in reversed(MAJORS) if major not in UNRELEASED)
 
 @dataclass(frozen=True)
 class InstallationFit:
-    """What one installation gets of a configuration, with the settings that are varied on it."""
+    """What one installation gets from a configuration and the settings varied on top of it."""
 
     installation: Installation
     fitted: Fitted
@@ -57,7 +57,7 @@ def fitted(
 
 
 def major_of(installation: Installation) -> str:
-    """The installation's major version, or the recorded one that is nearest to it."""
+    """The installation's major version, or the nearest recorded one."""
     found = known_major(installation.major)
     if found is not None:
         return found
@@ -67,7 +67,7 @@ def major_of(installation: Installation) -> str:
 def problems(fits: Sequence[InstallationFit]) -> Iterator[Problem]:
     """Why servers of these versions would not start, each reason once for all versions.
 
-    What a version cannot be told at all may not be varied: its cells would not differ.
+    A setting that a version does not have cannot be varied on it: its cells would not differ.
     """
     varied = {name.lower() for each in fits for name in each.varied}
     for finding in fitting.merged_findings([each.fitted for each in fits]):
@@ -101,7 +101,7 @@ def _not_varied(fits: Sequence[InstallationFit]) -> Iterator[Problem]:
 
 
 def remarks(fits: Sequence[InstallationFit]) -> list[Finding]:
-    """What is to be known before runs of these versions are compared."""
+    """What to know before runs of these versions are compared."""
     found = list(fitting.merged_findings([each.fitted for each in fits]))
     of_alike: dict[str, list[Fitted]] = defaultdict(list)
     for each in fits:
@@ -113,7 +113,7 @@ def remarks(fits: Sequence[InstallationFit]) -> list[Finding]:
 
 
 def option_problems(options: Iterable[str]) -> Iterator[Problem]:
-    """initdb options that a configuration may not have."""
+    """initdb options that a configuration must not have."""
     for option in initdb_options.refused(options):
         known = ", ".join(initdb_options.OFFERED)
         message = _(initdb_options.REFUSED) % {"option": option[:100], "known": known}
@@ -121,7 +121,7 @@ def option_problems(options: Iterable[str]) -> Iterator[Problem]:
 
 
 def faults(wanted: Content) -> list[Fault]:
-    """Why the version that a content is written for (else the nearest) would not start with it."""
+    """Why the version that a content is written for (or the nearest) would not start with it."""
     if wanted.written_for and known_major(wanted.written_for) != wanted.written_for:
         message = _("There is no PostgreSQL %(version)s; known are: %(known)s.")
         told = {"version": wanted.written_for, "known": ", ".join(MAJORS)}

@@ -1,4 +1,4 @@
-"""Whole projects as files: export and import. The form is told in `docs/export-format.md`."""
+"""Export and import of complete projects as files; `docs/export-format.md` describes the form."""
 
 from runs.services.exchange.exporting import lines
 from runs.services.exchange.importing import Imported, load

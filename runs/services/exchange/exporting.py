@@ -1,4 +1,4 @@
-"""A project as lines of JSON, read while it is written."""
+"""A project as lines of JSON, generated while it is read."""
 
 import base64
 import json
@@ -24,9 +24,9 @@ from runs.services.runs import artifacts
 
 
 def lines(project: Project) -> Iterator[bytes]:
-    """The project as lines, each with its newline. All of it as it was at one moment.
+    """The project as lines, each with its newline; a consistent snapshot.
 
-    The same content gives the same bytes, in whichever database it is.
+    The same content gives the same bytes in any database.
     """
     with transaction.atomic():
         if len(connection.savepoint_ids) == 0:
@@ -59,7 +59,7 @@ def _rows(project: Project) -> Iterator[tuple[str, Row]]:
 
 
 def _file(digest: str) -> Iterator[tuple[str, Row]]:
-    """A file in parts, packed as it is kept. Nothing of a file that is no longer kept."""
+    """A file in parts, compressed as stored. Nothing for a file that is no longer stored."""
     path = artifacts.path_of(digest)
     if not path.exists():
         return
@@ -79,7 +79,7 @@ def _file(digest: str) -> Iterator[tuple[str, Row]]:
 
 
 def _told(row: Row) -> Row:
-    """The row with what it refers to in place, and without its key."""
+    """The row with its references resolved, and without its key."""
     row.pop("pk", None)
     made = {name: value for name, value in row.items() if not name.startswith("link_")}
     made |= {name[5:]: value for name, value in row.items() if name.startswith("link_")}
@@ -90,7 +90,7 @@ def _told_campaign(row: Row) -> Row:
     made = _told(row)
     made["topology"] = (made["topology"] or "").removeprefix(IMPORTED) or None
     if made["state"] not in CAMPAIGN_ENDED:
-        # Runs that have not ended stay where they are.
+        # Runs that have not ended are not exported.
         made["state"] = Campaign.State.INCOMPLETE.value
     return made
 

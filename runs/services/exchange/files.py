@@ -1,4 +1,4 @@
-"""The files of an import: put together from their parts, and kept when their content is theirs."""
+"""The files of an import: assembled from their parts, and stored if their content matches."""
 
 import base64
 import hashlib
@@ -18,15 +18,15 @@ from runs.services.exchange.reading import refused
 from runs.services.runs import artifacts
 
 STEP = 2**20
-# The end of a packed file tells its size up to here; and a small one must not keep us for hours.
+# The end of a compressed file gives its size up to here; a small file must not take hours.
 MOST_UNPACKED = 2**32 - 1
 
 
 class Files:
-    """One file at a time, gathered in a folder of its own until all of the import is accepted.
+    """One file at a time, collected in a folder of its own until the whole import is accepted.
 
-    The store gets nothing before `place`: another run that stores the same content meanwhile must
-    not rely on a file that a refused import takes away again. `discard` removes the folder.
+    The store gets nothing before `place`: another run that stores the same content in the meantime
+    must not rely on a file that a refused import removes. `discard` removes the folder.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Files:
         self.folder: Path | None = None
 
     def add(self, number: int, row: Row) -> None:
-        """Take a part. Raises Refused where the content is not what its name says."""
+        """Take a part. Raises Refused if the content does not match its name."""
         if self.part is None:
             self.digest = row["sha256"]
             self.part = self._gathered(self.digest).open("w+b")
@@ -51,9 +51,9 @@ class Files:
             raise refused(number, "broken_off", _("The file before this one has no last part."))
 
     def check(self, number: int, project: Project, row: Row) -> None:
-        """Refuse an artifact whose file is another than the import brought, or not the project's.
+        """Refuse an artifact whose file is not the one imported, or not one of the project.
 
-        A file that was pruned is neither here nor in the import: only its name, size and digest.
+        A pruned file is neither stored nor in the import: only its name, size and digest are.
         """
         gathered = self._gathered(row["sha256"])
         if gathered.exists():
@@ -70,12 +70,12 @@ class Files:
             raise refused(number, "file_differs", message)
 
     def place(self) -> None:
-        """Put every file into the store: the last act before the import is committed."""
+        """Move every file into the store: the last action before the import is committed."""
         for path in self.folder.iterdir() if self.folder else ():
             artifacts.adopt(digest=path.name, packed=path)
 
     def discard(self) -> None:
-        """Leave nothing of what was gathered."""
+        """Remove everything that was collected."""
         if self.part is not None:
             self.part.close()
             self.part = None
@@ -105,9 +105,9 @@ class Files:
 
 
 def _sha256(packed: IO[bytes]) -> str:
-    """Of the content, which is never unpacked as a whole: a small file can be a huge one.
+    """The digest of the content, unpacked piece by piece: a small file can be a huge one.
 
-    Empty for a file that is not whole, or too large.
+    Empty for a file that is incomplete or too large.
     """
     packed.seek(0)
     unpacking, found, size = zlib.decompressobj(16 + zlib.MAX_WBITS), hashlib.sha256(), 0
@@ -124,7 +124,7 @@ def _sha256(packed: IO[bytes]) -> str:
 
 
 def _size(packed: Path) -> int:
-    """The size of the content, which the last four bytes tell (RFC 1952)."""
+    """The size of the content, from the last four bytes (RFC 1952)."""
     with packed.open("rb") as file:
         file.seek(-4, os.SEEK_END)
         return int.from_bytes(file.read(4), "little")

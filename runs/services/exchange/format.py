@@ -1,4 +1,4 @@
-"""The form of an export: the kinds of its lines, and the fields of each."""
+"""The form of an export: the kinds of lines, and the fields of each."""
 
 from collections.abc import Mapping
 
@@ -20,9 +20,9 @@ FORMAT = "benchlab-export"
 FORMAT_VERSION = 1
 FILE = "file"
 END = "end"
-# Of a packed file, in one line.
+# A compressed file's part in one line.
 PART_BYTES = 512 * 2**10
-# Topologies that came by an import have no nodes, and must not be taken for a server's own.
+# Imported topologies have no nodes, and must not be mistaken for a server's own.
 IMPORTED = "imported-"
 
 
@@ -56,7 +56,7 @@ FIELDS: Mapping[str, frozenset[str]] = {
     "seal": frozenset(exports.SEAL),
     END: frozenset({"lines"}),
 }
-# Fields that files of this form did not always have, with what their absence means.
+# Fields that older files of this form lack, with what their absence means.
 LATER: Mapping[str, Mapping[str, object]] = {
     "campaign": {"treatment": {}, "reproduces": "", "configurations": [], "looks": []},
     "run": {"round": None, "seal": None},
@@ -67,7 +67,7 @@ TIMES = frozenset(
         *("found_at", "decided_at"),
     }
 )
-# Kinds that stand within a line of another.
+# Kinds that are nested in the line of another kind.
 NESTED: Mapping[str, Mapping[str, str]] = {
     "run": {
         "measurements": "measurement",

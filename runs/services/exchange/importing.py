@@ -1,4 +1,4 @@
-"""A project out of the lines of an export: all of them, or nothing."""
+"""Imports a project from the lines of an export: all of them, or nothing."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ RESULTS = frozenset({"campaign", "cell", "run", "series", "command", "annotation
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import has added; `there` are the runs that were there before."""
+    """What an import has added; `there` are the runs that existed before."""
 
     project: str
     campaigns: int
@@ -30,9 +30,9 @@ class Imported:
 
 
 def load(*, lines: Iterable[bytes], into: Project | None = None) -> Imported:
-    """Store an export; what is there already stays, so that a second time adds nothing.
+    """Store an export; existing rows stay, so a second import adds nothing.
 
-    Into the project of its first line, which is made where it is not there, or into another.
+    The target is the project of its first line, created if necessary, or another one.
     Raises Refused with the number of the line that is at fault. Takes minutes for a million runs.
     """
     files = Files()
@@ -50,14 +50,14 @@ def _load(rows: Iterator[tuple[int, str, Row]], into: Project | None, files: Fil
         project = into or _project(described)
         known = Known(project)
         results = Results(project, known, files)
-        for number, kind, row in rows:  # told where it goes wrong
+        for number, kind, row in rows:  # reported where it goes wrong
             _take(number, kind, row, known, files, results)
         files.finish(number)
         results.store()
         files.place()
         sealing.seal_once_committed()
     except (DataError, IntegrityError, KeyError, TypeError, ValueError) as error:
-        # Rows are stored many at a time: the fault is in this line or in one not far before it.
+        # Rows are stored many at a time: the fault is in this line or one shortly before it.
         message = _("In or before this line: %(error)s") % {"error": _short(error)}
         raise refused(number, "invalid", message) from error
     return Imported(project.slug, results.campaigns, results.runs, results.skipped)
@@ -78,7 +78,7 @@ def _take(number: int, kind: str, row: Row, known: Known, files: Files, results:
         files.finish(number)
         results.add(number, kind, row)
     elif kind == "seal":
-        # Of the BenchLab that it comes from. This one seals the runs in a chain of its own.
+        # From the exporting BenchLab. This one seals the runs in a chain of its own.
         files.finish(number)
     elif kind == FORMAT:
         raise refused(number, "repeated", _("A second export begins here."))

@@ -1,4 +1,4 @@
-"""The lines of an export, one after another and each as it must be."""
+"""Reads and validates the lines of an export, one after another."""
 
 import json
 import math
@@ -23,25 +23,25 @@ from runs.services.exchange.format import (
     TIMES,
 )
 
-# A line is at most a run's longest series or output; a body without a newline must not fill the
-# memory, nor may brackets, of which each becomes an object of a hundred bytes.
+# A line holds at most a run's longest series or output. A body without a newline must not fill the
+# memory, nor brackets, each of which becomes an object of a hundred bytes.
 LONGEST_LINE = 32 * 2**20
 MOST_BRACKETS = 1_000_000
 OLDEST, NEWEST = 1970, 2999
 
 
 def refused(number: int, code: str, message: str) -> Refused:
-    """What is wrong with a line of the file, as the API and the command tell it."""
+    """What is wrong with a line of the file, as the API and the command report it."""
     return Refused("invalid", [Fault(f"/{number}", code, message)])
 
 
 def contradicted(number: int, code: str, message: str) -> Refused:
-    """What is wrong with a line because of what is stored here already."""
+    """How a line contradicts what is stored here."""
     return Refused("contradicts", [Fault(f"/{number}", code, message)])
 
 
 def header(first: tuple[int, str, Row] | None) -> Row:
-    """The project of the first line. Raises Refused for a file that is no export of this form."""
+    """The project of the first line. Raises Refused if the file is not an export of this form."""
     if first is None or first[1] != FORMAT:
         message = _("This is no export of BenchLab: its first line says nothing of the kind.")
         raise refused(1, "not_an_export", message)
@@ -54,7 +54,7 @@ def header(first: tuple[int, str, Row] | None) -> Row:
 
 
 def rows(lines: Iterable[bytes]) -> Iterator[tuple[int, str, Row]]:
-    """Number, kind and content of each line but the last, which must say that it is the last.
+    """Number, kind and content of each line except the last, which must be the end line.
 
     Raises Refused.
     """
@@ -89,7 +89,7 @@ def _read(number: int, line: bytes) -> tuple[str, Row]:
     # A nested row has no line of its own.
     if not isinstance(kind, str) or kind not in FIELDS or kind in _INNER:
         raise refused(number, "kind_unknown", _("A line of an unknown type."))
-    # What describes a run in another form must be told by the version first.
+    # Another version has other fields: it must be reported before they are.
     if kind == FORMAT and found.get("version") != FORMAT_VERSION:
         return kind, {"version": found.get("version"), "project": {}}
     _check(number, kind, found)
@@ -108,7 +108,7 @@ def _finite(text: str) -> float:
 
 
 def _moment(number: int, name: str, value: Any) -> datetime | None:
-    """PostgreSQL would take "yesterday" as well, and a time without its zone as one of ours."""
+    """PostgreSQL would accept "yesterday" too, and take a time without a zone as local."""
     if value is None:
         return None
     try:
@@ -144,7 +144,7 @@ def _check(number: int, kind: str, row: Any) -> None:
 
 
 def _check_value(number: int, kind: str, name: str, row: Row) -> None:
-    """A value of a line; that of a time becomes one."""
+    """A value of a line; a time is converted."""
     value, choices = row[name], CHOICES.get((kind, name))
     if name in TIMES:
         row[name] = _moment(number, name, value)

@@ -1,7 +1,7 @@
-"""What results refer to: found by what names it, made where it is not there yet.
+"""What results refer to: looked up by name, created if missing.
 
-What is there stays as it is. Where it contradicts the file, the file is refused: results must not
-change their meaning by moving.
+Existing rows stay as they are. If one contradicts the file, the file is refused: results must not
+change their meaning by being moved.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ class Known:
         }
 
     def add(self, number: int, kind: str, row: Row) -> None:
-        """Find or make what a line describes. Raises Refused where the two contradict."""
+        """Find or create what a line describes. Raises Refused if the two contradict."""
         try:
             name, found = self.makers[kind](row)
         except _Contradiction as contradiction:
@@ -59,7 +59,7 @@ class Known:
         self.keys[kind, name] = found.pk
 
     def key(self, number: int, kind: str, name: Any) -> int | None:
-        """The key of what has this name; None for no name. Raises Refused for an unknown one."""
+        """The key of the row with this name; None for no name. Raises Refused if unknown."""
         if name is None:
             return None
         if (kind, name) not in self.keys:
@@ -124,7 +124,7 @@ def _environment(row: Row) -> tuple[str, Environment]:
 
 
 def _profile(model: Any, fingerprint: str, fields: Row) -> Any:
-    """The profile of this content. A slug that another has here is left to that one."""
+    """The profile with this content. A slug that belongs to another profile here stays there."""
     if fields["slug"] and model.objects.filter(slug=fields["slug"]).exists():
         fields = {**fields, "slug": ""}
     return model.objects.get_or_create(fingerprint=fingerprint, defaults=fields)[0]
@@ -132,7 +132,7 @@ def _profile(model: Any, fingerprint: str, fields: Row) -> Any:
 
 def _settings(row: Row) -> tuple[str, SettingsSnapshot]:
     content = json.dumps(row["settings"], sort_keys=True)
-    # A later run of the same settings would otherwise be told to have had these.
+    # Otherwise a later run with the same settings would be reported with these.
     if hashlib.sha256(content.encode()).hexdigest() != row["content_hash"]:
         raise ValueError("content_hash is not that of the settings")
     kept = results.without_secrets(row["settings"])
@@ -143,7 +143,7 @@ def _settings(row: Row) -> tuple[str, SettingsSnapshot]:
 
 
 def _topology(row: Row) -> tuple[str, Topology]:
-    """One without nodes: servers are not a project's, and stay where they are."""
+    """One without nodes: servers do not belong to a project, and are not moved."""
     slug = f"{IMPORTED}{row['slug']}"[:100]
     found, _created = Topology.objects.get_or_create(
         slug=slug, defaults={"name": row["name"], "kind": row["kind"]}

@@ -1,4 +1,4 @@
-"""Campaigns, cells and runs of an import, in the order in which they stand in the file."""
+"""Campaigns, cells and runs of an import, in the order of the file."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,10 +17,10 @@ from runs.services.statements import perform
 
 
 class Results:
-    """Takes lines of results; what a line belongs to is the last one of its kind before it.
+    """Stores lines of results; a line belongs to the last line of its parent kind before it.
 
-    What is there already stays: a campaign, cell or run that is there is not written again, and a
-    run that is there with another time is another run, so that the file is refused.
+    Existing campaigns, cells and runs are not written again. An existing run with a different time
+    is a different run, so the file is refused.
     """
 
     def __init__(self, project: Project, known: Known, files: Files) -> None:
@@ -39,7 +39,7 @@ class Results:
         self.campaigns = self.runs = self.skipped = 0
 
     def add(self, number: int, kind: str, row: Row) -> None:
-        """Take a line. Raises Refused, and what the database raises for values of a wrong type."""
+        """Store a line. Raises Refused, and the database's errors for values of a wrong type."""
         takers = {
             "campaign": self._campaign,
             "cell": self._cell,
@@ -55,7 +55,7 @@ class Results:
             self.store()
 
     def store(self) -> None:
-        """Store what waits, and summarise the cells whose runs became more."""
+        """Store what waits, and update the summaries of cells that got runs."""
         self.waiting.store()
         summaries.refresh_all(cell_ids=sorted(self.to_summarise))
         perform([sealing.requesting(runs=self.to_seal)] if self.to_seal else [])
@@ -194,7 +194,7 @@ class Results:
             "run_id": self.run,
             "cell_id": self.cell,
             "metric_id": self.known.key(number, "metric", row["metric"]),
-            # It was told where it was found: nobody gets a mail for it here.
+            # Reported where it was found: nobody gets a mail for it here.
             "mailed_at": row["found_at"],
         }
         self.waiting.add("runs_change", fields)

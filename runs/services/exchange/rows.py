@@ -1,4 +1,4 @@
-"""Rows of an import on their way into the database: gathered, and brought in by COPY."""
+"""Rows of an import on their way into the database: collected, then written by COPY."""
 
 import json
 from collections import defaultdict
@@ -34,11 +34,11 @@ class Waiting:
 
     @property
     def is_much(self) -> bool:
-        """Whether it is time to store."""
+        """Whether enough rows are waiting to be stored."""
         return self.size >= MOST_ROWS
 
     def store(self) -> None:
-        """Bring everything into the database. Raises DataError and IntegrityError."""
+        """Write everything to the database. Raises DataError and IntegrityError."""
         for table in TABLES:
             if rows := self.rows.get(table):
                 _copy(table, rows)
@@ -47,7 +47,7 @@ class Waiting:
 
 
 def new_ids(table: str) -> Iterator[int]:
-    """Keys for new rows, as many as are wanted."""
+    """This many keys for new rows."""
     while True:
         with connection.cursor() as cursor:
             cursor.execute(
@@ -78,5 +78,5 @@ def _plain(name: str, value: Any) -> Any:
     return json.dumps(value) if name in JSON or isinstance(value, dict | list) else value
 
 
-# Columns of JSON, in which a null is a value too: those that are never null.
+# JSON columns, where a null is a value too: those that are never null.
 JSON = frozenset({"levels", "quality", "labels", "argv"})

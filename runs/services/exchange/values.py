@@ -1,8 +1,7 @@
-"""The values of a line of an import: each as its column takes it, and nothing else.
+"""Validates the values in a line of an import: each must be what its column takes.
 
-A file may come from anybody. What a value may be follows from the model's field that it goes into;
-what is stored as JSON, and later read by its keys, has a shape here. `wrong` says what a value is
-not, or nothing.
+A file may come from anybody. The model's field decides what a value may be; what is stored as JSON
+and later read by its keys has a shape here. `wrong` says what a value is not, or nothing.
 """
 
 import math
@@ -63,16 +62,16 @@ MODELS: Mapping[str, type[models.Model]] = {
     "change": Change,
 }
 MOST_VALUES = 1_000_000  # of a series
-# Beyond it the squares that PostgreSQL sums up overflow.
+# Above it, the squares that PostgreSQL sums up overflow.
 LARGEST = 1e100
 LONGEST_EXPECTED = 10 * 366 * 24 * 3600.0
-# A file's name becomes the end of an address, and the name under which it is downloaded.
+# A file's name becomes the end of a URL, and the name under which it is downloaded.
 FILE_NAME = re.compile(r"[^/\\]+(/[^/\\]+)*")
 IS_URL = URLValidator(schemes=["http", "https"])
 
 
 def wrong(kind: str, name: str, value: Any) -> str:
-    """What a field of a line is not (`a whole number`); empty where it is as it must be."""
+    """What a field of a line is not (`a whole number`); empty if it is valid."""
     if (kind, name) in SHAPES:
         what, is_so = SHAPES[kind, name]
         return "" if is_so(value) else what
@@ -93,7 +92,7 @@ def _columns(model: type[models.Model]) -> Mapping[str, "models.Field[Any, Any]"
 
 
 def _wrong_link(value: Any) -> str:
-    """What a line names is text, a number of a revision, or nothing; lists were looked at."""
+    """What a line names is text, a revision number, or nothing; lists are checked elsewhere."""
     is_number = isinstance(value, int) and not isinstance(value, bool)
     is_fine = value is None or is_number or isinstance(value, list) or _is_line(value)
     return "" if is_fine else _("a name")
@@ -153,7 +152,7 @@ def _fits_array(_field: Any, value: Any) -> bool:
 
 
 def _is_storable(value: Any) -> bool:
-    """Whether jsonb takes it: text without NUL, numbers that are finite."""
+    """Whether jsonb accepts it: text without NUL, finite numbers."""
     waiting = [value]
     while waiting:
         each = waiting.pop()
@@ -264,7 +263,7 @@ def _is_project(value: Any) -> bool:
 
 
 def _is_plan(value: Any) -> bool:
-    """Nothing, or an object whose parts that pages and scripts read are what they take them for."""
+    """Nothing, or an object whose known parts have the types that pages and scripts expect."""
     if value is None:
         return True
     return (

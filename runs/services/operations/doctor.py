@@ -1,4 +1,4 @@
-"""Looks at everything that BenchLab needs, and says what is wrong and what to do."""
+"""Checks everything that BenchLab needs, and says what is wrong and what to do."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,13 +17,13 @@ from runs.services.access import encryption
 from runs.services.runs import artifacts
 from runs.services.servers import preflight
 
-# More than this and times of several machines cannot be put in one order.
+# Above this, times from several machines cannot be put in one order.
 MOST_SKEW_SECONDS = 5.0
 ARTIFACTS_LOOKED_AT = 100
 
 
 def examine(*, with_targets: bool = True) -> Iterator[Outcome]:
-    """The outcomes, one after the other. Without a database the rest of it is not asked."""
+    """The results, one by one. Without a database, whatever needs it is skipped."""
     yield from _settings()
     found = readiness.fresh().outcomes
     yield from found
@@ -38,7 +38,7 @@ def examine(*, with_targets: bool = True) -> Iterator[Outcome]:
 
 
 def _settings() -> Iterator[Outcome]:
-    """Django's checks and ours, and what belongs together."""
+    """Django's system checks and ours, and settings that must fit together."""
     found = system_checks.run_checks()
     if not found:
         yield Outcome("settings", OK, _("They fit together."))
@@ -52,7 +52,7 @@ def _settings() -> Iterator[Outcome]:
 
 
 def _clock() -> Outcome:
-    """This machine's clock against those of PostgreSQL and Redis."""
+    """This machine's clock compared with those of PostgreSQL and Redis."""
     remedy = _("Let all machines keep time by NTP (chrony, systemd-timesyncd).")
     asked, far = [], []
     for name, ask in (("PostgreSQL", _time_of_database), ("Redis", _time_of_redis)):
@@ -120,7 +120,7 @@ def _artifacts() -> Outcome:
 
 
 def _targets() -> Iterator[Outcome]:
-    """All servers with a confirmed host key, asked at the same time."""
+    """All servers with a confirmed host key, checked at the same time."""
     servers = list(Server.objects.select_related("ssh_key").exclude(host_key="").order_by("name"))
     for server in Server.objects.filter(host_key="").order_by("name"):
         remedy = _("Compare its fingerprint, and confirm it on its page.")

@@ -1,4 +1,4 @@
-"""Counts requests that ended in an error of BenchLab; in Redis, for all processes together."""
+"""Counts requests that failed by an error of BenchLab; in Redis, for all processes together."""
 
 import logging
 
@@ -10,7 +10,7 @@ logger = logging.getLogger(__name__)
 
 
 def count(*, address: str) -> None:
-    """Count one. Raises nothing: what went wrong may be that Redis is away."""
+    """Count one. Raises nothing, since the cause may be that Redis is away."""
     try:
         signs.redis_client().hincrby(signs.HTTP_ERRORS, address, 1)
     except (RedisError, OSError) as error:

@@ -1,7 +1,7 @@
 """Signs of life of BenchLab's own processes, kept in Redis.
 
-A sorted set of names `kind|process` by the time of their last sign, which is Redis' own: clocks of
-several hosts need not agree. Who stops politely takes its name away.
+A sorted set of names `kind|process` by the time of their last sign. The time is that of Redis, so
+the clocks of several hosts need not agree. A process that stops normally removes its name.
 """
 
 import logging
@@ -15,7 +15,7 @@ from runs.selectors.operations import signs
 
 WORKER, CONTROL = "worker", "control"
 SECONDS_BETWEEN = 5.0
-# Whoever was silent for this long is not missed any more.
+# A process that was silent for this long is no longer missed.
 FORGOTTEN_AFTER_SECONDS = 24 * 3600
 
 logger = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ _shown: dict[str, float] = {}
 
 
 def show(*, kind: str) -> None:
-    """Note that this process lives, at most once in five seconds. Raises nothing."""
+    """Record that this process is alive, at most once in five seconds. Raises nothing."""
     now = time.monotonic()
     if now - _shown.get(kind, -SECONDS_BETWEEN) < SECONDS_BETWEEN:
         return
@@ -38,7 +38,7 @@ def show(*, kind: str) -> None:
 
 
 def take_away(*, kind: str) -> None:
-    """Note that this process ends as it was asked to. Raises nothing."""
+    """Record that this process ends because it was asked to. Raises nothing."""
     _shown.pop(kind, None)
     try:
         signs.redis_client().zrem(signs.KEY, f"{kind}|{process_name()}")
@@ -47,5 +47,5 @@ def take_away(*, kind: str) -> None:
 
 
 def process_name() -> str:
-    """What the process is called in signs of life, and as holder of leases."""
+    """The name of this process in signs of life, and as holder of leases."""
     return f"{socket.gethostname()}:{os.getpid()}"

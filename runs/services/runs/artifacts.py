@@ -24,7 +24,7 @@ CHUNK_ROWS = 1000
 
 
 def store(*, run: Run, data: ArtifactData) -> Artifact:
-    """Keep a file of a run; the same content is stored once. Raises OSError when it cannot be."""
+    """Store a file of a run; the same content is stored once. Raises OSError if it cannot be."""
     digest = hashlib.sha256(data.content).hexdigest()
     path = path_of(digest)
     if not path.exists():
@@ -38,14 +38,14 @@ def store(*, run: Run, data: ArtifactData) -> Artifact:
 
 
 def open_artifact(artifact: Artifact) -> BinaryIO:
-    """The uncompressed content as a stream. Raises FileNotFoundError when it was retired."""
+    """The uncompressed content as a stream. Raises FileNotFoundError when it was pruned."""
     return cast(BinaryIO, gzip.open(path_of(artifact.sha256), "rb"))
 
 
 def chunks(content: BinaryIO) -> Iterator[bytes]:
     """A stream in pieces, closed after the last one.
 
-    For a response: a web server that sees a file sends what lies on the disk, which is packed.
+    For a response: a web server that is given a file sends the bytes on disk, which are compressed.
     """
     with content:
         while piece := content.read(CHUNK_BYTES):
@@ -53,7 +53,7 @@ def chunks(content: BinaryIO) -> Iterator[bytes]:
 
 
 def path_of(digest: str) -> Path:
-    """Where the packed content of this SHA-256 lies, if it is kept.
+    """The path of the compressed content with this SHA-256, if it is stored.
 
     Raises ValueError for anything but 64 lower-case hexadecimal digits: it is part of a path.
     """
@@ -64,18 +64,18 @@ def path_of(digest: str) -> Path:
 
 @dataclass(frozen=True)
 class Pruned:
-    """How many files, and the bytes that they took on disk."""
+    """How many files, and how many bytes they took on disk."""
 
     files: int
     size: int
 
 
 def prune(*, before: datetime, keep: Sequence[str], is_rehearsal: bool = False) -> Pruned:
-    """Remove the content of artifacts that were made before; their rows stay, and say so.
+    """Remove the content of older artifacts; their rows stay and show it.
 
-    `keep` are slugs of campaigns and names of files. Content that an artifact of another run
-    still wants is kept, whatever its age. Content of that age that no artifact names any more,
-    as of an attempt that was followed by another one, goes as well.
+    `keep` are slugs of campaigns and names of files. Content that an artifact of another run still
+    needs stays, whatever its age. Content of that age that no artifact names any more, such as
+    that of an earlier attempt, is removed as well.
     """
     kept = Q(created_at__gte=before) | Q(name__in=keep) | Q(run__campaign__slug__in=keep)
     wanted = Artifact.objects.filter(kept, sha256=OuterRef("sha256"))
@@ -91,7 +91,7 @@ def prune(*, before: datetime, keep: Sequence[str], is_rehearsal: bool = False) 
 
 
 def _nameless(before: datetime) -> Iterator[Path]:
-    """Content, not younger than `before`, of which no artifact is left."""
+    """Content older than `before` that no artifact refers to."""
     stored = Path(settings.ARTIFACTS_DIR).glob("??/*.gz")
     aged = (path for path in stored if path.stat().st_mtime < before.timestamp())
     while paths := {path.stem: path for path in islice(aged, CHUNK_ROWS)}:
@@ -100,7 +100,7 @@ def _nameless(before: datetime) -> Iterator[Path]:
 
 
 def changed() -> Iterator[str]:
-    """The digests of kept files whose content is another one. Reads every file."""
+    """The digests of stored files whose content has changed. Reads every file."""
     for path in Path(settings.ARTIFACTS_DIR).glob("??/*.gz"):
         found = hashlib.sha256()
         try:
@@ -115,9 +115,9 @@ def changed() -> Iterator[str]:
 
 
 def adopt(*, digest: str, packed: Path) -> None:
-    """Move a packed file into the store; whoever calls has looked that its content is the digest's.
+    """Move a compressed file into the store; the caller has checked the digest.
 
-    It must lie in the store's file system. What the store has already stays.
+    It must be in the store's file system. A file that the store already has stays.
     """
     path = path_of(digest)
     if not path.exists():
@@ -127,7 +127,7 @@ def adopt(*, digest: str, packed: Path) -> None:
 
 def _write(path: Path, packed: Iterable[bytes]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Into a temporary name first: a reader, or a crash, never meets half a file.
+    # First under a temporary name: no reader, and no crash, meets a partial file.
     handle, temporary = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -1,4 +1,4 @@
-"""Further attempts of a run: what BenchLab begins anew by itself, and what a person asks for."""
+"""Further attempts of a run: automatic ones, and those that a person asks for."""
 
 from django.db import transaction
 from django.db.models import F, QuerySet
@@ -11,9 +11,9 @@ from runs.services.runs import runs as run_service
 
 S = Run.State
 
-# In the history of a run: an attempt that nobody asked for.
+# In the history of a run: an automatic attempt.
 BEGUN_AGAIN = "begun_again"
-# What a run that waits for its next attempt does not say any more.
+# What a run that waits for its next attempt no longer shows.
 _AS_NEW: dict[str, str | None] = {
     **dict.fromkeys(("code", "message", "remedy"), ""),
     **dict.fromkeys(("started_at", "finished_at")),
@@ -22,10 +22,10 @@ _AS_NEW: dict[str, str | None] = {
 
 @transaction.atomic
 def start_again(*, run_id: int, token: int, code: str, message: str, most: int) -> bool:
-    """Fail an attempt for the target's sake, and queue the run anew; say whether it is.
+    """Fail an attempt because of the target, and queue the run again; return whether it was.
 
-    Not where its cancel was asked for: then it is cancelled. Nor where `most` attempts were begun
-    without anybody asking: the first, and those that this has queued.
+    A run whose cancel was asked for is cancelled instead. It is not queued again if `most` attempts
+    were started automatically: the first one, and those that this function queued.
     """
     if run_service.cancel_where_asked(run_id=run_id, token=token):
         return False
@@ -47,7 +47,7 @@ def start_again(*, run_id: int, token: int, code: str, message: str, most: int) 
 
 @transaction.atomic
 def retry(*, run: Run, by: object = None) -> Run:
-    """Queue a run that did not finish anew, as its next attempt. Raises `run_not_failed`."""
+    """Queue a run that did not finish again, as its next attempt. Raises `run_not_failed`."""
     if not retry_all(runs=Run.objects.filter(pk=run.pk), by=by):
         raise ServiceError(
             "run_not_failed",
@@ -60,10 +60,10 @@ def retry(*, run: Run, by: object = None) -> Run:
 
 
 def retry_all(*, runs: QuerySet[Run], by: object = None) -> int:
-    """Queue those of one campaign's runs anew that ended without success; how many.
+    """Queue those of one campaign's runs again that ended without success; return how many.
 
-    In a transaction. Their new attempt begins from nothing: a worker that takes it over must not
-    take what the one before has left for its result.
+    In a transaction. Their new attempt starts from nothing: a worker that takes it over must not
+    use the leftovers of the previous attempt as its result.
     """
     message = f"Queued again by {by or 'BenchLab'}."
     ended = list(
@@ -81,7 +81,7 @@ def retry_all(*, runs: QuerySet[Run], by: object = None) -> int:
         )
         for run in ended
     )
-    # What an error of BenchLab has left for a person to look at is looked at no more.
+    # Runs kept after an error of BenchLab for a person to look at need not be kept any more.
     for run in Run.objects.filter(pk__in=[run.pk for run in ended], state=S.ERRORED):
         run_service.sweep_later(run)
     Measurement.objects.filter(run__in=ended).delete()

@@ -1,4 +1,4 @@
-"""The certificate of a run: judged by what was recorded when it finished, and again on demand."""
+"""The certificate of a run: judged from its records when it finishes, and again on demand."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ RATE, QUEUE = "tps", "run_queue"
 
 
 def issue(*, run: Run, usage: Mapping[str, Mapping[str, float]]) -> Certificate:
-    """Judge a run whose series and notes are stored, and keep the judgement with it.
+    """Judge a run whose series and notes are stored, and store the judgement with it.
 
     `usage` says who took the processors of each machine. Four queries.
     """
@@ -34,7 +34,7 @@ def issue(*, run: Run, usage: Mapping[str, Mapping[str, float]]) -> Certificate:
 
 
 def judge_again() -> int:
-    """Judge the runs that were judged by older rules, or never; how many changed."""
+    """Judge the runs that were judged by older rules, or never; return how many changed."""
     changed = 0
     finished = Run.objects.filter(state=Run.State.FINISHED, origin="executed")
     outdated = finished.exclude(certificate__rules=RULES_VERSION)
@@ -79,7 +79,7 @@ def _points(series: Series | None) -> list[tuple[float, float]]:
 
 
 def _mean_queue(series: Mapping[str, Series]) -> float | None:
-    """Of the database's machine, from the begin of the load on."""
+    """The mean run queue of the database's machine, from the start of the load."""
     found = series.get(QUEUE) or series.get(f"{DATABASE_NODE}-{QUEUE}")
     values = [value for second, value in _points(found) if second > 0]
     return sum(values) / len(values) if values else None

@@ -1,4 +1,4 @@
-"""Prepared clusters: removed from their server once their campaign has ended."""
+"""Prepared clusters: removed from their server after their campaign has ended."""
 
 import logging
 
@@ -20,7 +20,7 @@ from runs.services.servers import servers
 
 logger = logging.getLogger(__name__)
 
-# Not ours any more: a further try changes nothing.
+# No longer ours: another try would not help.
 IN_VAIN = ("not_ours", "leads_out")
 ENDED = (Campaign.State.FINISHED, Campaign.State.INCOMPLETE, Campaign.State.CANCELLED)
 
@@ -32,10 +32,10 @@ def of_ended_campaigns(server_id: int) -> list[PreparedCluster]:
 
 
 def remove_needless(*, server_id: int) -> None:
-    """Remove what ended campaigns left, unless a run has the server. Raises nothing.
+    """Remove what ended campaigns left, unless a run uses the server. Raises nothing.
 
-    The lease's row stays locked meanwhile: a run that is measured must not share its disk with a
-    removal. Nor must one that has lost its worker: its load goes on.
+    The lease's row stays locked for that time: a run that is being measured must not share its disk
+    with a removal. Nor may a run that has lost its worker: its load goes on.
     """
     if not of_ended_campaigns(server_id):
         return
@@ -55,12 +55,12 @@ def remove_needless(*, server_id: int) -> None:
         ids = [cluster.pk for cluster in needless]
         PreparedCluster.objects.filter(pk__in=ids).update(removed_at=timezone.now())
         if not is_done:
-            # What still works or lies there is a sweep's, which tries again and tells of it.
+            # A later clean-up ends and removes the rest; it tries again and reports it.
             Server.objects.filter(pk=server_id).update(needs_sweep=True, sweep_after=Now())
 
 
 async def _remove(server: Server, needless: list[PreparedCluster]) -> bool:
-    """End what runs in each and remove it, by itself; whether nothing of them is left to do."""
+    """End what runs in each cluster and remove it; return whether all is done."""
     way, instance = await sync_to_async(_secrets)(server)
     base = BaseDir(server.base_dir, instance)
     host = await ways.connect_along(way)
@@ -69,7 +69,7 @@ async def _remove(server: Server, needless: list[PreparedCluster]) -> bool:
 
 
 async def _is_done(host: Host, base: BaseDir, cluster: PreparedCluster, server: Server) -> bool:
-    """Remove it; whether it needs no further try."""
+    """Remove it; return whether no further try is needed."""
     try:
         await leftover.remove(host, base, base.below(cluster.directory))
     except (ConnectionLost, CommandTimeout):

@@ -40,14 +40,14 @@ from runs.services.servers import servers
 
 logger = logging.getLogger(__name__)
 
-# Set when this worker is asked to stop: its runs are handed over instead of waited for.
+# Set when this worker is asked to stop: it hands its runs over instead of waiting for them.
 stopping = threading.Event()
 
 MOST_TAKEOVERS = 20
 
 
 def execute(claim: Claim) -> None:
-    """Execute a claimed run to its end, whatever the end is. Raises nothing of the run's own."""
+    """Execute a claimed run to its end, whatever the result. Raises no error of the run itself."""
     with logs.of_run(claim.run_id):
         _execute(claim)
 
@@ -85,7 +85,7 @@ def _execute(claim: Claim) -> None:
 def _is_lost_for_good(run: Run, claim: Claim) -> bool:
     """Whether an attempt loses one worker after the other; if so, it is given up.
 
-    It may itself be what ends them. What it left is swept before the next attempt begins.
+    The attempt itself may be what ends them. The server is cleaned up before the next attempt.
     """
     taken = run.events.filter(code="taken_over", attempt=run.attempt).count()
     if not claim.taken_over or taken <= MOST_TAKEOVERS:
@@ -108,7 +108,7 @@ def _conclude(run: Run, claim: Claim) -> None:
     except TargetProblem as problem:
         _hand_back(run, claim, problem)
         return
-    # The worker before may have stored the result and not lived to clean up and say so.
+    # The previous worker may have stored the result and died before it could clean up.
     is_stored = claim.taken_over and run.measurements.exists()
     try:
         async_to_sync(_watched)(director, claim, is_stored)
@@ -153,7 +153,7 @@ def _pulse(claim: Claim) -> Order:
 
 
 def _finish(run: Run, claim: Claim) -> None:
-    """Say that the run has finished; its findings were stored before the target was cleaned."""
+    """Finish the run; its findings were stored before the target was cleaned up."""
 
     def say() -> None:
         for state in (Run.State.COLLECTING, Run.State.FINISHED):
@@ -171,7 +171,7 @@ def _end(
     message: str,
     remedy: str = "",
 ) -> None:
-    """End a run that has no result; what it printed is kept."""
+    """End a run that has no result; its output is kept."""
 
     def say() -> None:
         with transaction.atomic():
@@ -190,9 +190,9 @@ def _end(
 
 
 def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
-    """A server cannot be used now: the run waits for it, and that server's page says why.
+    """The server cannot be used now: the run waits for it, and the server's page says why.
 
-    A run that somebody cancelled waits for nobody: nothing could end it there before.
+    A cancelled run does not wait, since nothing could end it there until then.
     """
     away = Server.objects.filter(pk=problem.server_id or claim.server_id).first()
     if away is not None:
@@ -212,7 +212,7 @@ def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
     def leave() -> None:
         if runs.cancel_where_asked(run_id=run.pk, token=claim.token, is_out_of_reach=True):
             return
-        # One that was on the target before is lost, not queued: something may still be there.
+        # A run that was already on the target is lost, not queued: something may still be there.
         if claim.taken_over or not leave_as(Run.State.QUEUED):
             leave_as(Run.State.LOST)
 
@@ -240,7 +240,7 @@ def _director(run: Run, claim: Claim) -> Director:
 
 
 def _places(server: Server, plan: RunPlan, claim: Claim) -> list[Place]:
-    """The ways to all machines of a run, in the plan's order."""
+    """The machines of a run, each with its connection, in the plan's order."""
     others = Server.objects.select_related("ssh_key").in_bulk(
         [each.server_id for each in plan.others]
     )
@@ -252,7 +252,7 @@ def _places(server: Server, plan: RunPlan, claim: Claim) -> list[Place]:
 
 
 def _line(server: Server) -> Line:
-    """Where the server is *now*: a machine that moved to another port still has its runs.
+    """The server's *current* address: a machine that moved to another port still has its runs.
 
     Raises TargetProblem `private_key_unreadable`.
     """

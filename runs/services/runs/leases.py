@@ -1,6 +1,6 @@
-"""Leases: which worker has which server, and who is given up for lost.
+"""Leases: which worker has which server, and which workers are given up as lost.
 
-Times are those of the database's clock: the workers' own may differ.
+All times are from the database's clock, since those of the workers may differ.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,13 +18,13 @@ from runs.selectors.runs.runs import machines_of, others_of
 from runs.services.runs import reservations, runs
 from runs.services.runs.reservations import Reservation
 
-# Behind so many campaigns that wait for other machines, nobody looks for one that does not.
+# At most this many campaigns that wait for other machines are looked at before giving up.
 MOST_PASSED_OVER = 100
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A run that this worker now has. `token` proves it to every later write."""
+    """A run that this worker has claimed. `token` proves it for every later write."""
 
     run_id: int
     server_id: int
@@ -35,7 +35,7 @@ class Claim:
 def claim(*, server_id: int, holder: str) -> Claim | None:
     """Take the next waiting run of a server, if the server is free; lost runs go first.
 
-    The lease row is locked with SKIP LOCKED: of two workers one claims, the other goes home.
+    The lease row is locked with SKIP LOCKED: of two workers, one claims and the other gets nothing.
     """
     try:
         return _claim(server_id, holder)
@@ -44,7 +44,7 @@ def claim(*, server_id: int, holder: str) -> Claim | None:
 
 
 class _TakenMeanwhile(Exception):
-    """The run was cancelled in the moment in which it was claimed."""
+    """The run was cancelled at the moment it was claimed."""
 
 
 @transaction.atomic
@@ -71,18 +71,18 @@ def _claim(server_id: int, holder: str) -> Claim | None:
 def idle_lease(server_id: int) -> Lease | None:
     """Lock the lease of a server that is ready, free, and without the load of a lost run.
 
-    None when it is not so, or when somebody else has it locked. In a transaction.
+    None if it is not, or if somebody else has locked it. In a transaction.
     """
     lease = next(iter(_free_leases([server_id], for_lost=True)), None)
-    # Looked at with the lease in hand: no run gets lost here from now on.
+    # Checked while holding the lease: no run can get lost here from now on.
     return lease if lease and server_id not in maybe_loaded() else None
 
 
 def _free_leases(server_ids: Sequence[int], *, for_lost: bool) -> list[Lease]:
     """Lock those leases of ready and free servers that nobody else has locked.
 
-    A lost run also gets those of servers that are maintained, or are to be swept: it has begun
-    there already, and what lies there may be its own.
+    A lost run also gets servers under maintenance or waiting for a clean-up: it has already started
+    there, and the leftovers may be its own.
     """
     free = Lease.objects.select_for_update(skip_locked=True, of=("self",)).filter(
         server_id__in=server_ids, run=None, server__state=Server.State.READY
@@ -91,9 +91,9 @@ def _free_leases(server_ids: Sequence[int], *, for_lost: bool) -> list[Lease]:
 
 
 def catch_up(*, run_id: int, token: int, seen: int) -> bool:
-    """Let the next claim have a higher token than the target has seen; say whether it was ours.
+    """Raise the next token above the one the target has seen; return whether the lease was ours.
 
-    The results database may have come back from a backup, and be behind its targets.
+    The results database may have been restored from a backup, and be behind its targets.
     """
     held = Lease.objects.filter(run_id=run_id, token=token, token__lt=seen)
     server_ids = list(held.values_list("server_id", flat=True))
@@ -105,11 +105,11 @@ def catch_up(*, run_id: int, token: int, seen: int) -> bool:
 
 
 def pulse(*, run_id: int, token: int) -> Order:
-    """Show a sign of life and take the order that waits for this run's worker."""
-    # The lease of the run's own server speaks for all that it holds.
+    """Record a sign of life; return the order for this run's worker."""
+    # The lease of the run's own server stands for all its leases.
     own = Lease.objects.filter(run_id=run_id, token=token, run__server=F("server"))
     with transaction.atomic():
-        # Locked first: the time is that after waiting for whoever stores the run's findings.
+        # Locked first: the time must be that after waiting for the storing of the run's findings.
         if own.select_for_update(of=("self",)).first() is None:
             return "detach"
         own.update(heartbeat_at=Now())
@@ -130,10 +130,10 @@ def _silent() -> QuerySet[Lease]:
 
 @transaction.atomic
 def _give_up(run_id: int, token: int, holder: str) -> bool:
-    """Declare a run lost if its worker is silent still; say whether it was."""
+    """Declare a run lost if its worker is still silent; return whether it was."""
     held = Lease.objects.filter(run_id=run_id, token=token)
     locked = held.select_for_update(skip_locked=True).order_by("pk")
-    # A worker that stores has them locked, and its sign of life waits for itself.
+    # A worker that stores results holds these locks, and its own sign of life waits for them.
     if len(locked) < held.count() or not _silent().filter(run_id=run_id, token=token).exists():
         return False
     return runs.transition(
@@ -146,27 +146,27 @@ def _give_up(run_id: int, token: int, holder: str) -> bool:
 
 
 def waiting_runs() -> QuerySet[Run]:
-    """Runs that may begin now, if their server is free and ready.
+    """Runs that may start now, if their server is free and ready.
 
-    A lost run has begun already: it goes on, whether its campaign pauses, or its server is being
-    maintained or is to be swept.
+    A lost run has already started: it continues, even if its campaign is paused, or its server is
+    under maintenance or waits for a clean-up.
     """
     queued = Q(state=Run.State.QUEUED, campaign__paused_at=None) & _is_usable()
     return Run.objects.filter(queued | Q(state=Run.State.LOST), server__isnull=False)
 
 
 def _is_usable() -> Q:
-    """The condition that a run's or lease's server is not being maintained, nor to be swept."""
+    """The condition that a run's or lease's server needs no clean-up and is not in maintenance."""
     is_over = Q(server__maintenance_since=None) | Q(server__maintenance_until__lt=Now())
     return Q(server__needs_sweep=False) & is_over
 
 
 def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
-    """Lost runs first, then by their campaigns' priority, then the oldest; with all its leases.
+    """Lost runs first, then by campaign priority, then the oldest; with all its leases.
 
-    A run whose other machines are not all free is passed over, and holds none of them meanwhile;
-    when that has lasted long, it reserves them (`reservations`). Not so a lost one, whose cluster
-    and load may still be running: until it goes on, nothing new begins on any of its machines.
+    A run whose other machines are not all free is passed over, and locks none of them; if that
+    lasts long, it reserves them (`reservations`). A lost run is different: its cluster and load may
+    still be running, so nothing new starts on any of its machines until it continues.
     """
     waiting, loaded = waiting_runs().filter(server_id=lease.server_id), maybe_loaded()
     reserved = reservations.standing(loaded=loaded)
@@ -182,16 +182,16 @@ def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
             return run, [lease, *held]
         if is_lost:
             break
-        # Of the runs that need the same machines the first is the one whose turn it is.
+        # Of several runs that need the same machines, it is the first one's turn.
         passed.setdefault(tuple(others), run)
     _note(passed)
     return None
 
 
 def _first_of_each_campaign(waiting: QuerySet[Run]) -> QuerySet[Run]:
-    """What cannot begin stands for the rest of its campaign, which needs the same machines, later.
+    """The first run of each campaign: if it cannot start, neither can the rest of its campaign.
 
-    However many they are, they hide no run of another campaign that can begin.
+    So, however many runs wait, they never hide a run of another campaign that can start.
     """
     lost_first = Case(
         When(state=Run.State.LOST, then=Value(0)), default=Value(1), output_field=IntegerField()
@@ -207,7 +207,7 @@ def _note(passed: Mapping[tuple[int, ...], Run]) -> None:
 
 
 def _must_wait(run: Run, loaded: set[int], reserved: Sequence[Reservation]) -> bool:
-    """Whether one of its machines is not to be had for this run, free or not."""
+    """Whether the run must not use one of its machines now, even if it is free."""
     machines, place = machines_of(run), reservations.place_of(run)
     is_held_up = any(each.holds_up(place, machines) for each in reserved)
     return is_held_up or not loaded.isdisjoint(machines)

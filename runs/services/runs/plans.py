@@ -1,4 +1,4 @@
-"""Freezing a run's plan: what it will do, whatever changes in the database afterwards."""
+"""Freezes a run's plan: what it will do, even if the database changes afterwards."""
 
 import hashlib
 import json
@@ -67,7 +67,7 @@ def freeze(
 def _clusters(scenario: Scenario, cell: DesignCell, tools: Tools) -> tuple[ClusterPlan, ...]:
     """The cell's further clusters, all on the database's machine.
 
-    One that initdb makes gets the settings of the run's own; the others have them from that.
+    One that initdb makes gets the settings of the run itself; the others copy them from that one.
     """
     version_num = cell.installation.version_num
     return tuple(
@@ -92,7 +92,7 @@ def _clusters(scenario: Scenario, cell: DesignCell, tools: Tools) -> tuple[Clust
 
 
 def _overruled(fitted: Fitted, required: Mapping[str, str]) -> tuple[dict[str, Any], ...]:
-    """Settings of the configuration that the scenario cannot be without in another value."""
+    """Settings of the configuration that conflict with those the scenario requires."""
     return tuple(
         {
             "name_from": name,
@@ -108,7 +108,7 @@ def _overruled(fitted: Fitted, required: Mapping[str, str]) -> tuple[dict[str, A
 
 
 def workload_plan(version: WorkloadVersion | None) -> WorkloadPlan | None:
-    """A version of people's own scripts as a run keeps it."""
+    """A version of a user's own scripts, as stored with a run."""
     if version is None:
         return None
     return WorkloadPlan(
@@ -123,7 +123,7 @@ def workload_plan(version: WorkloadVersion | None) -> WorkloadPlan | None:
 
 
 def _translated(fitted: Fitted) -> tuple[dict[str, Any], ...]:
-    """What the configuration says in other words than the run's settings, as the run keeps it."""
+    """Where the run's settings differ from the configuration as written, as stored with the run."""
     changes = [vars(change) for change in fitted.changes]
     lost = [
         {
@@ -140,7 +140,7 @@ def _translated(fitted: Fitted) -> tuple[dict[str, Any], ...]:
 
 
 def without_needless_templates(plans: Sequence[RunPlan]) -> list[RunPlan]:
-    """A template that a single run would use costs more than it saves: that run loads by itself."""
+    """A template that only one run would use costs more than it saves: that run loads by itself."""
     uses = Counter(plan.template_key for plan in plans)
     return [
         replace(plan, template_key="") if uses[plan.template_key] < 2 else plan for plan in plans

@@ -1,4 +1,4 @@
-"""What the engine reports about a run, written into the results database."""
+"""Writes what the engine reports about a run into the results database."""
 
 import logging
 import time
@@ -23,19 +23,19 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-# What a command's record shows of each stream; the whole output is an artifact where it matters.
+# How much a command's record shows of each stream; where it matters the artifact has it all.
 SHOWN_CHARACTERS = 16_000
 WAITS_SECONDS = (0.5, 1, 2, 5, 10, 30, 60, 60, 60)
 AWAY = (OperationalError, InterfaceError)
 
 
 class DatabaseReporter:
-    """Writes reports for the holder of the lease `token`; outlives short losses of the database.
+    """Writes reports for the holder of the lease `token`; survives short losses of the database.
 
-    After a long one each of them raises Detached.
+    After a long loss each method raises Detached.
 
-    What was reported while the run became somebody else's is dropped: another worker may have
-    finished it by then.
+    A report about a run that now belongs to another worker is dropped: that worker may have
+    finished it already.
     """
 
     def __init__(self, *, run: Run, token: int, is_taken_over: bool = False) -> None:
@@ -45,18 +45,18 @@ class DatabaseReporter:
         self._commands = 0
 
     async def phase(self, phase: Phase) -> None:
-        """Change the state. Raises Detached when the run is somebody else's by now."""
+        """Change the state. Raises Detached when the run belongs to another worker now."""
         if not await self._write(lambda: self._enter(phase)):
             raise Detached
 
     async def command(self, host: str, result: StepResult) -> None:
-        """Keep a step; a replayed one is the same row again."""
+        """Store a step; a replayed one updates the same row."""
         self._commands += 1
         ordinal = self._commands
         await self._write_as_holder(lambda: self._keep_command(host, ordinal, result))
 
     async def machine(self, name: str, facts: Facts | None) -> None:
-        """Keep what a machine of the run is; a change of it is told on its server's page."""
+        """Store the facts of a machine of the run; its server's page reports a change."""
 
         def keep() -> None:
             machines.keep_found(
@@ -66,15 +66,15 @@ class DatabaseReporter:
         await self._write_as_holder(keep)
 
     async def event(self, code: str, message: str) -> None:
-        """Leave a line in the run's history."""
+        """Add a line to the run's history."""
         await self._write_as_holder(lambda: self._keep_event(code, message))
 
     async def cluster(self, directory: str, *, prepared_now: bool) -> None:
-        """Note which shared cluster the run uses, and who made it."""
+        """Record which shared cluster the run uses, and which run made it."""
         await self._write_as_holder(lambda: self._keep_cluster(directory, prepared_now))
 
     async def found(self, findings: Findings) -> None:
-        """Keep the result, before anything of it goes from the target. Raises Detached."""
+        """Store the result, before anything of it is removed from the target. Raises Detached."""
 
         def store() -> bool:
             return finding_service.store(run_id=self.run.pk, token=self.token, findings=findings)
@@ -138,7 +138,7 @@ class DatabaseReporter:
         await self._write(write_if_held)
 
     async def _write(self, write: Callable[[], T]) -> T:
-        """Raises Detached where the database stays away: who takes the run over finds it all."""
+        """Raises Detached if the database stays away: whoever takes over finds everything."""
         try:
             return await sync_to_async(lambda: retrying(write))()
         except AWAY as error:
@@ -147,7 +147,7 @@ class DatabaseReporter:
 
 
 def retrying(write: Callable[[], T]) -> T:
-    """Do a write again while the results database is away, for some minutes."""
+    """Retry a write while the results database is away, for some minutes."""
     for wait in WAITS_SECONDS:
         try:
             return write()

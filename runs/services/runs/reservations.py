@@ -1,15 +1,15 @@
-"""Reservations: a run of several machines that has waited long is passed by nobody any more.
+"""Reservations: a run of several machines that has waited long is not passed over any more.
 
-Such a run begins when all its machines are free at once, and each of them may be kept busy by other
-campaigns for ever. That its turn has come and it was passed over is noted as an event. From
-`PATIENCE` after its campaign's first such note on, a run that was passed over reserves its
-machines: on none of them begins a run that comes after it in the order of the queue, which is that
-of priority, then of age.
+Such a run starts when all its machines are free at once, and other campaigns may keep each of them
+busy forever. When it was the run's turn and it was passed over, an event records that. `PATIENCE`
+after its campaign's first such event, a run that was passed over reserves its machines: no run that
+is behind it in the queue's order (priority, then age) can start on any of them.
 
-A run in progress is not interrupted, and what comes before in that order may still begin: so the
-first of all that reserve is held up by none of them, and none waits for another in a circle. What
-could not begin even on free machines (paused, maintained, out of reach, swept in vain, or beside a
-run that has lost its worker) reserves nothing. A sweep that is soon over changes nothing about it.
+A run in progress is not interrupted, and runs ahead in the queue may still start. So nothing holds
+up the first of all reserving runs, and runs cannot wait for each other in a circle. A run that
+could not start even on free machines (paused, in maintenance, out of reach, clean-up failed, or
+sharing a machine with a run that has lost its worker) reserves nothing. A clean-up that is soon
+over makes no difference.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,24 +30,24 @@ PASSED_OVER = "passed_over"
 
 @dataclass(frozen=True)
 class Reservation:
-    """A run that has waited long, its place in the order (less is sooner), and its machines."""
+    """A run that has waited long, its place in the queue (lower goes first), and its machines."""
 
     run_id: int
     place: tuple[int, int]
     machines: frozenset[int]
 
     def holds_up(self, place: tuple[int, int], machines: Iterable[int]) -> bool:
-        """Whether a run of that place may not begin on those machines now."""
+        """Whether a run at that place must not start on those machines now."""
         return self.place < place and not self.machines.isdisjoint(machines)
 
 
 def place_of(run: Run) -> tuple[int, int]:
-    """A run's place in the order of the queue; less is sooner. Reads its campaign's priority."""
+    """A run's place in the queue; lower goes first. Reads its campaign's priority."""
     return -run.campaign.priority, run.pk
 
 
 def note(run: Run) -> None:
-    """Note that it was a run's turn and that it was passed over; once an attempt."""
+    """Record that it was a run's turn and that it was passed over; once per attempt."""
     noted = {"run": run, "attempt": run.attempt, "code": PASSED_OVER}
     if RunEvent.objects.filter(**noted).exists():
         return
@@ -58,7 +58,7 @@ def note(run: Run) -> None:
 
 
 def standing(*, loaded: set[int]) -> list[Reservation]:
-    """All reservations now. `loaded` are servers on which a run that lost its worker may be."""
+    """All reservations now. `loaded` are servers that a run without a worker may still use."""
     found = [
         Reservation(run.pk, place_of(run), frozenset(machines_of(run)))
         for run in _passed_over_for_long()

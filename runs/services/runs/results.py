@@ -1,4 +1,4 @@
-"""Storing what a run has found: measurements, series, artifacts, settings, quality notes."""
+"""Stores the results of a run: measurements, series, artifacts, settings, quality notes."""
 
 import hashlib
 import json
@@ -17,10 +17,10 @@ logger = logging.getLogger(__name__)
 
 @transaction.atomic
 def store(*, run_id: int, token: int, findings: Findings) -> bool:
-    """Store everything that a run has found, in one act; say whether the run was still ours.
+    """Store all results of a run in one transaction; return whether the run was still ours.
 
-    Whatever an earlier, interrupted attempt may have left is replaced: a run has each measurement
-    exactly once, and no series or artifact that its last attempt does not have.
+    Whatever an earlier, interrupted attempt left is replaced: a run has each measurement exactly
+    once, and no series or artifact that its last attempt does not have.
     """
     if not runs.holds(run_id, token):
         return False
@@ -39,9 +39,9 @@ def store(*, run_id: int, token: int, findings: Findings) -> bool:
 
 @transaction.atomic
 def keep_partial(*, run_id: int, token: int, findings: Findings) -> bool:
-    """Keep the outputs of a run that failed: no measurement, but all that explains the failure.
+    """Store the outputs of a failed run: no measurements, but everything that explains the failure.
 
-    Series that it had shown until then are of this attempt, and stay.
+    Series that were shown up to then belong to this attempt, and stay.
     """
     if not runs.holds(run_id, token):
         return False
@@ -52,7 +52,7 @@ def keep_partial(*, run_id: int, token: int, findings: Findings) -> bool:
 
 
 def store_series(*, run_id: int, series: Iterable[SeriesData]) -> None:
-    """Keep series of a run, replacing earlier ones of the same names."""
+    """Store series of a run, replacing earlier ones of the same names."""
     for data in series:
         Series.objects.update_or_create(
             run_id=run_id,
@@ -67,7 +67,7 @@ def store_series(*, run_id: int, series: Iterable[SeriesData]) -> None:
 
 
 def _store(run: Run, findings: Findings) -> None:
-    # The files themselves go with the old ones, when somebody prunes those.
+    # The files of the old rows are removed by pruning.
     run.artifacts.all().delete()
     notes = [vars(note) for note in findings.notes]
     pictures = flame_graphs.drawn(run, findings.artifacts)
@@ -75,7 +75,7 @@ def _store(run: Run, findings: Findings) -> None:
         try:
             artifacts.store(run=run, data=data)
         except OSError as error:
-            # The figures matter more than the file: say it, and keep them.
+            # The figures matter more than the file: report the problem, and keep them.
             logger.exception("artifact %s of run %s was not kept", data.name, run.pk)
             message = f"{data.name}: {error}"
             notes.append({"code": "artifact_not_kept", "message": message, "level": "warning"})
@@ -91,7 +91,7 @@ def _store(run: Run, findings: Findings) -> None:
 def without_secrets(
     settings: Mapping[str, Mapping[str, str]],
 ) -> dict[str, dict[str, str]]:
-    """Settings as a server tells them, with no password in a value."""
+    """Settings as a server reports them, without any password in a value."""
     return {
         name: {**told, "setting": secrets.masked(name, str(told.get("setting") or ""))}
         if told.get("setting")
@@ -101,7 +101,7 @@ def without_secrets(
 
 
 def snapshot(*, settings: Mapping[str, Mapping[str, str]]) -> SettingsSnapshot:
-    """The stored settings of this content; made where there are none yet."""
+    """The stored settings with this content; created if there are none yet."""
     settings = without_secrets(settings)
     content = json.dumps(settings, sort_keys=True)
     made, _created = SettingsSnapshot.objects.get_or_create(

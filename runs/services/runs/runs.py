@@ -24,7 +24,7 @@ GOING_ON = (Campaign.State.QUEUED, Campaign.State.RUNNING)
 ENDINGS = {S.FAILED, S.ERRORED, S.CANCELLED, S.LOST}
 TRANSITIONS: dict[str, set[str]] = {
     S.QUEUED: {S.CLAIMED, S.CANCELLED},
-    # Straight to collecting: the worker before had stored the result, and not yet cleaned up.
+    # Straight to collecting: the previous worker had stored the result, but not yet cleaned up.
     S.CLAIMED: {S.PREPARING, S.COLLECTING, S.QUEUED} | ENDINGS,
     S.PREPARING: {S.MEASURING} | ENDINGS,
     S.MEASURING: {S.COLLECTING} | ENDINGS,
@@ -50,11 +50,11 @@ def transition(
     only_from: str | None = None,
     is_passing: bool = False,
 ) -> bool:
-    """Change a run's state by compare-and-swap and leave an event; say whether it happened.
+    """Change a run's state by compare-and-swap and add an event; return whether it happened.
 
-    `only_from` narrows the states that it may come from to one. With `token` only the holder of
-    that lease may: a worker that was given up for lost, and wakes again, changes nothing any more.
-    A passing state is left again in the same transaction: its campaign has not ended by it.
+    `only_from` requires one particular state before. With `token`, only the holder of that lease
+    may change it: a worker that was given up as lost and wakes up later changes nothing. A passing
+    state is left again in the same transaction: it does not end the run's campaign.
     """
     if token is not None and not holds(run_id, token):
         return False
@@ -83,7 +83,7 @@ def holds(run_id: int, token: int) -> bool:
 def record_event(
     *, run_id: int, code: str, message: str, attempt: int, from_to: tuple[str, str] = ("", "")
 ) -> None:
-    """Leave a line in the run's history."""
+    """Add a line to the run's history."""
     RunEvent.objects.create(
         run_id=run_id,
         from_state=from_to[0],
@@ -108,15 +108,16 @@ def cancel(*, run: Run, by: object = None) -> Run:
 
 
 def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
-    """Cancel those of one campaign's runs that have not ended; how many. In a transaction.
+    """Cancel the unfinished runs among these of one campaign; return how many. In a transaction.
 
-    A waiting run is cancelled here. A run that a worker has, or had, on its target is cancelled by
-    a worker, once its processes have ended there; unless the server is out of reach: then nobody
-    could ever end it; the event says what may be left, and the server is swept when it is back.
+    A waiting run is cancelled here. A run that is or was on its target is cancelled by a worker,
+    after its processes have ended there. If the server is out of reach, nobody could ever do that,
+    so it is cancelled here too: the event says what may be left, and the server is cleaned up
+    later.
     """
-    # What is kept is in English, whoever asks; pages translate what they can.
+    # Stored texts are in English, whoever asks; pages translate what they can.
     message = f"Cancelled by {by or 'BenchLab'}."
-    # In one order, so that two who cancel do not wait for each other.
+    # Always in the same order, so that two cancels do not deadlock.
     open_runs = list(
         runs.exclude(state__in=Run.ENDED).select_for_update(of=("self",)).order_by("pk")
         .defer("plan")
@@ -152,7 +153,7 @@ def _can_be_cancelled_here(run: Run) -> bool:
 
 
 def sweep_later(run: Run) -> None:
-    """Something of a run may be left on any of its machines: each is swept when it is free."""
+    """Each machine of a run may have leftovers: clean it up as soon as it is free."""
     machines = Server.objects.filter(pk__in=machines_of(run))
     machines.update(needs_sweep=True, sweep_after=Now())
 
@@ -178,10 +179,10 @@ def _left_there() -> str:
 
 @transaction.atomic
 def cancel_where_asked(*, run_id: int, token: int, is_out_of_reach: bool = False) -> bool:
-    """Cancel a run that its worker lets go of, if somebody asked for that; say whether it was.
+    """Cancel a run that its worker lets go, if somebody asked for that; return whether it was.
 
-    The run stays locked until the caller's transaction ends: nobody asks in between. What may be
-    left of it on its machines is swept when they are free.
+    The run stays locked until the caller's transaction ends, so nobody asks in between. Leftovers
+    on its machines are cleaned up when they are free.
     """
     if not holds(run_id, token):
         return False
@@ -201,10 +202,10 @@ def cancel_where_asked(*, run_id: int, token: int, is_out_of_reach: bool = False
 
 
 def refresh_campaign(*, campaign_id: int) -> None:
-    """Derive a campaign's state from those of its runs. Call it in a transaction.
+    """Derive a campaign's state from its runs. Call it in a transaction.
 
-    When all have ended, what is in doubt is measured again, then cells that need further repeats
-    get them, and the campaign goes on.
+    When all have ended, doubtful runs are measured again, then cells that need further repeats get
+    them, and the campaign continues.
     """
     campaign = Campaign.objects.select_for_update().get(pk=campaign_id)
     states = Counter(Run.objects.filter(campaign_id=campaign_id).values_list("state", flat=True))
@@ -218,7 +219,7 @@ def refresh_campaign(*, campaign_id: int) -> None:
 
 
 def campaign_state(states: Counter[str]) -> str:
-    """What the states of its runs make of a campaign."""
+    """The campaign's state that follows from the states of its runs."""
     total = sum(states.values())
     ended = sum(states[state] for state in Run.ENDED)
     if ended < total:
@@ -241,7 +242,7 @@ def _times(run: Run, to: str) -> dict[str, object]:
 
 def _after(run: Run, to: str, *, is_passing: bool) -> None:
     if to == S.PREPARING and run.started_at is None:
-        # What the attempt before had shown of its load would pass for that of this one.
+        # The load shown by the previous attempt would be mistaken for that of this one.
         run.series.all().delete()
     if to in Run.ENDED or to in {S.LOST, S.QUEUED}:
         Lease.objects.filter(run_id=run.pk).update(run=None, holder="", heartbeat_at=None)

@@ -1,4 +1,4 @@
-"""What happens without anybody asking: lost runs are noticed, waiting servers get a worker."""
+"""Automatic supervision: lost runs are noticed, and waiting servers get a worker."""
 
 import logging
 from datetime import timedelta
@@ -16,17 +16,17 @@ from runs.services.schedules import schedules
 from runs.services.schedules import servers as schedule_servers
 from runs.services.servers import servers
 
-# Between two looks at a server that is away; and at one for which only a schedule waits.
+# Between two checks of a server that is away; and of one that only a schedule waits for.
 PAUSE = timedelta(seconds=30)
 PAUSE_WITHOUT_WORK = timedelta(minutes=5)
-# Between two looks at a server on which a schedule awaits new installations.
+# Between two checks of a server on which a schedule expects new installations.
 PAUSE_WHEN_READY = timedelta(minutes=15)
 
 logger = logging.getLogger(__name__)
 
 
 def supervise() -> None:
-    """Give up silent workers' runs, fire schedules, and wake a worker where there is work."""
+    """Give up the runs of silent workers, fire schedules, and wake a worker where there is work."""
     leases.give_up_the_silent()
     schedules.fire_due()
     for server_id in sorted(_with_work()):
@@ -34,9 +34,9 @@ def supervise() -> None:
 
 
 def look_again(*, server_id: int) -> None:
-    """Inspect a server that could not be reached, or on which installations are awaited, in time.
+    """Inspect a server that was out of reach, or where installations are expected, when it is due.
 
-    Of all who ask one looks, and the others go on: a host that does not answer takes its time.
+    Of several callers one inspects; the others go on, since a host that does not answer takes time.
     Raises nothing.
     """
     if _begin_to_look(_away_for(PAUSE).filter(pk=server_id)):
@@ -47,7 +47,7 @@ def look_again(*, server_id: int) -> None:
 
 @transaction.atomic
 def _inspect_while_idle(server_id: int) -> None:
-    """The lease's row stays locked meanwhile: nothing is measured beside an inspection."""
+    """The lease's row stays locked for that time: nothing is measured during an inspection."""
     if leases.idle_lease(server_id) is not None:
         _inspect(server_id)
 
@@ -60,24 +60,24 @@ def _inspect(server_id: int) -> None:
 
 
 def _begin_to_look(due: QuerySet[Server]) -> bool:
-    """Whether the look is ours: whoever writes the time down first has it."""
+    """Whether the inspection is ours: whoever writes the time first does it."""
     return bool(due.update(checked_at=Now()))
 
 
 def _away_for(pause: timedelta) -> QuerySet[Server]:
-    """Servers that could not be reached when they were looked at, so long ago or longer."""
+    """Servers that could not be reached when last checked, at least this long ago."""
     away = Server.objects.filter(state=Server.State.UNREACHABLE).exclude(host_key="")
     return away.filter(checked_at__lt=Now() - pause)
 
 
 def _awaiting_installations() -> QuerySet[Server]:
-    """Idle servers that are ready, and have to be looked at for new installations now."""
+    """Idle servers that are ready, and due for a check for new installations."""
     awaiting = Schedule.objects.filter(enabled=True, kind=Schedule.Kind.INSTALLATION)
-    # Whoever maintains a machine may be in the midst of installing something.
+    # Whoever maintains a machine may be installing something just now.
     is_over = Q(maintenance_since=None) | Q(maintenance_until__lt=Now())
     long_ago = Now() - PAUSE_WHEN_READY
     ready = Server.objects.filter(is_over, state=Server.State.READY, checked_at__lt=long_ago)
-    # By a query of its own: what is updated by it must not be joined.
+    # A query of its own, because an UPDATE cannot use a join here.
     busy = ready.filter(lease__run__isnull=False).values("pk")
     measured = schedule_servers.measured_by(awaiting)
     return ready.filter(pk__in=measured - leases.maybe_loaded()).exclude(pk__in=busy)
@@ -97,7 +97,7 @@ def _with_work() -> set[int]:
 
 
 def _needed_by_schedules() -> set[int]:
-    """Servers to be looked at now because a schedule measures on them, or loads from them."""
+    """Servers due for a check because a schedule measures on them, or loads from them."""
     active = Schedule.objects.filter(enabled=True)
     needed = schedule_servers.measured_by(active) | schedule_servers.loading_for(active)
     away = _away_for(PAUSE_WITHOUT_WORK).filter(pk__in=needed)
@@ -105,7 +105,7 @@ def _needed_by_schedules() -> set[int]:
 
 
 def _generators_away(waiting: QuerySet[Run]) -> set[int]:
-    """Servers out of reach from which the load of waiting runs is to come: nobody else looks."""
+    """Load generators of waiting runs that are out of reach: nobody else checks these."""
     away = Server.objects.filter(state=Server.State.UNREACHABLE).exclude(host_key="")
     return {
         server_id

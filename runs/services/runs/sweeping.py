@@ -1,6 +1,6 @@
-"""Sweeping a server: what runs that were given up left there is ended and removed.
+"""Cleaning up a server: ending and removing what runs that were given up left there.
 
-Until that is done no new run takes the server, be it for the database or for the load.
+Until that is done no new run takes the server, neither as database nor as load generator.
 """
 
 import logging
@@ -29,7 +29,7 @@ from runs.services.servers import logins as ways
 from runs.services.servers import servers
 
 PAUSE = timedelta(minutes=5)
-# What is left for one of these may still work there. The rest is another's, or only takes room.
+# Leftovers with one of these codes may still be running. Others just take space, or are not ours.
 STILL_AT_WORK = ("step_does_not_end", "postgres_does_not_stop")
 SWEPT, NOT_SWEPT = "swept", "not_swept"
 
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Swept:
-    """The folders that a sweep removed, and why it left what it left."""
+    """The folders that were removed, and why others were left."""
 
     removed: tuple[str, ...]
     left: tuple[TargetProblem, ...]
@@ -48,15 +48,15 @@ class Swept:
 def sweep(*, server: Server, keeps_errored: bool = False) -> Swept:
     """Remove every folder of this BenchLab on a server that belongs to no open run.
 
-    In the others, such as clusters that later runs need, what still runs is ended. So it is in the
-    folders of runs that ended in an error of BenchLab: with `keeps_errored` they stay as well, for
-    a person to look at, until their runs are queued again.
+    In other folders, such as clusters that later runs need, only processes that still run are
+    ended. The same holds for runs that ended in an error of BenchLab: with `keeps_errored` their
+    folders stay too, for a person to look at, until the runs are queued again.
 
-    The lease's row stays locked meanwhile: nothing is measured beside it, and nothing begins. What
-    could not be removed is told by an event; where it may still work the server is to be swept
-    again, and no new run begins on it before. Raises ServiceError `server_busy`, and TargetProblem
-    when the server cannot be reached, or when a run has left it set otherwise (`not_set_back`):
-    what is measured on it would say nothing.
+    The lease's row stays locked for that time: nothing is measured and nothing starts. An event
+    reports what could not be removed. If that may still be running, the server must be cleaned up
+    again, and no new run starts on it before. Raises ServiceError `server_busy`, and TargetProblem
+    when the server cannot be reached, or when a run has left its settings changed (`not_set_back`):
+    measurements on it would mean nothing.
     """
     if leases.idle_lease(server.pk) is None:
         raise ServiceError(
@@ -75,13 +75,13 @@ def sweep(*, server: Server, keeps_errored: bool = False) -> Swept:
 
 
 def due() -> QuerySet[Server]:
-    """Servers that are to be swept now."""
+    """Servers that are due for a clean-up."""
     is_time = Q(sweep_after=None) | Q(sweep_after__lte=Now())
     return Server.objects.filter(is_time, needs_sweep=True)
 
 
 def sweep_where_needed(*, server_id: int) -> None:
-    """Sweep a server on which a run was given up, once it can be reached. Raises nothing."""
+    """Clean up a server on which a run was given up, when it can be reached. Raises nothing."""
     server = due().filter(pk=server_id, state=Server.State.READY).first()
     if server is None:
         return
@@ -114,7 +114,7 @@ def live_folders(server_id: int) -> set[str]:
 
 
 def errored_folders(server_id: int) -> set[str]:
-    """The folders in which the result of a run may lie that ended in an error of BenchLab."""
+    """The folders that may hold the result of a run that ended in an error of BenchLab."""
     errored = Run.objects.filter(at_work_on(server_id), state=Run.State.ERRORED)
     return {f"runs/{run_id}-{attempt}" for run_id, attempt in errored.values_list("pk", "attempt")}
 
@@ -146,7 +146,7 @@ def _conclude(server: Server, asked: datetime | None, swept: Swept) -> None:
     if any(each.code in STILL_AT_WORK for each in swept.left):
         _put_off(server)
     else:
-        # Not where somebody has asked for a sweep since this one began.
+        # Unless somebody has asked for another clean-up since this one started.
         unasked = Server.objects.filter(pk=server.pk, sweep_after=asked)
         unasked.update(needs_sweep=False, sweep_after=None)
     if swept.left:
@@ -167,7 +167,7 @@ def _told(left: Sequence[TargetProblem]) -> str:
 
 
 def _tell(server: Server, code: str, message: str) -> None:
-    """Keep it in the server's history, once for each thing that is left."""
+    """Record it in the server's history, once for each leftover."""
     last = server.events.filter(code__in=(SWEPT, NOT_SWEPT)).first()
     if last is None or (last.code, last.message) != (code, message):
         ServerEvent.objects.create(server=server, code=code, message=message)

@@ -1,4 +1,4 @@
-"""Schedules that fail: each failure is an event, and one that keeps failing pauses itself."""
+"""Failing schedules: each failure is an event, and a schedule that keeps failing is paused."""
 
 from django.utils.translation import gettext as _
 
@@ -11,7 +11,7 @@ LONGEST_REASON = 500
 
 
 def unexpected(schedule: Schedule, error: Exception) -> None:
-    """Keep an error of BenchLab's own, which the log has in full."""
+    """Record an error of BenchLab itself; the log has it in full."""
     reason = f"{type(error).__name__}: {error}"[:LONGEST_REASON]
     message = _("BenchLab could not queue the campaign: %(reason)s") % {"reason": reason}
     ScheduleEvent.objects.create(schedule=schedule, code=ERROR, message=message)
@@ -19,7 +19,7 @@ def unexpected(schedule: Schedule, error: Exception) -> None:
 
 
 def pause_if_it_keeps_failing(schedule: Schedule) -> None:
-    """Switch a schedule off after so many failures in a row, and say why."""
+    """Switch a schedule off after this many failures in a row, and say why."""
     tried = schedule.events.exclude(code=SKIPPED).order_by("-pk")
     newest = list(tried.values_list("code", flat=True)[:MOST_IN_A_ROW])
     if len(newest) < MOST_IN_A_ROW or _ENDS_A_ROW & set(newest):
@@ -34,7 +34,7 @@ def pause_if_it_keeps_failing(schedule: Schedule) -> None:
 
 
 def note_resumed(schedule: Schedule) -> None:
-    """What failed before it was switched on again does not count any more."""
+    """Failures before it was switched on again do not count any more."""
     newest = schedule.events.order_by("-pk").first()
     if newest is not None and newest.code not in _ENDS_A_ROW - {PAUSED}:
         ScheduleEvent.objects.create(schedule=schedule, code=RESUMED)

@@ -1,4 +1,4 @@
-"""Schedules: a campaign again, at certain times or for each new installation."""
+"""Schedules: queueing a campaign again, at certain times or for each new installation."""
 
 import contextlib
 import logging
@@ -48,9 +48,9 @@ __all__ = [
     "next_time",
 ]
 
-# As much as Campaign.title holds.
+# The length of Campaign.title.
 LONGEST_TITLE = 200
-# The factors that are neither the scenario's nor settings.
+# The factors that belong neither to the scenario nor to the settings.
 NOT_SETTINGS = {VERSION, SERVER, CONFIGURATION, SIDE, builds.BLOCK_SIZE, builds.BUILD}
 
 logger = logging.getLogger(__name__)
@@ -68,10 +68,10 @@ def create(
     time_zone: str = "UTC",
     by: User | None = None,
 ) -> Schedule:
-    """Have a campaign's design queued again by itself.
+    """Queue a campaign's design again automatically.
 
     Raises ServiceError `not_executed` for results that BenchLab did not measure, and
-    `no_such_time` for a time of day, a weekday or a time zone that there is not.
+    `no_such_time` for a time of day, weekday or time zone that does not exist.
     """
     first = campaign.runs.filter(plan__isnull=False, server__isnull=False).first()
     if first is None or first.server is None:
@@ -100,9 +100,9 @@ def create(
 
 @transaction.atomic
 def edit(*, schedule: Schedule, **changes: Any) -> Schedule:
-    """Change title, kind, weekdays, hour, minute or time zone; what is not given stays.
+    """Change title, kind, weekdays, hour, minute or time zone; the others stay.
 
-    What it missed under its old times is not made up for. Raises ServiceError `no_such_time`.
+    Missed times are not made up for. Raises ServiceError `no_such_time`.
     """
     for name, value in changes.items():
         setattr(schedule, name, value)
@@ -117,7 +117,7 @@ def edit(*, schedule: Schedule, **changes: Any) -> Schedule:
 
 @transaction.atomic
 def enable(*, schedule: Schedule, enabled: bool) -> Schedule:
-    """Switch a schedule on or off. What it missed while it was off is not made up for."""
+    """Switch a schedule on or off. Times missed while it was off are not made up for."""
     schedule.enabled = enabled
     if enabled:
         schedule.seen_installations = schedule_servers.present(schedule)
@@ -133,7 +133,7 @@ def delete(*, schedule: Schedule) -> None:
 
 
 def fire_due() -> None:
-    """Fire every schedule whose time has come. Raises nothing: a fault of one is its event."""
+    """Fire every schedule whose time has come. Raises nothing: a fault becomes an event."""
     due = Schedule.objects.filter(enabled=True)
     for schedule_id in due.values_list("pk", flat=True):
         try:
@@ -145,7 +145,7 @@ def fire_due() -> None:
 
 
 def design_of(campaign: Campaign) -> dict[str, Any]:
-    """What a schedule keeps of a campaign."""
+    """What a schedule stores of a campaign."""
     factors = campaign.factors
     own = {each.name for each in registry.get(campaign.scenario.slug).factors}
     measured = schedule_servers.measured(campaign)
@@ -174,7 +174,7 @@ def design_of(campaign: Campaign) -> dict[str, Any]:
         "wanted_half_width": campaign.wanted_half_width,
         "most_repeats": campaign.most_repeats,
         "is_a_a": SIDE in factors,
-        # Several servers whose own newest pgbench differ use those again.
+        # If several servers each used their own newest pgbench, they do so again.
         "client": plan.get("client_bindir") if len(tools) < 2 else None,
         "generators": [each["server_id"] for each in plan.get("generators", ())],
         "cluster_servers": [each["server_id"] for each in plan.get("machines", ())],
@@ -183,7 +183,7 @@ def design_of(campaign: Campaign) -> dict[str, Any]:
 
 @transaction.atomic
 def _fire_if_due(schedule_id: int, now: datetime) -> None:
-    """Several missed times are one firing; two beats at once are one as well."""
+    """Several missed times fire once, and so do two beats at the same time."""
     locked = Schedule.objects.select_for_update(skip_locked=True, of=("self",))
     schedule = locked.select_related("server").filter(pk=schedule_id, enabled=True).first()
     if schedule is None:
@@ -202,7 +202,7 @@ def _fire_if_due(schedule_id: int, now: datetime) -> None:
 
 @transaction.atomic
 def _give_up_this_time(schedule_id: int, error: Exception) -> None:
-    """Whatever went wrong, and rolled the firing back: it is told, and waits for the next time."""
+    """Report whatever failed and rolled back the firing, and wait for the next time."""
     schedule = Schedule.objects.select_for_update().get(pk=schedule_id)
     schedule_times.begin(schedule)
     if schedule.kind == Schedule.Kind.INSTALLATION:
@@ -212,7 +212,7 @@ def _give_up_this_time(schedule_id: int, error: Exception) -> None:
 
 
 def _fire_for_new(schedule: Schedule) -> None:
-    """Measure what was found since; it waits for the campaign before, and for servers away."""
+    """Measure what was found since; wait for the previous campaign, and for servers away."""
     seen = {tuple(each) for each in schedule.seen_installations}
     present = schedule_servers.present(schedule)
     new = [each for each in present if tuple(each) not in seen]
@@ -226,7 +226,7 @@ def _fire_for_new(schedule: Schedule) -> None:
 
 
 def _fire(schedule: Schedule, new: Sequence[Sequence[str]]) -> None:
-    """Queue the campaign with what is new as well, or keep why it cannot be."""
+    """Queue the campaign with what is new, or store the reason why it cannot be queued."""
     campaign, code, message = None, "queued", ""
     try:
         with transaction.atomic():
@@ -257,7 +257,7 @@ def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
         more_configurations=configurations[1:],
         settings=kept.get("settings", {}),
         treatment=Treatment.of(kept.get("treatment")),
-        # The same tool, so that it is the servers which are compared; one that is gone cannot be.
+        # The same tool, so that the servers are compared; one that was removed cannot be used.
         client=schedule.server.installations.filter(
             removed_at=None, pgbench_version_num__isnull=False, bindir=kept.get("client")
         ).first(),
@@ -268,9 +268,9 @@ def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
 
 
 def _configurations(schedule: Schedule) -> list[Configuration]:
-    """The configurations that it measures, the baseline first; none is the built-in one.
+    """The configurations that it measures, the baseline first; None is the built-in one.
 
-    Raises ServiceError where one of several is gone.
+    Raises ServiceError if one of several was removed.
     """
     kept = schedule.draft
     wanted = kept.get("configurations") or [kept.get("configuration")]
@@ -283,7 +283,7 @@ def _configurations(schedule: Schedule) -> list[Configuration]:
 
 
 def _dated(title: str, day: str) -> str:
-    """A title with its day; one that is too long with it is cut."""
+    """A title with the date, cut if it would be too long."""
     room = LONGEST_TITLE - len(day) - 1
     kept = title if len(title) <= room else f"{title[: room - 1].rstrip()}…"
     return f"{kept} {day}"
@@ -292,7 +292,7 @@ def _dated(title: str, day: str) -> str:
 def _is_at_hand(schedule: Schedule) -> bool:
     """Whether every server that it measures on, or loads from, is ready.
 
-    So is what waiting does not mend: the firing then tells of it.
+    Also true for a problem that waiting does not solve: the firing then reports it.
     """
     try:
         others = [

@@ -22,7 +22,7 @@ def measured(campaign: Campaign) -> dict[int | None, list[str]]:
 
 
 def in_order(campaign: Campaign, installed: Mapping[int | None, object]) -> list[int | None]:
-    """The servers of a campaign, the baseline first; [None] where no installation is known."""
+    """The servers of a campaign, the baseline first; [None] if no installation is known."""
     places = {slug: place for place, slug in enumerate(campaign.factors.get(SERVER, ()))}
     slugs = dict(Server.objects.filter(pk__in=filter(None, installed)).values_list("pk", "slug"))
     ordered = sorted(installed, key=lambda pk: places.get(slugs.get(pk or 0, ""), 0))
@@ -30,7 +30,7 @@ def in_order(campaign: Campaign, installed: Mapping[int | None, object]) -> list
 
 
 def installations(schedule: Schedule, new: Sequence[Sequence[str]]) -> list[Installation]:
-    """What was measured of each server, and what is new there, so far as it is there now."""
+    """The installations of each server that were measured or are new, and are still there."""
     wanted = Q(server=schedule.server_id, bindir__in=schedule.draft["bindirs"])
     for server_id, bindirs in schedule.draft.get("more_servers", ()):
         wanted |= Q(server=server_id, bindir__in=bindirs)
@@ -40,7 +40,7 @@ def installations(schedule: Schedule, new: Sequence[Sequence[str]]) -> list[Inst
 
 
 def further(schedule: Schedule) -> list[Server]:
-    """The servers beside the first. Raises ServiceError where one is gone."""
+    """The servers after the first. Raises ServiceError if one was removed."""
     server_ids = [server_id for server_id, _bindirs in schedule.draft.get("more_servers", ())]
     message = _("A server of this campaign is not registered any more.")
     return _all(server_ids, "server_missing", message)
@@ -56,7 +56,7 @@ def measured_by(schedules: Iterable[Schedule]) -> set[int]:
 
 
 def loading_for(schedules: Iterable[Schedule]) -> set[int]:
-    """The keys of all servers besides the measured ones: of the load, and of further clusters."""
+    """The keys of servers that are used but not measured: load, and further clusters."""
     return {
         each
         for schedule in schedules
@@ -66,13 +66,13 @@ def loading_for(schedules: Iterable[Schedule]) -> set[int]:
 
 
 def generators(server_ids: Sequence[int]) -> list[Server]:
-    """The machines from which the load came. Raises ServiceError where one is gone."""
+    """The machines that the load came from. Raises ServiceError if one was removed."""
     message = _("A load generator of this campaign is not registered any more.")
     return _all(server_ids, "generator_missing", message)
 
 
 def of_clusters(server_ids: Sequence[int]) -> list[Server]:
-    """The machines of further clusters. Raises ServiceError where one is gone."""
+    """The machines of further clusters. Raises ServiceError if one was removed."""
     message = _("A machine of this campaign's further clusters is not registered any more.")
     return _all(server_ids, "cluster_server_missing", message)
 

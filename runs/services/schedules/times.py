@@ -1,4 +1,4 @@
-"""The times of schedules: which there are, and which comes next."""
+"""The times of schedules: validation, and the next one."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
@@ -16,8 +16,8 @@ EVERY_DAY = (1, 2, 3, 4, 5, 6, 7)
 def next_time(schedule: Schedule, after: datetime) -> datetime:
     """The first time of a schedule after a moment, in UTC.
 
-    A time that a change of the clock leaves out comes as much later as the clock was put forward;
-    of one that comes twice the first counts.
+    A time that is skipped when the clocks go forward comes that much later; of a time that comes
+    twice the first one counts.
     """
     zone = ZoneInfo(schedule.time_zone)
     day = after.astimezone(zone).date()
@@ -29,13 +29,13 @@ def next_time(schedule: Schedule, after: datetime) -> datetime:
 
 
 def begin(schedule: Schedule) -> None:
-    """Await the next time from now; the row is not saved."""
+    """Set the next time from now; does not save the row."""
     is_timed = schedule.kind == Schedule.Kind.TIMES
     schedule.next_at = next_time(schedule, timezone.now()) if is_timed else None
 
 
 def check(weekdays: Sequence[int], hour: int, minute: int, time_zone: str) -> None:
-    """Raise ServiceError `no_such_time` for what no calendar has."""
+    """Raise ServiceError `no_such_time` for a time that does not exist."""
     faults = {
         "weekdays": not weekdays or not set(weekdays) <= set(EVERY_DAY),
         "hour": not 0 <= hour <= 23,

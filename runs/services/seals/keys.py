@@ -1,8 +1,8 @@
-"""The key that seals, and the ends of all chains: files, out of reach of whoever has the database.
+"""The signing key and the ends of all chains: files that the database's owner cannot reach.
 
-`BENCHLAB_SEAL_KEY` is the private key (Ed25519, PEM), made where there is none. Public keys that
-are trusted stand next to it as `*.pub`, the present one and those before; `heads.json` has the
-last entry of each chain.
+`BENCHLAB_SEAL_KEY` is the private key (Ed25519, PEM), created if missing. Trusted public keys are
+next to it as `*.pub`, the present one and earlier ones; `heads.json` has the last entry of each
+chain.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ RAW = (serialization.Encoding.Raw, serialization.PublicFormat.Raw)
 
 
 class Signer:
-    """Signs entries with the present key. Making one raises OSError and ValueError."""
+    """Signs entries with the present key. Creating one raises OSError and ValueError."""
 
     def __init__(self) -> None:
         self._key = _private_key(Path(settings.SEAL_KEY))
@@ -46,7 +46,7 @@ def trusted() -> frozenset[bytes]:
 def heads() -> dict[str, list[dict[str, Any]]]:
     """The last entries that were signed, by project: number and hash.
 
-    More than one where a chain did not go on from its end: then an earlier one was cut off.
+    More than one if a chain did not continue from its end: then entries were cut off before.
     """
     path = _heads_file()
     if not path.exists():
@@ -56,7 +56,7 @@ def heads() -> dict[str, list[dict[str, Any]]]:
 
 
 def keep_head(*, project: str, before: tuple[int, str], now: tuple[int, str]) -> None:
-    """Write down the end of a chain, which was extended from `before`."""
+    """Store the end of a chain, which was extended from `before`."""
     with _heads_file().with_name(".heads.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         known = heads()
@@ -82,7 +82,7 @@ def _private_key(path: Path) -> Ed25519PrivateKey:
 
 
 def _make(path: Path) -> None:
-    """Of workers that make one at the same time the first one's stays."""
+    """If several workers create one at the same time, the first one's stays."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     pem = Ed25519PrivateKey.generate().private_bytes(
         serialization.Encoding.PEM,
@@ -109,7 +109,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _temporary(path: Path, content: bytes) -> Path:
-    """A file that only we may read, complete on the disk."""
+    """A file that only we can read, written to disk completely."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
     with os.fdopen(handle, "wb") as file:
         file.write(content)

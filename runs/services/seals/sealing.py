@@ -1,7 +1,7 @@
-"""Sealing: runs that have finished join their project's chain, in batches and behind the writes.
+"""Sealing: finished runs join their project's chain, in batches and after they were stored.
 
-What is to be sealed waits in a table, queued by the transaction that finishes a run. One worker at
-a time takes it from there; a message only wakes it.
+Requests wait in a table, inserted by the transaction that finishes a run. One worker at a time
+takes them from there; a message only wakes it.
 """
 
 import logging
@@ -28,7 +28,7 @@ End = tuple[int, str]
 
 LOCK = 0x7365616C
 BATCH = 200
-# A task goes on for so long; what is left then waits for the next one.
+# A task works for at most this long; what is left waits for the next one.
 SECONDS = 10
 WITH_CONTENT = (Seal.Kind.SEALED, Seal.Kind.AMENDED)
 
@@ -44,9 +44,9 @@ class Extended:
 
 
 def requesting(*, runs: Iterable[int]) -> Statement:
-    """Queues runs that have finished; waits for nobody.
+    """Queues finished runs for sealing, without waiting for locks.
 
-    To be performed in the transaction that stores them, which calls `seal_once_committed`.
+    Execute it in the transaction that stores them; that also calls `seal_once_committed`.
     """
     return Statement(
         "INSERT INTO runs_sealrequest (kind, run) SELECT 'sealed', unnest(%s::bigint[])",
@@ -55,26 +55,26 @@ def requesting(*, runs: Iterable[int]) -> Statement:
 
 
 def request(*, run: int, kind: str = Seal.Kind.SEALED, reason: str = "") -> None:
-    """Queue an entry of a run. Call it in the transaction that makes it true."""
+    """Queue an entry about a run. Call it in the transaction that makes it true."""
     SealRequest.objects.create(run=run, kind=kind, reason=reason)
     seal_once_committed()
 
 
 def seal_once_committed() -> None:
-    """Wake a worker, once this transaction is committed."""
+    """Wake a worker after this transaction is committed."""
     dispatch.seal()
 
 
 def wake() -> None:
-    """Wake a worker where something waits: messages get lost, rows do not."""
+    """Wake a worker if something waits: messages can get lost, rows cannot."""
     if SealRequest.objects.exists():
         dispatch.seal()
 
 
 def seal() -> int:
-    """Seal what waits, for some seconds at most; how many entries were added.
+    """Seal what waits, for some seconds at most; return how many entries were added.
 
-    One worker at a time: another one's call does nothing. Nothing is sealed without a key.
+    One worker at a time; a call by another does nothing. Without a key nothing is sealed.
     """
     try:
         signer = Signer()
@@ -89,14 +89,14 @@ def seal() -> int:
 
 
 def _batch(signer: Signer) -> tuple[int, int]:
-    """Take the oldest requests and seal them: how many were taken, and entries added."""
+    """Take the oldest requests and seal them; return how many were taken, and entries added."""
     with transaction.atomic():
         if not _locked():
             return 0, 0
         waiting = list(SealRequest.objects.order_by("pk")[:BATCH])
         extended = [_extend(*each, signer) for each in _by_project(waiting)]
         SealRequest.objects.filter(pk__in=[each.pk for each in waiting]).delete()
-    # Only what is committed is an end of a chain; an end that is missing here is in the chain.
+    # Only committed entries can be the end of a chain; an end missing here is found in the chain.
     for each in extended:
         if each.number:
             keep_head(project=each.project, before=each.before, now=each.now)
@@ -112,7 +112,7 @@ def _locked() -> bool:
 def _by_project(
     waiting: Sequence[SealRequest],
 ) -> list[tuple[Project, list[SealRequest]]]:
-    """Requests of runs that are still there, by their project; the others are nobody's."""
+    """Requests of runs that still exist, by project; other requests are obsolete."""
     runs = Run.objects.filter(pk__in=[each.run for each in waiting]).order_by()
     owners = dict(runs.values_list("pk", "campaign__project"))
     found: dict[int | None, list[SealRequest]] = defaultdict(list)
@@ -142,7 +142,7 @@ def _extend(project: Project, requests: Sequence[SealRequest], signer: Signer) -
 
 
 def _entries(requests: Sequence[SealRequest]) -> list[dict[str, Any]]:
-    """What is to be added. A run is sealed once; what changes it later says so and why."""
+    """The entries to add. A run is sealed once; what changes it later says so and why."""
     with_content = {each.run for each in requests if each.kind in WITH_CONTENT}
     found = contents.of(with_content)
     known = Seal.objects.filter(run__in=with_content, kind=Seal.Kind.SEALED)

@@ -1,4 +1,4 @@
-"""Withdrawing runs: they stay, with the reason, and count nowhere any more."""
+"""Withdrawing runs: they stay visible, with the reason, but are not used in any result."""
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -17,9 +17,9 @@ MOST_CHARACTERS = 500
 
 @transaction.atomic
 def withdraw(*, run: Run, reason: str) -> Run:
-    """Let a finished run count no more: its cell's summary, comparisons and histories go without.
+    """Withdraw a finished run: summaries, comparisons and histories no longer use it.
 
-    The reason is shown with it and stands in the chain. Raises ServiceError `not_finished`,
+    The reason is shown with the run and stored in the chain. Raises ServiceError `not_finished`,
     `is_published`, `reason_missing`, `reason_invalid`.
     """
     reason = _checked(reason)
@@ -35,10 +35,10 @@ def withdraw(*, run: Run, reason: str) -> Run:
 
 @transaction.atomic
 def restore(*, run: Run, reason: str) -> Run:
-    """Let a run that was withdrawn count again. Raises as `withdraw`, and `not_withdrawn`."""
+    """Use a withdrawn run again. Raises the errors of `withdraw`, and `not_withdrawn`."""
     reason = _checked(reason)
     _change(run, to=Run.State.FINISHED, only_from=Run.State.WITHDRAWN, reason=reason)
-    # The reason stands in the run's history; with a run that counts there is nothing to tell.
+    # The run's history keeps the reason; a run in use needs none.
     Run.objects.filter(pk=run.pk).update(code=Run.State.FINISHED, message="")
     run.refresh_from_db()
     sealing.request(run=run.pk, kind="restored", reason=reason)

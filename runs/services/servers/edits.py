@@ -1,4 +1,4 @@
-"""Editing a server that is registered: where it is, how it is reached, what is allowed there."""
+"""Editing a registered server: its address, the way to it, and what is allowed there."""
 
 from dataclasses import dataclass
 
@@ -17,13 +17,13 @@ from runs.services.errors import ServiceError
 from runs.services.servers import logins as ways
 from runs.services.servers import servers
 
-# A change of these is a change of the way there; the host key stays pinned meanwhile.
+# Changing these changes how the server is reached; the host key stays pinned.
 WAY = ("address", "port", "username", "jump", "ssh_key")
 
 
 @dataclass(frozen=True)
 class Edit:
-    """All that can be changed of a server."""
+    """Everything that can be changed about a server."""
 
     name: str
     address: str
@@ -37,11 +37,10 @@ class Edit:
 
 
 def edit(*, server: Server, to: Edit, by: object = None) -> Server:
-    """Change a server; it is to be inspected afterwards. The pinned host key stays.
+    """Change a server; inspect it afterwards. The pinned host key stays.
 
-    Runs that wait go to the new address. Raises ServiceError as `servers.check`,
-    `base_dir_in_use`, `server_busy`, `unknown_privilege`, and where the machine has to be asked
-    and cannot be.
+    Waiting runs go to the new address. Raises ServiceError as `servers.check`, `base_dir_in_use`,
+    `server_busy`, `unknown_privilege`, and when the machine must be asked but cannot be.
     """
     if unknown := set(to.privileges) - set(privileged.NAMES):
         raise ServiceError(
@@ -63,7 +62,7 @@ def edit(*, server: Server, to: Edit, by: object = None) -> Server:
 
 
 def _check_runs(before: Server, changed: Server) -> None:
-    """What a run's plan has fixed does not change below it."""
+    """What a run's plan has fixed must not change under it."""
     open_runs = Run.objects.filter(at_work_on(before.pk)).exclude(state__in=Run.ENDED)
     if before.base_dir != changed.base_dir and (
         open_runs.exists()
@@ -85,7 +84,7 @@ def _check_runs(before: Server, changed: Server) -> None:
 
 
 def _release(server: Server) -> None:
-    """Leave the old base directory, if the machine can be asked; one that is gone cannot be."""
+    """Leave the old base directory, if the machine can be reached."""
     if server.state != Server.State.READY:
         return
     try:
@@ -95,7 +94,7 @@ def _release(server: Server) -> None:
             problem.code, problem.message, remedy=_(problem.remedy), field="base_dir"
         ) from problem
     except InvalidToken:
-        return  # The inspection that follows says so.
+        return  # The inspection that follows reports it.
 
 
 async def _released(base_dir: str, instance: str, way: ways.Way) -> None:

@@ -1,4 +1,4 @@
-"""What stands against a load generator: pgbench, tools, and the way to the database."""
+"""Checks of a load generator: pgbench, tools, and the connection to the database."""
 
 from collections.abc import Iterator
 
@@ -20,10 +20,10 @@ def needed_privileges(treatment: Treatment, server: Server) -> list[str]:
 def of_generator(
     server: Server, target: Target, *, client: Installation | None, treatment: Treatment
 ) -> Iterator[Finding]:
-    """Everything that keeps this machine from putting the load on, or makes it doubtful.
+    """Everything that keeps this machine from generating the load, or makes it doubtful.
 
-    `client` is the installation whose pgbench is used; None where none is known, which the draft
-    itself tells.
+    `client` is the installation whose pgbench is used; None if none is known, which the check of
+    the draft reports.
     """
     needed = needed_privileges(treatment, server)
     yield from machine_findings.of_machine(server, target, privileges=needed, needed=needed)

@@ -1,4 +1,4 @@
-"""Host keys: pinned by a person, and replaced by a person; nothing is executed in between."""
+"""Host keys: a person pins and replaces them; nothing is executed in between."""
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -7,16 +7,16 @@ from runs.execution import ssh
 from runs.models import Server, ServerEvent
 from runs.services.errors import ServiceError
 
-# As much of a fingerprint as nobody types by chance: 48 bits.
+# Enough of a fingerprint that nobody types it by chance: 48 bits.
 TYPED_CHARACTERS = 8
 
 
 @transaction.atomic
 def confirm(*, server: Server, fingerprint: str, by: object = None) -> Server:
-    """Pin the first host key, whose fingerprint the person has compared on the server itself.
+    """Pin the first host key, whose fingerprint a person has compared on the server itself.
 
-    Raises ServiceError `fingerprint_differs` for another fingerprint than the offered key's, and
-    `host_key_pinned` where one is pinned: that is only replaced by `replace`.
+    Raises ServiceError `fingerprint_differs` if it is not that of the offered key, and
+    `host_key_pinned` if one is pinned already: only `replace` can change that.
     """
     server = Server.objects.select_for_update().get(pk=server.pk)
     if server.host_key:
@@ -32,10 +32,10 @@ def confirm(*, server: Server, fingerprint: str, by: object = None) -> Server:
 
 @transaction.atomic
 def replace(*, server: Server, typed: str, by: object = None) -> Server:
-    """Accept the other host key that the server shows now, instead of the pinned one.
+    """Accept the new host key that the server shows now, instead of the pinned one.
 
-    `typed` is the new fingerprint or its last characters (8 or more), as a person has read it on
-    the server itself. Raises ServiceError `fingerprint_differs`, `no_other_host_key`.
+    `typed` is the new fingerprint or its last characters (8 or more), as read on the server itself.
+    Raises ServiceError `fingerprint_differs`, `no_other_host_key`.
     """
     server = Server.objects.select_for_update().get(pk=server.pk)
     if not server.host_key or not server.offered_host_key:
@@ -52,7 +52,7 @@ def replace(*, server: Server, typed: str, by: object = None) -> Server:
 
 
 def note_changed(server: Server, offered: str) -> None:
-    """Keep in the server's history that it shows another key; once for each key."""
+    """Record in the server's history that it shows another key; once for each key."""
     message = f"{ssh.fingerprint(server.host_key)} → {ssh.fingerprint(offered)}"
     last = server.events.filter(code__startswith="host_key_").first()
     if last is None or (last.code, last.message) != ("host_key_changed", message):

@@ -1,4 +1,4 @@
-"""The way to a server: where BenchLab logs in, with which keys, and through which hops."""
+"""How to reach a server: where BenchLab logs in, with which keys, and through which hops."""
 
 from django.utils.translation import gettext as _
 
@@ -20,7 +20,7 @@ def address_of(server: Server) -> ssh.Address:
 def way_to(server: Server) -> Way:
     """The logins on the way, the first hop first and the server last. Reads the database.
 
-    Raises InvalidToken when a private key was encrypted under a key that is not given.
+    Raises InvalidToken if a private key was encrypted with a key that is not configured.
     """
     return tuple(
         ssh.Login(address_of(each), each.host_key, ssh_keys.private_key(each.ssh_key))
@@ -29,7 +29,7 @@ def way_to(server: Server) -> Way:
 
 
 async def connect_along(way: Way) -> ssh.Host:
-    """Open a connection to the last of the way. Raises as `ssh.connect`."""
+    """Open a connection to the last of them. Raises as `ssh.connect`."""
     *hops, last = way
     return await ssh.connect(
         last.address, host_key=last.host_key, private_key=last.private_key, through=hops
@@ -37,7 +37,7 @@ async def connect_along(way: Way) -> ssh.Host:
 
 
 def hops_before(server: Server) -> list[Server]:
-    """The hops on the way to a server, the nearest to it first; never more than allowed."""
+    """The hops on the way to a server, the first one first; never more than allowed."""
     found: list[Server] = []
     here = server.jump
     while here is not None and len(found) < MOST_HOPS:
@@ -47,7 +47,7 @@ def hops_before(server: Server) -> list[Server]:
 
 
 def check_jump(server: Server, jump: Server | None) -> None:
-    """Raise ServiceError `hop_loop`, `hop_not_confirmed` or `too_many_hops` for such a hop."""
+    """Raise ServiceError `hop_loop`, `hop_not_confirmed` or `too_many_hops` for a wrong hop."""
     if jump is None:
         return
     if not jump.host_key:
@@ -76,7 +76,7 @@ def check_jump(server: Server, jump: Server | None) -> None:
 
 
 def _chain(hop: Server) -> list[Server]:
-    """A hop and those before it."""
+    """A hop and the hops before it."""
     found: list[Server] = []
     here: Server | None = hop
     while here is not None and here not in found:
@@ -86,7 +86,7 @@ def _chain(hop: Server) -> list[Server]:
 
 
 def _longest_behind(server: Server) -> int:
-    """How many hops a server is itself part of behind it: 0 where nothing is reached through it."""
+    """How many hops it takes from a server to the last one behind it; 0 if it is not a hop."""
     if server._state.adding:
         return 0
     behind, level = 0, [server.pk]

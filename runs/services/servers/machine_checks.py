@@ -1,4 +1,4 @@
-"""What stands against any machine of a campaign, database or load generator."""
+"""Checks of any machine of a campaign, database or load generator."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Level = Literal["error", "warning"]
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that stands against a campaign, or (a warning) against trusting its numbers."""
+    """A problem for a campaign, or (a warning) for trusting its numbers."""
 
     server: str
     code: str
@@ -79,7 +79,7 @@ def _base_dir(server: Server, target: Target) -> Iterator[Finding]:
 def _sudo(
     server: Server, target: Target, privileges: Collection[str], needed: Collection[str]
 ) -> Iterator[Finding]:
-    """What was ticked and is not possible: a warning, but for what the campaign needs."""
+    """Privileges that are ticked but not possible: a warning, or an error if one is needed."""
     for name in privileges:
         tell = error if name in needed else warning
         commands = [" ".join(words) for words in privileged.action(name).commands]
@@ -95,7 +95,7 @@ def _sudo(
 
 
 def _conditions(server: Server, target: Target) -> Iterator[Finding]:
-    """What forbids nothing, and makes numbers or times doubtful."""
+    """What makes numbers or times doubtful, but prevents nothing."""
     if target.skew_s is not None and abs(target.skew_s) > MOST_SKEW_SECONDS:
         message = _("The clock differs by %(seconds).0f s from BenchLab's.")
         remedy = _("Let both keep their time by NTP (chrony, systemd-timesyncd).")
@@ -112,10 +112,10 @@ def _conditions(server: Server, target: Target) -> Iterator[Finding]:
 
 
 def error(server: Server, code: str, message: str, remedy: str) -> Finding:
-    """What forbids the campaign."""
+    """A problem that prevents the campaign."""
     return Finding(server.name, code, "error", message, remedy)
 
 
 def warning(server: Server, code: str, message: str, remedy: str) -> Finding:
-    """What makes its numbers doubtful."""
+    """A problem that makes its numbers doubtful."""
     return Finding(server.name, code, "warning", message, remedy)

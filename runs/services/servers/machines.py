@@ -1,4 +1,4 @@
-"""What servers are made of: stored once per content, and each change told as an event."""
+"""The hardware and environment of servers: stored once per content; each change is an event."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -14,14 +14,14 @@ from runs.selectors.servers.host_facts import HARDWARE_FIELDS, Difference, diffe
 
 HARDWARE_CHANGED = "hardware_changed"
 ENVIRONMENT_CHANGED = "environment_changed"
-# The sysctl that a run's profile sets, for its time.
+# The sysctl that a run changes while it profiles.
 PARANOIA = "kernel.perf_event_paranoid"
 
 
 def keep(*, server: Server, hardware: Hardware, system: OperatingSystem) -> None:
-    """Give the server, unsaved, the profile and environment of these facts.
+    """Assign the profile and environment of these facts to the server, without saving it.
 
-    An event tells what is another than before. What was not known before is no change.
+    An event reports what has changed. A fact that was unknown before is not a change.
     """
     profile, environment = _profile(hardware, server.hardware), _environment(system)
     if server.hardware is not None and server.hardware != profile:
@@ -33,14 +33,14 @@ def keep(*, server: Server, hardware: Hardware, system: OperatingSystem) -> None
 
 @transaction.atomic
 def keep_found(*, run: Run, name: str, facts: Facts | None, is_taken_over: bool) -> None:
-    """Keep what the machine of that name in the run's plan is, with its server and with the run.
+    """Store the facts of a machine in the run's plan, with its server and with the run.
 
-    Without facts the run has those that are known of its server. Those of a run that was taken
-    over were found by the worker before: they are the run's, but no news of the server.
+    Without facts the run gets those known of its server. Facts of a run that was taken over were
+    found by the previous worker: they belong to the run, but are not news about the server.
     """
     is_own = name == DATABASE_NODE
     if is_own:
-        # The run first, then its server, as whoever cancels it.
+        # Lock the run first, then its server, in the same order as cancelling.
         Run.objects.select_for_update(of=("self",)).filter(pk=run.pk).only("pk").first()
     server = _server(run, name)
     if facts is not None:
@@ -59,9 +59,9 @@ def keep_found(*, run: Run, name: str, facts: Facts | None, is_taken_over: bool)
 
 
 def as_untreated(*, server: Server, system: OperatingSystem) -> OperatingSystem:
-    """The facts of a machine, without what the treatment of a run may have set there just now.
+    """The facts of a machine, without what the treatment of a run may have changed just now.
 
-    While a run has the machine, or has left something there, that is told as it was known before.
+    While a run has the machine, or has left something there, those facts keep their known values.
     """
     known = server.environment.facts if server.environment else {}
     if not known or not _is_in_use(server):
@@ -107,7 +107,7 @@ def _profile(hardware: Hardware, known: HardwareProfile | None) -> HardwareProfi
 
 
 def _is_same(hardware: Hardware, known: HardwareProfile) -> bool:
-    """But for the pages that the kernel keeps for itself, wherever the bounds of a grain lie."""
+    """Apart from the pages that the kernel reserves, even across the border of a grain."""
     now, before = hardware.memory_bytes, known.memory_bytes
     if now is None or before is None or abs(now - before) >= MEMORY_GRAIN_BYTES / 2:
         return False

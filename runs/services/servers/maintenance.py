@@ -1,4 +1,4 @@
-"""Maintenance of a server: no run begins on it; the one in progress ends as usual."""
+"""Maintenance of a server: no run starts on it; the one in progress ends as usual."""
 
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from runs.services.errors import ServiceError
 
 @transaction.atomic
 def begin(*, server: Server, reason: str, until: datetime | None = None) -> Server:
-    """Let no run begin on a server until then, or until `end`. Raises `until_is_past`."""
+    """Start no run on a server until `end`, or until further notice. Raises `until_is_past`."""
     if until is not None and until <= timezone.now():
         raise ServiceError(
             "until_is_past",
@@ -30,7 +30,7 @@ def begin(*, server: Server, reason: str, until: datetime | None = None) -> Serv
 
 @transaction.atomic
 def end(*, server: Server) -> Server:
-    """Let runs begin again. Raises `not_maintained`."""
+    """Allow runs to start again. Raises `not_maintained`."""
     changed = Server.objects.filter(pk=server.pk, maintenance_since__isnull=False).update(
         maintenance_since=None, maintenance_until=None, maintenance_reason=""
     )

@@ -1,8 +1,8 @@
 """Preflight: whether a server can take a campaign now, every problem with its server and remedy.
 
-It is answered within the request that asks. A queued task would answer no sooner, and behind 32
-busy runs much later; and a host that is dead costs the request at most
-PATIENCE_SECONDS of runs.services.servers.preflight_questions.
+It is answered within the request. A queued task would not be faster, and behind 32 busy runs much
+slower; a dead host costs the request at most PATIENCE_SECONDS of
+runs.services.servers.preflight_questions.
 """
 
 import time
@@ -39,9 +39,9 @@ LEAST_FREE_BYTES = 512 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Preflight:
-    """What was found in how many seconds; a target is None where nobody answered.
+    """The findings, and how many seconds it took; a target is None if it did not answer.
 
-    `servers` are the databases, then the load generators; `targets` theirs, in that order.
+    `servers` are the databases, then the load generators; `targets` has the same order.
     """
 
     servers: tuple[Server, ...]
@@ -51,22 +51,22 @@ class Preflight:
 
     @property
     def target(self) -> Target | None:
-        """What the first server says of itself."""
+        """What the first server reports about itself."""
         return self.targets[0]
 
     @property
     def has_answers(self) -> bool:
-        """Whether every server could be asked."""
+        """Whether every server answered."""
         return None not in self.targets
 
     @property
     def names(self) -> str:
-        """The servers in words."""
+        """The names of the servers."""
         return ", ".join(each.name for each in self.servers)
 
     @property
     def loads(self) -> list[tuple[str, float, int]]:
-        """(server, load of the last minute, processors) of those that tell."""
+        """(server, load of the last minute, processors) of those that report it."""
         return [
             (server.name, target.load, target.processors)
             for server, target in zip(self.servers, self.targets, strict=True)
@@ -75,15 +75,15 @@ class Preflight:
 
     @property
     def is_clear(self) -> bool:
-        """Whether nothing forbids to begin."""
+        """Whether nothing prevents the start."""
         return not any(finding.level == "error" for finding in self.findings)
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """A server with what of it is to be looked at, and for which part of which design.
+    """A server, what to check on it, and for which part of which design.
 
-    A load generator has no part, and is asked for the way to each address in `reaches`.
+    A load generator has no part; the way from it to each address in `reaches` is checked.
     """
 
     server: Server
@@ -94,19 +94,19 @@ class _Asked:
 
     @property
     def privileges(self) -> list[str]:
-        """What is asked of sudo: of a load generator just what the campaign does there."""
+        """What to ask of sudo: for a load generator just what the campaign does there."""
         if self.design and self.reaches:
             return generator_findings.needed_privileges(self.design.draft.treatment, self.server)
         return list(self.server.privileges)
 
 
 def of_server(server: Server) -> Preflight:
-    """Look at a server and all its installations."""
+    """Check a server and all its installations."""
     return _fly([_Asked(server, list(server.installations.filter(removed_at=None)))], None)
 
 
 def of_servers(servers: Sequence[Server]) -> Preflight:
-    """Look at servers and all their installations, at the same time."""
+    """Check servers and all their installations, at the same time."""
     found = Installation.objects.filter(server__in=servers, removed_at=None)
     by_server: dict[int, list[Installation]] = {}
     for each in found:
@@ -115,7 +115,7 @@ def of_servers(servers: Sequence[Server]) -> Preflight:
 
 
 def of_design(design: Design) -> Preflight:
-    """Look at a campaign's servers for just what the campaign needs; its own faults come along.
+    """Check a campaign's servers for just what it needs; includes the draft's own faults.
 
     All servers, load generators too, are asked at the same time.
     """
@@ -173,7 +173,7 @@ def _question(asked: _Asked) -> Question:
 
 
 def _faults(design: Design | None) -> Iterator[Finding]:
-    """What is known without asking the machine; not what the machine itself tells better."""
+    """What is known without asking the machine, except what the machine itself knows better."""
     if design is None:
         return
     draft = design.draft
@@ -226,7 +226,7 @@ def _of_needs(asked: _Asked, target: Target) -> Iterator[Finding]:
 
 
 def _of_treatment(server: Server, target: Target, draft: Draft | None) -> Iterator[Finding]:
-    """What the machine has not that the campaign asks for; without it no run would begin."""
+    """What the campaign needs and the machine lacks; without it no run could start."""
     if draft is None:
         return
     treatment = draft.treatment
@@ -237,7 +237,7 @@ def _of_treatment(server: Server, target: Target, draft: Draft | None) -> Iterat
 
 
 def _memory(server: Server, target: Target, part: Part, clusters: int) -> Iterator[Finding]:
-    """The shared memory that so many clusters of the greediest version take at their start."""
+    """The shared memory that the clusters allocate at start, for the version with the most."""
     most = 0
     for fit in part.fits:
         major = fitted_configurations.major_of(fit.installation)

@@ -1,4 +1,4 @@
-"""Questions of a preflight to servers, asked of all of them at the same time."""
+"""Questions of a preflight to servers, sent to all of them at the same time."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ Answer = Target | Refusal
 
 @dataclass(frozen=True)
 class Question:
-    """A server, and the folders of PostgreSQL that are to be looked at there.
+    """A server, and the PostgreSQL folders to check there.
 
-    `privileges` are asked of its sudo; `addresses` are those that it should find a way to.
+    `privileges` are checked with sudo; `addresses` are those that it must be able to reach.
     """
 
     server: Server
@@ -36,9 +36,9 @@ class Question:
 
 
 def ask_all(questions: Sequence[Question]) -> list[Answer]:
-    """What each server answers, or why it does not, in their order.
+    """What each server answers, or why it does not, in the given order.
 
-    Takes as long as the slowest, and at most PATIENCE_SECONDS. Raises what is no server's fault.
+    Takes as long as the slowest, at most PATIENCE_SECONDS. Raises errors that no server caused.
     """
     found = [_way(each) for each in questions]
     return async_to_sync(_gathered)(found, questions, instances.name())

@@ -1,4 +1,4 @@
-"""Servers: registering, confirming the host key, and discovering what the machine is."""
+"""Servers: registering, confirming the host key, and discovering the machine."""
 
 import contextlib
 from collections.abc import Sequence
@@ -34,9 +34,9 @@ from runs.services.errors import ServiceError
 from runs.services.servers import host_keys, machines, ssh_keys
 from runs.services.servers import logins as ways
 
-# Pages beside those of the servers.
+# Cannot be slugs: they are the addresses of other pages.
 NOT_SLUGS = frozenset(("new", "keys"))
-# What may be over when the server is looked at again, without anybody mending something here.
+# Problems that may have gone by the next check, without anybody fixing something here.
 PASSING = (HostUnreachable, ConnectionLost, CommandTimeout)
 
 
@@ -62,10 +62,11 @@ def register(
     jump: Server | None = None,
     by: object = None,
 ) -> Server:
-    """Ask the machine for its host key and keep it for a person to confirm.
+    """Ask the machine for its host key and store it for a person to confirm.
 
-    Without a base directory it is only a hop. Nothing is logged in to or executed yet, but the
-    hops on the way. Raises ServiceError `host_unreachable`, `server_exists`, `base_dir_too_long`,
+    Without a base directory it is only a hop. BenchLab does not log in or execute anything yet,
+    except on the hops on the way. Raises ServiceError `host_unreachable`, `server_exists`,
+    `base_dir_too_long`,
     and those of `ways.check_jump`.
     """
     server = Server(
@@ -84,7 +85,7 @@ def register(
 
 
 def check(server: Server) -> None:
-    """Raise ServiceError for what cannot be stored of a server: paths, a double, a wrong hop."""
+    """Raise ServiceError for what a server must not have: bad paths, a duplicate, a wrong hop."""
     _check_paths(server.base_dir, server.bindirs)
     same = Server.objects.filter(
         address=server.address, port=server.port, username=server.username, jump=server.jump
@@ -102,7 +103,7 @@ def check(server: Server) -> None:
 
 @transaction.atomic
 def add_bindirs(*, server: Server, bindirs: Sequence[str]) -> Server:
-    """Look for PostgreSQL in these folders as well, from the next inspection on.
+    """Search these folders for PostgreSQL too, from the next inspection on.
 
     Raises ServiceError `path_not_plain`.
     """
@@ -114,11 +115,11 @@ def add_bindirs(*, server: Server, bindirs: Sequence[str]) -> Server:
 
 
 def inspect(*, server: Server) -> Server:
-    """Log in, claim the base directory, discover hardware, OS and installations; keep the result.
+    """Log in, claim the base directory, discover hardware, OS and installations; store the result.
 
     A fault of the target is not raised: it becomes the server's state and problem, with the
-    remedy, for the page. A server that is only a hop is just logged in to. Raises ServiceError
-    `host_key_not_confirmed`, `private_key_unreadable`.
+    remedy, for the page. On a hop this only logs in. Raises ServiceError `host_key_not_confirmed`,
+    `private_key_unreadable`.
     """
     if not server.host_key:
         raise ServiceError(
@@ -139,7 +140,7 @@ def inspect(*, server: Server) -> Server:
 
 
 def record_problem(*, server: Server, problem: TargetProblem) -> Server:
-    """Note why a server cannot be used now; a changed host key is fetched for confirmation."""
+    """Store why a server cannot be used now; fetch a changed host key for confirmation."""
     is_at_a_hop = problem.code.startswith("hop_")
     offered = ""
     if isinstance(problem, HostKeyChanged) and not is_at_a_hop:
@@ -147,7 +148,7 @@ def record_problem(*, server: Server, problem: TargetProblem) -> Server:
             offered = offered_host_key(server)
             host_keys.note_changed(server, offered)
     state = Server.State.UNREACHABLE
-    # Behind a hop that is mended the server answers again, without anybody looking at it.
+    # Behind a hop that is fixed, the server answers again without anybody checking it.
     if not is_at_a_hop and not isinstance(problem, PASSING):
         state = Server.State.REFUSED
     Server.objects.filter(pk=server.pk).update(
@@ -164,7 +165,7 @@ def record_problem(*, server: Server, problem: TargetProblem) -> Server:
 
 @transaction.atomic
 def single_topology(*, server: Server) -> Topology:
-    """The topology in which this server is both database and load generator."""
+    """The topology with this server as both database and load generator."""
     topology, created = Topology.objects.get_or_create(
         slug=f"single-{server.slug}",
         defaults={"name": server.name, "kind": Topology.Kind.SINGLE},
@@ -199,7 +200,7 @@ def _check_paths(base_dir: str, bindirs: list[str]) -> None:
 
 
 def offered_host_key(server: Server) -> str:
-    """What the machine shows now, by the way to it. Raises ServiceError, as `ssh.connect` codes."""
+    """What the machine shows now, through its hops. Raises ServiceError, `ssh.connect` codes."""
     hops = readable_way(server)[:-1]
     try:
         return async_to_sync(ssh.offered_host_key)(ways.address_of(server), hops)

@@ -1,4 +1,4 @@
-"""The keys with which BenchLab logs in; their private halves are encrypted at rest."""
+"""The keys with which BenchLab logs in; private keys are encrypted at rest."""
 
 from django.db import transaction
 from django.db.models import ProtectedError
@@ -29,7 +29,7 @@ def default() -> SSHKey:
 
 @transaction.atomic
 def generate(*, name: str) -> SSHKey:
-    """Make an ed25519 key. Raises ServiceError `ssh_key_exists` for a name that is taken."""
+    """Make an ed25519 key. Raises ServiceError `ssh_key_exists` if the name is taken."""
     _check_name(name)
     private, public = ssh.generate_private_key()
     return _store(name, private, public)
@@ -37,9 +37,9 @@ def generate(*, name: str) -> SSHKey:
 
 @transaction.atomic
 def upload(*, name: str, private_key: str, passphrase: str = "") -> SSHKey:
-    """Keep a key that somebody else made; the passphrase is used once and not kept.
+    """Store a key that was made elsewhere; the passphrase is used once and not stored.
 
-    Raises ServiceError `ssh_key_exists`, and with the codes of PrivateKeyRefused.
+    Raises ServiceError `ssh_key_exists`, and the codes of PrivateKeyRefused.
     """
     _check_name(name)
     try:
@@ -60,7 +60,7 @@ def upload(*, name: str, private_key: str, passphrase: str = "") -> SSHKey:
 
 @transaction.atomic
 def delete(*, key: SSHKey) -> None:
-    """Forget a key. Raises ServiceError `ssh_key_in_use` while a server is reached with it."""
+    """Delete a key. Raises ServiceError `ssh_key_in_use` while a server uses it."""
     try:
         key.delete()
     except ProtectedError as error:
@@ -73,7 +73,7 @@ def delete(*, key: SSHKey) -> None:
 
 
 def private_key(key: SSHKey) -> str:
-    """The private half in OpenSSH form. Raises InvalidToken under another encryption key."""
+    """The private key in OpenSSH form. Raises InvalidToken under another encryption key."""
     return encryption.decrypt(bytes(key.private_key_encrypted))
 
 

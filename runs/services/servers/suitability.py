@@ -1,7 +1,7 @@
-"""What stands against a draft on its servers: each server's own faults, versions, tools and room.
+"""Checks a draft against its servers: each server's own faults, versions, tools and space.
 
-With several servers each is looked at for its own part of the draft, and a problem that only some
-of them have names those.
+Each of several servers is checked for its own part of the draft; a problem that only some of them
+have names those.
 """
 
 from collections import defaultdict
@@ -39,7 +39,7 @@ def problems(design: Design) -> list[Problem]:
 
 
 def notes(design: Design) -> Iterator[str]:
-    """What is to be known before several servers are compared; nothing forbids it. No query."""
+    """What to know before comparing several servers; prevents nothing. No query."""
     servers = design.draft.servers
     if len(servers) < 2:
         return
@@ -73,7 +73,7 @@ def _of_part(part: Part, design: Design) -> Iterator[Problem]:
 
 
 def _told(problem: Problem, on: Sequence[Server], draft: Draft) -> Problem:
-    """A problem of some servers only says which, unless it does so by itself."""
+    """Adds the names of the servers to a problem that only some have, unless it names them."""
     names = ", ".join(each.name for each in on)
     if len(on) == len(draft.servers) or names in problem.message:
         return problem
@@ -198,7 +198,7 @@ def _extension_problems(part: Part, scenario: Scenario) -> Iterator[Problem]:
 
 
 def _initdb_problems(part: Part, design: Design) -> Iterator[Problem]:
-    """Options of a configuration that an initdb does not know, or that are what is varied."""
+    """initdb options of a configuration that initdb does not know, or that are varied anyway."""
     varies_checksums = CHECKSUMS in {factor.name for factor in design.scenario.factors}
     every = dict.fromkeys(tuple(each.content.initdb_options) for each in design.variants)
     for options in every:
@@ -243,7 +243,7 @@ def _connection_problems(part: Part, draft: Draft) -> Iterator[Problem]:
 
 
 def _core_problems(part: Part, draft: Draft) -> Iterator[Problem]:
-    """Numbers of cores that the server does not have, as far as it was asked."""
+    """Numbers of cores that the server does not have, if its number is known."""
     cores = [level for level in draft.levels.get(CORES, ()) if isinstance(level, int)]
     there = part.server.hardware.threads if part.server.hardware else None
     if there and max(cores, default=0) > there:

@@ -1,7 +1,7 @@
-"""The tools of a campaign: the pgbench that puts the load on, and psql.
+"""The tools of a campaign: the pgbench that generates the load, and psql.
 
-A tool is a version of its own. One pgbench serves every PostgreSQL of a campaign, so that the
-servers are compared and not the tools; both versions are kept with each run.
+A tool has a version of its own. One pgbench serves every PostgreSQL of a campaign, so that the
+servers are compared and not the tools; each run stores both versions.
 """
 
 from collections import defaultdict
@@ -21,7 +21,7 @@ class Tools:
 
 
 def installed(servers: Iterable[Server]) -> Mapping[int, list[Installation]]:
-    """What is on each of the servers now, by their keys. One query."""
+    """What is now installed on each of the servers, by their keys. One query."""
     found: dict[int, list[Installation]] = defaultdict(list)
     for each in Installation.objects.filter(server__in=servers, removed_at=None):
         found[each.server_id].append(each)
@@ -37,9 +37,9 @@ def having_pgbench(present: Iterable[Installation]) -> list[Installation]:
 def counterpart(
     client: Installation | None, present: Sequence[Installation]
 ) -> Installation | None:
-    """`client` where it is present, else another one with pgbench of its version.
+    """`client` if it is present, else another installation with pgbench of its version.
 
-    That is the same release where there is one, else the newest of the same major version.
+    Preferably the same release, else the newest of the same major version.
     """
     if client is None or client.pgbench_version_num is None:
         return None

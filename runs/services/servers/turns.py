@@ -1,7 +1,7 @@
-"""Turns of the web requests that talk to servers: few at a time, so that silent machines never hold
-every thread of the pages, and one look at a server at a time.
+"""Limits web requests that talk to servers: few at a time, so that silent machines never hold
+every thread of the pages, and only one inspection of a server at a time.
 
-Workers have threads of their own for this and take no turn.
+Workers have threads of their own for this and are not limited.
 """
 
 import threading
@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from runs.models import Server
 from runs.services.errors import ServiceError
 
-# Of a process of the web service, which has four threads or more.
+# Per process of the web service, which has four threads or more.
 AT_ONCE = 2
 # The first half of the advisory lock's key; the second is the server's.
 LOCK = 0x6C6F6F6B
@@ -24,7 +24,7 @@ _turns = threading.BoundedSemaphore(AT_ONCE)
 
 @contextmanager
 def turn(server: Server | None = None) -> Iterator[None]:
-    """Talk to servers within a request; to `server` alone, nobody else looks at it meanwhile.
+    """Talk to servers within a request; with `server`, nobody else inspects it at the same time.
 
     Never waits. Raises ServiceError `busy_with_servers` or `server_looked_at`.
     """

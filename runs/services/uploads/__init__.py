@@ -1,4 +1,4 @@
-"""Uploads: results that were measured elsewhere, stored as runs; all of a request, or nothing."""
+"""Uploads: results measured elsewhere, stored as runs; all of a request, or nothing."""
 
 from runs.services.uploads.idempotency import KeyReused, Stored, once
 from runs.services.uploads.store import StoredRun, store

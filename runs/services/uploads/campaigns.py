@@ -1,4 +1,4 @@
-"""The campaigns of uploaded runs: made at first sight, and never another project's."""
+"""The campaigns of uploaded runs: created when first named, never in another project."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -24,7 +24,7 @@ class Known(NamedTuple):
 
 
 def question(runs: Sequence[GivenRun]) -> Statement:
-    """Asks for the campaigns of these runs."""
+    """The query for the campaigns of these runs."""
     return Statement(
         "SELECT campaign.slug, campaign.id, campaign.origin, campaign.project_id, scenario.slug,"
         " coalesce(configuration.slug, '')"
@@ -40,9 +40,9 @@ def question(runs: Sequence[GivenRun]) -> Statement:
 def resolve(
     runs: Sequence[GivenRun], rows: Rows, project: Project, faults: list[Fault]
 ) -> dict[str, Known]:
-    """The campaigns of these runs by slug, new ones made; `rows` answer the question.
+    """The campaigns of these runs by slug, new ones created; `rows` are the query's result.
 
-    What contradicts them becomes a fault.
+    A contradiction becomes a fault.
     """
     known = _by_slug(rows)
     missing = [run for run in runs if run.campaign not in known]
@@ -60,7 +60,7 @@ def _by_slug(rows: Rows) -> dict[str, Known]:
 
 
 def _make(runs: Sequence[GivenRun], project: Project, faults: list[Fault]) -> None:
-    """Make the campaign of each slug as its first run describes it."""
+    """Create the campaign of each slug as its first run describes it."""
     first = {run.campaign: run for run in reversed(runs)}
     nameless = [run for run in first.values() if not run.scenario]
     for run in nameless:
@@ -74,7 +74,7 @@ def _make(runs: Sequence[GivenRun], project: Project, faults: list[Fault]) -> No
             title=run.campaign_title or slug,
             project=project,
             origin=Origin.UPLOADED,
-            # What arrives has ended already: there is nothing that the campaign waits for.
+            # Uploaded runs have already ended: the campaign waits for nothing.
             state=Campaign.State.FINISHED,
             scenario=scenarios[run.scenario],
             configuration=configurations.get(run.configuration),
@@ -87,7 +87,7 @@ def _make(runs: Sequence[GivenRun], project: Project, faults: list[Fault]) -> No
 
 
 def _scenarios(slugs: set[str]) -> dict[str, Scenario]:
-    """These scenarios; one that is not known is data only, and cannot be run."""
+    """These scenarios; an unknown one has only data, and cannot be run."""
     Scenario.objects.bulk_create(
         [Scenario(slug=slug, title=slug) for slug in sorted(slugs)], ignore_conflicts=True
     )

@@ -27,7 +27,7 @@ class Placed:
 
 
 def question(runs: Sequence[GivenRun]) -> Statement:
-    """Asks for the cells of these runs, of campaigns that are known by their slugs only."""
+    """The query for the cells of these runs, whose campaigns are known only by slug."""
     wanted = {(run.campaign, run.cell_key) for run in runs}
     return Statement(
         "SELECT cell.campaign_id, cell.key, cell.id FROM runs_cell cell"
@@ -44,11 +44,11 @@ def place(
     campaigns: Mapping[str, Known],
     conditions: Sequence[Conditions],
 ) -> list[Placed]:
-    """The cell and the repeat of each run, and its key to be; `rows` answer the question.
+    """The cell, repeat and new key of each run; `rows` are the query's result.
 
-    Locks the cells until the transaction ends. Two uploads at once must not give the same number:
-    each cell is locked before its repeats are looked at, and always in the same order, so that
-    none waits for another that waits for it. New cells are made before any lock, for the same end.
+    Locks the cells until the transaction ends. Two uploads at once must not assign the same number,
+    so each cell is locked before its repeats are read; always in the same order, to avoid
+    deadlocks. For the same reason new cells are created before any lock.
     """
     places = [(campaigns[run.campaign].pk, run.cell_key) for run in runs]
     cells = _by_place(rows)
@@ -68,14 +68,14 @@ def _by_place(rows: Rows) -> dict[Place, int]:
 
 
 def _locked(cells: list[int], runs: int) -> tuple[Counter[int], list[int]]:
-    """The last repeat of each cell, which is locked; and keys for so many new runs."""
+    """The last repeat of each cell, which is locked; and keys for this many new runs."""
     _locks, repeats, ids = perform(
         [
             Statement(
                 "SELECT id FROM runs_cell WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE",
                 (cells,),
             ),
-            # A statement of its own: it must see what was committed while the lock was waited for.
+            # A statement of its own: it must see what was committed during the wait for the lock.
             Statement(
                 "SELECT id, (SELECT repeat FROM runs_run WHERE cell_id = id_of.id"
                 " ORDER BY repeat DESC LIMIT 1) FROM unnest(%s::bigint[]) AS id_of (id)",
@@ -96,7 +96,7 @@ def _make(
     places: Sequence[Place],
     conditions: Sequence[Conditions],
 ) -> None:
-    """Make the cells that are missing, one upload at a time for each campaign."""
+    """Create the missing cells, one upload at a time for each campaign."""
     ids = sorted({campaign for campaign, _key in places})
     locked = Campaign.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk")
     by_id = {campaign.pk: campaign for campaign in locked}
@@ -141,7 +141,7 @@ def _cell(run: GivenRun, campaign: Campaign, condition: Conditions, ordinal: int
 
 
 def _note_levels(campaign: Campaign, levels: Mapping[str, Any]) -> None:
-    """Add new levels to the campaign's factors: numbers in order, names as they come."""
+    """Add new levels to the campaign's factors: numbers sorted, names in order of arrival."""
     for name, level in levels.items():
         known = campaign.factors.setdefault(name, [])
         if level not in known:

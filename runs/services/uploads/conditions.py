@@ -1,7 +1,7 @@
-"""Under what uploaded runs were measured: servers, hardware, environments, settings, revisions.
+"""The conditions of uploaded runs: servers, hardware, environments, settings, revisions.
 
-Each is stored once per content. All runs of a batch are looked up at once, and what nobody has
-named costs no query.
+Each is stored once per content. All runs of a batch are looked up at once, and kinds that nobody
+named cost no query.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ PROFILES: dict[str, type[HardwareProfile] | type[Environment]] = {
 
 @dataclass(frozen=True)
 class Conditions:
-    """The keys of a run's conditions in the database; None where nothing is known."""
+    """The keys of a run's conditions in the database; None if unknown."""
 
     server_id: int | None = None
     hardware_id: int | None = None
@@ -41,7 +41,7 @@ class Conditions:
 
 
 def questions(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement]:
-    """Ask for the conditions of these runs, each kind under its name if any run has it."""
+    """Queries for the conditions of these runs, each kind under its name if any run has it."""
     asked = {}
     for name in PROFILES:
         if given := _given_profiles(name, runs):
@@ -56,7 +56,7 @@ def questions(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement
 def resolve(
     runs: Sequence[GivenRun], known: Mapping[str, Rows], project: Project, faults: list[Fault]
 ) -> list[Conditions]:
-    """The conditions of each run, made where they are new; `known` answers the questions."""
+    """The conditions of each run, created if new; `known` has the results of the queries."""
     servers = _servers(runs, faults)
     hardware, environments = (
         _profiles(name, runs, known.get(name, []), faults) for name in PROFILES
@@ -98,7 +98,7 @@ def _given_profiles(name: str, runs: Sequence[GivenRun]) -> dict[str, GivenProfi
 
 
 def _profile_question(name: str, given: Mapping[str, GivenProfile]) -> Statement:
-    """Asks for keys by slug and by fingerprint."""
+    """The query for keys by slug and by fingerprint."""
     by_content = lookup.keys(
         PROFILES[name], "fingerprint", [mark for mark, each in given.items() if not each.slug]
     )
@@ -141,7 +141,7 @@ def _settings(runs: Sequence[GivenRun], rows: Rows) -> dict[str, int]:
 
 
 def _revision_question(shas: Iterable[str], project: Project) -> Statement:
-    """Asks for what is known of revisions: sha, key, and whether each further field is there."""
+    """The query for known revisions: sha, key, and whether each further field is set."""
     return Statement(
         "SELECT sha, id, ref, url <> '', committed_at IS NOT NULL, parents <> '[]'"
         " FROM runs_revision WHERE project_id = %s AND sha = ANY(%s)",
@@ -165,7 +165,7 @@ def _revisions(runs: Sequence[GivenRun], rows: Rows, project: Project) -> dict[s
 
 
 def _add_refs(runs: Sequence[GivenRun], known: Mapping[str, tuple[int, str]]) -> None:
-    """A commit is on several branches: keep each that an upload names."""
+    """A commit can be on several branches: keep each one that an upload names."""
     named = {(run.revision.sha, run.revision.ref) for run in runs if run.revision}
     further = [
         RevisionRef(revision_id=known[sha][0], ref=ref)
@@ -177,7 +177,7 @@ def _add_refs(runs: Sequence[GivenRun], known: Mapping[str, tuple[int, str]]) ->
 
 
 def _complete(key: int, given: GivenRevision, is_known: Sequence[bool]) -> None:
-    """Add what was not known of a revision; what is known stays."""
+    """Add what was unknown about a revision; what is known stays."""
     added = {
         name: list(value) if name == "parents" else value
         for name, known in zip(("ref", "url", "committed_at", "parents"), is_known, strict=True)

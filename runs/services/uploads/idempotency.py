@@ -1,4 +1,4 @@
-"""Once for each `Idempotency-Key`: who sends the same again gets the same answer again."""
+"""Runs a request once per `Idempotency-Key`: a repeated request gets the same answer again."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Answer = dict[str, Any]
 
 
 class KeyReused(ServiceError):
-    """The key was used for another body."""
+    """The key was used for a different body."""
 
     def __init__(self, key: str) -> None:
         message = _("The key “%(key)s” was used for another upload.") % {"key": key}
@@ -24,7 +24,7 @@ class KeyReused(ServiceError):
 
 @dataclass(frozen=True)
 class Stored:
-    """The answer, and whether it is one that was given before."""
+    """The answer, and whether it was given before."""
 
     answer: Answer
     is_replay: bool
@@ -32,10 +32,10 @@ class Stored:
 
 @transaction.atomic
 def once(*, key: str, body_hash: str, project: Project, work: Callable[[], Answer]) -> Stored:
-    """Do the work, unless its key was seen: then its answer is given again. Raises KeyReused.
+    """Do the work, unless the key is known: then return its answer again. Raises KeyReused.
 
-    The row of the key comes first. Whoever sends the same key at the same time waits at it until
-    this transaction ends: with a commit they find the answer, with a rollback it is their turn.
+    The key's row is inserted first. Another request with the same key waits for it until this
+    transaction ends: after a commit it finds the answer, after a rollback it does the work itself.
     """
     with connection.cursor() as cursor:
         cursor.execute(

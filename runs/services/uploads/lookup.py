@@ -1,4 +1,4 @@
-"""Keys of rows by a text of theirs, in plain SQL: an upload asks a handful of times."""
+"""Looks up keys of rows by one text column, in plain SQL, a few times per upload."""
 
 from collections.abc import Iterable
 
@@ -9,10 +9,10 @@ from runs.services.statements import Statement
 
 
 def keys(model: type[Model], column: str, values: Iterable[str]) -> Statement:
-    """Asks for text and key of the rows that have one of these values in `column`."""
+    """The query for text and key of the rows that have one of these values in `column`."""
     table = connection.ops.quote_name(model._meta.db_table)
     name = connection.ops.quote_name(column)
-    # Written out: the ORM takes longer to say this than PostgreSQL to answer it.
+    # Plain SQL: the ORM takes longer to build this query than PostgreSQL to answer it.
     return Statement(
         f"SELECT {name}, id FROM {table} WHERE {name} = ANY(%s)",  # noqa: S608 -- our names
         (list(values),),
@@ -20,5 +20,5 @@ def keys(model: type[Model], column: str, values: Iterable[str]) -> Statement:
 
 
 def either(first: Statement, second: Statement) -> Statement:
-    """Asks for the rows of both."""
+    """The query for the rows of both."""
     return Statement(f"{first.sql} UNION ALL {second.sql}", (*first.parameters, *second.parameters))

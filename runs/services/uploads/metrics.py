@@ -1,4 +1,4 @@
-"""The metrics of uploaded runs: known ones must agree, new ones are made."""
+"""The metrics of uploaded runs: known ones must agree, new ones are created."""
 
 from collections.abc import Sequence
 
@@ -13,12 +13,12 @@ Known = dict[str, tuple[int, str, str]]
 
 
 def question(runs: Sequence[GivenRun]) -> Statement:
-    """Asks for the metrics of these runs."""
+    """The query for the metrics of these runs."""
     return _question({each.metric for run in runs for each in run.measurements})
 
 
 def resolve(runs: Sequence[GivenRun], rows: Rows, faults: list[Fault]) -> dict[str, int]:
-    """The metrics' keys by name; `rows` answer the question."""
+    """The metrics' keys by name; `rows` are the query's result."""
     given = _distinct(runs)
     known = _known(rows)
     made = _new(given, known, faults)
@@ -32,7 +32,7 @@ def resolve(runs: Sequence[GivenRun], rows: Rows, faults: list[Fault]) -> dict[s
 
 
 def _distinct(runs: Sequence[GivenRun]) -> dict[GivenMeasurement, str]:
-    """What is said of metrics, each once, with the place where it is said first."""
+    """What runs say about metrics, each once, with the place of the first mention."""
     seen: dict[tuple[str, str | None, str | None, str], str] = {}
     for run in runs:
         for index, each in enumerate(run.measurements):

@@ -1,4 +1,4 @@
-"""Uploads that were stored before workloads parted cells: put where they belong."""
+"""Splits the cells of older uploads, stored before workloads separated cells."""
 
 import json
 from collections import defaultdict
@@ -15,15 +15,15 @@ from runs.services.uploads.workloads import with_workload
 from runs.tools.pgbench import workload
 
 Levels = dict[str, Any]
-# The level that was made of what only some versions print.
+# The level that was once derived from what only some versions print.
 _TRIES = "maximum_tries"
 _LAG, _RECONNECTION = "schedule_lag_average", "connection_time_average"
 
 
 def part(*, campaign: Campaign) -> int:
-    """Part the cells of a campaign of uploads by workload, and return how many runs were moved.
+    """Split the cells of a campaign of uploads by workload; return how many runs were moved.
 
-    Doing it again moves nothing. Runs whose output says nothing of it stay.
+    A second call moves nothing. Runs whose output does not say their workload stay.
     """
     moved = 0
     if campaign.origin != Origin.UPLOADED:
@@ -57,7 +57,7 @@ def _part_cell(cell_id: int) -> int:
 
 
 def _workload(run: Run, levels: Mapping[str, Any]) -> Levels:
-    """What the labels and figures of a run of pgbench say of its load."""
+    """What the labels and figures of a pgbench run say about its load."""
     if not {"transaction_type", "query_mode"} & set(run.labels):
         return {}
     known = {"query_mode": run.labels.get("query_mode")}
@@ -76,7 +76,7 @@ def _without_tries(levels: Mapping[str, Any]) -> Levels:
 
 
 def _place(cell: Cell, levels: Levels, known: Levels, *, may_change: bool) -> Cell:
-    """The cell of these levels: another that is there, this one changed, or a new one."""
+    """The cell of these levels: an existing one, this one changed, or a new one."""
     series_key = json.dumps(levels, sort_keys=True)
     key = f"{series_key}@{cell.revision.sha}" if cell.revision else series_key
     if key == cell.key:

@@ -1,4 +1,4 @@
-"""Rows of uploaded runs: a batch has tens of thousands and is copied, a single run is inserted."""
+"""Rows of uploaded runs: a batch of tens of thousands is copied, a single run is inserted."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,13 +25,13 @@ RUNS = (
 )
 MEASUREMENTS = "runs_measurement (run_id, metric_id, value, n, statistic)"
 SERIES = 'runs_series (run_id, name, unit, start, "interval", "values")'
-# Runs and numbers up to which INSERT is cheaper, which goes along with other statements.
+# Up to this many runs and numbers INSERT is cheaper; it shares a message with other statements.
 FEW = 60
 Numbers = tuple[int, int, float, int, str]
 STATES = {
     "finished": Run.State.FINISHED,
     "failed": Run.State.FAILED,
-    # Its figures are kept with it, and stand for nothing else: they cover less than was asked for.
+    # Its figures are stored but not used elsewhere: they cover less than was asked for.
     "partial": Run.State.FAILED,
 }
 
@@ -45,9 +45,9 @@ def store(
     metrics: Mapping[str, int],
     then: Sequence[Statement],
 ) -> None:
-    """Store runs, their numbers and their series, and perform the statements that need them there.
+    """Store runs, their numbers and series, and execute the statements that need them there.
 
-    Raises IntegrityError for an external id that is there already.
+    Raises IntegrityError for an external id that exists already.
     """
     now = timezone.now()
     each = zip(runs, campaign_ids, placed, conditions, strict=True)
@@ -81,7 +81,7 @@ def _inserting(target: str, rows: Sequence[Sequence[Any]]) -> Statement:
 
 
 def _inserting_numbers(rows: Sequence[Numbers]) -> list[Statement]:
-    """Written by hand: numbers and fixed words need no escaping."""
+    """Built as text: numbers and fixed words need no escaping."""
     if not rows:
         return []
     listed = ", ".join(
@@ -92,7 +92,7 @@ def _inserting_numbers(rows: Sequence[Numbers]) -> list[Statement]:
 
 
 def _copy_numbers(rows: Sequence[Numbers]) -> None:
-    """As text at once, for the same reason."""
+    """Built as text, for the same reason."""
     if rows:
         text = "".join(
             f"{run}\t{metric}\t{value!r}\t{n}\t{statistic}\n"
@@ -123,7 +123,7 @@ def _run(
 ) -> tuple[Any, ...]:
     return (
         *(where.run_id, campaign, where.cell_id, where.repeat),
-        # The order of execution is known by `started_at` alone.
+        # Only `started_at` gives the order of execution.
         *(0, Origin.UPLOADED.value, STATES[run.status].value, run.code, run.message, "", 1),
         *(what.server_id, what.hardware_id, what.environment_id, what.settings_id),
         *(run.server_version, run.tool_name, run.tool_version),

@@ -1,4 +1,4 @@
-"""Storing uploaded runs: one transaction, and as many queries for a thousand runs as for one."""
+"""Stores uploaded runs: one transaction, with the same number of queries for any batch."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
@@ -24,7 +24,7 @@ EXTERNAL_ID = "run_once_an_external_id"
 
 @dataclass(frozen=True)
 class StoredRun:
-    """What became of a run."""
+    """The outcome for a run."""
 
     id: int
     campaign: str
@@ -35,16 +35,16 @@ class StoredRun:
 
 
 def store(*, runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
-    """Store these runs, all or none; a run like another is its repeat, and never overwrites it.
+    """Store these runs, all or none; a run like an earlier one is a repeat and never replaces it.
 
-    Raises Refused: `contradicts` where something stored says otherwise (a metric's unit, a
-    campaign's scenario), `conflict` for an external id that the campaign has already.
+    Raises Refused: `contradicts` if something stored differs (a metric's unit, a campaign's
+    scenario), `conflict` for an external id that the campaign has already.
     """
     try:
         with transaction.atomic():
             return _store(runs, project)
     except IntegrityError as error:
-        # Somebody else stored the external id after we had looked.
+        # Somebody else stored the external id after our check.
         if EXTERNAL_ID not in str(error):
             raise
         raise Refused("conflict", [_taken(run) for run in runs if run.external_id]) from error
@@ -95,7 +95,7 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
 
 
 def _consequences(finished: Set[tuple[int, int]]) -> list[Statement]:
-    """What follows when cells (campaign, cell) have new figures."""
+    """What to do after cells (campaign, cell) got new figures."""
     if not finished:
         return []
     return [

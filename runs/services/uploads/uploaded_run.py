@@ -1,4 +1,4 @@
-"""An uploaded run as values: what the doors make of a body, and the services store."""
+"""An uploaded run as values: doors build it from a request, and services store it."""
 
 import hashlib
 import json
@@ -14,9 +14,9 @@ Status = Literal["finished", "failed", "partial"]
 
 
 class GivenMeasurement(NamedTuple):
-    """One number. Unit and direction are None where the metric's own are meant.
+    """One number. Unit and direction are None to use the metric's own.
 
-    A tuple, since a batch has thousands of them: made in a third of a dataclass's time.
+    A tuple, since a batch has thousands: it is created in a third of the time of a dataclass.
     """
 
     metric: str
@@ -30,7 +30,7 @@ class GivenMeasurement(NamedTuple):
 
 @dataclass(frozen=True)
 class GivenSeries:
-    """Values at a fixed interval; seconds."""
+    """Values at a fixed interval, in seconds."""
 
     name: str
     unit: str
@@ -52,7 +52,7 @@ class GivenRevision:
 
 @dataclass(frozen=True)
 class GivenProfile:
-    """Hardware or environment: the slug of one that is known, or its fields."""
+    """Hardware or environment: the slug of a known one, or its fields."""
 
     slug: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -65,9 +65,9 @@ class GivenProfile:
 
 @dataclass(frozen=True, kw_only=True)
 class GivenRun:
-    """One run. `at` is its place in the body, for faults that only the database shows.
+    """One run. `at` is its place in the request, for faults that only the database can find.
 
-    `levels` has the version where it is known, and what is unusual of the `workload`. `code` and
+    `levels` has the version if it is known, and what is unusual about the `workload`. `code` and
     `message` say why a run did not finish. Runs of one campaign with the same `round` were made
     together.
     """
@@ -112,7 +112,7 @@ class GivenRun:
 
     @cached_property
     def snapshot(self) -> dict[str, dict[str, str]]:
-        """Settings as a server's `pg_settings` are stored. Their unit is part of the text given."""
+        """Settings in the stored form of `pg_settings`. Their unit is part of the given text."""
         return {
             name: {"setting": value, "unit": "", "source": "uploaded"}
             for name, value in self.settings.items()
@@ -120,10 +120,10 @@ class GivenRun:
 
     @cached_property
     def settings_hash(self) -> str:
-        """The fingerprint of the settings; empty where there are none."""
+        """The fingerprint of the settings; empty if there are none."""
         return fingerprint(self.snapshot) if self.settings else ""
 
 
 def fingerprint(content: Mapping[str, Any]) -> str:
-    """Hash by which a content is stored once."""
+    """The hash by which a content is stored once."""
     return hashlib.sha256(json.dumps(dict(content), sort_keys=True).encode()).hexdigest()

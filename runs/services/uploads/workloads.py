@@ -1,8 +1,9 @@
-"""How an uploaded run was loaded: part of its cell wherever it is not what pgbench does by itself.
+"""The workload of an uploaded run: part of its cell wherever it differs from pgbench's default.
 
-Two runs of other scripts, query modes, rates, connections or tries are no repeats of each other.
-What everybody means without saying it (one script of TPC-B, simple statements, connections that are
-kept, no rate, one try) is no level, so that it does not part versions that print less.
+Runs with different scripts, query modes, rates, connections or tries are not repeats of each other.
+The default that everybody means without saying it (one TPC-B script, simple protocol, kept
+connections, no rate, one try) is not a level, so that it does not separate versions that print
+less.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ NAMES = frozenset(USUAL)
 
 
 def with_workload(levels: Mapping[str, Any], workload: Mapping[str, Any]) -> dict[str, Any]:
-    """The levels with whatever is unusual of the workload; what they say themselves stays."""
+    """The levels with whatever is unusual about the workload; levels that are given stay."""
     unusual = {
         name: value
         for name, value in workload.items()
