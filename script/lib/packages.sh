@@ -14,6 +14,7 @@ missing_packages() {
     have sudo || echo sudo
     have perf || echo linux-perf
     have sadf || echo sysstat
+    have fio || echo fio
     have unshare || echo util-linux
     # Networks and clocks of their own.
     [ "$(id -u)" -ne 0 ] || have ip || echo iproute2

@@ -61,6 +61,8 @@ def queue(instance: Instance, token: str):
             "levels": {"clients": [1]},
             "parameters": {"scale": 1, "duration": duration},
             "repeats": repeats,
+            # A doubtful run would be measured again, and on a busy machine all are.
+            "remeasures": 0,
             # Before what is left of the first campaign.
             "priority": 100,
         }

@@ -71,7 +71,8 @@ def queue(admin: Page, instance: Instance, title: str, **fields: Any) -> str:
     for index in range(boxes.count()):
         label = admin.locator(f"label[for={boxes.nth(index).get_attribute('id')}]").inner_text()
         boxes.nth(index).set_checked("PostgreSQL 18" in label)
-    for name, value in fields.items():
+    # A doubtful run would be measured again, and on a busy machine all are.
+    for name, value in {"remeasures": 0, **fields}.items():
         admin.fill(f"[name={name}]", str(value))
     admin.click("main form [type=submit]:not([formaction])")
     admin.wait_for_url(re.compile("/campaigns/(?!new)"))
