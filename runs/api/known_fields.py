@@ -26,5 +26,5 @@ class StrictSerializer(serializers.Serializer[Any]):
 def refuse_others(given: Iterable[str], known: Iterable[str]) -> None:
     """Once the known fields are right: raise ValidationError for each that is not one of them."""
     if unknown := set(given) - set(known):
-        message = ErrorDetail(_("There is no such field."), CODE)
+        message = ErrorDetail(_("This field does not exist."), CODE)
         raise ValidationError({name: [message] for name in sorted(unknown)})

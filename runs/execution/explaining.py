@@ -89,7 +89,7 @@ def _out_of_reach(problem: TargetProblem, bench: Bench) -> TargetProblem:
         f"{problem.message}\nPostgreSQL runs on and has ended no session: the network between "
         f"{generators} and {bench.database.address} was cut, or a firewall stands there.",
         code="database_out_of_reach",
-        remedy=_("Mend the network between the machines, and queue the run again."),
+        remedy=_("Repair the network between the machines, and queue the run again."),
     )
 
 

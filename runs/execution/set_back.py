@@ -77,7 +77,7 @@ def not_set_back(where: str, said: str) -> TargetProblem:
         f"{where} is not set back to what it was before the run: {said.strip()[-500:]}",
         code=NOT_SET_BACK,
         remedy=_(
-            "Nothing is measured there meanwhile. Install the sudoers fragment that the server's "
+            "Nothing is measured there until then. Install the sudoers fragment that the server's "
             "page shows, and inspect the server again: then it is set back."
         ),
     )

@@ -37,7 +37,7 @@ REMOVAL_SECONDS = 3600.0
 
 # What a person does about a hop; the page of the server behind it is the wrong place to look.
 REMEDIES_AT_A_HOP = {
-    "host_unreachable": _("Mend the hop, or take it out of the way on the server's page."),
+    "host_unreachable": _("Repair the jump host, or remove it on the server's page."),
     "login_refused": _("Add the public key that is shown on the hop's own page, on the hop."),
     "host_key_changed": _("Nothing was executed. Inspect the hop, and compare its host key there."),
 }

@@ -35,7 +35,7 @@ class Migration(migrations.Migration):
                 ('variables', models.JSONField(default=dict)),
                 ('init_options', models.CharField(blank=True, max_length=200, verbose_name='options of pgbench -i')),
                 ('init_sql', models.TextField(blank=True, verbose_name='SQL before the load')),
-                ('has_own_tables', models.BooleanField(default=False, verbose_name='tables of its own')),
+                ('has_own_tables', models.BooleanField(default=False, verbose_name='own tables')),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
                 ('workload', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='versions', to='runs.workload')),

@@ -37,7 +37,7 @@ class WorkloadVersion(models.Model):
     variables = models.JSONField(default=dict)
     init_options = models.CharField(_("options of pgbench -i"), max_length=200, blank=True)
     init_sql = models.TextField(_("SQL before the load"), blank=True)
-    has_own_tables = models.BooleanField(_("tables of its own"), default=False)
+    has_own_tables = models.BooleanField(_("own tables"), default=False)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

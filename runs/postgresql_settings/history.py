@@ -40,8 +40,8 @@ REASONS: Mapping[str, str] = {
         "Since 14, VACUUM does not scan indexes just for statistics: there is no limit to set."
     ),
     "stats_temp_directory": _("Since 15, statistics are kept in shared memory, not in files."),
-    "lc_collate": _("Since 16, the collation is told for each database, not as a setting."),
-    "lc_ctype": _("Since 16, the character type is told for each database, not as a setting."),
+    "lc_collate": _("Since 16, the collation is set for each database, not as a setting."),
+    "lc_ctype": _("Since 16, the character type is set for each database, not as a setting."),
     "promote_trigger_file": _("Since 16, standbys are promoted by pg_ctl promote or pg_promote()."),
     "vacuum_defer_cleanup_age": _(
         "Removed in 16: use hot_standby_feedback and replication slots instead."

@@ -133,7 +133,7 @@ def _recovery_conf(name: str, major: str) -> Finding:
         "recovery_conf",
         name,
         major,
-        _("To PostgreSQL 11, %(name)s stands in recovery.conf, not in postgresql.conf."),
+        _("Up to PostgreSQL 11, %(name)s belongs in recovery.conf, not in postgresql.conf."),
         _("Leave it out here; the standby's recovery.conf is written from the topology."),
     )
 

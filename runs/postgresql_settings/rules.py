@@ -250,7 +250,7 @@ RULES: tuple[Rule, ...] = (
             "password_encryption": "md5" if value.lower() in {"on", "true", "yes", "1"} else value
         },
         lambda value, _context: {"password_encryption": value},
-        _("Since 14, on does not stand for md5 any more."),
+        _("Since 14, on no longer means md5."),
     ),
     _narrowed(
         "15",

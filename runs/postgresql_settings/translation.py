@@ -199,7 +199,7 @@ class _Journey:
         if mode is not None:
             self._lose(mode, _("From 12 on, an empty file standby.signal makes a standby."), {})
         self.live = {
-            name: _moved(live, live.value, _("From 12 on it stands in postgresql.conf."))
+            name: _moved(live, live.value, _("From 12 on it belongs in postgresql.conf."))
             if name in history.RECOVERY_CONF
             else live
             for name, live in self.live.items()
@@ -210,7 +210,7 @@ class _Journey:
             self.signal_file = "recovery.signal"
 
     def _enter_recovery_conf(self) -> None:
-        reason = _("To 11 it stands in a file of its own, recovery.conf.")
+        reason = _("Up to 11 it belongs in a separate file, recovery.conf.")
         for name, live in self.live.items():
             if name in history.RECOVERY_CONF:
                 self.live[name] = _moved(live, live.value, reason)

@@ -42,7 +42,7 @@ HITS = MetricDefinition("hits", _("Records found"), "rows", "neutral")
 INSERTS = MetricDefinition("inserts_per_second", _("Inserts a second"), "inserts/s", "higher")
 INDEX_BYTES = MetricDefinition("index_bytes", _("Size of the index"), "byte", "lower")
 BACKGROUND = MetricDefinition(
-    "background_inserts", _("Inserts a second beside the searches"), "inserts/s", "neutral"
+    "background_inserts", _("Inserts a second during the searches"), "inserts/s", "neutral"
 )
 TABLES = """
 CREATE TABLE records (id int, tag text, record jsonb);
@@ -265,12 +265,12 @@ REQUIRES = (Requirement(JSONB_SINCE, _("jsonb came with PostgreSQL 9.4.")),)
 NEEDS = tuple(ExtensionRequirement(name, "index", level) for level, name in EXTENSIONS.items())
 BESIDE = ChoiceFactor(
     "background_load",
-    _("Inserts beside"),
+    _("Concurrent inserts"),
     choices=(Choice("off", _("off")), Choice("on", _("on"))),
     default=("off", "on"),
 )
 RATE = Parameter(
-    "insert_rate", _("Inserts a second beside the searches"), "inserts/s", default=300, minimum=1,
+    "insert_rate", _("Inserts a second during the searches"), "inserts/s", default=300, minimum=1,
     maximum=100_000, help=_("The report had about 1,200."),
 )  # fmt: skip
 
@@ -278,7 +278,7 @@ SEARCH = Scenario(
     slug="full-text-search",
     title=_("Full-text search"),
     description=_(
-        "How long a search for a Japanese word takes by kind of index, alone and beside inserts."
+        "How long a search for a Japanese word takes by kind of index, alone and during inserts."
     ),
     source="PGECons WG1 2017",
     factors=(*FACTORS, BESIDE),

@@ -155,8 +155,8 @@ SCENARIO = Scenario(
     slug="storage-bandwidth",
     title=_("Storage bandwidth"),
     description=_(
-        "What the device below the server's base directory reads and writes by itself, in "
-        "sequence and at random, and what a flush after each 8 or 128 kB costs, by fio."
+        "What the device below the server's base directory reads and writes on its own, "
+        "in sequence and at random, and what a flush after each 8 or 128 kB costs, by fio."
     ),
     source="PGECons WG1 2013",
     factors=(

@@ -66,7 +66,7 @@ THEMES = (
     Theme(
         "full-text-search",
         _("Full-text search"),
-        _("Searching Japanese text with several index types, alone and beside inserts."),
+        _("Searching Japanese text with several index types, alone and during inserts."),
     ),
     Theme(
         "replication",
@@ -96,6 +96,6 @@ THEMES = (
     Theme(
         "storage-bandwidth",
         _("Storage bandwidth"),
-        _("What a storage device writes by itself, by the interval between flushes."),
+        _("What a storage device writes on its own, by the interval between flushes."),
     ),
 )

@@ -111,7 +111,7 @@ def control() -> Outcome:
         "control",
         "control",
         max(SILENT_SECONDS, 2 * settings.SUPERVISE_SECONDS + 10),
-        _("Nobody supervises: lost runs and schedules are not noticed."),
+        _("Supervision is not running: lost runs and schedules are not noticed."),
         _("Start beat and a worker, and look at their logs."),
     )
 

@@ -73,7 +73,7 @@ def accept(*, secret: str, user: User) -> Membership:
     invitation = opened(secret=secret)
     ended = Invitation.objects.filter(pk=invitation.pk, ended_at=None)
     if not ended.update(ended_at=timezone.now(), accepted_by=user):
-        raise ServiceError("invitation_invalid", _("This invitation was used meanwhile."))
+        raise ServiceError("invitation_invalid", _("This invitation has been used already."))
     membership, created = Membership.objects.get_or_create(
         project=invitation.project, user=user, defaults={"role": invitation.role}
     )
@@ -106,7 +106,7 @@ def remove(*, membership: Membership) -> None:
 
 def _known(role: str) -> str:
     if role not in Membership.Role.values:
-        raise ServiceError("role_unknown", _("There is no such role."), field="role")
+        raise ServiceError("role_unknown", _("This role does not exist."), field="role")
     return role
 
 

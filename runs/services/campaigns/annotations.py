@@ -76,7 +76,7 @@ def _require_author(annotation: Annotation, user: User) -> None:
         raise ServiceError(
             "not_the_author",
             _("Only its author or a maintainer of the project can change this."),
-            remedy=_("Write a note of your own beside it."),
+            remedy=_("Write your own note next to it."),
         )
 
 

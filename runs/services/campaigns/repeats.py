@@ -154,7 +154,7 @@ def _reason(scattered: Sequence[Summary], campaign: Campaign) -> str:
     widths = [half_width(summary) for summary in scattered]
     known = [width for width in widths if width is not None]
     if len(known) < len(widths):
-        return _("Added: a single run tells nothing of its spread.")
+        return _("Added: a single run says nothing about the spread.")
     return _("Added: the interval is ±%(width).1f %%, and ±%(wanted).1f %% was asked for.") % {
         "width": 100 * max(known),
         "wanted": wanted,

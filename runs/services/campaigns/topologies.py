@@ -110,7 +110,7 @@ def generator_problems(design: Design) -> Iterator[Problem]:
         yield Problem("out_of_range", message, _("Choose fewer."), "generators")
     for server in servers:
         if server in generators:
-            message = _("%(server)s is the database, and cannot be a load generator beside.") % {
+            message = _("%(server)s is the database, so it cannot be a load generator as well.") % {
                 "server": server.name
             }
             remedy = _("Leave it out; without others the load comes from it anyway.")

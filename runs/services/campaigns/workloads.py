@@ -76,7 +76,7 @@ def faults(content: WorkloadContent) -> list[Fault]:
     except UnsupportedByToolError as error:
         told.append(Fault("/init_options", "bad_option", str(error)))
     if content.has_own_tables and not content.init_sql.strip():
-        message = _("A workload with tables of its own needs the SQL that makes them.")
+        message = _("A workload with its own tables needs the SQL that makes them.")
         told.append(Fault("/init_sql", "no_tables", message))
     if len(content.init_sql) > MOST_SQL_CHARACTERS:
         message = _("It has more than %(word)s characters.") % {"word": MOST_SQL_CHARACTERS}

@@ -54,7 +54,7 @@ def deliver(*, delivery_id: int) -> WebhookDelivery | None:
             delivery,
             _(
                 "The webhook's secret cannot be read: add the key it was encrypted "
-                "under to BENCHLAB_ENCRYPTION_KEY, or make the webhook anew."
+                "under to BENCHLAB_ENCRYPTION_KEY, or create the webhook again."
             ),
         )
     else:

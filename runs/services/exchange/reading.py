@@ -43,7 +43,7 @@ def contradicted(number: int, code: str, message: str) -> Refused:
 def header(first: tuple[int, str, Row] | None) -> Row:
     """The project of the first line. Raises Refused if the file is not an export of this form."""
     if first is None or first[1] != FORMAT:
-        message = _("This is no export of BenchLab: its first line says nothing of the kind.")
+        message = _("This is not an export of BenchLab: its first line does not say so.")
         raise refused(1, "not_an_export", message)
     found = first[2]
     if found["version"] != FORMAT_VERSION:

@@ -67,7 +67,7 @@ def _clock() -> Outcome:
         text = _("The clocks differ from this one: %(what)s.") % {"what": ", ".join(far)}
         return Outcome("clock", FAILED, text, remedy)
     if not asked:
-        return Outcome("clock", WARNING, _("Nobody could be asked for the time."))
+        return Outcome("clock", WARNING, _("No time source could be reached."))
     agrees = _("It agrees with that of %(who)s.") % {"who": ", ".join(asked)}
     return Outcome("clock", OK, agrees)
 

@@ -27,7 +27,7 @@ def pause_if_it_keeps_failing(schedule: Schedule) -> None:
     schedule.enabled = False
     schedule.save(update_fields=["enabled"])
     message = _(
-        "Paused, as it failed %(times)d times in a row. Mend what the last failures say, and "
+        "Paused, as it failed %(times)d times in a row. Fix what the last failures report, and "
         "switch it on again."
     ) % {"times": MOST_IN_A_ROW}
     ScheduleEvent.objects.create(schedule=schedule, code=PAUSED, message=message)

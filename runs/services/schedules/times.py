@@ -46,7 +46,7 @@ def check(weekdays: Sequence[int], hour: int, minute: int, time_zone: str) -> No
         if is_wrong:
             raise ServiceError(
                 "no_such_time",
-                _("There is no such time."),
+                _("That time does not exist."),
                 remedy=_("Give weekdays, an hour, a minute, and a zone such as Asia/Tokyo."),
                 field=field,
             )

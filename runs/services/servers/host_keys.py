@@ -42,7 +42,7 @@ def replace(*, server: Server, typed: str, by: object = None) -> Server:
         raise ServiceError(
             "no_other_host_key",
             _("This server has not shown another host key."),
-            remedy=_("Inspect it again if it was installed anew."),
+            remedy=_("Inspect it again if it was reinstalled."),
         )
     old, new = ssh.fingerprint(server.host_key), ssh.fingerprint(server.offered_host_key)
     typed = typed.strip()

@@ -60,7 +60,7 @@ def _base_dir(server: Server, target: Target) -> Iterator[Finding]:
     }
     if target.base in told:
         message, code = told[target.base]
-        remedy = _("Give each BenchLab an empty or new folder of its own.")
+        remedy = _("Give each BenchLab its own empty or new folder.")
         yield error(server, code, message % path, remedy)
     elif not target.is_writable:
         message = _("The user %(user)s cannot write to %(path)s.")

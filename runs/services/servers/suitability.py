@@ -143,7 +143,7 @@ def _server_problems(part: Part, draft: Draft) -> Iterator[Problem]:
     server = part.server
     if server.state != Server.State.READY:
         message = server.problem or _("Server %(server)s is not ready.") % {"server": server.name}
-        mend = _("Mend it and inspect the server again on its page.")
+        mend = _("Repair it and inspect the server again on its page.")
         remedy = _(server.problem_remedy) if server.problem_remedy else mend
         yield Problem(server.problem_code or "server_not_ready", message, remedy, "server")
     if not draft.installations:

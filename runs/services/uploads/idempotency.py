@@ -18,7 +18,7 @@ class KeyReused(ServiceError):
 
     def __init__(self, key: str) -> None:
         message = _("The key “%(key)s” was used for another upload.") % {"key": key}
-        remedy = _("Send each upload under a key of its own.")
+        remedy = _("Send each upload with its own key.")
         super().__init__("idempotency_key_reused", message, remedy=remedy)
 
 

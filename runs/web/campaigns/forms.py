@@ -106,7 +106,7 @@ class CampaignForm(TreatmentFields):
         min_value=1,
         max_value=MOST_ATTEMPTS,
         required=False,
-        help_text=gettext_lazy("How often a run is begun whose server restarts."),
+        help_text=gettext_lazy("How often a run is started again when its server restarts."),
     )
     configuration = forms.ModelChoiceField(
         Configuration.objects.all(),
@@ -163,8 +163,8 @@ class CampaignForm(TreatmentFields):
         to_field_name="slug",
         required=False,
         help_text=gettext_lazy(
-            "Standbys, foreign servers and nodes lie there by turns. Without any, they share the "
-            "server itself, each on a port of its own."
+            "Standbys, foreign servers and nodes are placed there in turn. Without any, they share "
+            "the server itself, each on its own port."
         ),
     )
     seed = forms.IntegerField(

@@ -33,13 +33,13 @@ class TreatmentFields(forms.Form):
     cold_cache = forms.BooleanField(
         label=gettext_lazy("Empty the caches before each measurement"),
         required=False,
-        help_text=gettext_lazy("PostgreSQL is started anew, and nothing is read ahead."),
+        help_text=gettext_lazy("PostgreSQL is restarted, and nothing is read ahead."),
     )
     governor = forms.ChoiceField(
         label=gettext_lazy("CPU governor during the run"),
         choices=[("", gettext_lazy("as it is")), *((each, each) for each in privileged.GOVERNORS)],
         required=False,
-        help_text=gettext_lazy("What was there before is set back, whatever becomes of the run."),
+        help_text=gettext_lazy("The previous values are restored, however the run ends."),
     )
     server_cpus = CPUsField(
         label=gettext_lazy("CPUs of the server"),

@@ -39,7 +39,7 @@ class WorkloadForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3, **CODE}),
     )
     has_own_tables = forms.BooleanField(
-        label=gettext_lazy("Tables of its own, in place of pgbench's"), required=False
+        label=gettext_lazy("Its own tables, instead of pgbench's"), required=False
     )
     init_options = forms.CharField(
         label=gettext_lazy("Options of pgbench -i"),

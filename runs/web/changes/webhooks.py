@@ -44,7 +44,7 @@ def webhook_list(request: HttpRequest) -> HttpResponse:
 def webhook_ping(request: HttpRequest, webhook_id: int) -> HttpResponse:
     """Queue a report without an event."""
     webhooks.ping(webhook=_seen(request, webhook_id))
-    messages.success(request, _("A ping is on its way; its outcome stands in the list."))
+    messages.success(request, _("A ping is on its way; its result appears in the list."))
     return redirect("webhook-list")
 
 

@@ -26,7 +26,7 @@ class WatchForm(forms.Form):
         required=False,
         min_value=0.1,
         max_value=LONGEST_HOURS,
-        help_text=_("Left empty, nobody is told when they stay away."),
+        help_text=_("Left empty, nobody is notified when they stop arriving."),
     )
     ref = forms.CharField(
         label=_("Branch of the history"),

@@ -83,7 +83,7 @@ def _kept(request: HttpRequest, name: str) -> Side:
     visible = projects.visible(Artifact.objects.select_related("run__cell"), to=request.user)
     found = visible.filter(run_id=int(run) if run.isdecimal() else 0, name=file).first()
     if found is None or len(run) > 18:
-        raise Http404(_("There is no such plan."))
+        raise Http404(_("This plan does not exist."))
     try:
         with artifacts.open_artifact(found) as content:
             text = content.read(MOST_CHARACTERS).decode(errors="replace")

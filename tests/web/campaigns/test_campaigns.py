@@ -173,7 +173,7 @@ def test_its_queries_do_not_grow_with_the_runs(client, ready_server):
 def test_an_unknown_campaign_is_not_found(client):
     response = client.get("/campaigns/none/")
     assert response.status_code == 404
-    assert "There is no such page" in response.content.decode()
+    assert "Page not found" in response.content.decode()
 
 
 def test_only_who_has_logged_in_may_cancel(client, ready_server):

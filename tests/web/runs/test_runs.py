@@ -139,7 +139,7 @@ def test_the_machines_have_a_chart_of_their_own(client, finished_run):
         "Disk busy vda",
     ]
     assert not any("CPU" in facts.title for facts in shown["series"])
-    assert "The machines meanwhile" in client.get(f"/runs/{finished_run.pk}/").content.decode()
+    assert "The machines during the run" in client.get(f"/runs/{finished_run.pk}/").content.decode()
 
 
 def test_a_machine_that_never_waited_shows_no_panel_for_it(finished_run):
