@@ -16,7 +16,15 @@ from tests.ssh.directing import execute, left_running
 pytestmark = pytest.mark.openssh
 
 
-@pytest.fixture(params=releases.every(), ids=lambda release: release.major)
+# The oldest, the last with recovery.conf, and the newest; the others come with script/test --all.
+OFTEN = {"9.3", "11", "18"}
+RELEASES = [
+    pytest.param(each, id=each.major, marks=[] if each.major in OFTEN else [pytest.mark.slow])
+    for each in releases.every()
+]
+
+
+@pytest.fixture(params=RELEASES)
 def bindir(request, account) -> Path:
     """The binaries that script/lab made; skipped where it could not."""
     places = Places(var_from_environment({}))

@@ -272,21 +272,20 @@ def test_a_wide_campaign_is_paged_and_all_of_its_cells_are_reached(client, wide)
     assert not runs_on(pages[0]) & runs_on(pages[1])
 
 
-@pytest.mark.parametrize(
-    ("name", "until", "wanted"),
-    [("ratios", "cells", "Clients 10"), ("order", "take", "600: finished")],
-)
-def test_the_last_page_of_a_table_has_its_last_row(client, wide, name, until, wanted):
-    first, last = (
-        client.get(f"/campaigns/wide/?{name}={number}")
-        .content.decode()
-        .split(f'id="{name}"')[1]
-        .split(f'id="{until}"')[0]
-        for number in (1, 999)
-    )
-
-    assert wanted not in first
-    assert wanted in last
+def test_the_last_page_of_a_table_has_its_last_row(client, wide):
+    for name, until, wanted in (
+        ("ratios", "cells", "Clients 10"),
+        ("order", "take", "600: finished"),
+    ):
+        first, last = (
+            client.get(f"/campaigns/wide/?{name}={number}")
+            .content.decode()
+            .split(f'id="{name}"')[1]
+            .split(f'id="{until}"')[0]
+            for number in (1, 999)
+        )
+        assert wanted not in first, name
+        assert wanted in last, name
 
 
 def test_the_chart_of_a_wide_campaign_has_the_lines_of_the_rows_shown(client, wide):
@@ -308,9 +307,11 @@ def test_a_poll_and_a_table_keep_the_pages_of_the_others(client, wide):
     assert "cells=2&amp;ratios=4#ratios" in page
 
 
-@pytest.mark.parametrize("query", ["cells=x", "cells=0", "ratios=-1", "order=999999", "troubled="])
-def test_a_strange_page_is_no_error(client, wide, query):
-    assert client.get(f"/campaigns/wide/?{query}").status_code == 200
+def test_a_strange_page_is_no_error(client, wide):
+    queries = ("cells=x", "cells=0", "ratios=-1", "order=999999", "troubled=")
+    statuses = {query: client.get(f"/campaigns/wide/?{query}").status_code for query in queries}
+
+    assert statuses == dict.fromkeys(queries, 200)
 
 
 def test_a_campaigns_queries_do_not_grow_with_its_cells(

@@ -26,9 +26,14 @@ PAGES = (
 DRAWN = "[data-chart][data-drawn=true]"
 SIZES = pytest.mark.parametrize(
     "context",
-    [(1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")],
+    [
+        (1280, "light"),
+        (360, "dark"),
+        pytest.param((1280, "dark"), marks=pytest.mark.slow),
+        pytest.param((360, "light"), marks=pytest.mark.slow),
+    ],
     indirect=True,
-    ids=["desktop-light", "desktop-dark", "phone-light", "phone-dark"],
+    ids=["desktop-light", "phone-dark", "desktop-dark", "phone-light"],
 )
 
 
