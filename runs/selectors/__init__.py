@@ -1,1 +1,1 @@
-"""Reads that join: one module a noun, queries named by purpose."""
+"""Reads with joins: one module per noun, queries named by purpose."""

@@ -16,7 +16,7 @@ ROLES = (
 
 
 def markdown() -> str:
-    """Which role has which right, and which right each address takes."""
+    """Which role has which right, and which right each address needs."""
     head = ["right", "scope of a token", *(name for _role, name in ROLES)]
     lines = [_row(head), _row(["---"] * len(head))]
     for right, grant in GRANTS.items():
@@ -28,7 +28,7 @@ def markdown() -> str:
 
 
 def put_into(text: str) -> str:
-    """The text with the table of today between its marks. Raises ValueError without marks."""
+    """The text with the current table between its marks. Raises ValueError without marks."""
     before, rest = text[: text.index(BEGIN)], text[text.index(END) :]
     return f"{before}{BEGIN}\n{markdown()}\n{rest}"
 

@@ -1,10 +1,10 @@
-"""Who may do what: the one table that pages, the API and tokens ask.
+"""Who may do what: the one table that pages, the API and tokens use.
 
-`GRANTS` says which role a right takes, and which scope a token needs for it besides; `ADDRESSES`
-says which right each address takes, by method. A role is somebody's in the project of what the
-address names. What belongs to no project (servers, configurations) takes the highest role that
-somebody has in any project; an administrator has every right everywhere. A token may what its
-scopes say, and never more than its owner may in its project at that moment.
+`GRANTS` says which role a right needs, and which scope a token needs for it in addition;
+`ADDRESSES` says which right each address needs, by method. A role is a person's role in the project
+that the address belongs to. What belongs to no project (servers, configurations) needs the highest
+role that the person has in any project; an administrator has every right everywhere. A token can do
+what its scopes allow, and never more than its owner may do in its project at that moment.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class Role(IntEnum):
-    """What somebody is in a project, from the least to the most."""
+    """A person's role in a project, from least to most."""
 
     ANYBODY = 0
     PERSON = 1
@@ -46,7 +46,7 @@ class Role(IntEnum):
 
 
 class Right(StrEnum):
-    """What somebody may want to do."""
+    """An action that needs permission."""
 
     LOOK = "look"
     OWN = "own"
@@ -74,7 +74,7 @@ class Right(StrEnum):
 
 @dataclass(frozen=True)
 class Grant:
-    """What a right takes: at least this role, and this scope of a token."""
+    """What a right needs: at least this role, and this scope of a token."""
 
     role: Role
     scope: Token.Scope
@@ -82,9 +82,9 @@ class Grant:
 
 _SCOPE = Token.Scope
 GRANTS: Mapping[Right, Grant] = {
-    # What is private is not there for others at all: `runs.selectors.access.projects`.
+    # Private projects do not exist for others at all: `runs.selectors.access.projects`.
     Right.LOOK: Grant(Role.ANYBODY, _SCOPE.READ),
-    # One's own account, tokens and saved comparisons.
+    # A person's own account, tokens and saved comparisons.
     Right.OWN: Grant(Role.PERSON, _SCOPE.READ),
     Right.ANNOTATE: Grant(Role.OPERATOR, _SCOPE.QUEUE),
     Right.CONFIGURE: Grant(Role.OPERATOR, _SCOPE.QUEUE),
@@ -97,15 +97,15 @@ GRANTS: Mapping[Right, Grant] = {
     Right.IMPORT: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
     Right.MAINTAIN: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
     Right.PEOPLE: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
-    # Servers are shared: who goes first is not for each project's operators to say.
+    # Servers are shared: the operators of one project must not decide who goes first.
     Right.PRIORITISE: Grant(Role.MAINTAINER, _SCOPE.QUEUE),
-    # Figures that stand with those that BenchLab measured on that machine itself.
+    # Figures shown together with those that BenchLab measured on that machine itself.
     Right.UPLOAD_FOR_SERVER: Grant(Role.MAINTAINER, _SCOPE.SERVER),
     Right.WEBHOOKS: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
     Right.WITHDRAW: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
-    # What BenchLab logs in to, and as whom.
+    # What BenchLab logs in to, and as which user.
     Right.HOST_KEYS: Grant(Role.ADMINISTRATOR, _SCOPE.ADMIN),
-    # What monitoring reads of all projects together; its token should be able to do nothing else.
+    # What monitoring reads about all projects together; its token should allow nothing else.
     Right.OPERATE: Grant(Role.ADMINISTRATOR, _SCOPE.READ),
     Right.PROJECTS: Grant(Role.ADMINISTRATOR, _SCOPE.ADMIN),
     Right.SERVERS: Grant(Role.ADMINISTRATOR, _SCOPE.ADMIN),
@@ -127,7 +127,7 @@ def _list(right: Right) -> dict[str, Right]:
     return {"GET": Right.LOOK, "POST": right}
 
 
-# HEAD and OPTIONS are as GET. An address that has no rule here is a fault of `manage.py check`.
+# HEAD and OPTIONS count as GET. An address without a rule is an error of `manage.py check`.
 ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "home": _LOOK,
     "archive": _LOOK,
@@ -225,7 +225,7 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "invitation-accept": _act(Right.OWN),
     "login": _form(Right.LOOK),
     "logout": _form(Right.LOOK),
-    # Pages of django-allauth, which sees to it that everybody meets their own account only.
+    # Pages of django-allauth, which shows everybody only their own account.
     "account_login": _form(Right.LOOK),
     "account_logout": _form(Right.LOOK),
     "account_inactive": _LOOK,
@@ -325,7 +325,7 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "api:nowhere": _LOOK,
 }
 
-# What an address names by its first word, and how that comes to its project. Others have none.
+# The object that an address names by its first word, and its project. Others have none.
 SUBJECTS: Mapping[str, tuple[type[Model], str]] = {
     "annotation": (Annotation, "campaign__project"),
     "campaign": (Campaign, "project"),
@@ -335,21 +335,21 @@ SUBJECTS: Mapping[str, tuple[type[Model], str]] = {
     "schedule": (Schedule, "draft__project"),
     "webhook": (Webhook, "project"),
 }
-# Of the addresses of pages whose first word is another than that of what they name.
+# Addresses of pages whose first word is not that of the object that they name.
 NAMED_OTHERWISE = {"annotation-add": "campaign", "schedule-new": "campaign"}
 _ROLES = {role.name.lower(): role for role in Role}
 
 
 @dataclass(frozen=True)
 class Denied:
-    """Why somebody may not. `scope` is what a token lacks; otherwise it is a role."""
+    """Why somebody may not. `scope` is what a token lacks; otherwise a role is missing."""
 
     right: Right
     scope: str = ""
 
 
 def right_of(address: str, method: str) -> Right | None:
-    """The right that an address takes; None where it does not know the method.
+    """The right that an address needs; None if it does not have the method.
 
     Raises PermissionDenied for an address without a rule.
     """
@@ -360,9 +360,9 @@ def right_of(address: str, method: str) -> Right | None:
 
 
 def project_of(address: str, named: Mapping[str, Any]) -> int | None:
-    """The project of what an address names; None for what belongs to none, or is not there.
+    """The project of the object that an address names; None if it has none, or does not exist.
 
-    One query, where the address names something of a project.
+    One query if the address names an object of a project.
     """
     name = address.removeprefix("api:")
     subject = SUBJECTS.get(NAMED_OTHERWISE.get(name, name.partition("-")[0]))
@@ -378,17 +378,17 @@ def project_of(address: str, named: Mapping[str, Any]) -> int | None:
         return None
     if not rows:
         return None
-    # What names no project is the default one's.
+    # What names no project belongs to the default one.
     return rows[0] if rows[0] is not None else default_project()
 
 
 def default_project() -> int | None:
-    """The key of the public project of everything that names none."""
+    """The key of the public project for everything that names none."""
     return Project.objects.filter(slug=DEFAULT).values_list("pk", flat=True).first()
 
 
 def role_in(user: User | AnonymousUser, project: int | None) -> Role:
-    """A person's role in a project; without one the highest that they have anywhere."""
+    """A person's role in a project; without a project, their highest role anywhere."""
     if not isinstance(user, User) or not user.is_active:
         return Role.ANYBODY
     if user.is_superuser:
@@ -399,10 +399,10 @@ def role_in(user: User | AnonymousUser, project: int | None) -> Role:
 
 
 def denied(actor: Actor, right: Right, project: int | None = None) -> Denied | None:
-    """Why somebody may not do this; None where they may.
+    """Why somebody may not do this; None if they may.
 
-    Of a token it is its scopes, and what its owner may in its project. That the token's project is
-    that of what it changes is another question (`projects.is_own`).
+    For a token, its scopes count, and what its owner may do in its project. Whether the token's
+    project is that of the changed object is another question (`projects.is_own`).
     """
     grant = GRANTS[right]
     if isinstance(actor, Token):
@@ -416,19 +416,19 @@ def denied(actor: Actor, right: Right, project: int | None = None) -> Denied | N
 
 
 def may(actor: Actor, right: Right, project: int | None = None) -> bool:
-    """Whether somebody may do this: in a project, or with what belongs to none."""
+    """Whether somebody may do this, in a project or with something that belongs to none."""
     return denied(actor, right, project) is None
 
 
 def require(actor: Actor, right: Right, project: Project | None) -> None:
-    """Raise PermissionDenied where somebody may not do this in a project; None is the default."""
+    """Raise PermissionDenied if somebody may not do this in a project; None is the default."""
     key = project.pk if project is not None else default_project()
     if not may(actor, right, key):
         raise PermissionDenied(_("Your role in this project does not allow this."))
 
 
 def is_hidden(user: User | AnonymousUser, project: int | None) -> bool:
-    """Whether a project is a private one of others, of which nobody else is to know."""
+    """Whether a project is private and the person, who is not a member, must not know of it."""
     if project is None or role_in(user, project) >= Role.VIEWER:
         return False
     return Project.objects.filter(pk=project, is_public=False).exists()
@@ -444,14 +444,14 @@ def may_in(actor: User, right: Right) -> list[int] | None:
 def scopes_of(user: User, project: Project) -> list[str]:
     """The scopes that a person's token of a project may have: each with something to allow.
 
-    Anybody may read; the others are those of the rights that the person has there.
+    Anybody may read; the others belong to the rights that the person has there.
     """
     role = role_in(user, project.pk)
     return [scope for scope, least in _least_roles().items() if role >= least]
 
 
 def _least_roles() -> dict[str, Role]:
-    """The least role to which each scope allows something; anybody with a login may read."""
+    """The lowest role for which each scope allows something; anybody with a login may read."""
     least = {
         scope: min(grant.role for grant in GRANTS.values() if grant.scope == scope)
         for scope in Token.Scope.values
@@ -460,15 +460,15 @@ def _least_roles() -> dict[str, Role]:
 
 
 def scopes_anywhere(user: User) -> list[str]:
-    """The scopes that some project allows a person, for a form that does not know it yet."""
+    """The scopes that a person can have in some project, for a form without a project yet."""
     role = role_in(user, None)
     return [scope for scope, least in _least_roles().items() if role >= least]
 
 
 def project_for(user: User, right: Right) -> Project | None:
-    """Where what somebody makes goes that names no project: None is the default one.
+    """The project for new objects of a person that name none: None is the default one.
 
-    The default one where they have the right there, else the first of theirs in which they do.
+    The default one if they have the right there, else the first of their projects in which they do.
     Raises PermissionDenied.
     """
     if may(user, right, default_project() or 0):
@@ -479,12 +479,12 @@ def project_for(user: User, right: Right) -> Project | None:
 
 
 def know(user: User, project: Project, role: str | None) -> None:
-    """Take somebody's role in a project, which was read already. Other projects are not asked."""
+    """Use this role of a person in a project, which was read already. Others are not affected."""
     setattr(user, "_benchlab_roles", {project.pk: _ROLES[role]} if role else {})  # noqa: B010
 
 
 def _roles(user: User) -> dict[int, Role]:
-    """One query, once a request: the person is read again by the next one."""
+    """One query per request: the next request loads the person again."""
     if not hasattr(user, "_benchlab_roles"):
         rows = Membership.objects.filter(user=user).values_list("project_id", "role")
         roles = {project: _ROLES[role] for project, role in rows}

@@ -1,4 +1,4 @@
-"""Projects: what of their data a reader may see."""
+"""Projects: which of their data a reader may see."""
 
 from typing import Any, TypeVar
 
@@ -21,10 +21,10 @@ from runs.models import (
 M = TypeVar("M", bound=Model)
 Reader = Token | User | AnonymousUser
 NOBODY = AnonymousUser()
-# The slug of the public project of everything that names none.
+# The slug of the public project for everything that names none.
 DEFAULT = "default"
 
-# How each model comes to its campaign's project. The others belong to no project.
+# The path from each model to its campaign's project. Other models belong to no project.
 PATHS: dict[type[Model], str] = {
     Campaign: "project",
     Cell: "campaign__project",
@@ -38,10 +38,10 @@ PATHS: dict[type[Model], str] = {
 
 
 def visible(rows: QuerySet[M], *, to: Reader) -> QuerySet[M]:
-    """Those rows that belong to no private project, or to one of the reader's.
+    """Those rows that belong to no private project, or to one of the reader's projects.
 
-    Adds a condition to the query and no query of its own. Rows of models that belong to no
-    project come as they are.
+    Adds a condition to the query and no query of its own. Rows of models without a project are
+    returned as they are.
     """
     path = PATHS.get(rows.model)
     if path is None or (isinstance(to, User) and to.is_superuser):
@@ -50,7 +50,7 @@ def visible(rows: QuerySet[M], *, to: Reader) -> QuerySet[M]:
 
 
 def hidden(reader: Reader) -> QuerySet[Project]:
-    """The private projects of which the reader is no member."""
+    """The private projects that the reader is not a member of."""
     private = Project.objects.filter(is_public=False).order_by()
     if isinstance(reader, Token):
         return private.exclude(pk=reader.project_id)
@@ -58,9 +58,9 @@ def hidden(reader: Reader) -> QuerySet[Project]:
 
 
 def is_own(row: Model, token: Token) -> bool:
-    """Whether a token may change this row: its project's, or one of a model that has no project.
+    """Whether a token may change this row: one of its project, or of a model without a project.
 
-    What names no project is the default one's.
+    What names no project belongs to the default one.
     """
     path = PATHS.get(type(row))
     if path is None:

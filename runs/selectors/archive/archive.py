@@ -1,4 +1,4 @@
-"""The archive: publications, their tables by what a reader looks for, and its discrepancies."""
+"""The archive: publications, their tables with filters, and its discrepancies."""
 
 import re
 from collections import Counter, defaultdict
@@ -23,13 +23,13 @@ from runs.selectors.archive import versions
 
 # Later measurements that the page of a figure lists.
 MOST_SINCE = 10
-# Operating systems as readers look for them: the family and its major version.
+# Operating systems as people search for them: the family and its major version.
 OS_NAME = re.compile(r"(.*?\b\d+)(?:[.(\s].*)?$")
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a reader looks for. An empty field asks for nothing; words must all occur."""
+    """What a reader searches for. An empty field matches all; all words must occur."""
 
     words: str = ""
     source: str = ""
@@ -43,7 +43,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Entry:
-    """A published table in the list: what one needs to know before opening it."""
+    """A published table in the list, with what one needs to know before opening it."""
 
     table: PublishedTable
     versions: tuple[str, ...]
@@ -55,7 +55,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Choice:
-    """A value of a filter, with the number of tables under it."""
+    """A value of a filter, with the number of its tables."""
 
     value: str
     label: str
@@ -64,7 +64,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Shelf:
-    """A publication with those of its tables that were asked for."""
+    """A publication with its matching tables."""
 
     source: Source
     entries: list[Entry] = field(default_factory=list)
@@ -111,7 +111,7 @@ def entries(source: Source | None = None) -> list[Entry]:
 
 
 def matching(listed: Iterable[Entry], wanted: Wanted) -> list[Entry]:
-    """Those that have everything that is wanted; with words, the best match first."""
+    """The tables that match everything; with words, the best match first."""
     found = [entry for entry in listed if _has(entry, wanted)]
     asked = words.query(wanted.words)
     if not asked:
@@ -124,7 +124,7 @@ def matching(listed: Iterable[Entry], wanted: Wanted) -> list[Entry]:
 def _ranks(asked: str) -> dict[int, tuple[bool, float]]:
     """How well each table matches: whether its title has all words, and PostgreSQL's rank.
 
-    Those that lack a word are left out. One query.
+    Tables that lack a word are left out. One query.
     """
     query = SearchQuery(asked, config=words.CONFIG, search_type="plain")
     titled = SearchQuery(words.in_titles(asked), config=words.CONFIG, search_type="raw")
@@ -137,7 +137,7 @@ def _ranks(asked: str) -> dict[int, tuple[bool, float]]:
 
 
 def choices(listed: Sequence[Entry]) -> dict[str, list[Choice]]:
-    """The values that each filter offers, with the number of tables."""
+    """The values that each filter offers, with their numbers of tables."""
     labels: dict[str, dict[str, str]] = defaultdict(dict)
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for entry in listed:
@@ -158,7 +158,7 @@ def choices(listed: Sequence[Entry]) -> dict[str, list[Choice]]:
 
 
 def sources() -> QuerySet[Source]:
-    """Publications by year, each with the number of its tables, figures and discrepancies."""
+    """Publications by year, each with its numbers of tables, figures and discrepancies."""
     return Source.objects.annotate(
         table_count=Count("tables", distinct=True),
         figure_count=Count("tables__printed", distinct=True),
@@ -167,7 +167,7 @@ def sources() -> QuerySet[Source]:
 
 
 def tables(source: Source) -> QuerySet[PublishedTable]:
-    """The tables of a source in the order of the print, figures and discrepancies counted."""
+    """The tables of a source in printed order, with their figures and discrepancies counted."""
     return (
         source.tables.select_related("campaign__scenario")
         .annotate(
@@ -180,7 +180,7 @@ def tables(source: Source) -> QuerySet[PublishedTable]:
 
 
 def discrepancies() -> QuerySet[Discrepancy]:
-    """Every place where a publication contradicts itself, the heaviest first."""
+    """Every place where a publication contradicts itself, the most serious first."""
     return Discrepancy.objects.select_related(
         "table__source", "table__campaign", "figure__measurement__metric"
     ).order_by("weight", "table__source__year", "table__source__slug", "table__ordinal", "ordinal")
@@ -193,7 +193,7 @@ def printed(table: PublishedTable) -> dict[tuple[int, int], PrintedFigure]:
 
 
 def figure(slug: str, *, row: int, column: int) -> PrintedFigure | None:
-    """A figure by its campaign and its place in the grid, with all that its page shows."""
+    """A figure by its campaign and its place in the grid, with everything its page shows."""
     found = PrintedFigure.objects.select_related(
         "table__source",
         "table__campaign__scenario",
@@ -204,9 +204,9 @@ def figure(slug: str, *, row: int, column: int) -> PrintedFigure | None:
 
 
 def measured_since(figure: PrintedFigure) -> list[CellSummary]:
-    """What was measured later at the same levels in the same scenario, the newest first.
+    """What was measured later at the same levels of the same scenario, the newest first.
 
-    Bounded: the newest few of cells that were executed or uploaded.
+    Limited to the newest few cells that were executed or uploaded.
     """
     if figure.measurement is None:
         return []

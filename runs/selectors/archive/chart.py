@@ -1,4 +1,4 @@
-"""The chart of a published campaign, by what its data file asks for, and its ratios."""
+"""The chart of a published campaign, as its data file describes it, and its ratios."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from runs.templatetags.formats import told
 
 @dataclass(frozen=True)
 class Series:
-    """Cells that differ in the factor of the x axis only. `major` where the colour tells it."""
+    """Cells that differ only in the factor of the x axis. `major` if it decides the colour."""
 
     label: str
     major: str
@@ -31,7 +31,7 @@ class Series:
 class Ratios:
     """Each series against the first under the same level, or each level against the first.
 
-    `rows` are (name of the level, ratios in the order of `heads`), a None where a side lacks.
+    `rows` are (name of the level, ratios in the order of `heads`), with None where one is missing.
     """
 
     base: str
@@ -51,7 +51,7 @@ class Plot:
 
     @property
     def series(self) -> list[Series]:
-        """One for each combination of the other levels that vary."""
+        """One series for each combination of the other varied levels."""
         varied = [name for name in _varied(self.cells) if name != self.x]
         grouped: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
         for cell in self.cells:
@@ -81,7 +81,7 @@ class Plot:
 
     @property
     def lines(self) -> list[Line]:
-        """The series as lines, each in ascending order of x."""
+        """The series as lines, each sorted by x."""
         return [
             Line(
                 each.label,
@@ -92,9 +92,9 @@ class Plot:
         ]
 
     def groups(self, label: str = "") -> list[Group]:
-        """The series as bars; `label` names the metric where several share one chart.
+        """The series as bars; `label` names the metric if several share one chart.
 
-        Where most combinations were not measured, each cell is a bar under its own name.
+        If most combinations were not measured, each cell is a bar under its own name.
         """
         if self.is_sparse:
             return [Group(label, tuple(self._bars(self.cells, self._flat)))]
@@ -108,7 +108,7 @@ class Plot:
         ]
 
     def ratios(self, asked: Mapping[str, Any] | None = None) -> Ratios | None:
-        """Computed from the printed figures; None where there is nothing to compare.
+        """Computed from the printed figures; None if there is nothing to compare.
 
         `asked` is the ratio that the publication's question asks for ({"factor", "base"}): each
         level of that factor against the base, at the same other levels. Without it each series
@@ -157,7 +157,7 @@ class Plot:
         return Ratios(self.factors.level(factor, base), heads, rows)
 
     def spot(self, cell: Cell, *, by_name: bool) -> tuple[Any, float] | None:
-        """Where the cell stands in the chart; `by_name` where the x axis has names."""
+        """The cell's place in the chart; `by_name` if the x axis has names."""
         found = self.summaries.get(cell.pk)
         if found is None:
             return None
@@ -201,7 +201,7 @@ class Plot:
 def plots(
     campaign: Campaign, wanted: Mapping[str, Any], cells: Sequence[Cell], factors: Factors
 ) -> list[Plot]:
-    """What one chart shows: a metric, or several whose bars stand together. Empty without figures.
+    """The plots of one chart: a metric, or several with grouped bars. Empty without figures.
 
     `wanted` is the chart of the data file: kind (lines, bars, stacked), metric or metrics, x, log.
     """
@@ -218,7 +218,7 @@ def plots(
 
 
 def draw(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure:
-    """The figure of these plots (at least one) in the kind that is wanted."""
+    """The figure of these plots (at least one) in the requested form."""
     first = drawn[0]
     common: dict[str, Any] = {
         "x_title": "" if first.is_sparse else first.factors.title(first.x),
@@ -243,18 +243,18 @@ def metric_label(metric: Metric) -> str:
 
 
 def ratios_of(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Ratios | None:
-    """The ratios that belong to a chart; `ratio: false` in its data file says that none do."""
+    """The ratios that belong to a chart; none if its data file has `ratio: false`."""
     asked = wanted.get("ratio")
     return None if asked is False else drawn[0].ratios(asked)
 
 
 def ratio_title(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> str:
-    """What the rows of the ratios are called: the x factor, or conditions that name themselves."""
+    """The heading of the ratios' rows: the x factor, or "Condition" for a question's base."""
     return _("Condition") if wanted.get("ratio") else drawn[0].factors.title(drawn[0].x)
 
 
 def _told_by_version(groups: Sequence[Sequence[Cell]], varied: Sequence[str]) -> bool:
-    """Whether a version's own colour tells the series apart."""
+    """Whether the versions' own colours distinguish the series."""
     majors = {versions.major(group[0].version) for group in groups}
     return "version" in varied and len(majors) == len(groups)
 
@@ -270,7 +270,7 @@ def _most_varied(cells: Sequence[Cell]) -> str:
 
 
 def _axis_title(shown: Sequence[Metric]) -> str:
-    """The metric with its unit; of several that share one axis only the unit."""
+    """The metric with its unit; for several on one axis only the unit."""
     if len(shown) > 1:
         return shown[0].unit
     label = metric_label(shown[0])

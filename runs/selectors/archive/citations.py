@@ -1,16 +1,16 @@
-"""Citing a publication of the archive in the forms that reference managers read."""
+"""Citations of a publication of the archive in the formats of reference managers."""
 
 import re
 from typing import Any
 
 from runs.models import Source
 
-# What has a meaning in a BibTeX value.
+# Characters with a meaning in BibTeX.
 SPECIAL = re.compile(r"([{}%&$#_\\])")
 
 
 def bibtex(source: Source, address: str) -> str:
-    """One BibTeX entry: the publication, and where its transcription was read."""
+    """One BibTeX entry: the publication, and the address of its transcription."""
     fields = {
         "title": source.title,
         "author": source.publisher,

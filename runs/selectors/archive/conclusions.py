@@ -1,4 +1,4 @@
-"""Who concludes what of a published table: never mixed, each in its own sense."""
+"""Who draws which conclusions from a published table, kept strictly apart."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from runs.templatetags.formats import spoken
 
 @dataclass(frozen=True)
 class Conclusion:
-    """A conclusion in the reader's language, and where and how the publication words it."""
+    """A conclusion in the reader's language, with its place and its original wording."""
 
     text: str
     section: str
@@ -26,7 +26,7 @@ class Conclusion:
 
 
 def grouped(table: PublishedTable) -> Iterator[tuple[str, list[Conclusion]]]:
-    """A title and the conclusions of each who concludes something, the publication first."""
+    """A title and the conclusions of each party that draws some, the publication first."""
     titles = {
         "publication": _("The publication concludes"),
         "benchlab": _("BenchLab computes from the printed figures"),

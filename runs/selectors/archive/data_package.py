@@ -1,4 +1,4 @@
-"""The whole archive as one file: a zip with CSV tables and a Frictionless `datapackage.json`.
+"""The complete archive as one file: a zip with CSV tables and a Frictionless `datapackage.json`.
 
 https://specs.frictionlessdata.io/tabular-data-package/
 """
@@ -18,7 +18,7 @@ from runs.selectors.archive import archive, provenance
 
 FILE_NAME = "benchlab-archive.zip"
 IN_MEMORY_BYTES = 2**23
-# One day for all entries, so that the same archive gives the same bytes.
+# A fixed date for all entries, so that the same archive gives the same bytes.
 STAMP = (2000, 1, 1, 0, 0, 0)
 
 Columns = Sequence[tuple[str, str]]
@@ -75,7 +75,7 @@ CORRECTIONS: Columns = (
 
 
 def write(*, address: str) -> IO[bytes]:
-    """The package as an open file at its beginning. Five queries, whatever the size."""
+    """The package as an open file, at its start. Five queries, whatever the size."""
     sources = list(archive.sources())
     resources = {
         "sources": (SOURCES, _sources(sources)),

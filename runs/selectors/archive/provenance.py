@@ -1,4 +1,4 @@
-"""Where a published figure comes from: one record, which page, API, CSV and citation share."""
+"""Where a published figure comes from: one record, shared by page, API, CSV and citation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Dispute:
-    """What speaks against a figure: kind and weight as codes, and the explanation in English."""
+    """An objection to a figure: kind and weight as codes, and the explanation in English."""
 
     kind: str
     weight: str
@@ -41,10 +41,10 @@ class Dispute:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Everything that is known of a printed figure. None is what the publication does not print.
+    """Everything known about a printed figure. None is what the publication does not print.
 
-    `said_by`: printed (a measurement of the publication's), derived (the publication derives it
-    from others), not_measured (it stands for a measurement that was not made). `recomputed` is
+    `said_by`: printed (the publication measured it), derived (the publication computed it from
+    other figures), not_measured (it stands in for a measurement that was not made). `recomputed` is
     BenchLab's own value, in the metric's unit.
     """
 
@@ -73,7 +73,7 @@ def of(figure: PrintedFigure) -> Provenance:
 
 
 def place(figure: PrintedFigure) -> Place:
-    """Where it stands in the publication."""
+    """Its place in the publication."""
     table = figure.table
     return Place(
         source=table.source.slug,
@@ -89,7 +89,7 @@ def place(figure: PrintedFigure) -> Place:
 
 
 def address(table: PublishedTable, figure: PrintedFigure) -> str:
-    """The page of the figure."""
+    """The address of the figure's page."""
     at = (table.campaign.slug, figure.row + 1, figure.column + 1)
     return reverse("archive-figure", args=at)
 

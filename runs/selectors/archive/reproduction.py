@@ -1,4 +1,4 @@
-"""A published design on one's own server: full or quick, with all that differs from the print."""
+"""A published design on the reader's own servers: full or quick, with every difference listed."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,24 +15,24 @@ from runs.scenarios.definition import AnyFactor, Level, Parameter, Place, Quick,
 from runs.selectors.archive import versions
 from runs.selectors.archive.words import USUAL
 
-# pgbench's tables and indexes take about 16 MB a scale unit.
+# pgbench's tables and indexes take about 16 MB per unit of scale.
 BYTES_PER_SCALE = 16 * 10**6
-# Of the memory, what the data may take: the rest is PostgreSQL's, the system's and the load's.
+# The share of memory for the data: the rest is for PostgreSQL, the system and the load.
 SHARE_OF_MEMORY = 0.25
-# Of the free space: a cluster, its copy, and its WAL.
+# The share of free space: for a cluster, its copy, and its WAL.
 SHARE_OF_DISK = 0.25
-# Of the memory, what shared_buffers may take.
+# The share of memory for shared_buffers.
 SHARE_OF_BUFFERS = 0.4
-# Of max_connections some stay reserved.
+# Some of max_connections stay reserved.
 SPARE_CONNECTIONS = 4
 SCALE, CLIENTS, CORES, VERSION, BLOCK_SIZE = "scale", "clients", "cores", "version", "block_size"
-# Settings of a campaign that names no configuration.
+# The settings of a campaign that names no configuration.
 BUILT_IN = "fixed-point-small"
 
 
 @dataclass(frozen=True)
 class Change:
-    """Something that is otherwise than printed, and why."""
+    """Something that differs from the publication, and why."""
 
     name: str
     printed: str
@@ -42,7 +42,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A published design for these servers. `changes` has all that is otherwise than printed."""
+    """A published design for these servers. `changes` lists what differs from the publication."""
 
     campaign: Campaign
     scenario: Scenario
@@ -57,7 +57,7 @@ class Reproduction:
 
     @property
     def title(self) -> str:
-        """What the campaign would be called."""
+        """The title that the campaign would get."""
         names = {"title": self.campaign.title, "server": ", ".join(s.name for s in self.servers)}
         return (_("%(title)s, reproduced on %(server)s") % names)[:200]
 
@@ -91,7 +91,7 @@ class Reproduction:
         }
 
     def _which(self) -> dict[str, list[str]]:
-        """The installations by version, or by folder where a version has several builds."""
+        """The installations by version, or by folder if a version has several builds."""
         found = list(dict.fromkeys(each.version for each in self.installations))
         is_told = len(self.servers) > 1 or len(found) == len(self.installations)
         is_told &= not any(each.block_size not in (None, 8192) for each in self.installations)
@@ -104,7 +104,7 @@ class Reproduction:
 
 @dataclass
 class _Choice:
-    """What is being chosen, and the changes on the way."""
+    """The choices so far, and the changes that they caused."""
 
     campaign: Campaign
     scenario: Scenario
@@ -115,12 +115,12 @@ class _Choice:
     changes: list[Change] = field(default_factory=list)
 
     def note(self, name: str, printed: object, chosen: object, reason: str) -> None:
-        """Keep a change."""
+        """Record a change."""
         self.changes.append(Change(name, _told(printed), _told(chosen), reason))
 
 
 def scenario_of(campaign: Campaign) -> Scenario | None:
-    """The scenario that repeats a published campaign; None where none can yet."""
+    """The scenario that repeats a published campaign; None if none can yet."""
     for each in registry.every():
         if campaign.slug in each.places:
             return each
@@ -132,9 +132,9 @@ def scenario_of(campaign: Campaign) -> Scenario | None:
 def reproduction(
     campaign: Campaign, servers: Sequence[Server], *, is_quick: bool = False
 ) -> Reproduction | None:
-    """The published design for the servers; None where its scenario does not run yet.
+    """The published design for the servers; None if its scenario cannot run yet.
 
-    Several servers get what fits the smallest of them. The quick form takes a minute or two.
+    Several servers get what fits the smallest. The quick form takes a minute or two.
     """
     scenario = scenario_of(campaign)
     if scenario is None:
@@ -166,7 +166,7 @@ def reproduction(
 
 
 def _printed(campaign: Campaign) -> dict[str, list[Any]]:
-    """The levels of each factor, of those too that the publication keeps constant. One query."""
+    """The levels of each factor, including those that the publication keeps constant. One query."""
     found = {name: list(levels) for name, levels in campaign.factors.items()}
     for levels in campaign.cells.order_by("ordinal").values_list("levels", flat=True):
         for name, level in levels.items():
@@ -208,7 +208,7 @@ def _parameter(choice: _Choice, parameter: Parameter) -> int:
 
 
 def _largest_scale(servers: Sequence[Server]) -> int:
-    """The scale whose data fit into memory and onto the disk; 0 where neither is known."""
+    """The scale whose data fit into memory and onto the disk; 0 if neither is known."""
     rooms = [
         room * share
         for server in servers
@@ -249,7 +249,7 @@ def _levels(
 def _sized(
     choice: _Choice, factor: AnyFactor, levels: list[Level], reason: str
 ) -> tuple[list[Level], str]:
-    """Levels for these machines and this form, and why they are others."""
+    """Levels for these machines and this form, and why they differ."""
     quick = choice.quick.levels.get(factor.name) if choice.quick else None
     if quick:
         common = [level for level in quick if level in levels]
@@ -275,7 +275,7 @@ def _runnable(
     levels: list[Level],
     installations: Sequence[Installation],
 ) -> tuple[list[Level], str]:
-    """The levels that every installation can run; of others the reason. Never none of them."""
+    """The levels that every installation can run; the others with the reason. Never empty."""
     able, why = [], ""
     for level in levels:
         told = [_refusal(scenario, each, {factor.name: level}) for each in installations]
@@ -315,7 +315,7 @@ def _note_the_rest(choice: _Choice) -> None:
 
 
 def _installations(choice: _Choice) -> list[Installation]:
-    """Those of the printed versions, else what is there; of block sizes one for each."""
+    """Those of the printed versions, else what is there; one for each block size."""
     servers, printed = choice.servers, [str(each) for each in choice.printed.get(VERSION, ())]
     present = list(
         Installation.objects.filter(server__in=servers, removed_at=None).order_by("version_num")
@@ -334,7 +334,7 @@ def _installations(choice: _Choice) -> list[Installation]:
     chosen = _one_a_major(each for each in able if each.major in majors)
     if not majors or majors - {each.major for each in chosen}:
         every = _one_a_major(able)
-        # As many as were compared there: the oldest and the newest ones.
+        # As many as the publication compared: the oldest and the newest ones.
         number = max(1, len(majors))
         chosen = chosen or (every[-1:] if number == 1 else [*every[: number - 1], *every[-1:]])
         chosen = list(dict.fromkeys(chosen))
@@ -346,7 +346,7 @@ def _installations(choice: _Choice) -> list[Installation]:
 
 
 def _of_block_sizes(choice: _Choice, able: Sequence[Installation]) -> list[Installation]:
-    """Of the version with the most of the printed block sizes one installation for each."""
+    """For the version with the most of the printed block sizes, one installation for each."""
     wanted = [int(size) for size in choice.printed[BLOCK_SIZE]]
     found: dict[str, dict[int, Installation]] = defaultdict(dict)
     for each in able:
@@ -371,7 +371,7 @@ def _one_a_major(found: Iterable[Installation]) -> list[Installation]:
 
 
 def _configuration(choice: _Choice, clients: int) -> Configuration | None:
-    """The published configuration where the servers have room for it; None is the built-in one."""
+    """The published configuration if the servers have room for it; None is the built-in one."""
     nodes = PublishedNode.objects.filter(
         table__campaign=choice.campaign, role="database", configuration__isnull=False
     )

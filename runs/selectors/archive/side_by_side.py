@@ -1,4 +1,4 @@
-"""A published table beside what was measured here in its form: the same columns, our own rows."""
+"""A published table next to our own measurements in its form: the same columns, our own rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,8 +31,8 @@ class MeasuredCell:
 class SideBySide:
     """The published campaign, and the rows measured here in the form of its table.
 
-    `differences` are (name, printed, here) of what the campaign was otherwise in; `versions` says
-    which one measured here stands for which printed one.
+    `differences` are (name, printed, here) for each difference of the campaign; `versions` maps
+    each printed version to the one measured here.
     """
 
     published: Campaign
@@ -43,10 +43,10 @@ class SideBySide:
 
 
 def side_by_side(campaign: Campaign) -> SideBySide | None:
-    """What a campaign reproduces beside its results; None where it does not. Two queries.
+    """What a campaign reproduces, next to its results; None if nothing. Two queries.
 
-    A row is a combination of the levels that a row of the print has. Where versions are others
-    than printed the oldest stands for the oldest, and so on.
+    A row is a combination of the levels that a printed row has. If versions differ from the printed
+    ones, the oldest stands for the oldest, and so on.
     """
     if not campaign.reproduces:
         return None
@@ -104,7 +104,7 @@ def _row(
 def _figure(
     summaries: Sequence[tuple[Mapping[str, Any], CellSummary]], wanted: Mapping[str, Any]
 ) -> MeasuredCell:
-    """The one cell of these levels; nothing where none is, or several are."""
+    """The only cell with these levels; None if there is none, or several."""
     found = [
         summary
         for levels, summary in summaries
@@ -119,7 +119,7 @@ def _figure(
 def _translated(
     levels: Mapping[str, Any], stand_for: Mapping[str, str], campaign: Campaign
 ) -> dict[str, Any]:
-    """A column's levels in our words; what the campaign did not vary says nothing."""
+    """A column's levels as stored here, without factors that the campaign did not vary."""
     made = {name: level for name, level in levels.items() if name in campaign.factors}
     if VERSION in made:
         made[VERSION] = stand_for.get(str(made[VERSION]), str(made[VERSION]))
@@ -140,7 +140,7 @@ def _versions(published: Campaign, campaign: Campaign) -> dict[str, str]:
 
 
 def _differences(published: Campaign, campaign: Campaign) -> list[tuple[str, str, str]]:
-    """What both say of themselves, where it is not the same."""
+    """The facts of both sides that differ."""
     titles = {VERSION: _("Version"), **factor_titles(campaign)}
     scenario = next((s for s in registry.every() if s.slug == campaign.scenario.slug), None)
     theirs: dict[str, Any] = dict(published.parameters)
@@ -173,6 +173,6 @@ def _is_level(column: Mapping[str, Any]) -> bool:
 
 
 def _level(column: Mapping[str, Any], level: Any) -> str:
-    """A level by the name that the publication gives it, else as it is."""
+    """A level by the publication's name for it, else as it is."""
     names = column.get("label_of") or {}
     return spoken(names.get(level) or names.get(str(level))) or str(level)

@@ -1,4 +1,4 @@
-"""The line through versions: each pair that was measured on one machine, and where pairs lack."""
+"""The line through versions: each pair measured on one machine, and where pairs are missing."""
 
 import math
 from collections import defaultdict
@@ -23,12 +23,12 @@ from runs.selectors.compare.judging import Judge
 
 READ, UPDATE = "fixed-point-read", "fixed-point-update"
 METRIC = "tps"
-# Campaigns executed here that the line is made of.
+# How many campaigns executed here the line uses.
 MOST_EXECUTED = 12
-# What a campaign executed here needs to enter: a try of some seconds says nothing of a version.
+# What a campaign executed here needs to be included: a try of some seconds means little.
 LEAST_REPEATS, LEAST_SECONDS = 3, 30
 ORIGINS = (Origin.PUBLISHED, Origin.EXECUTED)
-# Every major version that the archive is about, oldest first, with the year of its release.
+# Every major version in the archive, oldest first, with its release year.
 RELEASED = {
     "9.2": 2012,
     "9.3": 2013,
@@ -56,13 +56,13 @@ class Measured:
     version: str
     clients: int
     summary: Summary
-    # Of a campaign on several servers, the one that it was measured on.
+    # In a campaign on several servers, the one that it was measured on.
     server: str = ""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two versions that one campaign measured on one machine, at one number of clients.
+    """Two versions that one campaign measured on one machine, with the same number of clients.
 
     `link` is None where the two are not comparable. `readings` are the model's levels of both.
     """
@@ -93,9 +93,9 @@ class Undocumented:
 
 
 def measured(theme: str, *, to: Reader = NOBODY) -> dict[Campaign, list[Measured]]:
-    """What the campaigns of a theme that the reader may see say of versions and clients.
+    """What the campaigns of a theme that the reader may see say about versions and clients.
 
-    Of those executed here it is the newest MOST_EXECUTED: what a line can tell, a dozen tell, and
+    Of those executed here only the newest MOST_EXECUTED are used: a dozen say as much as all, and
     the work does not grow with the lab. Three queries.
     """
     campaigns = _campaigns(theme, to)
@@ -116,7 +116,7 @@ def measured(theme: str, *, to: Reader = NOBODY) -> dict[Campaign, list[Measured
 
 
 def _enters(campaign: Campaign, summary: Summary) -> bool:
-    """Whether a cell is measured long and often enough; what is published enters as it is."""
+    """Whether a cell is measured long and often enough; published cells always are."""
     if campaign.origin != Origin.EXECUTED:
         return True
     seconds = campaign.parameters.get("duration")
@@ -130,7 +130,7 @@ def left_out(theme: str, *, to: Reader = NOBODY) -> int:
 
 
 def _campaigns(theme: str, to: Reader) -> dict[int, Campaign]:
-    """The campaigns of the line by their keys: all published ones, and the newest executed."""
+    """The campaigns of the line by key: all published ones, and the newest executed ones."""
     published = Campaign.objects.filter(scenario__slug=theme, origin=Origin.PUBLISHED)
     listed = visible(published.select_related("published__source"), to=to).order_by()
     return {each.pk: each for each in (*listed, *_executed(theme, to)[:MOST_EXECUTED])}
@@ -148,8 +148,8 @@ def pairs(
 ) -> list[Pair]:
     """The neighbouring versions of each campaign, at `clients` or where all of them do best.
 
-    That is the number of clients with the best mean of all versions, so that none is favoured. Of a
-    campaign on several servers these are pairs of each server by itself. Eleven queries.
+    That is the number of clients with the best mean over all versions, so that none is favoured. On
+    several servers, the pairs of each server are separate. Eleven queries.
     """
     chosen = [
         (campaign, best[base], best[head])
@@ -176,7 +176,7 @@ def client_counts(found: Mapping[Campaign, Sequence[Measured]]) -> list[int]:
 
 
 def line(found: Iterable[Pair], *, origin: str, base: str) -> Trend:
-    """The pairs of one origin chained to an index; `base` is 1.0 where the chain reaches it."""
+    """The pairs of one origin chained to an index; `base` is 1.0 if the chain reaches it."""
     drawn = [pair for pair in found if pair.campaign.origin == origin and pair.link is not None]
     links = [pair.link for pair in drawn if pair.link is not None]
     names = {end for link in links for end in (link.base, link.head)} | {base} | set(MAJORS)
@@ -189,7 +189,7 @@ def line(found: Iterable[Pair], *, origin: str, base: str) -> Trend:
 
 
 def _modelled(chain: Chain, readings: Sequence[Reading], level: float) -> Chain:
-    """The chain with the indices of one model of all its campaigns."""
+    """The chain with the indices of one joint model of all its campaigns."""
     known = indices(readings, chain.base, significance=level)
     points = tuple(
         replace(point, index=found.index, low=found.low, high=found.high)
@@ -201,7 +201,7 @@ def _modelled(chain: Chain, readings: Sequence[Reading], level: float) -> Chain:
 
 
 def _strictest(found: Sequence[Pair]) -> float:
-    """The level of each point: all of the line hold together, and none is laxer than a pair."""
+    """The level of each point: all points hold together, and none is weaker than a pair."""
     from scipy.special import stdtr  # noqa: PLC0415 (slow to import)
 
     levels = [-math.expm1(math.log1p(-SIGNIFICANCE) / len(found))]
@@ -214,7 +214,7 @@ def _strictest(found: Sequence[Pair]) -> float:
 
 
 def undocumented(theme: str) -> list[Undocumented]:
-    """Campaigns of the theme whose figures are printed in a picture only. One query."""
+    """Campaigns of the theme whose figures are printed only in a picture. One query."""
     found = Campaign.objects.filter(
         scenario__slug=theme, published__has_figures=False
     ).select_related("published__source")
@@ -229,7 +229,7 @@ def undocumented(theme: str) -> list[Undocumented]:
 
 
 def _chosen(cells: Sequence[Measured], clients: int | None) -> Mapping[str, Measured]:
-    """For each major version the cell that stands for it; of one major's versions the newest."""
+    """For each major version its cell; of several versions of one major, the newest."""
     at: dict[int, dict[str, Measured]] = defaultdict(dict)
     for each in cells:
         major, of_level = versions.major(each.version), at[each.clients]
@@ -237,7 +237,7 @@ def _chosen(cells: Sequence[Measured], clients: int | None) -> Mapping[str, Meas
             of_level[major] = each
     if clients is not None:
         return at.get(clients, {})
-    # Levels that more versions have come first; of these the one where they do best together.
+    # Levels with more versions come first; among these the one where they do best together.
     return max(at.values(), key=lambda of: (len(of), _mean(of.values())), default={})
 
 

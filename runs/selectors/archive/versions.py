@@ -13,9 +13,9 @@ PACKAGED = re.compile(r"(?:PostgreSQL )?(?P<version>[0-9][0-9a-z.]*)(?: [(,].*| 
 
 
 def of_package(text: str) -> str:
-    """The version alone of what `SHOW server_version` or `SELECT version()` gives.
+    """Only the version, from the output of `SHOW server_version` or `SELECT version()`.
 
-    18.3 of "18.3 (Ubuntu 18.3-1.pgdg22.04+1)"; any other text as it is.
+    18.3 from "18.3 (Ubuntu 18.3-1.pgdg22.04+1)"; any other text is returned unchanged.
     """
     found = PACKAGED.fullmatch(text.strip())
     return found["version"] if found else text.strip()
@@ -23,7 +23,7 @@ def of_package(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def major(version: str) -> str:
-    """ "9.6" of 9.6.24, "16" of 16.14, "19" of 19beta1; empty for what is no version."""
+    """ "9.6" from 9.6.24, "16" from 16.14, "19" from 19beta1; empty if it is not a version."""
     match = TEXT.match(version)
     if match is None:
         return ""
@@ -33,7 +33,7 @@ def major(version: str) -> str:
 
 @lru_cache(maxsize=1024)
 def order(version: str) -> tuple[int, ...]:
-    """A sort key: 9.6.24 before 10, 19beta1 before 19.0; what is no version comes first."""
+    """A sort key: 9.6.24 before 10, 19beta1 before 19.0; other text comes first."""
     match = TEXT.match(version)
     if match is None:
         return ()
@@ -50,7 +50,7 @@ def matching(version: str, *, field: str) -> Q:
 
 
 def number(version: str) -> int | None:
-    """As in `server_version_num`: 90624 of "9.6.24", 160014 of "16.14"; None for no version."""
+    """As in `server_version_num`: 90624 from "9.6.24", 160014 from "16.14"; None if no version."""
     match = TEXT.fullmatch(version)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""What factors and levels of a published campaign are called, for readers."""
+"""The readers' names of factors and levels of a published campaign."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from runs.templatetags.formats import place, spoken, told
 
 Combination = frozenset[tuple[str, str]]
 
-# Factors that stand in the heads of several columns have no column of their own to name them.
+# Factors shown in the heads of several columns have no column of their own to name them.
 USUAL = {
     "version": gettext_lazy("Version"),
     "server": gettext_lazy("Server"),
@@ -40,11 +40,11 @@ class Factors:
 
     titles: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    # What the heads of columns call a combination of levels, by metric.
+    # The column heads' names for a combination of levels, by metric.
     heads: Mapping[tuple[str, Combination], str] = field(default_factory=dict)
 
     def title(self, name: str) -> str:
-        """The factor's title; its own name where nothing says more."""
+        """The factor's title; its own name if there is no other."""
         found = self.titles.get(name) or USUAL.get(name) or (name if existence(name) else "")
         return str(found) if found else name.replace("_", " ").capitalize()
 
@@ -57,7 +57,7 @@ class Factors:
         return self.levels.get((name, str(value)), "–" if value is None else str(value))
 
     def series(self, metric: str, levels: Mapping[str, Any]) -> str:
-        """What tells a series from the others: the head of its column, else its levels."""
+        """What distinguishes a series from the others: the head of its column, else its levels."""
         head = self.heads.get((metric, combination(levels)))
         return head or " · ".join(self._named(name, value) for name, value in levels.items())
 
@@ -66,13 +66,13 @@ class Factors:
         return ", ".join(self._named(name, value) for name, value in levels.items())
 
     def _named(self, name: str, value: Any) -> str:
-        """A level that says by itself of what it is one: a bare number does not."""
+        """A level that says itself what it is about; a bare number does not."""
         level = self.level(name, value)
         return f"{self.title(name)} {level}" if level == str(value) else level
 
 
 def factors(columns: Sequence[Mapping[str, Any]]) -> Factors:
-    """The names that these columns give."""
+    """The names given by these columns."""
     titles: dict[str, str] = {}
     levels: dict[tuple[str, str], str] = {}
     for column in columns:
@@ -89,7 +89,7 @@ def factors(columns: Sequence[Mapping[str, Any]]) -> Factors:
 
 
 def citation(table: PublishedTable, address: str, *, figure: str = "") -> str:
-    """One line to cite by: the publication first, this page as where it was read.
+    """One line for citing: the publication first, this page as where it was read.
 
     `figure` is the printed text of a single figure.
     """
@@ -109,12 +109,12 @@ def citation(table: PublishedTable, address: str, *, figure: str = "") -> str:
 
 
 def combination(levels: Mapping[str, Any]) -> Combination:
-    """Levels as a key, whatever their order."""
+    """Levels as a key, independent of their order."""
     return frozenset((name, str(level)) for name, level in levels.items())
 
 
 def _heads(columns: Sequence[Mapping[str, Any]]) -> dict[tuple[str, Combination], str]:
-    """The group's head, with the column's own where a group has several columns of the metric."""
+    """The group's head, with the column's own if a group has several columns of the metric."""
     shown = [column for column in columns if column.get("metric") and column.get("levels")]
     groups = Counter((column["metric"], spoken(column.get("group"))) for column in shown)
     heads = {}
@@ -127,7 +127,7 @@ def _heads(columns: Sequence[Mapping[str, Any]]) -> dict[tuple[str, Combination]
 
 
 def _told_by_heads(column: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    """A column that stands for one level names that level by its own head or group."""
+    """A column for one level names that level by its own head or group."""
     given = {name: level for name, level in column["levels"].items() if name != "version"}
     head = spoken(column.get("group")) or spoken(column.get("label"))
     if len(given) != 1 or not head:

@@ -1,10 +1,10 @@
-"""What people wrote beside campaigns and their cells."""
+"""What people wrote about campaigns and their cells."""
 
 from django.db.models import QuerySet
 
 from runs.models import Annotation, Campaign
 
-# Conclusions first: they are what a reader wants to know.
+# Conclusions first: readers look for them.
 ORDER = {
     Annotation.Kind.CONCLUSION: 0,
     Annotation.Kind.DISCUSSION: 1,
@@ -13,13 +13,13 @@ ORDER = {
 
 
 def of_campaign(campaign: Campaign) -> list[Annotation]:
-    """With authors and cells, by kind and then as they were written. One query."""
+    """With authors and cells, by kind and then by time. One query."""
     found = listed().filter(campaign=campaign)
     return sorted(found, key=lambda each: (ORDER[Annotation.Kind(each.kind)], each.pk))
 
 
 def listed() -> QuerySet[Annotation]:
-    """Annotations in the order in which they were written."""
+    """Annotations by time."""
     related = Annotation.objects.select_related("author", "cell", "campaign")
     return related.order_by("created_at", "pk")
 

@@ -54,7 +54,7 @@ class CampaignRow:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a campaign is, in runs. `seconds_left` is unknown until a run has finished."""
+    """A campaign's progress, in runs. `seconds_left` is unknown until a run has finished."""
 
     done: int
     total: int
@@ -67,7 +67,7 @@ def listed() -> QuerySet[Campaign]:
 
 
 def with_cells() -> QuerySet[Campaign]:
-    """Campaigns with everything of theirs but the runs: cells, and the summaries of those."""
+    """Campaigns with all related rows except runs: cells, and their summaries."""
     summaries = CellSummary.objects.select_related("metric").order_by("metric__name")
     cells = Cell.objects.order_by("ordinal").prefetch_related(Prefetch("summaries", summaries))
     return (
@@ -78,14 +78,14 @@ def with_cells() -> QuerySet[Campaign]:
 
 
 def of_origin(origin: str | None = None) -> QuerySet[Campaign]:
-    """Campaigns of one origin; without one those that are made here: published ones are not."""
+    """Campaigns of one origin; without one, all except published ones."""
     if origin is None:
         return listed().exclude(origin=Origin.PUBLISHED)
     return listed().filter(origin=origin)
 
 
 def recent(*, limit: int, origin: str | None = None, to: Reader = NOBODY) -> list[CampaignRow]:
-    """The newest campaigns, of one origin if given, else all but the published. Two queries."""
+    """The newest campaigns, of one origin if given, else all except published ones. Two queries."""
     return rows(visible(of_origin(origin), to=to)[:limit])
 
 
@@ -108,15 +108,15 @@ def run_counts(campaign_ids: Collection[int]) -> dict[int, dict[str, int]]:
 
 
 def can_retry(campaign: Campaign) -> bool:
-    """Whether a run of it ended without success, and can be queued again."""
+    """Whether it has a run that ended without success and can be queued again."""
     return campaign.runs.filter(Run.RETRIABLE).exists()
 
 
 def lines(campaign: Campaign, metric_name: str) -> list[Line]:
-    """The summaries of a metric against the factor across, a line per row of the grid.
+    """The summaries of a metric over the factor across, one line per row of the grid.
 
-    Levels that are not numbers have no place on the axis and are left out. Two queries;
-    one more where the server is a factor, and one where the configuration is.
+    Levels that are not numbers have no place on the axis and are left out. Two queries; one more
+    each if the server or the configuration is a factor.
     """
     cells = list(series_cells.current(campaign))
     factor = grids.across(cells)
@@ -133,10 +133,10 @@ def lines(campaign: Campaign, metric_name: str) -> list[Line]:
 
 
 def progress(campaign: Campaign) -> Progress:
-    """How many runs have ended, and how long the others will take at the pace so far. Two queries.
+    """How many runs have ended, and how long the others take at this pace. Two queries.
 
-    Servers work at the same time: the last of them to end counts. Those that share load
-    generators take turns. The formula is in docs/statistics.md.
+    Servers work at the same time, so the slowest one counts. Those that share load generators
+    take turns. The formula is in docs/statistics.md.
     """
     apart = "server" if series_cells.SERVER in campaign.factors else "campaign"
     grouped = campaign.runs.order_by(apart).values(apart)
@@ -159,7 +159,7 @@ def progress(campaign: Campaign) -> Progress:
     for server_id, at in active.values_list(apart, "started_at"):
         if at is not None:
             started[server_id].append(at)
-    # A server of which no run has finished yet is taken for as slow as the slowest.
+    # A server without a finished run is assumed to be as slow as the slowest.
     left = [
         _seconds_left(
             each["total"] - each["done"], each["mean"] or max(known), started[each[apart]]

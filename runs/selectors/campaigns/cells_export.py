@@ -1,7 +1,7 @@
-"""A campaign's cells and measurements for other programs: CSV and JSON, written while read.
+"""A campaign's cells and measurements for other programs: CSV and JSON, streamed.
 
-Cells, summaries and measurements are read side by side in one order by server-side cursors, so that
-the memory taken does not grow with the campaign.
+Cells, summaries and measurements are read in parallel, in the same order, by server-side cursors,
+so the memory used does not grow with the campaign.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from runs.models import Campaign, CellSummary, Measurement
 from runs.reports import json_stream, tables
 
 CHUNK = 2000
-# After these come one column a factor, then the figures.
+# After these comes one column per factor, then the figures.
 FIRST = ("campaign", "run", "repeat", "position", "state", "version")
 LAST = ("metric", "value", "unit", "n", "statistic", "started_at", "finished_at")
 
@@ -44,7 +44,7 @@ Row = dict[str, Any]
 
 
 def as_csv(campaign: Campaign) -> Iterator[str]:
-    """A measurement a line, each factor in a column of its own. Three queries."""
+    """One measurement per line, each factor in a column of its own. Three queries."""
     factors = _factors(campaign)
     return tables.csv_lines((*FIRST, *factors, *LAST), _lines(campaign, factors))
 
@@ -65,7 +65,7 @@ def as_json(campaign: Campaign) -> Iterator[str]:
 
 
 class _OfCells:
-    """Rows that belong to cells, which are read in the same order beside them."""
+    """Rows that belong to cells, read in parallel with them in the same order."""
 
     def __init__(self, rows: QuerySet[Any], names: dict[str, str], *, cell: str, by: str) -> None:
         ordered = rows.order_by(f"{cell}__ordinal", f"{cell}_id", *by.split())
@@ -75,7 +75,7 @@ class _OfCells:
         self._head = next(self._rows, None)
 
     def of(self, cell: int) -> Iterator[Row]:
-        """The rows of this cell. Ask for each cell once, in the order of all."""
+        """The rows of this cell. Call it once for each cell, in their order."""
         while self._head is not None and self._head[0] == cell:
             row = self._head
             self._head = next(self._rows, None)
@@ -125,7 +125,7 @@ def _measurements(campaign: Campaign) -> _OfCells:
 
 
 def _factors(campaign: Campaign) -> tuple[str, ...]:
-    """Every factor of a cell but the version, which has its column."""
+    """Every factor of a cell except the version, which has its own column."""
     levels = campaign.cells.order_by("ordinal").values_list("levels", flat=True)
     names = dict.fromkeys(name for each in levels.iterator(CHUNK) for name in each)
     return tuple(name for name in names if name not in (*FIRST, *LAST))

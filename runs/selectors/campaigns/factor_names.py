@@ -1,4 +1,4 @@
-"""What the factors, levels and parameters of a campaign are called, for readers."""
+"""The readers' names of a campaign's factors, levels and parameters."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from runs.models import Campaign, CampaignConfiguration, TopologyNode
 from runs.scenarios import registry
 from runs.selectors.compare.series_cells import CONFIGURATION, SERVER
 
-# What names the levels of a factor: the names of servers and configurations by their slugs.
+# Names of servers and configurations by (factor, level): their levels are slugs.
 Names = Mapping[tuple[str, Any], str]
 
 
 @dataclass(frozen=True)
 class Words:
-    """The names of a campaign's factors and levels; `names` are of levels that are slugs."""
+    """The names of a campaign's factors and levels; `names` are for levels that are slugs."""
 
     titles: Mapping[str, str]
     names: Names
@@ -35,17 +35,17 @@ class Words:
         return f"{title} {self.level(name, level)}"
 
     def listed(self, levels: Mapping[str, Any]) -> str:
-        """Several levels in a line."""
+        """Several levels in one line."""
         return ", ".join(self.named(name, level) for name, level in levels.items())
 
 
 def words(campaign: Campaign) -> Words:
-    """The words of a campaign. One query for servers and one for configurations that vary."""
+    """The names for a campaign. One query each if servers or configurations vary."""
     return Words(factor_titles(campaign), level_names(campaign))
 
 
 def level_names(campaign: Campaign) -> dict[tuple[str, Any], str]:
-    """The names of a campaign's levels that are slugs; none where neither factor varies."""
+    """The names of a campaign's levels that are slugs; none if neither factor varies."""
     varied = [name for name in (SERVER, CONFIGURATION) if name in campaign.factors]
     return names_of_levels([campaign.slug], varied) if varied else {}
 
@@ -53,7 +53,7 @@ def level_names(campaign: Campaign) -> dict[tuple[str, Any], str]:
 def names_of_levels(
     slugs: Iterable[str], factors: Iterable[str] = (SERVER, CONFIGURATION)
 ) -> dict[tuple[str, Any], str]:
-    """The same of several campaigns. One query a factor."""
+    """The same for several campaigns. One query per factor."""
     found: dict[tuple[str, Any], str] = {}
     if SERVER in factors:
         found |= {(SERVER, slug): name for slug, name in _servers(slugs).items()}
@@ -65,7 +65,7 @@ def names_of_levels(
 
 
 def server_names(campaign: Campaign) -> dict[str, str]:
-    """The names of a campaign's servers by their slugs; none where the server is no factor."""
+    """The names of a campaign's servers by their slugs; none if the server is not a factor."""
     return _servers([campaign.slug]) if SERVER in campaign.factors else {}
 
 
@@ -99,7 +99,7 @@ def factor_titles(campaign: Campaign) -> dict[str, str]:
 
 
 def factor_title(campaign: Campaign, name: str | None) -> str:
-    """The title of one factor; its name where the scenario is only data."""
+    """The title of one factor; its name if the scenario has only data."""
     return factor_titles(campaign).get(name, name) if name else ""
 
 

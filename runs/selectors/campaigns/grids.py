@@ -14,11 +14,11 @@ from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import series_cells
 
-# The levels that say which PostgreSQL was measured; all others say under what.
+# The levels that say which PostgreSQL was measured; all others are conditions.
 SUBJECT = ("version", "build", "bindir")
-# More signs than these in one cell tell nobody anything; its summary counts all of its runs.
+# More marks than this in one cell are unreadable; its summary counts all of its runs.
 MOST_MARKED = 100
-# Runs on a page of the grid; a row is never parted.
+# Runs on a page of the grid; a row is never split.
 MOST_ON_PAGE = 300
 
 
@@ -34,13 +34,13 @@ class GridRun:
 
     @property
     def tone(self) -> str:
-        """Its state, or that it is in doubt."""
+        """Its state, or that it is doubtful."""
         return {"doubtful": "warning", "invalid": "error"}.get(self.validity, self.state)
 
 
 @dataclass(frozen=True)
 class GridCell:
-    """A cell, its runs by repeat, and its summary of the grid's metric once a run has finished."""
+    """A cell, its runs by repeat, and its summary of the grid's metric after a run has finished."""
 
     cell: Cell
     levels: Mapping[str, Any]
@@ -49,13 +49,13 @@ class GridCell:
 
     @property
     def doubtful(self) -> int:
-        """How many of its runs are in doubt."""
+        """How many of its runs are doubtful."""
         return sum(run.validity in Run.DOUBTED for run in self.runs)
 
 
 @dataclass(frozen=True)
 class GridRow:
-    """A version, under the levels of every factor but the one across. A None is no such cell."""
+    """A version with the levels of every factor except the one across. None is a missing cell."""
 
     label: str
     version: str
@@ -66,9 +66,9 @@ class GridRow:
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows by version and the other factors; `columns` are the levels of `factor` (None: no such).
+    """Rows by version and the other factors; `columns` are the levels of `factor` (or None).
 
-    `metric` is what the summaries are of. `page` says which of all rows these are; None: all.
+    The summaries are those of `metric`. `page` says which rows these are; None means all.
     """
 
     factor: str | None
@@ -80,9 +80,9 @@ class Grid:
 
 @dataclass(frozen=True)
 class Row:
-    """Cells that differ in the factor across only, in its order.
+    """Cells that differ only in the factor across, in its order.
 
-    `names` are those of levels that are slugs.
+    `names` are for levels that are slugs.
     """
 
     levels: Mapping[str, Any]
@@ -92,7 +92,7 @@ class Row:
 
     @property
     def label(self) -> str:
-        """The version, and whatever else tells this row from another."""
+        """The version, and whatever else distinguishes this row from the others."""
         others = [
             self._told(name, level) for name, level in self.levels.items() if name != "version"
         ]
@@ -103,7 +103,7 @@ class Row:
 
     @property
     def others(self) -> dict[str, Any]:
-        """The levels that do not belong to the PostgreSQL measured."""
+        """The levels that do not belong to the measured PostgreSQL."""
         return {name: level for name, level in self.levels.items() if name not in SUBJECT}
 
 
@@ -111,10 +111,10 @@ def grid(
     campaign: Campaign, metric: Metric | None = None, *, page: str | int | None = None
 ) -> Grid:
     """The cells of a campaign with the states of their runs. Four queries, whatever the size;
-    one more where the server is a factor, and one where the configuration is.
+    one more each if the server or the configuration is a factor.
 
-    Shows `metric`, by default the campaign's primary one. With `page` only the rows of that page,
-    which has at most about MOST_ON_PAGE runs; one query more.
+    Shows `metric`, by default the campaign's primary one. With `page` only that page of rows, with
+    at most about MOST_ON_PAGE runs; one query more.
     """
     metric = metric or metrics.primary(campaign)
     cells = list(series_cells.current(campaign))
@@ -140,9 +140,9 @@ def grid(
 
 
 def rows(cells: Sequence[Cell], names: designs.Names | None = None) -> list[Row]:
-    """The cells in rows: by the other factors as they come, within them from the oldest version.
+    """The cells in rows: by the other factors in order, within them from the oldest version.
 
-    `names` are those of levels that are slugs.
+    `names` are for levels that are slugs.
     """
     factor = across(cells)
     grouped: dict[str, list[Cell]] = defaultdict(list)
@@ -157,7 +157,7 @@ def rows(cells: Sequence[Cell], names: designs.Names | None = None) -> list[Row]
 
 
 def across(cells: Iterable[Cell]) -> str | None:
-    """The factor whose levels are the columns and the x axis: clients, else the most varied one."""
+    """The factor for the columns and the x axis: clients, else the one with the most levels."""
     levels: dict[str, set[str]] = defaultdict(set)
     for cell in cells:
         for name, level in cell.levels.items():
@@ -167,7 +167,7 @@ def across(cells: Iterable[Cell]) -> str | None:
 
 
 def version_of(cell: Cell) -> str:
-    """The version that a cell measures, as text; empty where it is not known."""
+    """The version that a cell measures, as text; empty if unknown."""
     return cell.version or str(cell.levels.get("version", ""))
 
 
@@ -181,7 +181,7 @@ def _page(
 
 
 def _levels(cells: Iterable[Cell], factor: str | None) -> list[Any]:
-    """The levels of the factor, numbers in ascending order, names as they come."""
+    """The levels of the factor: numbers sorted, names in their given order."""
     found = list(dict.fromkeys(_level(cell, factor) for cell in cells))
     if all(isinstance(level, int | float) for level in found):
         return sorted(found)
@@ -197,7 +197,7 @@ def _without(levels: Mapping[str, Any], factor: str | None) -> dict[str, Any]:
 
 
 def _runs(cells: Sequence[Cell]) -> dict[int, list[GridRun]]:
-    """The runs of each cell by repeat; only the first MOST_MARKED where a cell has more."""
+    """The runs of each cell by repeat; only the first MOST_MARKED if a cell has more."""
     found: dict[int, list[GridRun]] = defaultdict(list)
     columns = ("cell_id", "id", "repeat", "state", "position", "validity")
     listed = Run.objects.filter(cell__in=cells).order_by("repeat")

@@ -1,4 +1,4 @@
-"""Measurements: rows of numbers with what they were measured under."""
+"""Measurements: rows of numbers with the conditions that they were measured under."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.models.runs import SUMMARY_REPEAT
 
-# Whatever else there is of a run or a table is many times as long.
+# All other fields of a run or a table are many times as long.
 TOLD = (
     "value",
     "n",
@@ -37,8 +37,8 @@ TOLD = (
 
 
 def listed() -> QuerySet[Measurement]:
-    """Measurements of finished runs with all that a row tells of them, the newest first."""
-    # Apart from the rows: the printed grid of a table would come with each of its figures.
+    """Measurements of finished runs with everything that a row shows, the newest first."""
+    # Loaded separately: otherwise a table's printed grid would be fetched with each figure.
     tables = PublishedTable.objects.select_related("source", "campaign").defer("search", "method")
     return (
         Measurement.objects.filter(run__state=Run.State.FINISHED)
@@ -53,14 +53,14 @@ def of_tables(rows: QuerySet[Measurement], **which: Any) -> QuerySet[Measurement
     """Those of published tables with these fields (number, source__slug).
 
     Reads the tables' campaigns first, in a query of its own: they are few, and with their keys
-    at hand PostgreSQL goes straight to their runs however many results there are.
+    PostgreSQL finds their runs directly, however many results there are.
     """
     tables = PublishedTable.objects.filter(**which).order_by()
     return rows.filter(run__campaign__in=list(tables.values_list("campaign_id", flat=True)))
 
 
 def stands_for_repeats(measurement: Measurement) -> bool:
-    """Whether it is a published value of a cell and not that of one printed repeat."""
+    """Whether it is a published value of a cell rather than of one printed repeat."""
     run = measurement.run
     if run.origin != Origin.PUBLISHED:
         return False

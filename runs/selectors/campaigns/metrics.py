@@ -1,18 +1,18 @@
-"""Metrics: the one that a campaign shows first, and the summaries that it has of cells."""
+"""Metrics: the one that a campaign shows first, and its summaries for cells."""
 
 from runs.analysis.summary import Summary
 from runs.models import Campaign, CellSummary, Metric
 from runs.scenarios import registry
 
-# The fields of a Summary as they are stored, in its order.
+# The fields of a Summary, in their order.
 FIELDS = ("n", "median", "minimum", "maximum", "mean", "log_mean", "log_variance")
 
 
 def primary(campaign: Campaign) -> Metric | None:
-    """The metric that the campaign's charts and tables show first; None before there is any.
+    """The metric that the campaign's charts and tables show first; None if there is none yet.
 
-    A scenario that runs names it. One that is only data (published, uploaded) shows tps where it
-    has it, otherwise its first metric that has a better end.
+    A scenario that can run names it. One with data only (published, uploaded) shows tps if it has
+    it, otherwise its first metric with a better direction.
     """
     try:
         name = registry.get(campaign.scenario.slug).primary_metric
@@ -28,7 +28,7 @@ def summaries(campaign: Campaign, metric_name: str) -> dict[int, Summary]:
 
 
 def summary_of(row: CellSummary) -> Summary:
-    """A stored summary in the form that the analysis takes."""
+    """A stored summary as the analysis needs it."""
     return Summary(
         n=row.n,
         median=row.median,

@@ -1,4 +1,4 @@
-"""Noise floors of servers and hardware: how repeats of the same scatter, and what they can show."""
+"""Noise floors of servers and hardware: how much repeats scatter, and what they can detect."""
 
 import math
 from collections import defaultdict
@@ -15,7 +15,7 @@ from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns.metrics import summary_of
 
-# What a server was like long ago says little of it now.
+# What a server was like long ago says little about it now.
 NEWEST_CELLS = 500
 SHOWN_REPEATS = (2, 3, 5, 10)
 SIDE = "side"
@@ -23,20 +23,20 @@ SIDE = "side"
 
 @dataclass(frozen=True)
 class ServerNoise:
-    """The noise floor of a metric on servers or hardware, as parts of one (0.02 is 2 %)."""
+    """The noise floor of a metric on servers or hardware, as a fraction (0.02 is 2 %)."""
 
     metric: str
     floor: NoiseFloor
 
     @property
     def scatter(self) -> float:
-        """One standard deviation of the repeats, as a part of their mean."""
+        """One standard deviation of the repeats, as a fraction of their mean."""
         return math.expm1(self.floor.log_sd)
 
     def can_show(self, repeats: int, rows: int = 1) -> float | None:
-        """The smallest effect that so many repeats a side find in 4 of 5 cases; None below two.
+        """The smallest effect that this many repeats a side detect in 4 of 5 cases; None below two.
 
-        That is one effect in a table of `rows` rows.
+        For one comparison in a table of `rows` rows.
         """
         if repeats < 2:
             return None
@@ -44,20 +44,20 @@ class ServerNoise:
 
     @property
     def shown(self) -> list[tuple[int, float | None]]:
-        """What a few numbers of repeats can show."""
+        """What several numbers of repeats can detect."""
         return [(repeats, self.can_show(repeats)) for repeats in SHOWN_REPEATS]
 
 
 def of_server(server: Server, metric: str) -> ServerNoise | None:
-    """How the repeats of a metric scatter on a server's present hardware; None where none tell."""
+    """How the repeats of a metric scatter on a server's present hardware; None if unknown."""
     return of_servers([server], metric)
 
 
 def of_servers(servers: Sequence[Server], metric: str) -> ServerNoise | None:
     """The same of several servers, pooled.
 
-    The two sides of an A/A campaign count as repeats of one cell, so that what changes between
-    them is noise, too. Campaigns with a treatment are left out. One query.
+    The two sides of an A/A campaign count as repeats of one cell, so that differences between them
+    are noise, too. Campaigns with a treatment are left out. One query.
     """
     present = Q(pk__in=[])
     for server in servers:
@@ -93,7 +93,7 @@ def _without_sides(rows: Iterable[CellSummary]) -> list[Summary]:
 
 
 def _pooled(cells: list[Summary]) -> Summary:
-    """One cell of all their runs: what scatters within them and between them, on logs."""
+    """One cell from all their runs: the scatter within and between campaigns, on logs."""
     if len(cells) == 1:
         return cells[0]
     runs = sum(cell.n for cell in cells)

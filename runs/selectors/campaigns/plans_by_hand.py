@@ -1,4 +1,4 @@
-"""A campaign's plan for a machine without SSH, which `benchlab-upload` follows there."""
+"""A campaign's plan for a machine without SSH, which `benchlab-upload` executes there."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from runs.scenarios.definition import Scenario
 
 
 def plan_by_hand(campaign: Campaign) -> dict[str, Any] | None:
-    """Cells, their clusters, the order and the load; None where no other machine can repeat it.
+    """Cells, their clusters, the order and the load; None if no other machine can repeat it.
 
-    Those are scenarios of one cluster whose load pgbench puts on by one script. The order is that
-    in which the campaign was queued. Two queries.
+    Only scenarios of one cluster that pgbench loads with one script can be repeated. The order is
+    that in which the campaign was queued. Two queries.
     """
     scenario = next(
         (each for each in registry.every() if each.slug == campaign.scenario.slug), None

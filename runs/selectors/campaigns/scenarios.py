@@ -1,4 +1,4 @@
-"""Scenarios: those that run, and those that publications and uploads know as data only."""
+"""Scenarios: those that can run, and those known only from published or uploaded data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from runs.selectors.access.projects import Reader
 class ScenarioRow:
     """A scenario with the number of campaigns that the reader may see.
 
-    `definition` is that of the code, None for what is data only.
+    `definition` comes from the code; None if there is only data.
     """
 
     scenario: Scenario
@@ -26,10 +26,10 @@ class ScenarioRow:
 
 
 def listed(*, to: Reader) -> QuerySet[Scenario]:
-    """Scenarios by slug, as far as the reader may know of them.
+    """Scenarios by slug that the reader may know of.
 
-    Those of the code and the archive's themes are everybody's; another one is known to whom a
-    campaign of it is.
+    Those of the code and the archive's themes are public; another one is visible to readers who can
+    see one of its campaigns.
     """
     seen = projects.visible(Campaign.objects.filter(scenario=OuterRef("pk")), to=to)
     own = [theme.slug for theme in THEMES]

@@ -16,9 +16,9 @@ from runs.selectors.campaigns.campaigns import CampaignRow
 
 @dataclass(frozen=True)
 class NodeRow:
-    """A node: a server with its role, or a machine of a publication with what ran on it.
+    """A node: a server with its role, or a machine of a publication with its programs.
 
-    `name` is what the publication calls it, in both languages; empty for a server.
+    `name` is the publication's name for it, in both languages; empty for a server.
     """
 
     role: str
@@ -38,10 +38,10 @@ class TopologyRow:
 
 
 def listed(*, to: Reader, kind: str = "") -> QuerySet[Topology]:
-    """Topologies by name, of one kind if given, as far as the reader may know of them.
+    """Topologies by name, of one kind if given, that the reader may know of.
 
-    That is each registered server by itself, those of campaigns that the reader may see, and those
-    that no campaign uses.
+    These are each registered server by itself, those of campaigns that the reader may see, and
+    those that no campaign uses.
     """
     using = Campaign.objects.filter(topology=OuterRef("pk")).order_by()
     by_itself = TopologyNode.objects.filter(
@@ -85,7 +85,7 @@ def _own(keys: Sequence[int]) -> dict[int, list[NodeRow]]:
 
 
 def _printed(keys: Sequence[int]) -> dict[int, list[NodeRow]]:
-    """The nodes that publications print, each once however many tables and versions it is in."""
+    """The nodes that publications print, each once for all its tables and versions."""
     nodes = (
         PublishedNode.objects.filter(table__campaign__topology__in=keys)
         .select_related("hardware", "table__campaign")

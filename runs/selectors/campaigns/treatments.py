@@ -7,7 +7,7 @@ from runs.models import Campaign
 
 
 def told(campaign: Campaign) -> list[tuple[str, str]]:
-    """(title, text) of each part of its treatment; nothing for a campaign without."""
+    """(title, text) of each part of its treatment; empty for a campaign without one."""
     treatment = Treatment.of(campaign.treatment)
     rows = [
         (_("Caches"), _("emptied before each measurement") if treatment.cold_cache else ""),

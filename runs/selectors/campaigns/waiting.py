@@ -1,4 +1,4 @@
-"""Why runs wait: machines that are maintained, not ready, to be swept, or busy with another run."""
+"""Why runs wait: machines in maintenance, not ready, waiting for a clean-up, or busy."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ WAITING = (Run.State.QUEUED, Run.State.LOST)
 class Hindrance:
     """A machine that runs wait for.
 
-    `kind` is not_ready, maintained, to_sweep (what a run left is being removed, or will be soon),
-    not_swept (it could not be removed yet), or busy with another run.
+    `kind` is not_ready, maintained, to_sweep (a run's leftovers are being removed, or will be
+    soon), not_swept (they could not be removed yet), or busy with another run.
     """
 
     server: Server
@@ -24,7 +24,7 @@ class Hindrance:
 
 
 def of_campaign(campaign: Campaign) -> list[Hindrance]:
-    """Machines of a campaign, database or load generator, that no run can have now."""
+    """Machines of a campaign, database or load generator, that no run can use now."""
     used = Q(pk__in=campaign.runs.filter(state__in=WAITING).values("server").distinct())
     if campaign.topology_id is not None:
         used |= Q(nodes__topology=campaign.topology_id)
@@ -32,9 +32,9 @@ def of_campaign(campaign: Campaign) -> list[Hindrance]:
 
 
 def of_run(run: Run) -> list[Hindrance]:
-    """Machines for which a run waits; none for one that does not.
+    """Machines that a run waits for; none for a run that does not wait.
 
-    A lost one has begun there already, and goes on whether they are maintained or to be swept. Two
+    A lost run has already started there, and continues despite maintenance or a clean-up. Two
     queries, and the run's plan.
     """
     if run.state not in WAITING:

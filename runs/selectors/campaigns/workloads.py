@@ -8,7 +8,7 @@ from runs.models import Campaign, Workload, WorkloadVersion
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 
-# More than anybody chooses from.
+# More than anybody needs to choose from.
 MOST_OFFERED = 200
 
 

@@ -1,4 +1,4 @@
-"""Histories as they are analysed when results have come: the last points, and what was told."""
+"""Histories for the analysis of new results: the last points, and the reported changes."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -13,14 +13,14 @@ from runs.selectors.histories import histories, revisions
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
 
-# Of older points the median is enough; an alarm looks at the runs of the last ones.
+# For older points the median is enough; an alarm looks at the runs of the last ones.
 SINGLE_VALUES = RECENT + MINIMUM_RUNS
 MOST_REPEATS = 5
 
 
 @dataclass(frozen=True)
 class Watched:
-    """The end of one history of one metric: points, their values, and what was told of them.
+    """The end of one history of one metric: points, their values, and changes reported for it.
 
     `last_is_new` says whether the last point has new runs.
     """
@@ -33,9 +33,9 @@ class Watched:
 
 
 def of(campaign: Campaign, key: str, cells: Collection[int]) -> Iterator[Watched]:
-    """The history of each metric that these cells of one series have and that has a better end.
+    """The history of each metric with a better direction that these cells of one series have.
 
-    Points whose values are not positive are left out: they have no logarithm.
+    Points with values that are not positive are left out: they have no logarithm.
     """
     since = _since(campaign, key, cells)
     for metric in _metrics(cells):
@@ -60,7 +60,7 @@ def _metrics(cells: Collection[int]) -> list[Metric]:
 
 
 def _since(campaign: Campaign, key: str, cells: Collection[int]) -> datetime | None:
-    """When the window begins: so many revisions before the oldest one that got new runs."""
+    """The start of the window: this many revisions before the oldest one with new runs."""
     made = [
         each.revision.committed_at or each.revision.created_at
         for each in Cell.objects.filter(pk__in=cells).select_related("revision")

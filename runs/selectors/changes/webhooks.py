@@ -1,4 +1,4 @@
-"""Webhooks that somebody may see and change, and how their reports went."""
+"""Webhooks that a person may see and change, and the outcome of their reports."""
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Prefetch, QuerySet
@@ -10,7 +10,7 @@ SHOWN_DELIVERIES = 10
 
 
 def of(asker: Token | User | AnonymousUser) -> QuerySet[Webhook]:
-    """A token's project's; of a person those of the projects that they maintain."""
+    """Those of a token's project; for a person those of the projects that they maintain."""
     found = Webhook.objects.select_related("project").order_by("-pk")
     if isinstance(asker, Token):
         return found.filter(project=asker.project_id)

@@ -1,4 +1,4 @@
-"""What can be compared: campaigns of every origin by what a reader looks for, with their series."""
+"""What can be compared: campaigns of every origin that match a search, with their series."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ from runs.selectors.compare import series_cells
 from runs.selectors.compare.series_keys import SeriesKey, level_text
 
 MOST_CAMPAIGNS = 8
-# A campaign that leaves more than these apart is narrowed on the compare page itself.
+# A campaign that leaves more than these open is narrowed on the compare page itself.
 MOST_SERIES = 16
 MOST_WORDS = 6
 
 
 @dataclass(frozen=True)
 class Offered:
-    """A series that a campaign offers: its key, and the levels that tell it from its others."""
+    """A series that a campaign offers: its key, and the levels that distinguish it."""
 
     key: SeriesKey
     levels: dict[str, Any]
@@ -51,7 +51,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class CandidateFilters:
-    """What the campaigns must have; an empty field asks for nothing."""
+    """What the campaigns must have; an empty field matches all."""
 
     version: str = ""
     os: str = ""
@@ -65,8 +65,8 @@ def candidates(
 ) -> list[Candidate]:
     """The newest campaigns that have all the words, at most MOST_CAMPAIGNS. Two queries.
 
-    A word is looked for in titles and slugs, themes, versions, operating systems, hardware,
-    topologies, configurations, revisions, and in all that a publication says.
+    A word is searched in titles and slugs, themes, versions, operating systems, hardware,
+    topologies, configurations, revisions, and everything that a publication says.
     """
     found = projects.visible(Campaign.objects.all(), to=reader)
     for word in words.split()[:MOST_WORDS]:
@@ -83,9 +83,9 @@ def candidates(
 
 
 def _says(word: str) -> Q:
-    """Whether a campaign has a word. Small tables are looked through first, then runs by keys.
+    """Whether a campaign has a word. Small tables are searched first, then runs by keys.
 
-    Cells and runs are found by indexes, each by its own condition: an OR would read them all.
+    Each condition uses its own index to find cells and runs: an OR would read them all.
     """
     texts = Q()
     for name in ("title", "title_ja", "slug", "scenario__title", "scenario__slug"):
@@ -141,12 +141,12 @@ def _in_environment(word: str) -> Q:
 
 
 def _with_runs(**under: QuerySet[Any]) -> Q:
-    """Campaigns with a run under these conditions: a look into an index for each campaign."""
+    """Campaigns with a run under these conditions: one index lookup per campaign."""
     return Q(Exists(Run.objects.filter(campaign=OuterRef("pk"), **under)))
 
 
 def _levels(campaigns: Sequence[Campaign]) -> dict[int, list[dict[str, Any]]]:
-    """The levels of each campaign's cells; of histories each series once, not each revision."""
+    """The levels of each campaign's cells; in histories each series once, not each revision."""
     measured = Cell.objects.filter(
         Exists(CellSummary.objects.filter(cell=OuterRef("pk"))), campaign__in=campaigns
     )

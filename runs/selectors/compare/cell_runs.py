@@ -1,4 +1,4 @@
-"""The finished runs behind cells, and under which conditions they ran."""
+"""The finished runs behind cells, and the conditions that they ran under."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from runs.models.runs import SUMMARY_REPEAT
 
 @dataclass(frozen=True)
 class CellRuns:
-    """The finished runs of a cell: under which conditions, which, and by which programs.
+    """The finished runs of a cell: their conditions, keys and programs.
 
-    `hardware`, `environment` and `settings` are keys of stored rows, ascending; mostly one each.
-    `doubtful` runs are among those that are counted.
+    `hardware`, `environment` and `settings` are keys of stored rows, ascending; usually one each.
+    `doubtful` runs are included in the count.
     """
 
     count: int = 0
@@ -39,7 +39,7 @@ def of_cells(cell_ids: Collection[int]) -> dict[int, CellRuns]:
         .order_by()
         .values("cell_id")
         .annotate(
-            # A printed summary of printed repeats is no run of its own.
+            # A printed summary of printed repeats is not a run of its own.
             count=Count("pk", filter=~Q(repeat=SUMMARY_REPEAT)),
             first=Min("pk"),
             on_hardware=distinct("hardware"),

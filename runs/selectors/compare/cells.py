@@ -1,4 +1,4 @@
-"""Two cells side by side: every metric that both have, their runs, and how they differ."""
+"""Two cells side by side: every metric of both, their runs, and how they differ."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from runs.selectors.compare.series import Loaded, Series, SeriesCell
 from runs.selectors.compare.series_keys import SeriesKey, level_text
 from runs.selectors.compare.series_labels import Wording, labels
 
-# Nobody reads more runs of a cell on a page.
+# Nobody reads more runs of a cell than this on a page.
 MOST_RUNS = 200
 
 
@@ -43,7 +43,7 @@ class Side:
 
 @dataclass(frozen=True)
 class ComparedCells:
-    """A and B. `rows` have the metrics with a better end first; judged as everywhere."""
+    """A and B. `rows` are the metrics with a better direction first; judged as everywhere."""
 
     a: Side
     b: Side
@@ -62,7 +62,7 @@ def compared_cells(
 ) -> ComparedCells:
     """Compare two cells by their keys. Raises Cell.DoesNotExist. At most sixteen queries.
 
-    `ignore` has the codes of differences that do not forbid the comparison.
+    `ignore` has the codes of differences that do not prevent the comparison.
     """
     shown = projects.visible(Cell.objects.filter(pk__in={a, b}), to=reader)
     related = shown.select_related("campaign__scenario", "campaign__topology", "revision")
@@ -123,7 +123,7 @@ def _runs(cells: Collection[int]) -> dict[int, tuple[Run, ...]]:
 def _loaded(
     cells: Sequence[Cell], runs: Mapping[int, CellRuns], rows: Sequence[MetricRow]
 ) -> Loaded:
-    """Both cells as series of one point each, so that they are named and differ as series do."""
+    """Both cells as series of one point each, so that the same code names and compares them."""
     series = []
     for cell, side in zip(cells, ("a", "b"), strict=True):
         levels = series_cells.levels_of(cell)

@@ -1,4 +1,4 @@
-"""Whether cells may be compared: the one judgement that every page, program and gate asks."""
+"""Whether cells can be compared: the one judgement for all pages, programs and gates."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -14,11 +14,11 @@ from runs.models.campaigns import Origin
 from runs.selectors.compare import cell_runs
 from runs.selectors.compare.cell_runs import CellRuns
 
-# How pgbench runs unless it is told otherwise, as every scenario does that names none of them.
+# pgbench's defaults, which apply to every scenario that sets none of them.
 _EXECUTED = {"query_mode": "simple", "connection": "kept", "rate": 0, "max_tries": 1}
 _TREATMENT = vars(UNTREATED)
 
-# One round trip, whatever is asked for. Of some 390 settings only those that are judged.
+# One round trip for everything. Of some 390 settings only those that are judged are read.
 _SQL = """
 SELECT 'hardware', id, to_jsonb(row) || facts FROM runs_hardwareprofile row WHERE id = ANY(%s)
 UNION ALL
@@ -51,10 +51,10 @@ class Comparability:
     def judgement(
         self, base: int | None, head: int | None, *, ignore: Collection[str] = ()
     ) -> Judgement:
-        """Whether the head may be compared with the base, and despite what.
+        """Whether the head can be compared with the base, and despite which differences.
 
-        `ignore` has the codes of differences that do not forbid it. Of a cell that was not
-        measured (None) there is nothing to say.
+        `ignore` has the codes of differences that do not prevent it. There is nothing to say about
+        a cell that was not measured (None).
         """
         if base is None or head is None:
             return Judgement()
@@ -65,7 +65,7 @@ class Comparability:
 def of_cells(
     cell_ids: Collection[int], runs: Mapping[int, CellRuns] | None = None
 ) -> Comparability:
-    """The conditions of these cells. One query, and one more where the `runs` are not given."""
+    """The conditions of these cells. One query, and one more if the `runs` are not given."""
     found = cell_runs.of_cells(cell_ids) if runs is None else runs
     rows = _rows(cell_ids, found)
     return Comparability(
@@ -104,7 +104,7 @@ def _conditions(
     about = rows.get(("cell", cell), {})
     levels = about.get("levels", {})
     if about.get("origin") == Origin.UPLOADED:
-        # Read out of the output, and nobody's intention to compare them.
+        # These are read from the output; nobody chose them as something to compare.
         levels = {name: level for name, level in levels.items() if name not in about["workload"]}
     return conditions(
         {
@@ -120,7 +120,7 @@ def _conditions(
 
 
 def _treated(environment: dict[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
-    """As it was during the run: a governor that the campaign sets was told before it was set."""
+    """As it was during the run: a governor set by the campaign was read before it was set."""
     chosen = about.get("treatment", {}).get("governor")
     return {**environment, "governor": chosen} if chosen else environment
 

@@ -1,4 +1,4 @@
-"""Series compared: against a baseline, each with each, and under which differing conditions."""
+"""Compares series: with a baseline, each with each, and which conditions differ."""
 
 import math
 from collections.abc import Sequence
@@ -35,18 +35,18 @@ class ComparedRow:
 
     @property
     def effect(self) -> float:
-        """How far apart the two are, alike in both directions; 0 where no ratio exists."""
+        """The distance of the two, the same in both directions; 0 if there is no ratio."""
         return abs(math.log(self.comparison.ratio)) if self.comparison.ratio else 0.0
 
     @property
     def matters(self) -> bool:
-        """Proven: the interval excludes that nothing changed."""
+        """Proven: the interval excludes "no change"."""
         return self.comparison.verdict in PROVEN
 
 
 @dataclass(frozen=True)
 class HeatCell:
-    """Two series at one level: `x` is the level, None where there is no axis."""
+    """Two series at one level: `x` is the level, None if there is no axis."""
 
     x: Any
     comparison: Inference
@@ -54,10 +54,10 @@ class HeatCell:
 
 @dataclass(frozen=True)
 class Heat:
-    """Each series (row) against each (column); None: they share no level.
+    """Each series (row) against each (column); None if they share no level.
 
-    `level` is the text of the level, empty where each pair is compared where both do best
-    together: at the level with the best mean of both. That does not favour either of them.
+    `level` is the text of the level; empty if each pair is compared where both do best together:
+    at the level with the best mean of both. That favours neither of them.
     """
 
     level: str
@@ -66,7 +66,7 @@ class Heat:
 
 @dataclass(frozen=True)
 class SeriesFit:
-    """A law of scalability through a series."""
+    """A scalability law fitted to a series."""
 
     series: Series
     label: str
@@ -77,9 +77,9 @@ class SeriesFit:
 class ComparedPage:
     """A comparison as pages, programs and reports show it.
 
-    `state` is the one asked for with every series named in full. `rows` are in the order of the
-    series and their levels, `forest` the same by effect, the greatest first, and only what
-    matters if that was asked for. `facets` part the series into charts.
+    `state` is the requested one with all series written out. `rows` are in the order of the series
+    and their levels, `forest` the same sorted by effect, the greatest first, and only relevant rows
+    if that was requested. `facets` split the series into charts.
     """
 
     state: CompareState
@@ -103,7 +103,7 @@ class ComparedPage:
 
     @property
     def despite(self) -> tuple[str, ...]:
-        """The codes of what differs or is not known, although rows were compared."""
+        """The codes of what differs or is unknown, although rows were compared."""
         return _once(code for row in self.rows for code in row.comparison.despite)
 
     def label(self, each: Series) -> str:
@@ -114,9 +114,9 @@ class ComparedPage:
 def compared(
     state: CompareState, *, reader: Reader, wording: Wording | None = None
 ) -> ComparedPage:
-    """Compare the series of a state. At most 18 queries, however many series and levels.
+    """Compare the series of a state. At most 18 queries for any number of series and levels.
 
-    All rows hold together, and so do all pairs; a pair that is a row has the row's answer.
+    All rows are judged together, and so are all pairs; a pair that is also a row has its answer.
     `wording` gives the labels; without it they are in plain English.
     """
     loaded = series_selectors.load(state.series, metric=state.metric, x=state.x, reader=reader)
@@ -192,7 +192,7 @@ def _heat(
     level = state.at if state.at in levels else ""
     is_less_better = bool(loaded.metric and loaded.metric.direction == "lower")
     size = range(len(loaded.series))
-    # The lower half is judged: the upper one says the same the other way round.
+    # Only the lower half is judged: the upper half says the same in reverse.
     chosen = {
         (row, column): both
         for row in size
@@ -217,7 +217,7 @@ def _heat(
 def _together(
     base: Series, head: Series, level: str, is_less_better: bool
 ) -> tuple[SeriesCell, SeriesCell] | None:
-    """The cells of both at the level; without one at that where both together do best."""
+    """The cells of both at the level; without one, where both together do best."""
     at = {level_text(cell.x): cell for cell in base.cells}
     shared = [(at[text], cell) for cell in head.cells if (text := level_text(cell.x)) in at]
     if level:
@@ -227,7 +227,7 @@ def _together(
 
 
 def _mean_of_both(base: SeriesCell, head: SeriesCell) -> float:
-    """On logs, where each side counts alike; medians where a value has no logarithm."""
+    """On logs, where both sides count the same; medians if a value has no logarithm."""
     one, other = base.summary.log_mean, head.summary.log_mean
     if one is None or other is None:
         return base.summary.median + head.summary.median
@@ -235,7 +235,7 @@ def _mean_of_both(base: SeriesCell, head: SeriesCell) -> float:
 
 
 def _mirrored(each: Inference) -> Inference:
-    """Base against head of what is head against base."""
+    """The same result in reverse: base against head."""
     return replace(
         each,
         verdict=MIRRORED.get(each.verdict, each.verdict),

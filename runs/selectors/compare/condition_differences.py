@@ -1,4 +1,4 @@
-"""In what the conditions of compared series differ: hardware, environment, software, settings."""
+"""How the conditions of compared series differ: hardware, environment, software, settings."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ HARDWARE = (
     *("memory_bytes", "virtualization"),
 )
 ENVIRONMENT = ("os_name", "kernel", "architecture")
-# Where a cluster lies and how it is called says nothing of its speed.
+# Where a cluster is and what it is called does not affect its speed.
 PLACES = frozenset(
     {
         *("cluster_name", "config_file", "data_directory", "data_directory_mode"),
@@ -26,7 +26,7 @@ PLACES = frozenset(
 
 @dataclass(frozen=True)
 class Difference:
-    """A fact in which series differ, with its value for each of them; None is not known.
+    """A fact in which series differ, with its value for each of them; None is unknown.
 
     `kind` is hardware, environment, software, settings, parameters, treatment or design.
     """
@@ -37,7 +37,7 @@ class Difference:
 
 
 def differences(loaded: Loaded) -> tuple[Difference, ...]:
-    """Everything in which the series differ beside their levels."""
+    """Everything in which the series differ besides their levels."""
     series = loaded.series
     return (
         *_of_rows("hardware", HARDWARE, series, lambda each: _hardware(loaded, each)),
@@ -81,7 +81,7 @@ def _all(each: Series, kind: str) -> list[int]:
 
 
 def _settings(loaded: Loaded) -> list[Difference]:
-    """Settings that all known servers have; one that a version lacks is no choice of anybody."""
+    """Settings that all known servers have; nobody chose to omit one that a version lacks."""
     known = [[loaded.settings[key] for key in _all(each, "settings")] for each in loaded.series]
     snapshots = [snapshot for of_series in known for snapshot in of_series]
     if not snapshots:
@@ -89,7 +89,7 @@ def _settings(loaded: Loaded) -> list[Difference]:
     common = set.intersection(*(set(snapshot) for snapshot in snapshots)) - PLACES
     found = []
     for name in sorted(common):
-        # Most of some 350 settings are alike: look at what is stored before spelling it.
+        # Most of some 350 settings are equal: compare the stored values before formatting them.
         if any(each[name] != snapshots[0][name] for each in snapshots):
             values = (
                 _listed(dict.fromkeys(_spelled(snapshot[name]) for snapshot in of_series))
@@ -109,7 +109,7 @@ def _parameters(series: Sequence[Series]) -> list[Difference]:
 
 
 def _treatments(series: Sequence[Series]) -> list[Difference]:
-    """What was done to the machines of some, and not of others: "no" is known, too."""
+    """What was done to the machines of some series only: for the others "no" is known."""
     names = dict.fromkeys(name for each in series for name in each.campaign.treatment)
     found = []
     for name in names:
@@ -123,14 +123,14 @@ def _said(value: Any) -> str:
 
 
 def _told(kind: str, name: str, values: Iterable[Any]) -> list[Difference]:
-    """The difference, if what is known of it differs."""
+    """The difference, if the known values differ."""
     listed = tuple(values)
     known = {str(value) for value in listed if value is not None}
     return [Difference(kind, name, listed)] if len(known) > 1 else []
 
 
 def _spelled(entry: Mapping[str, Any]) -> str:
-    """A setting with its unit as one would write it: 16384 of 8kB is 128MB."""
+    """A setting with its unit as people write it: 16384 of 8kB is 128MB."""
     text, unit = str(entry.get("setting", "")), entry.get("unit")
     if not unit:
         return text
@@ -145,7 +145,7 @@ def _known(value: Any) -> Any:
 
 
 def _listed(values: Iterable[Any]) -> Any:
-    """One value as it is, several in one text; None where nothing is known."""
+    """One value as it is, several in one text; None if unknown."""
     known = [value for value in values if value is not None]
     if len(known) == 1:
         return known[0]

@@ -30,7 +30,7 @@ class BadSide(ValueError):
 
 
 class NoBaseline(Exception):
-    """There is nothing yet that the head could be compared with: it is the baseline."""
+    """There is nothing to compare the head with yet: it is the baseline."""
 
     def __init__(self, head: "Side") -> None:
         super().__init__()
@@ -39,9 +39,9 @@ class NoBaseline(Exception):
 
 @dataclass(frozen=True)
 class Side:
-    """One side as it was named, and what it is. `run` is there where it was named by one.
+    """One side as it was named, with its cells. `run` is set if it was named by a run.
 
-    `levels` are those of each cell, the version among them and the revision not.
+    `levels` are those of each cell, including the version but not the revision.
     """
 
     text: str
@@ -58,7 +58,7 @@ class Side:
 
     @property
     def label(self) -> str:
-        """What a reader calls it: the revision, the run, else the campaign."""
+        """Its name for readers: the revision, the run, else the campaign."""
         if self.revision is not None:
             ref = f" ({self.revision.ref})" if self.revision.ref else ""
             return f"{self.revision.sha[:12]}{ref}"
@@ -68,7 +68,7 @@ class Side:
 
 
 def campaign_of(slug: str, *, reader: Reader, parameter: str = "campaign") -> Campaign:
-    """The campaign of a slug, if the reader may see it. Raises BadSide `unknown_campaign`."""
+    """The campaign with this slug, if the reader may see it. Raises BadSide `unknown_campaign`."""
     shown = projects.visible(Campaign.objects.select_related("scenario", "project"), to=reader)
     found = shown.filter(slug=slug).first()
     if found is None:
@@ -81,8 +81,8 @@ def both(base: str, head: str, *, campaign: str, reader: Reader) -> tuple[Side, 
     """The sides that are named; within a campaign they may be left out.
 
     The head is then its newest revision, and the base the revision before the head. A branch as
-    base stands for the commit on it from which the head comes, and never for the head itself.
-    Raises BadSide, and NoBaseline where the campaign has no other revision. At most twelve queries.
+    base means the commit on it that the head is based on, never the head itself. Raises BadSide,
+    and NoBaseline if the campaign has no other revision. At most twelve queries.
     """
     within = campaign_of(campaign, reader=reader) if campaign else None
     head_side = _named("head", head, within, reader) if head else _newest(within)
@@ -158,7 +158,7 @@ def _revision_side(text: str, found: Revision, within: Campaign, parameter: str)
 
 
 def _of_run(parameter: str, text: str, key: int, reader: Reader) -> Side:
-    """The cell of the run: all repeats that were made under its conditions."""
+    """The cell of the run: all repeats made under its conditions."""
     shown = projects.visible(Run.objects.all(), to=reader).filter(pk=min(key, LARGEST_ID))
     run = shown.select_related("campaign__scenario", "campaign__project", "cell__revision").first()
     if run is None:

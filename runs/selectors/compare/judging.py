@@ -1,8 +1,8 @@
-"""The one door to verdicts: what BenchLab says of two cells, wherever it says it.
+"""Verdicts: BenchLab's judgement of two cells, the same wherever it is shown.
 
-Pages, gates, badges and reports all ask a `Judge`. It loads the campaigns of the cells as a whole,
-so that a pair of cells has the same answer in every table: the model, the noise known before, and
-how strict the campaign's own table is do not depend on which rows somebody looks at.
+Pages, gates, badges and reports all ask a `Judge`. It loads complete campaigns, so that a pair of
+cells gets the same answer in every table: the model, the noise known from before, and the
+strictness of the campaign's own table do not depend on which rows somebody looks at.
 """
 
 import math
@@ -38,9 +38,9 @@ from runs.selectors.compare.ratio_pairs import ratio_pairs
 
 CellPair = tuple[int | None, int | None]
 
-# What is looked at for the noise before: the newest campaigns or revisions, and of them cells.
+# For the noise known from before: the newest campaigns or revisions, and this many of their cells.
 NOISE_CAMPAIGNS, NOISE_REVISIONS, NOISE_CELLS = 20, 30, 300
-# Of more runs the summaries alone are judged, which is without rounds: they are many anyway.
+# With more runs only the summaries are judged, without rounds: there are many runs anyway.
 MOST_VALUES = 20_000
 COUNT_UNITS = frozenset(
     {"transactions", "retries", "deadlocks", "conflicts", "errors", "failures", "events", "count"}
@@ -49,7 +49,7 @@ COUNT_UNITS = frozenset(
 
 @dataclass(frozen=True)
 class _Scope:
-    """The cells of one campaign that its model is made of: those of the same revisions."""
+    """The cells of one campaign that its model uses: those of the same revisions."""
 
     campaign: Campaign
     revisions: frozenset[int | None]
@@ -57,7 +57,7 @@ class _Scope:
 
 @dataclass
 class Judge:
-    """What is known of the campaigns of some cells, for some metrics. See `of_cells`."""
+    """What is known about the campaigns of some cells, for some metrics. See `of_cells`."""
 
     cells: Mapping[int, StoredCell]
     campaigns: Mapping[int, Campaign]
@@ -78,8 +78,8 @@ class Judge:
     ) -> list[Inference]:
         """Head against base for each pair (base, head) of cells, in their order.
 
-        `effect` is the minimum effect (0.03 is 3 %); `ignore` has the codes of differences in
-        conditions that do not forbid the comparison.
+        `effect` is the minimum effect (0.03 is 3 %); `ignore` has the codes of differing conditions
+        that do not prevent the comparison.
         """
         places, model = self._model(metric)
         asked = [Pair(places.get(base or 0), places.get(head or 0)) for base, head in pairs]
@@ -99,9 +99,9 @@ class Judge:
         ]
 
     def reading(self, cell: int, metric: Metric) -> tuple[float, float, float] | None:
-        """(log of the value, variance of that mean, its degrees of freedom), as the model has them.
+        """(log of the value, variance of that mean, its degrees of freedom), from the model.
 
-        None where the cell was not measured or its spread is not known.
+        None if the cell was not measured or its spread is not known.
         """
         places, model = self._model(metric)
         return model.reading(places[cell]) if cell in places else None
@@ -138,13 +138,13 @@ class Judge:
         return self._models[metric.pk]
 
     def _campaign_of(self, pair: CellPair) -> int | None:
-        """The campaign of both cells; None where there are two, or a side is not there."""
+        """The campaign of both cells; None if there are two, or a side is missing."""
         sides = [self.cells.get(side or 0) for side in pair]
         owners = {side.campaign_id for side in sides if side is not None}
         return owners.pop() if len(owners) == 1 and None not in sides else None
 
     def _family(self, campaign: int, places: Mapping[int, int]) -> list[Pair]:
-        """The rows of the campaign's own table; of two revisions their common conditions."""
+        """The rows of the campaign's own table; for two revisions their common conditions."""
         return [
             Pair(places[base], places[head])
             for base, head in self._tables[campaign]
@@ -169,7 +169,7 @@ class Judge:
         return sequential.level(looks, SIGNIFICANCE) if looks else SIGNIFICANCE
 
     def _share(self, metric: Metric, campaign: int | None, pair: CellPair) -> int:
-        """Among how many metrics the metric's family is shared: 1 for the primary one."""
+        """How many metrics share the error rate of the metric's family: 1 for the primary one."""
         sides = (self.cells.get(side or 0) for side in reversed(pair))
         owner = campaign or next((side.campaign_id for side in sides if side), None)
         if owner is None:
@@ -182,7 +182,7 @@ class Judge:
     def _under_conditions(
         self, found: Inference, pair: CellPair, ignore: Collection[str]
     ) -> Inference:
-        """The answer, unless the conditions of both sides forbid one."""
+        """The answer, unless the conditions of both sides prevent one."""
         base, head = pair
         if base is None or head is None or "not_measured" in found.reasons:
             return found
@@ -200,10 +200,10 @@ def of_cells(
     runs: Mapping[int, CellRuns] | None = None,
     under: Comparability | None = None,
 ) -> Judge:
-    """A judge of pairs of these cells, for the metrics named (none: all that they have).
+    """A judge of pairs of these cells, for the named metrics (none: all that they have).
 
-    At most ten queries, whatever the number of cells and metrics; `runs` and `under`
-    save one each.
+    At most ten queries for any number of cells and metrics; passing `runs` and `under` saves
+    one each.
     """
     scopes = _scopes(cells)
     within = _within(scopes)
@@ -229,12 +229,12 @@ def of_cells(
 
 
 def is_count(metric: Metric) -> bool:
-    """Whether a metric counts events that nobody wants."""
+    """Whether a metric counts unwanted events."""
     return metric.direction == Metric.Direction.LOWER and metric.unit in COUNT_UNITS
 
 
 def primary_name(campaign: Campaign, found: Iterable[Metric]) -> str:
-    """The metric that a campaign is about: its scenario's, else tps, else the first that it has."""
+    """The campaign's primary metric: its scenario's, else tps, else its first one."""
     try:
         return registry.get(campaign.scenario.slug).primary_metric
     except KeyError:
@@ -245,7 +245,7 @@ def primary_name(campaign: Campaign, found: Iterable[Metric]) -> str:
 
 
 def looks_of(campaign: Campaign) -> tuple[int, ...]:
-    """After how many rounds a campaign is looked at, where that decides on more; else nothing."""
+    """After which rounds a campaign is looked at, if a look decides on more; else empty."""
     looks = {each for each in campaign.looks if isinstance(each, int) and each > 0}
     if campaign.wanted_half_width is not None and campaign.most_repeats is not None:
         looks |= set(range(campaign.repeats, campaign.most_repeats + 1))
@@ -289,7 +289,7 @@ def _metrics_of(cells: Mapping[int, StoredCell]) -> dict[int, list[Metric]]:
 def _stored(
     cells: Mapping[int, StoredCell], metrics: Mapping[int, Metric]
 ) -> dict[tuple[int, int], Cell]:
-    """The cells as the model takes them, by (cell, metric). Two queries."""
+    """The cells as the model needs them, by (cell, metric). Two queries."""
     summaries = CellSummary.objects.filter(cell__in=list(cells), metric__in=list(metrics))
     rows = list(
         summaries.order_by("cell_id").values_list(
@@ -301,7 +301,7 @@ def _stored(
     for cell, metric, n, log_mean, log_variance, mean in rows:
         runs = values.get((cell, metric), ())
         if len(runs) != n:
-            # A printed summary may stand for repeats that are not printed.
+            # A printed summary may represent repeats that are not printed.
             runs = ()
         counted = [value for value, _block in runs] or ([mean] if n == 1 else [])
         found[cell, metric] = _cell(
@@ -337,7 +337,7 @@ def _cell(
 def _values(
     cells: Mapping[int, StoredCell], metrics: Mapping[int, Metric]
 ) -> dict[tuple[int, int], list[Value]]:
-    """The runs' values, each with the round and the server that it was made in. One query."""
+    """The runs' values, each with its round and its server. One query."""
     single = Measurement.objects.filter(
         run__cell__in=list(cells),
         run__state=Run.State.FINISHED,
@@ -363,10 +363,10 @@ def _same_series(cells: Iterable[StoredCell], revisions: Sequence[int]) -> list[
 
 
 def _noise(scopes: Sequence[_Scope], metrics: Mapping[int, Metric]) -> dict[tuple[int, int], Noise]:
-    """What is known before of each campaign's noise, by (campaign, metric).
+    """The noise of each campaign as known from before, by (campaign, metric).
 
-    Of executed campaigns: how others scatter on the same servers and hardware. Of uploads: how
-    the campaign's other newest revisions do. Three queries at most.
+    For executed campaigns: how others scatter on the same servers and hardware. For uploads: how
+    the campaign's other newest revisions scatter. Three queries at most.
     """
     found: dict[tuple[int, int], Noise] = {}
     executed = [each for each in scopes if each.campaign.origin == Origin.EXECUTED]

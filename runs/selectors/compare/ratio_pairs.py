@@ -1,9 +1,9 @@
 """Which cells of a campaign its ratio table compares: the pairs of its question.
 
-Where the campaign varies something by name (page checksums off and on), that is its question: then
-each of these levels is compared with the first, within each version. Otherwise each version is
-compared with the baseline under the same levels. Where it has several servers, these are compared
-with the first of them as well, under the same levels.
+If the campaign varies something with named levels (page checksums off and on), that is its
+question: each of these levels is compared with the first, within each version. Otherwise each
+version is compared with the baseline under the same levels. Several servers are also compared
+with the first of them, under the same levels.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ from runs.selectors.compare.series_cells import SERVER, VERSION
 
 @dataclass(frozen=True)
 class RatioPair:
-    """Two cells that differ in the factor `subject` only, under the same other levels."""
+    """Two cells that differ only in the factor `subject`, under the same other levels."""
 
     subject: str
     levels: Mapping[str, Any]
@@ -28,7 +28,7 @@ class RatioPair:
 
 
 def ratio_pairs(cells: Sequence[Cell], baseline_version: str | None = None) -> list[RatioPair]:
-    """The servers against the first, then the levels with names, else the versions."""
+    """Servers against the first, then levels with names against the first, else versions."""
     named = _named_factors(cells)
     found = []
     if SERVER in named:
@@ -40,7 +40,7 @@ def ratio_pairs(cells: Sequence[Cell], baseline_version: str | None = None) -> l
 
 
 def _named_factors(cells: Sequence[Cell]) -> list[str]:
-    """The factors whose levels are words, if the campaign varies any beside the version."""
+    """The factors with levels that are words, if the campaign varies any besides the version."""
     levels: dict[str, set[Any]] = defaultdict(set)
     for cell in cells:
         for name, level in _conditions(cell).items():

@@ -1,8 +1,8 @@
 """The ratio table of a campaign: each version against the baseline under the same levels.
 
-Where the campaign varies something by name (page checksums off and on), that is its question:
-then each of these levels stands against the first, within each version. Where it has several
-servers, these stand against the first of them as well, under the same levels.
+If the campaign varies something with named levels (page checksums off and on), that is its
+question: each of these levels is compared with the first, within each version. Several servers
+are also compared with the first of them, under the same levels.
 """
 
 from collections.abc import Mapping
@@ -36,10 +36,9 @@ def ratios(
 ) -> list[RatioRow]:
     """Each head against its baseline under the same levels, with verdicts for the whole table.
 
-    The baseline is the lowest version, unless given, or the first of the levels that have names.
-    Pairs of which a side has no finished run
-    are left out, since there is nothing to say of them yet. Raises Metric.DoesNotExist. At most
-    eleven queries.
+    The baseline is the lowest version, unless given, or the first of the named levels. Pairs with a
+    side that has no finished run are left out, since there is nothing to say about them yet. Raises
+    Metric.DoesNotExist. At most eleven queries.
     """
     metric = Metric.objects.get(name=metric_name)
     summaries = metrics.summaries(campaign, metric_name)

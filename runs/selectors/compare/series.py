@@ -31,7 +31,7 @@ from runs.selectors.compare.series_keys import SeriesKey, level_text
 
 @dataclass(frozen=True)
 class SeriesCell:
-    """A cell of a series: its level on the x axis (None: there is none), its summary and runs."""
+    """A cell of a series: its level on the x axis (None if there is none), its summary and runs."""
 
     id: int
     x: Any
@@ -42,7 +42,7 @@ class SeriesCell:
 
 @dataclass(frozen=True)
 class Series:
-    """Cells that differ in the factor of the x axis only, in its order.
+    """Cells that differ only in the factor of the x axis, in its order.
 
     `key` fixes all other factors that vary; `levels` are all levels that the cells share.
     """
@@ -55,7 +55,7 @@ class Series:
 
     @property
     def runs(self) -> CellRuns:
-        """The conditions of its cells: those of the first, which mostly are those of all."""
+        """The conditions of its cells: those of the first, which are usually those of all."""
         return self.cells[0].runs if self.cells else CellRuns()
 
 
@@ -73,13 +73,13 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Maker:
-    """Makes series along an axis from rows, with the runs of their cells."""
+    """Builds series along an axis from rows, with the runs of their cells."""
 
     axis: str | None
     runs: Mapping[int, CellRuns]
 
     def series(self, key: SeriesKey, campaign: Campaign, group: Sequence[_Row]) -> Series:
-        """One series of the rows of one group."""
+        """One series from the rows of one group."""
         cells = [self._cell(row) for row in group]
         if all(isinstance(cell.x, int | float) for cell in cells):
             cells.sort(key=lambda cell: cell.x)
@@ -104,9 +104,9 @@ class _Maker:
 
 @dataclass(frozen=True)
 class Loaded:
-    """Everything that a comparison reads. `faults` say what was asked for and is not there.
+    """Everything that a comparison reads. `faults` say what was requested but does not exist.
 
-    `factors` are those that may be the x axis; `metrics` those that the cells have.
+    `factors` are those that can be the x axis; `metrics` those that the cells have.
     """
 
     series: tuple[Series, ...] = ()
@@ -125,8 +125,8 @@ def load(keys: Sequence[SeriesKey], *, metric: str = "", x: str = "", reader: Re
     """The series that the keys name, with summaries of one metric. At most nine queries.
 
     A key that leaves factors open besides `x` gives a series for each combination of their
-    levels. Cells of uploads without a fixed revision are those of the newest one. Campaigns of
-    projects that the reader may not see are as unknown as those that do not exist.
+    levels. For uploads without a fixed revision the newest one is used. Campaigns of projects that
+    the reader may not see are reported like those that do not exist.
     """
     campaigns = _campaigns(keys, reader)
     faults = [
@@ -167,7 +167,7 @@ def _campaigns(keys: Sequence[SeriesKey], reader: Reader) -> dict[str, Campaign]
 
 
 def _metrics(cells: QuerySet[Cell]) -> list[Metric]:
-    """The metrics of the cells, the likeliest first: tps, then what has a better end."""
+    """The metrics of the cells, the most useful first: tps, then those with a better direction."""
     summarised = CellSummary.objects.filter(cell__in=cells).order_by()
     found = list(Metric.objects.filter(pk__in=summarised.values("metric")))
     found.sort(key=lambda each: (each.name != "tps", each.direction == "neutral", each.name))
@@ -186,7 +186,7 @@ def _rows(cells: QuerySet[Cell], metric: Metric | None) -> list[_Row]:
 def _factors(
     keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], rows: Sequence[_Row]
 ) -> dict[str, int]:
-    """The factors that vary within what one key names, with the most levels they have there."""
+    """The factors that vary within one key, with the highest number of levels."""
     most: dict[str, int] = {}
     for key in keys:
         of_key = _of_key(key, campaigns[key.slug], rows)
@@ -258,7 +258,7 @@ def _version(fixed: tuple[tuple[str, str], ...]) -> str:
 
 
 def conditions_of(series: Sequence[Series]) -> dict[str, Any]:
-    """The stored rows behind the conditions of series, as fields of Loaded: a query a kind."""
+    """The stored conditions of series, as fields of Loaded: one query per kind."""
     by_cell = {cell.id: cell.runs for each in series for cell in each.cells}
     runs = list(by_cell.values())
     snapshots = SettingsSnapshot.objects.in_bulk(_keys(each.settings for each in runs))

@@ -17,9 +17,9 @@ VERSION, REVISION = "version", "revision"
 SERVER = "server"
 # The factor of a campaign with several configurations; its levels are their slugs.
 CONFIGURATION = "configuration"
-# What is measured, and not under what.
+# What is measured, as opposed to its conditions.
 SUBJECTS = (VERSION, "build", "bindir", REVISION)
-# A commit without a date stands where its first upload came.
+# A commit without a date is placed at its first upload.
 MADE_AT = Coalesce("revision__committed_at", "revision__created_at")
 
 
@@ -44,8 +44,8 @@ def wanted(keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str)
 def current(campaign: Campaign) -> QuerySet[Cell]:
     """The cells that a campaign's own tables and charts show, in their order.
 
-    All of them, but of each series of uploads only that of the newest revision: the others have
-    the same levels, and are the campaign's history.
+    All of them, but for each series of uploads only the newest revision: the others have the same
+    levels, and are the campaign's history.
     """
     cells = campaign.cells.order_by("ordinal")
     if campaign.origin != Origin.UPLOADED:
@@ -65,9 +65,9 @@ def _has_level(name: str, text: str) -> Q:
 
 
 def _without_history(campaign: Campaign) -> Q:
-    """Of each series of uploads the newest revision; what has none where the series has no other.
+    """For each series of uploads the newest revision; cells without revision if there is no other.
 
-    A history leaves out just the same.
+    A history leaves out the same cells.
     """
     revised = Cell.objects.filter(campaign=campaign, revision__isnull=False).order_by()
     bare = Q(revision=None) & ~Q(series_key__in=revised.values("series_key"))
@@ -75,7 +75,7 @@ def _without_history(campaign: Campaign) -> Q:
 
 
 def _newest(campaign: Campaign) -> QuerySet[Cell, Any]:
-    """Of each series of uploads the cell of the newest revision."""
+    """For each series of uploads, the cell of the newest revision."""
     return (
         Cell.objects.filter(campaign=campaign, revision__isnull=False)
         .order_by("series_key", MADE_AT.desc(), "-revision_id")
@@ -85,7 +85,7 @@ def _newest(campaign: Campaign) -> QuerySet[Cell, Any]:
 
 
 def levels_of(cell: Cell) -> dict[str, Any]:
-    """A cell's levels, with its version and its revision as levels like the others."""
+    """A cell's levels, including its version and its revision."""
     levels = {VERSION: cell.version} if cell.version else {}
     levels |= cell.levels
     if cell.revision is not None:
@@ -103,15 +103,15 @@ def open_factors(cells: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def best_axis(factors: Mapping[str, int]) -> str | None:
-    """The factor that is the x axis unless another is asked for: clients, else the most varied.
+    """The default factor for the x axis: clients, else the one with the most levels.
 
-    Not what is measured itself: versions and builds are compared, and so are revisions. Servers
-    are compared as well, unless nothing else varies.
+    Not what is measured: versions and builds are compared, and so are revisions. Servers are also
+    compared, unless nothing else varies.
     """
     offered = [name for name in factors if name not in SUBJECTS]
     return max(offered, key=lambda name: fitness(name, factors[name]), default=None)
 
 
 def fitness(name: str, levels: int) -> tuple[bool, bool, int, str]:
-    """How well a factor with so many levels serves as an x axis: the greatest does best."""
+    """How well a factor with this many levels serves as an x axis: higher is better."""
     return name == "clients", name != SERVER, levels, name

@@ -1,4 +1,4 @@
-"""The name of a compared series in an address: `slug~version=9.3~checksums=on`."""
+"""The key of a compared series in an address: `slug~version=9.3~checksums=on`."""
 
 import json
 import math
@@ -15,7 +15,7 @@ SLUG = re.compile(r"[-\w]+")
 
 
 class BadSeriesKey(ValueError):
-    """A text that names no series; the message says which part of it is wrong."""
+    """A text that is not a key of a series; the message says which part is wrong."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class SeriesKey:
 
 
 def parse(text: str) -> SeriesKey:
-    """Read a key. Raises BadSeriesKey, which names the part that cannot be read."""
+    """Read a key. Raises BadSeriesKey, which names the unreadable part."""
     if "\0" in unquote(text):
         raise BadSeriesKey(_("A series has a null character in it, which no level can have."))
     slug, *parts = text.split("~")
@@ -74,23 +74,23 @@ def parse(text: str) -> SeriesKey:
 
 def level_text(level: Any) -> str:
     """A level as a key has it: "16", "0.5", "true"; text as it is."""
-    if type(level) is int:  # most of them: json takes a hundred times as long
+    if type(level) is int:  # for most of them: json takes a hundred times as long
         return str(level)
     return level if isinstance(level, str) else json.dumps(level, sort_keys=True)
 
 
 def level_forms(text: str) -> list[Any]:
-    """The stored levels that have this text: "9.3" may be a text or a number."""
+    """The stored levels with this text: "9.3" may be a text or a number."""
     try:
         typed = json.loads(text)
     except ValueError:
         return [text]
-    # NaN and what is too large for a number are in no stored JSON; the database refuses them.
+    # Stored JSON has no NaN and no overlong numbers; the database refuses them.
     is_number = isinstance(typed, int | float) and math.isfinite(typed)
     return [text, typed] if is_number or typed is None else [text]
 
 
 @lru_cache(maxsize=4096)
 def _encoded(text: str) -> str:
-    # quote() takes the tilde for harmless; here it parts the levels.
+    # quote() considers the tilde harmless; here it separates the levels.
     return quote(text, safe="").replace("~", "%7E")

@@ -1,4 +1,4 @@
-"""What compared series are called: by the levels in which they differ, as short as will do."""
+"""The labels of compared series: the levels in which they differ, as short as possible."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -26,22 +26,22 @@ class Wording(Protocol):
 
 
 class PlainWording:
-    """The names as they are stored: for files and programs."""
+    """The stored names, for files and programs."""
 
     def title(self, name: str) -> str:
         """The factor's own name."""
         return name
 
     def level(self, name: str, value: Any) -> str:
-        """The level as text; a version by the name of its product."""
+        """The level as text; a version with the name of its product."""
         return f"PostgreSQL {value}" if name == "version" else level_text(value)
 
 
 def labels(loaded: Loaded, wording: Wording | None = None) -> tuple[str, ...]:
     """A label for each series, all different.
 
-    Levels that tell them apart come first; where these do not, the operating system, the
-    hardware, the topology, and last the campaign.
+    Levels that distinguish them come first; if these are not enough, the operating system, the
+    hardware, the topology, and last the campaign are added.
     """
     words = wording or PlainWording()
     found = [" · ".join(parts) for parts in _by_levels(loaded.series, words)]
@@ -81,7 +81,7 @@ def _by_levels(series: Sequence[Series], words: Wording) -> list[list[str]]:
 
 
 def spoken_level(words: Wording, name: str, value: Any) -> str:
-    """A level that can stand by itself: "PostgreSQL 16", "All on SSD", "Clients 8"."""
+    """A level that needs no context: "PostgreSQL 16", "All on SSD", "Clients 8"."""
     told = words.level(name, value)
     if name == "version" or (isinstance(value, str) and told != value):
         return told
@@ -89,7 +89,7 @@ def spoken_level(words: Wording, name: str, value: Any) -> str:
 
 
 def _told_apart(found: Sequence[str], more: Sequence[str]) -> list[str]:
-    """The labels, those that occur more than once with what more there is to tell."""
+    """The labels; those that occur more than once are extended by what else differs."""
     counts = Counter(found)
     differs = {label: set() for label in counts}  # type: dict[str, set[str]]
     for label, text in zip(found, more, strict=True):

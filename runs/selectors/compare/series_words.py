@@ -12,9 +12,9 @@ from runs.selectors.campaigns import factor_names as designs
 
 
 def wording(slugs: Collection[str]) -> Factors:
-    """What publications and scenarios call the factors of these campaigns. Three queries.
+    """The names that publications and scenarios give to the factors. Three queries.
 
-    Levels that are slugs are called by the names of their servers and configurations.
+    Levels that are slugs get the names of their servers and configurations.
     """
     tables = PublishedTable.objects.filter(campaign__slug__in=slugs).order_by("pk")
     columns = [column for each in tables.values_list("columns", flat=True) for column in each]

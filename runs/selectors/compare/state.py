@@ -1,4 +1,4 @@
-"""What the compare page shows, as its address says it: the whole state is in the query string."""
+"""The state of the compare page: all of it is in the query string of its address."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from runs.analysis.comparability import KINDS
 from runs.selectors.compare import series_keys
 from runs.selectors.compare.series_keys import BadSeriesKey, SeriesKey
 
-# Beyond, neither lines nor a table of pairs can be read.
+# With more, neither lines nor a table of pairs are readable.
 MOST_SERIES = 24
 NO_AXIS = "none"
 FACETS = ("none", "configuration", "os", "topology", "hardware", "version")
@@ -48,7 +48,7 @@ class CompareState:
 
     @property
     def query(self) -> str:
-        """The query string that says this state; defaults are left out."""
+        """The query string for this state; defaults are left out."""
         pairs: list[tuple[str, str]] = [("s", str(key)) for key in self.series]
         texts = {"x": self.x, "metric": self.metric, "base": self.base, "at": self.at}
         pairs += [(name, text) for name, text in texts.items() if text]
@@ -77,7 +77,7 @@ class CompareState:
         return self if key in self.series else replace(self, series=(*self.series, key))
 
     def without_series(self, key: SeriesKey) -> "CompareState":
-        """The same without a series; where that was the baseline, the first is it again."""
+        """The same without a series; if that was the baseline, the first one becomes it."""
         base = "" if self.base == str(key) else self.base
         return replace(
             self, base=base, series=tuple(other for other in self.series if other != key)
@@ -85,14 +85,14 @@ class CompareState:
 
     @property
     def ignored_codes(self) -> tuple[str, ...]:
-        """The differences that are looked over, by the codes of the analysis."""
+        """The differences that are ignored, by the codes of the analysis."""
         return tuple(f"{name}_differs" for name in self.ignore)
 
 
 def read(given: QueryDict) -> tuple[CompareState, list[str]]:
-    """The state that a query string says, and what of it could not be read, in words.
+    """The state in a query string, and messages about what could not be read.
 
-    What cannot be read is left at its default, so that the rest is shown.
+    Unreadable parts keep their defaults, so that the rest is shown.
     """
     faults: list[str] = []
     state = CompareState(
@@ -126,7 +126,7 @@ def _series(texts: Sequence[str], faults: list[str]) -> tuple[SeriesKey, ...]:
 
 
 def too_many(count: int) -> str:
-    """What is said where more series are asked for than can be shown."""
+    """The message if more series are requested than can be shown."""
     return _(
         "%(count)d series are too many for one comparison; the first %(most)d are shown."
         " Fix more levels, or take series away."
@@ -155,7 +155,7 @@ def _effect(text: str, faults: list[str]) -> float:
 
 
 def _ignored(given: QueryDict, faults: list[str]) -> tuple[str, ...]:
-    # A form sends one field a box, a link one list.
+    # A form sends one field per box, a link one list.
     names = [name for text in given.getlist("ignore") for name in text.split(",") if name]
     return tuple(
         dict.fromkeys(

@@ -1,4 +1,4 @@
-"""Verdicts and their reasons in the reader's language: codes of the analysis as words."""
+"""Verdicts and their reasons in the reader's language: texts for the codes of the analysis."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from runs.analysis.inference import Inference
 
-# More further rounds than these nobody makes.
+# Nobody adds more rounds than this.
 MOST_TOLD = 200
 
 REASONS = {
@@ -45,7 +45,7 @@ HEADLINES = {
     "not_comparable": _("Not comparable: a condition of the base was not measured alike."),
     "baseline_made": _("Baseline made: there is nothing yet to compare this with."),
 }
-# From here on nobody counts in percent.
+# Above this, percentages are not helpful.
 TIMES = 2.0
 
 
@@ -67,7 +67,7 @@ def size(found: Inference) -> str:
 
 
 def missing(found: Inference) -> str:
-    """What an undecided row lacks: "about 4 more rounds"; empty for the others."""
+    """What an undecided row needs: "about 4 more rounds"; empty for the others."""
     if found.verdict != "undecided" or found.more_rounds is None:
         return ""
     if found.more_rounds > MOST_TOLD:
@@ -81,7 +81,7 @@ def missing(found: Inference) -> str:
 
 
 def _sized(found: Inference, low: float, high: float) -> str:
-    """The words of a proven change: of throughput faster and slower, of others more and less."""
+    """The words for a proven change: faster and slower for throughput, else more and less."""
     if low >= TIMES or high <= 1 / TIMES:
         parts = {"low": f"{low:.3g}", "high": f"{high:.3g}"}
         return gettext("%(low)s to %(high)s times") % parts
@@ -101,7 +101,7 @@ def _more(high: float) -> str:
 
 
 def _percent(part: float) -> str:
-    """Two digits say enough of an interval's end."""
+    """Two digits are enough for the end of an interval."""
     number = 100 * part
     return f"{number:.0f}" if number >= 9.95 else f"{number:.1f}"
 

@@ -1,4 +1,4 @@
-"""Head against base for a CI job: every condition that both have, with a verdict for the whole."""
+"""Head against base for a CI job: every condition that both have, with an overall verdict."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_keys import level_text
 
 DEFAULT_EFFECT = 3.0
-# Levels that an upload has where its workload is unusual.
+# Levels of uploads with an unusual workload.
 WORKLOAD = ("script", "query_mode", "connection", "rate", "max_tries")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is compared: metrics by name (none: all that have a better end), fixed levels as text.
+    """What is compared: metrics by name (none: all with a better direction), fixed levels as text.
 
     `effect` is the minimum effect in percent; `ignore` has conditions that may differ.
     """
@@ -33,10 +33,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class VerdictRow:
-    """A metric under the levels that both sides share. A summary is None where nothing is known.
+    """A metric under the levels that both sides share. A summary is None if nothing is known.
 
-    `base_runs` and `head_runs` are the runs behind the summaries. Not `is_asked` is a metric that
-    comes along with the primary one, where nobody named any.
+    `base_runs` and `head_runs` are the runs behind the summaries. `is_asked` is false for a metric
+    that is shown next to the primary one when the request names none.
     """
 
     levels: Mapping[str, Any]
@@ -50,18 +50,18 @@ class VerdictRow:
 
     @property
     def counts(self) -> bool:
-        """What the base does not have is new, and says nothing about a regression."""
+        """Conditions missing in the base are new, and cannot be a regression."""
         return self.base is not None
 
     @property
     def is_lost(self) -> bool:
-        """What the head has no more may be the regression."""
+        """Conditions missing in the head may be the regression."""
         return self.base is not None and self.head is None
 
 
 @dataclass(frozen=True)
 class SideVerdict:
-    """The table, and what it says as a whole."""
+    """The table, and its overall verdict."""
 
     base: Side
     head: Side
@@ -88,7 +88,7 @@ Pair = tuple[Levels, int | None, int | None]
 
 
 def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
-    """Compare two sides, their cells paired by equal levels. Ten queries, however many cells."""
+    """Compare two sides, their cells paired by equal levels. Ten queries, whatever the size."""
     pairs = _pairs(base, head, asked.levels)
     ids = {cell for _levels, *cells in pairs for cell in cells if cell is not None}
     summaries = _summaries(ids, asked.metrics)
@@ -126,7 +126,7 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
 
 
 def _primary(head: Side, found: Sequence[Metric], asked: Sequence[str]) -> set[str]:
-    """The metrics that decide: those asked for, else the one that the campaign is about."""
+    """The metrics that decide: the requested ones, else the campaign's primary one."""
     if asked:
         return set(asked)
     name = judging.primary_name(head.campaign, found)
@@ -147,17 +147,17 @@ def _pairs(base: Side, head: Side, wanted: Sequence[tuple[str, str]]) -> list[Pa
 
 
 def _apart(base: Side, head: Side) -> set[str]:
-    """The factors in which the sides may differ: what was asked to be compared.
+    """The factors in which the sides may differ: what is to be compared.
 
-    That is what the request fixes on a side, and versions and builds where each side has just one.
-    What is unusual of a workload is passed over where one side alone has it: the conditions judge
-    it. Another factor never is, even where each side has one level of it: a job that broke off
-    after its first condition must not be compared with another one's last.
+    These are what the request fixes on a side, and versions and builds if each side has just one.
+    Unusual levels of a workload are skipped if only one side has them: the conditions judge them.
+    No other factor is skipped, even if each side has one level of it: a job that broke off after
+    its first condition must not be compared with another one's last.
     """
     apart = set()
     if base.run is not None and head.run is not None:
         return {name for side in (base, head) for each in side.levels.values() for name in each}
-    # Of a side that leaves open what the other fixes, only the same level can stand against it.
+    # If one side leaves open what the other fixes, only the same level can be paired with it.
     for name in {*base.fixed, *head.fixed, *series_cells.SUBJECTS}:
         if all(len(_texts(side, name)) <= 1 for side in (base, head)):
             apart.add(name)
@@ -165,9 +165,9 @@ def _apart(base: Side, head: Side) -> set[str]:
 
 
 def _is_one_sided(base: Side, head: Side, name: str) -> bool:
-    """Whether all of one side has one such level and nothing of the other any.
+    """Whether all of one side has one such level and the other side has none.
 
-    Versions do not all print it; the conditions judge whether the two may be compared.
+    Not all versions print it; the conditions judge whether the two may be compared.
     """
     texts = [_texts(side, name) for side in (base, head)]
     return {""} in texts and all(len(each) == 1 for each in texts) and texts[0] != texts[1]
@@ -193,5 +193,5 @@ def _summaries(
 
 
 def _ordered(found: Iterable[Metric]) -> list[Metric]:
-    """The likeliest first: tps, then by name."""
+    """The most useful first: tps, then by name."""
     return sorted(set(found), key=lambda each: (each.name != "tps", each.name))

@@ -1,4 +1,4 @@
-"""Configurations: a list with how often each is used, and where one is."""
+"""Configurations: a list with how often each is used, and one with its uses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ def used_by(configuration: Configuration, *, to: Reader, limit: int) -> list[Cam
 
 @dataclass(frozen=True)
 class Contained:
-    """A configuration of a campaign, with what it contained when that was queued."""
+    """A configuration of a campaign, with its content at the time that it was queued."""
 
     slug: str
     name: str
@@ -85,7 +85,7 @@ class Contained:
 def contained(campaign: Campaign) -> list[Contained]:
     """The configurations of a campaign, as they were when it was queued.
 
-    The baseline first; none where the campaign has none. One query where the configuration varies.
+    The baseline first; empty if the campaign has none. One query if the configuration varies.
     """
     if campaign.configuration is not None:
         then = campaign.configuration_revision or campaign.configuration
@@ -103,14 +103,14 @@ def _contained(
 
 
 def installed_majors() -> list[str]:
-    """The major versions that are on any server, oldest first; those that are recorded."""
+    """The major versions installed on any server, oldest first; only recorded ones."""
     nums = Installation.objects.filter(removed_at=None).order_by("version_num")
     majors = (known_major(major_version(num)) for num in nums.values_list("version_num", flat=True))
     return list(dict.fromkeys(major for major in majors if major))
 
 
 def history(configuration: Configuration) -> QuerySet[ConfigurationRevision]:
-    """All that the configuration has contained, the newest first."""
+    """All revisions of the configuration's content, the newest first."""
     return configuration.revisions.select_related("created_by").order_by("-number")
 
 

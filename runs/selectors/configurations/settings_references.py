@@ -1,4 +1,4 @@
-"""What two sides of a difference of settings are: runs, cells, campaigns, configurations.
+"""The two sides of a settings difference: runs, cells, campaigns or configurations.
 
 A side is named as in an address: `run:12`, `cell:7`, `campaign:slug`, `configuration:slug`.
 """
@@ -24,8 +24,8 @@ LARGEST_ID = 2**63 - 1
 class Applied:
     """The settings of one side.
 
-    Of a run, a cell or a campaign what its servers printed: for each name the values that occur.
-    Of a configuration only what it contains; then `configuration` is given and `values` is empty.
+    For a run, a cell or a campaign, what its servers printed: for each name the values that occur.
+    For a configuration, only its content; then `configuration` is set and `values` is empty.
     """
 
     reference: str
@@ -38,7 +38,7 @@ class Applied:
 
 
 class UnknownReference(LookupError):
-    """There is no such run, cell, campaign or configuration, or not for this reader."""
+    """There is no such run, cell, campaign or configuration, or this reader may not see it."""
 
 
 def load(reference: str, *, to: Reader) -> Applied:
@@ -89,7 +89,7 @@ def _run(reference: str, key: int, to: Reader) -> Applied:
 
 
 def _recorded(reference: str, kind: str, label: str, slug: str, runs: QuerySet[Run]) -> Applied:
-    """What the servers of the runs printed; each different print is read once."""
+    """What the servers of the runs printed; each distinct output is read once."""
     pairs = list(
         runs.filter(settings__isnull=False)
         .order_by()

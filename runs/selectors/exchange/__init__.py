@@ -1,1 +1,1 @@
-"""Whole projects as files."""
+"""Complete projects as files."""

@@ -1,4 +1,4 @@
-"""All that a project has, row by row and in an order that does not depend on keys.
+"""Everything in a project, row by row and in an order that does not depend on keys.
 
 The names of the fields here are those of the lines in an export: `docs/export-format.md`.
 Everything is read by server-side cursors, so the memory taken does not grow with the project.
@@ -37,7 +37,7 @@ from runs.models.campaigns import Origin
 
 Row = dict[str, Any]
 CHUNK = 500
-# Servers are not exported: the name of the one that a run was on becomes this label elsewhere.
+# Servers are not exported: the name of a run's server becomes this label elsewhere.
 ELSEWHERE = "benchlab:server"
 # Addresses and users of servers, and the key that the run had.
 SECRET_IN_PLAN = frozenset({"host", "port", "username", "run_id"})
@@ -81,7 +81,7 @@ CHANGE = (
     "decided_at",
 )
 SEAL = ("number", "kind", "run", "at", "reason", "content", "hash", "key", "signature")
-# What names a thing elsewhere, beside its own fields.
+# What identifies a thing elsewhere, besides its own fields.
 LINKS: Mapping[str, Mapping[str, str]] = {
     "campaign": {
         "scenario": "scenario__slug",
@@ -102,8 +102,8 @@ LINKS: Mapping[str, Mapping[str, str]] = {
 
 
 def campaigns(project: Project) -> QuerySet[Campaign]:
-    """The project's campaigns. Those of publications come with BenchLab, and those of nobody
-    belong to the default project."""
+    """The project's campaigns. Published ones come with BenchLab and are not included; those
+    without a project belong to the default one."""
     own = Q(project=project)
     if project.slug == "default":
         own |= Q(project=None)
@@ -148,7 +148,7 @@ def files(project: Project) -> Iterator[str]:
 
 
 def results(campaign: Campaign) -> Iterator[tuple[str, Row]]:
-    """A campaign, and after each cell its runs, and after each run its outputs."""
+    """A campaign, then each cell followed by its runs, and each run followed by its outputs."""
     yield "campaign", _campaign(campaign)
     notes = _Following(Annotation, "cell", ANNOTATION, Q(campaign=campaign, cell=None), ())
     for note in notes.of(None):
@@ -185,13 +185,13 @@ def seals(project: Project) -> Iterator[Row]:
 
 
 def _sealed_as() -> Subquery:
-    """The number of the last entry of a chain that has the content of a run."""
+    """The number of the last chain entry that has the content of a run."""
     with_content = Seal.objects.filter(run=OuterRef("pk")).exclude(content="")
     return Subquery(with_content.order_by("-number").values("number")[:1])
 
 
 class _Following:
-    """Rows that belong to others which are read in the same order beside them."""
+    """Rows that belong to parent rows, read in parallel with them in the same order."""
 
     def __init__(
         self,
@@ -206,12 +206,12 @@ class _Following:
         self.owner = f"{owner}_id"
         names = ["pk", self.owner, *fields]
         rows = model._default_manager.filter(which).order_by(*order, "pk")
-        # Few at a time: a series or an output may be megabytes.
+        # A few at a time: a series or an output may be megabytes.
         self.rows = rows.values(*names, **named(kind), **more).iterator(50)
         self.head = next(self.rows, None)
 
     def of(self, key: int | None) -> Iterator[Row]:
-        """The rows of this owner. Ask for each owner once, in the order of all."""
+        """The rows of this parent. Call it once for each parent, in their order."""
         while self.head is not None and self.head[self.owner] == key:
             row = self.head
             self.head = next(self.rows, None)
@@ -220,7 +220,7 @@ class _Following:
 
 
 class _Outputs:
-    """What the runs of a campaign have left."""
+    """The outputs of a campaign's runs."""
 
     def __init__(self, campaign: Campaign) -> None:
         which = Q(run__campaign=campaign, run__state__in=Run.ENDED)
@@ -243,7 +243,7 @@ class _Outputs:
         }
 
     def with_outputs(self, run: Row) -> Iterator[tuple[str, Row]]:
-        """The run with the short ones in it, and the long ones after it."""
+        """The run with its short rows inside, and its long ones after it."""
         key = run["pk"]
         for name, rows in self.within.items():
             run[name] = [_without_key(row) for row in rows.of(key)]
@@ -281,8 +281,8 @@ def _campaign(campaign: Campaign) -> Row:
 
 
 def named(kind: str) -> dict[str, F]:
-    """What a row of this kind refers to, by what names it elsewhere."""
-    # A field and its link share their name: the link is told apart until it is written.
+    """What a row of this kind refers to, by its name elsewhere."""
+    # A field and its link share their name: the link has another one until it is written.
     return {f"link_{name}": F(path) for name, path in LINKS.get(kind, {}).items()}
 
 

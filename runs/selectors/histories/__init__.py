@@ -1,1 +1,1 @@
-"""Histories: one point a revision or a day."""
+"""Histories: one point per revision or day."""

@@ -1,4 +1,4 @@
-"""The badge of a campaign: the verdict of its newest revision against the one before."""
+"""The badge of a campaign: the verdict on its newest revision against the one before."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from runs.selectors.compare.verdicts import Asked, SideVerdict
 
 @dataclass(frozen=True)
 class Badge:
-    """`verdict` is None where there is nothing to compare; `inference` the row behind it."""
+    """`verdict` is None if there is nothing to compare; `inference` is the row behind it."""
 
     verdict: Verdict | None
     inference: Inference | None = None
@@ -22,7 +22,7 @@ class Badge:
 def badge(campaign: Campaign, *, base: str = "", metric: str = "", reader: Reader) -> Badge:
     """The newest revision against `base` (as in a comparison), or against the one before it.
 
-    A badge is looked at from elsewhere: what cannot be compared gives one that says so.
+    A badge is shown elsewhere, so what cannot be compared gives a badge that says so.
     """
     try:
         pair = sides.both(base, "", campaign=campaign.slug, reader=reader)
@@ -33,7 +33,7 @@ def badge(campaign: Campaign, *, base: str = "", metric: str = "", reader: Reade
 
 
 def _greatest(found: SideVerdict) -> Inference | None:
-    """The row with the verdict of the whole whose interval lies farthest from 1."""
+    """The row with the overall verdict whose interval is farthest from 1."""
     rows = [
         row.comparison
         for row in found.rows

@@ -1,4 +1,4 @@
-"""Histories as a reader sees them: few enough points, and the changes among them."""
+"""Histories for readers: a limited number of points, and the changes among them."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -16,7 +16,7 @@ from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
 
 MOST_SERIES = 20
-# What an answer of 150 kB has room for.
+# What fits in an answer of 150 kB.
 MOST_POINTS = 700
 
 
@@ -33,7 +33,7 @@ class History:
 
 @dataclass(frozen=True)
 class Histories:
-    """The histories of a campaign that were asked for; `more` are left out."""
+    """The requested histories of a campaign; `more` are left out."""
 
     campaign: Campaign
     metric: Metric | None
@@ -43,7 +43,7 @@ class Histories:
 
 
 def metrics_of(campaign: Campaign) -> list[Metric]:
-    """The metrics that a campaign has, the likeliest first."""
+    """The metrics that a campaign has, the most useful first."""
     summarised = CellSummary.objects.filter(cell__campaign=campaign).order_by()
     found = list(Metric.objects.filter(pk__in=summarised.values("metric")))
     found.sort(key=lambda each: (each.name != "tps", each.direction == "neutral", each.name))
@@ -59,7 +59,7 @@ def histories(
 ) -> Histories:
     """The histories under these levels (text), of the campaign's first metric if none is given.
 
-    Without a `ref` the branch is the one that the campaign tracks. Eight queries at most.
+    Without a `ref` it uses the branch that the campaign tracks. Eight queries at most.
     """
     metric = metric or metrics.primary(campaign)
     ref = ref or campaign.tracked_ref
@@ -86,7 +86,7 @@ def _series(campaign: Campaign, levels: Sequence[tuple[str, str]]) -> dict[str, 
 
 
 def all_changes() -> QuerySet[Change]:
-    """Every change with what a row of it tells, the newest first."""
+    """Every change with what its row shows, the newest first."""
     related = ("cell__campaign", "cell__revision", "metric", "run", "decided_by")
     found = Change.objects.select_related(*related).defer("run__plan")
     return found.order_by("-pk")
@@ -106,7 +106,7 @@ def _changes(campaign: Campaign, metric: Metric, keys: Collection[str]) -> dict[
 
 
 def place(change: Change, points: Sequence[HistoryPoint]) -> int | None:
-    """The position at which a change begins; None where that point is not among these."""
+    """The position at which a change starts; None if that point is not among these."""
     by_day = change.cell.revision_id is None
     for position, point in enumerate(points):
         if point.cell == change.cell_id and (not by_day or _is_day_of(point, change)):
@@ -126,7 +126,7 @@ def _history(
     known: Sequence[Change],
     most: int,
 ) -> History:
-    """The history with at most so many points, those of its changes and every spike among them."""
+    """The history with at most this many points, including those of its changes and spikes."""
     marked = {at for change in known if (at := place(change, points)) is not None}
     kept = sorted({*thin([point.median for point in points], most), *marked})
     return History(

@@ -1,4 +1,4 @@
-"""Where in a history the machine became another one: its hardware, its system, its settings."""
+"""Where the machine of a history changed: its hardware, its system, its settings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from runs.models import Environment, HardwareProfile, Run
 from runs.selectors.histories.histories import History
 from runs.selectors.servers.host_facts import Difference, Profile, differences
 
-# More lines than that in one chart tell nothing any more: the newest stay.
+# More lines in one chart are unreadable: the newest stay.
 MOST_LINES = 20
 
 
 @dataclass(frozen=True)
 class HostChange:
-    """From this point on the runs were made under other hardware or another environment."""
+    """From this point on the runs were made on other hardware or in another environment."""
 
     at: datetime
     run: int
@@ -28,8 +28,8 @@ Known = tuple[int | None, int | None]
 def of(series: Sequence[History]) -> dict[str, tuple[HostChange, ...]]:
     """The changes of each history, by its key, the oldest first. Three queries at most.
 
-    A point stands for its first run. What a run does not tell is no change: it is compared with
-    the last run that told it.
+    A point is represented by its first run. A fact that a run does not state is not a change: the
+    next run is compared with the last one that stated it.
     """
     runs = {point.run for each in series for point in each.points if point.run}
     if not runs:
@@ -65,6 +65,6 @@ def _changes(
 
 
 def _profiles(model: Any, keys: set[int | None]) -> dict[int, Profile]:
-    """One query, and none where nothing could have changed."""
+    """One query, and none if nothing could have changed."""
     wanted = keys - {None}
     return dict(model.objects.in_bulk(wanted)) if len(wanted) > 1 else {}

@@ -1,4 +1,4 @@
-"""The points of a history: one a revision, or one a day where uploads name no revision."""
+"""The points of a history: one per revision, or one per day if uploads name no revision."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -10,15 +10,15 @@ from django.db.models.functions import Coalesce, TruncDay
 
 from runs.models import Campaign, Cell, CellSummary, Measurement, Metric, Run
 
-# A commit without a date stands where its first upload came.
+# A commit without a date is placed at its first upload.
 OF_CELL = Coalesce("cell__revision__committed_at", "cell__revision__created_at")
 
 
 @dataclass(frozen=True)
 class HistoryPoint:
-    """What was measured of a revision, or on a day (UTC). `run` is the first one, where known.
+    """What was measured for a revision, or on a day (UTC). `run` is the first one, if known.
 
-    `sha`, `ref` and `url` are empty on a day.
+    `sha`, `ref` and `url` are empty for a day.
     """
 
     at: datetime
@@ -64,8 +64,8 @@ def of(
 ) -> Points:
     """The points of each history, the oldest first. Two queries.
 
-    Revisions are those of the branch `ref`, if given. A history that has any revision leaves out
-    what was uploaded without one. Both begin at `since`.
+    Revisions are those of the branch `ref`, if given. A history with any revision leaves out
+    uploads without one. Both start at `since`.
     """
     found = _revisions(campaign, metric, keys, ref, since)
     days = _days(campaign, metric, [key for key in keys if key not in found], since)

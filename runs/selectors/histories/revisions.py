@@ -5,18 +5,18 @@ from django.db.models.functions import Coalesce
 
 from runs.models import Campaign, Cell, Revision, RevisionRef
 
-# A commit without a date stands where its first upload came.
+# A commit without a date is placed at its first upload.
 MADE_AT = Coalesce("committed_at", "created_at")
 SHORTEST_SHA = 4
 MOST_ANCESTORS = 1000
 
 
 class UnknownRevision(ValueError):
-    """The campaign has no such revision, or several begin like this; the message is its code."""
+    """The campaign has no such revision, or several start like this; the message is its code."""
 
 
 def measured(campaign: Campaign) -> QuerySet[Revision]:
-    """The revisions that a campaign has cells of, the newest first, as `made_at` says."""
+    """The revisions that a campaign has cells for, the newest first, as `made_at` says."""
     cells = Cell.objects.filter(campaign=campaign, revision=OuterRef("pk"))
     return (
         Revision.objects.filter(Exists(cells))
@@ -26,13 +26,13 @@ def measured(campaign: Campaign) -> QuerySet[Revision]:
 
 
 def tracked(campaign: Campaign) -> QuerySet[Revision]:
-    """Those of the branch that makes the history; all, where the campaign names none."""
+    """The revisions of the campaign's history branch; all, if it names none."""
     found = measured(campaign)
     return found.filter(on_ref(campaign.tracked_ref)) if campaign.tracked_ref else found
 
 
 def on_ref(ref: str) -> Q:
-    """The condition that a revision is on a branch or tag, of those it was uploaded with."""
+    """The condition that a revision is on a branch or tag, one of those it was uploaded with."""
     further = RevisionRef.objects.filter(revision=OuterRef("pk"), ref=ref)
     return Q(ref=ref) | Q(Exists(further))
 
@@ -40,9 +40,8 @@ def on_ref(ref: str) -> Q:
 def baseline(campaign: Campaign, head: Revision, ref: str) -> Revision | None:
     """What a commit is compared with on a branch: never itself.
 
-    The nearest measured ancestor that is on the branch, by the commits' own `parents`; where
-    none is known, the branch's newest revision that is not newer than the head. At most three
-    queries.
+    The nearest measured ancestor on the branch, from the commits' own `parents`; if none is known,
+    the branch's newest revision that is not newer than the head. At most three queries.
     """
     on_branch = measured(campaign).filter(on_ref(ref)).exclude(pk=head.pk)
     lineage = ancestors(head)
@@ -57,7 +56,7 @@ def baseline(campaign: Campaign, head: Revision, ref: str) -> Revision | None:
 def ancestors(head: Revision) -> list[str]:
     """The known ancestors of a commit, the nearest first and first parents before others.
 
-    Reads the project's newest commits in one query: what lies further back is no baseline.
+    Reads the project's newest commits in one query: anything older is not used as a baseline.
     """
     newest = Revision.objects.filter(project=head.project_id).order_by("-pk")
     parents = dict(newest.values_list("sha", "parents")[:MOST_ANCESTORS])
@@ -76,14 +75,14 @@ def newest(campaign: Campaign) -> Revision | None:
 
 
 def before(campaign: Campaign, revision: Revision) -> Revision | None:
-    """The one of the history before a revision, which need not be of the history itself."""
+    """The one in the history before a revision, which need not be in the history itself."""
     others = tracked(campaign).exclude(pk=revision.pk)
     at = revision.committed_at or revision.created_at
     return others.filter(made_at__lte=at).first()  # type: ignore[misc]  # annotated above
 
 
 def named(campaign: Campaign, text: str) -> Revision:
-    """The revision of that sha, or of one that begins so, else the newest of that branch or tag.
+    """The revision with that sha or prefix, else the newest of that branch or tag.
 
     Raises UnknownRevision `unknown_revision` or `ambiguous_revision`. At most two queries.
     """

@@ -1,1 +1,1 @@
-"""How BenchLab itself is: readiness, metrics, and what its operator is told."""
+"""The state of BenchLab itself: readiness, metrics, and messages for its operator."""

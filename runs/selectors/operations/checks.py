@@ -1,4 +1,4 @@
-"""What BenchLab needs to serve and to measure: each check asks one thing and gives its reason."""
+"""What BenchLab needs to serve and to measure: each check tests one thing and gives a reason."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 from runs.selectors.operations import signs
 
 OK, WARNING, FAILED = "ok", "warning", "failed"
-# A sign of life comes every five seconds; the supervisor's as often as it is set.
+# A sign of life comes every five seconds; the supervisor's interval is a setting.
 SILENT_SECONDS = 20.0
 LEAST_FREE_BYTES = 256 * 2**20
 LOW_FREE_SHARE = 0.05
@@ -27,7 +27,7 @@ MIGRATIONS = Path(settings.BASE_DIR) / "runs" / "migrations"
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one thing is: `ok`, `warning` or `failed`, why, and what to do."""
+    """The result of a check: `ok`, `warning` or `failed`, why, and what to do."""
 
     check: str
     status: str
@@ -60,7 +60,7 @@ def database() -> Outcome:
 
 
 def encryption_key() -> Outcome:
-    """Whether BENCHLAB_ENCRYPTION_KEY opens what is stored."""
+    """Whether BENCHLAB_ENCRYPTION_KEY decrypts what is stored."""
     remedy = _("Set the key that it was encrypted with, from your backup, after a comma as well.")
     try:
         keys = MultiFernet([Fernet(each.strip()) for each in settings.ENCRYPTION_KEY.split(",")])
@@ -95,7 +95,7 @@ def redis() -> Outcome:
 
 
 def workers() -> Outcome:
-    """Whether a worker lives; one that stopped without a word is told as well."""
+    """Whether a worker is alive; one that stopped unexpectedly is reported as well."""
     return _living(
         "workers",
         "worker",
@@ -106,7 +106,7 @@ def workers() -> Outcome:
 
 
 def control() -> Outcome:
-    """Whether somebody supervises: looks for lost runs, schedules and what waits."""
+    """Whether a supervisor is alive, which looks for lost runs, schedules and waiting work."""
     return _living(
         "control",
         "control",
@@ -134,7 +134,7 @@ def _living(check: str, kind: str, patience: float, nobody: str, remedy: str) ->
 
 
 def disk() -> Outcome:
-    """Whether the folder of artifacts can be written to, and has room."""
+    """Whether the folder of artifacts is writable and has room."""
     folder = existing(Path(settings.VAR_DIR))
     remedy = _("Make room there, as by manage.py prune_artifacts, or enlarge the volume.")
     try:
@@ -154,7 +154,7 @@ def disk() -> Outcome:
 
 
 def connected() -> "psycopg.Connection[Any]":
-    """A connection of its own to the results database, which gives up after two seconds."""
+    """A separate connection to the results database, which gives up after two seconds."""
     parameters: Mapping[str, Any] = connection.get_connection_params()
     kept = {name: parameters[name] for name in parameters if name in _OF_LIBPQ}
     timeout = f"-c statement_timeout={CONNECT_SECONDS * 1000}"
@@ -173,12 +173,12 @@ _OF_LIBPQ = frozenset(
 
 
 def existing(folder: Path) -> Path:
-    """The folder, or the nearest one above it that is there."""
+    """The folder, or its nearest existing parent."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return folder
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, in one line; passwords never stand in those of drivers."""
+    """The text of an error in one line; those of drivers never contain passwords."""
     return " ".join(str(error).split())[:300] or type(error).__name__

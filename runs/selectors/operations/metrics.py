@@ -1,8 +1,8 @@
 """Numbers about BenchLab for Prometheus, computed from the database at each scrape.
 
-What is read does not grow with the database: queues are counted by partial indexes and up to a
-limit, totals are the last values of sequences, and what happened of late is read from the newest
-rows only. So every process of the site gives the same answer, and counters survive restarts.
+The amount read does not grow with the database: queues are counted by partial indexes and up to a
+limit, totals are the last values of sequences, and recent events are read from the newest rows
+only. So every process of the site gives the same answer, and counters survive restarts.
 """
 
 import tomllib
@@ -79,10 +79,10 @@ def exposition() -> bytes:
 
 
 class _Benchlab(Collector):
-    """Asks once a scrape."""
+    """Collects the metrics, once per scrape."""
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing is asked when it is registered."""
+        """Nothing is computed when it is registered."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
@@ -162,7 +162,7 @@ def _rows(query: str, **values: str) -> list[tuple[Any, ...]]:
 def _gauge(
     name: str, text: str, labels: list[str], rows: Iterable[tuple[Any, ...]]
 ) -> GaugeMetricFamily:
-    """A gauge: of each row the last value is the number, the others are labels."""
+    """A gauge: in each row the last value is the number, the others are labels."""
     family = GaugeMetricFamily(name, text, labels=labels)
     for *values, number in rows:
         family.add_metric([str(value) for value in values], float(number))

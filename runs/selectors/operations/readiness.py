@@ -1,4 +1,4 @@
-"""Whether BenchLab can serve and measure now: all checks at once, within a bounded time."""
+"""Whether BenchLab can serve and measure now: all checks in parallel, with a time limit."""
 
 import threading
 import time
@@ -30,12 +30,12 @@ class Readiness:
 
     @property
     def is_ready(self) -> bool:
-        """No check has failed; a warning is none."""
+        """No check has failed; a warning is not a failure."""
         return all(outcome.status != FAILED for outcome in self.outcomes)
 
 
 class _Asked:
-    """A check in a thread of its own: a disk or a server that hangs does not hang who asks."""
+    """A check in a thread of its own: a hanging disk or server does not block the caller."""
 
     def __init__(self, check: Callable[[], Outcome]) -> None:
         self.name = check.__name__.replace("_", " ")
@@ -63,7 +63,7 @@ class _Asked:
 
 
 class _Kept:
-    """The last answer of this process. One thread asks; the others take what is there."""
+    """The last answer of this process. One thread runs the checks; the others use its answer."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -89,7 +89,7 @@ class _Kept:
     def _ask(self) -> Readiness:
         for check in CHECKS:
             asked = self._asked.get(check.__name__)
-            # What still hangs is not asked a second time: threads do not pile up.
+            # A check that still hangs is not started again, so threads do not pile up.
             if asked is None or not asked.is_going_on:
                 self._asked[check.__name__] = _Asked(check)
         end = time.monotonic() + PATIENCE_SECONDS
@@ -98,7 +98,7 @@ class _Kept:
         )
 
     def fresh(self) -> Readiness:
-        """Asked now."""
+        """Checked now."""
         self.forget()
         return self.get()
 

@@ -1,4 +1,4 @@
-"""What BenchLab's processes leave in Redis for all of them; `services.operations` writes it."""
+"""What BenchLab's processes share in Redis; `services.operations` writes it."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -22,12 +22,12 @@ class Sign:
 
 @cache
 def redis_client() -> Redis:
-    """This process's connections to Redis, which wait for a second at most."""
+    """This process's connections to Redis, with a timeout of one second."""
     return Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1)
 
 
 def redis_time(client: Redis) -> float:
-    """Redis' own clock, in seconds since 1970."""
+    """The time of Redis, in seconds since 1970."""
     seconds, microseconds = client.time()
     return seconds + microseconds / 1e6
 

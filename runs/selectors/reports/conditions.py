@@ -1,4 +1,4 @@
-"""The conditions of a campaign for its report: machines, systems, settings, and what was kept."""
+"""The conditions of a campaign for its report: machines, systems, settings, constants."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -54,7 +54,7 @@ def programs(campaign: Campaign) -> list[Block]:
 
 
 def settings(campaign: Campaign) -> list[Block]:
-    """The configurations by name; nothing where everything was at its default."""
+    """The configurations by name; empty if everything was at its default."""
     found: list[Block] = []
     for each in configurations.contained(campaign):
         rows = {name: str(value) for name, value in each.settings.items()}
@@ -94,7 +94,7 @@ def kept(campaign: Campaign) -> Facts:
 
 
 def hardware(profile: HardwareProfile | None) -> str:
-    """A machine in one line; what is not known is left out."""
+    """A machine in one line; unknown facts are left out."""
     if profile is None:
         return "–"
     cores, threads = profile.cores, profile.threads
@@ -119,7 +119,7 @@ def environment(found: Environment | None) -> str:
 
 
 def _told(value: Any) -> str:
-    """A fact that is a text, in both languages or one; structures are for programs."""
+    """A fact that is text, in both languages or one; structures are only for programs."""
     if isinstance(value, str | int | float):
         return str(value)
     is_text = isinstance(value, dict) and "en" in value and isinstance(value["en"], str)

@@ -1,4 +1,4 @@
-"""What a publication prints of a campaign, for its report."""
+"""What a publication prints about a campaign, for its report."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ def machines(table: PublishedTable) -> list[Block]:
 
 
 def method(table: PublishedTable) -> list[Block]:
-    """What the publication says of its method, in our words."""
+    """What the publication says about its method, in our words."""
     text = spoken(table.method) if table.method else ""
     return [Paragraph(text)] if text else []
 
@@ -63,7 +63,7 @@ def results(campaign: Campaign) -> list[Block]:
 
 
 def findings(table: PublishedTable) -> list[Block]:
-    """Who concludes what: the publication, BenchLab, and where they disagree."""
+    """Who draws which conclusions: the publication, BenchLab, and where they disagree."""
     blocks: list[Block] = []
     for title, found in conclusions.grouped(table):
         blocks += [Paragraph(title), Bullets(tuple(each.sentence for each in found))]
@@ -86,7 +86,7 @@ def discrepancies(table: PublishedTable) -> list[Block]:
 
 
 def where(table: PublishedTable) -> str:
-    """Where in the publication it stands: its title, table, section and page."""
+    """Its place in the publication: its title, table, section and page."""
     source = table.source
     parts = [
         told(source, "title"),
@@ -125,7 +125,7 @@ def _printed(table: PublishedTable) -> Table:
 
 
 def _text(text: str, column: Mapping[str, Any], figure: PrintedFigure | None) -> str:
-    """As printed; where BenchLab computes something else, that beside it."""
+    """As printed; if BenchLab computes another value, that is added."""
     if figure and figure.differs:
         computed = _("computed: %(value)s") % {"value": quantity(figure.recomputed)}
         return f"{text} ({computed})"

@@ -1,4 +1,4 @@
-"""Reports of campaigns: everything that one needs to know of them, in one document."""
+"""Reports of campaigns: everything that one needs to know about them, in one document."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -24,7 +24,7 @@ from runs.selectors.reports import (
 from runs.selectors.runs import recorded_commands as recorded
 from runs.templatetags.formats import told
 
-# A longer script of all runs is for the download; the report then has that of the first run.
+# A longer script of all runs is only a download; the report then has that of the first run.
 MOST_SCRIPT_CHARACTERS = 200_000
 
 
@@ -136,7 +136,7 @@ def _appendix(campaign: Campaign, address: str) -> list[Block]:
 
 
 def _script(campaign: Campaign, runs: Sequence[RecordedRun], address: str, server: str) -> Listing:
-    """What a server did, to be done by hand on a machine like it."""
+    """What a server executed, to be repeated by hand on a similar machine."""
     script = shell_script(campaign.slug, campaign.title, runs, address=address)
     caption = _("All runs in their order, as a shell script")
     if len(script) > MOST_SCRIPT_CHARACTERS:

@@ -1,4 +1,4 @@
-"""What a campaign that was executed or uploaded gave, for its report: tables, figures, verdicts."""
+"""The results of an executed or uploaded campaign for its report: tables, figures, verdicts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,14 +21,14 @@ from runs.selectors.compare.ratios import RatioRow
 from runs.templatetags.formats import factor, quantity, sized, verdict
 
 MINIMUM_EFFECT = 0.03
-# More metrics than these say the same again in other units.
+# More metrics would repeat the same in other units.
 MOST_METRICS = 8
-# Beyond, a forest is a page of its own; the table has every row.
+# With more, a forest would fill a page; the table has every row.
 MOST_BRANCHES = 60
 
 
 def results(campaign: Campaign) -> list[Block]:
-    """A chart of the primary metric, and a table for each metric. Four queries a metric."""
+    """A chart of the primary metric, and a table for each metric. Four queries per metric."""
     blocks: list[Block] = []
     for metric in _metrics(campaign):
         grid = campaigns.grid(campaign, metric)
@@ -71,7 +71,7 @@ def verdicts(campaign: Campaign) -> list[Block]:
 
 
 def _metrics(campaign: Campaign) -> list[Metric]:
-    """Those that have values, the primary one first."""
+    """The metrics that have values, the primary one first."""
     first = metrics.primary(campaign)
     summarised = CellSummary.objects.filter(cell__campaign=campaign).order_by()
     found = list(Metric.objects.filter(pk__in=summarised.values("metric")))
@@ -103,7 +103,7 @@ def _cell(cell: GridCell | None) -> str:
 
 
 def _figure(campaign: Campaign, metric: Metric, grid: Grid) -> Figure | None:
-    """Lines where the levels are numbers, bars where they are names."""
+    """Lines if the levels are numbers, bars if they are names."""
     words = Words(median=_("median"), range=_("min–max"), runs=_("runs"))
     x_title = designs.factor_title(campaign, grid.factor)
     lines = campaigns.lines(campaign, metric.name)

@@ -1,4 +1,4 @@
-"""What a run's certificate says, in the reader's language."""
+"""A run's certificate in the reader's language."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ SENTENCES = {
 
 
 def doubtful_runs(number: int) -> str:
-    """A mark for whatever counts them."""
+    """A mark for wherever the runs are counted."""
     words = ngettext("%(number)d run in doubt", "%(number)d runs in doubt", number)
     return f"\N{WARNING SIGN} {words % {'number': number}}"
 
@@ -65,12 +65,12 @@ class Sentence:
 
     @property
     def tone(self) -> str:
-        """How a message of its weight looks."""
+        """The tone of a message with its weight."""
         return _FINDING_TONES.get(self.weight, "info")
 
 
 def sentences(run: Run) -> list[Sentence]:
-    """The findings of a run's certificate, the gravest first."""
+    """The findings of a run's certificate, the most serious first."""
     found = [_sentence(each) for each in run.certificate.get("findings", [])]
     order = list(_FINDING_TONES)
     return sorted(found, key=lambda each: order.index(each.weight) if each.weight in order else 9)
@@ -81,5 +81,5 @@ def _sentence(finding: Mapping[str, Any]) -> Sentence:
     try:
         message = str(SENTENCES[code]) % figures
     except (KeyError, TypeError, ValueError):
-        message = code  # as a later BenchLab has stored it
+        message = code  # as stored by a later BenchLab
     return Sentence(code, str(finding.get("weight", "")), figures, message)

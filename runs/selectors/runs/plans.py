@@ -1,4 +1,4 @@
-"""Plans that runs have kept."""
+"""Query plans that runs have stored."""
 
 from runs.models import Artifact
 from runs.models.artifacts import PLAN_PREFIX

@@ -1,4 +1,4 @@
-"""Profiles that runs have kept."""
+"""Profiles that runs have stored."""
 
 from runs.execution.profiling import FOLDED
 from runs.models import Artifact
@@ -9,7 +9,7 @@ MOST_OFFERED = 100
 
 
 def of_run(run_id: int, *, to: Reader) -> Artifact | None:
-    """The folded stacks of a run; None where it has none, or the reader may not see it."""
+    """The folded stacks of a run; None if it has none, or the reader may not see it."""
     seen = projects.visible(Artifact.objects.filter(run_id=run_id, name=FOLDED), to=to)
     return seen.select_related("run__cell", "run__campaign").first()
 

@@ -1,4 +1,4 @@
-"""What runs executed on their targets, in an order in which it can be done again by hand."""
+"""What runs executed on their targets, in an order in which it can be repeated by hand."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -10,22 +10,22 @@ from runs.reports.load_machines import RecordedGenerator
 from runs.reports.shell_script import RecordedCommand, RecordedRun
 
 MARK_PREPARED = "mark-prepared"
-# Version number and folder of the binaries, as a frozen plan names them; the server's first.
+# Version number and folder of the binaries, as in a frozen plan; the server's first.
 PROGRAMS = (("version_num", "bindir"), ("client_version_num", "client_bindir"), ("", "psql_bindir"))
 
 
 def of_run(run: Run) -> list[RecordedRun]:
-    """The latest attempt of a run, after the making of the shared cluster that it used.
+    """The latest attempt of a run, preceded by the making of the shared cluster that it used.
 
-    Three queries. Empty where nothing was executed here: published, uploaded, still queued.
+    Three queries. Empty if nothing was executed here: published, uploaded, still queued.
     """
     return _recorded([run])
 
 
 def of_campaign(campaign: Campaign, *, server: str = "") -> list[RecordedRun]:
-    """The finished runs of a campaign in the order of their execution. Three queries.
+    """The finished runs of a campaign in the order of execution. Three queries.
 
-    Those on one `server` (its slug) where that is given.
+    Only those on one `server` (its slug) if given.
     """
     finished = campaign.runs.filter(state=Run.State.FINISHED, plan__isnull=False)
     if server:
@@ -76,7 +76,7 @@ def _latest(run: Run, commands: Sequence[Command]) -> list[Command]:
 
 
 def _preparation(maker: Run, commands: Sequence[Command]) -> RecordedRun:
-    """The steps of the attempt that made the cluster, up to the mark that it is whole."""
+    """The steps of the attempt that made the cluster, up to the mark that it is complete."""
     ends = {each.attempt: each.ordinal for each in commands if each.step == MARK_PREPARED}
     attempt = max(ends, default=0)
     made = [
@@ -108,7 +108,7 @@ def _generator(planned: dict[str, Any]) -> RecordedGenerator:
 
 
 def _programs(plan: dict[str, object]) -> tuple[tuple[str, str], ...]:
-    """Each folder once, with the version where the plan knows it."""
+    """Each folder once, with the version if the plan has it."""
     named: dict[str, str] = {}
     for version, folder in PROGRAMS:
         if bindir := str(plan.get(folder) or ""):
@@ -141,7 +141,7 @@ def _command(command: Command) -> RecordedCommand:
 
 def _title(run: Run) -> str:
     """Run 7: version 16.14, clients 2, repeat 1."""
-    # PostgreSQL orders the keys of a stored object by their length.
+    # PostgreSQL sorts the keys of a stored object by length.
     levels = sorted(run.cell.levels.items(), key=lambda each: (each[0] != "version", each[0]))
     told = ", ".join(f"{name} {level}" for name, level in levels if name != "bindir")
     return f"Run {run.pk}: {told}, repeat {run.repeat}"

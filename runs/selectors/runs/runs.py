@@ -1,4 +1,4 @@
-"""Runs: one with everything of its page, and lists of those in progress and done."""
+"""Runs: one with everything for its page, and lists of active and ended ones."""
 
 from django.db.models import IntegerField, Prefetch, Q, QuerySet
 from django.db.models.expressions import Func
@@ -17,14 +17,14 @@ RELATED = (
 
 
 def listed() -> QuerySet[Run]:
-    """Runs for a list, the newest first. The frozen plan stays in the database."""
+    """Runs for a list, the newest first. The frozen plan is not loaded."""
     return Run.objects.select_related("campaign", "cell", "server").defer("plan").order_by("-pk")
 
 
 def on_hardware(rows: QuerySet[Run], *, fingerprint: str) -> QuerySet[Run]:
-    """Those on the profile of that fingerprint.
+    """Those on the profile with that fingerprint.
 
-    Reads its key first: with it at hand PostgreSQL goes straight to runs that are few or none.
+    Reads its key first: with the key PostgreSQL finds the runs directly, even if there are few.
     """
     profiles = HardwareProfile.objects.filter(fingerprint=fingerprint).order_by()
     return rows.filter(hardware__in=list(profiles.values_list("pk", flat=True)))
@@ -33,19 +33,19 @@ def on_hardware(rows: QuerySet[Run], *, fingerprint: str) -> QuerySet[Run]:
 def detail(run_id: int, *, to: Reader = NOBODY) -> Run:
     """A run with all that its page shows, in a fixed number of queries. Raises Run.DoesNotExist.
 
-    Outputs and whole series come along: expensive for a run of days.
+    Includes outputs and complete series: expensive for a run of days.
     """
     return visible(_whole(Series.objects.order_by("name")), to=to).get(pk=run_id)
 
 
 def with_findings() -> QuerySet[Run]:
-    """Runs as `detail` gives them, with each series' number of values (`length`) in their place."""
+    """Runs as in `detail`, but with each series' number of values (`length`) instead of them."""
     length = Func("values", 1, function="array_length", output_field=IntegerField())
     return _whole(Series.objects.order_by("name").defer("values").annotate(length=length))
 
 
 def running_now() -> QuerySet[Run]:
-    """The runs that a worker has now, the longest first; at most one per server."""
+    """The runs that a worker executes now, the longest first; at most one per server."""
     return (
         Run.objects.filter(state__in=Run.ACTIVE)
         .select_related("campaign__scenario", "cell", "server")
@@ -55,7 +55,7 @@ def running_now() -> QuerySet[Run]:
 
 
 def latest(limit: int, *, to: Reader = NOBODY) -> QuerySet[Run]:
-    """The runs that ended last, of those that the reader may see."""
+    """The runs that ended last and that the reader may see."""
     ended = (
         Run.objects.filter(state__in=Run.ENDED, finished_at__isnull=False)
         .select_related("campaign__scenario", "cell", "server")
@@ -83,7 +83,7 @@ def _whole(series: QuerySet[Series]) -> QuerySet[Run]:
 
 
 def others_of(run: Run) -> list[int]:
-    """The servers of a run besides its own: of further clusters, and generators. Reads its plan."""
+    """The other servers of a run: of further clusters, and generators. Reads its plan."""
     plan = run.plan or {}
     others = [*plan.get("machines", ()), *plan.get("generators", ())]
     return sorted({each["server_id"] for each in others} - {run.server_id})

@@ -1,1 +1,1 @@
-"""Schedules: campaigns that queue themselves."""
+"""Schedules: campaigns that are queued automatically."""

@@ -1,4 +1,4 @@
-"""Schedules with what each of them did last."""
+"""Schedules with the latest events of each."""
 
 from django.contrib.auth.models import User
 from django.db.models import Prefetch, QuerySet
@@ -12,7 +12,7 @@ EVENTS_SHOWN = 5
 def listed(*, to: Reader) -> QuerySet[Schedule]:
     """The schedules that a reader may see, with server and their newest five `newest_events`.
 
-    Two queries, beside one for the private projects.
+    Two queries, and one for the private projects.
     """
     events = ScheduleEvent.objects.select_related("campaign").order_by("-pk")[:EVENTS_SHOWN]
     is_superuser = isinstance(to, User) and to.is_superuser
@@ -26,7 +26,7 @@ def listed(*, to: Reader) -> QuerySet[Schedule]:
 
 
 def is_own(schedule: Schedule, token: Token) -> bool:
-    """Whether the campaigns of a schedule are of the token's project."""
+    """Whether the campaigns of a schedule belong to the token's project."""
     project_id = schedule.draft.get("project")
     if project_id is None:
         return bool(token.project.slug == DEFAULT)

@@ -1,1 +1,1 @@
-"""Seals: what is sealed of a run, and whether it is still so."""
+"""Seals: what of a run is sealed, and whether it has changed since."""

@@ -9,14 +9,14 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-# What is signed begins so: a signature of ours is never one of something else.
+# A prefix for what is signed, so that our signature can never be taken for one of something else.
 DOMAIN = b"benchlab seal 1\n"
-# What stands before the first entry of a chain.
+# The hash before the first entry of a chain.
 BEGINNING = bytes(32)
 
 
 def canonical(value: Any) -> str:
-    """JSON in the one form in which it is hashed."""
+    """JSON in the canonical form in which it is hashed."""
     return json.dumps(
         value,
         ensure_ascii=False,
@@ -28,7 +28,7 @@ def canonical(value: Any) -> str:
 
 
 def entry_hash(*, previous: bytes, **entry: Any) -> bytes:
-    """SHA-256 over an entry (project, number, kind, run, at, reason, content), and those before."""
+    """SHA-256 of an entry (project, number, kind, run, at, reason, content) and the hash before."""
     return hashlib.sha256(canonical({**entry, "previous": bytes(previous).hex()}).encode()).digest()
 
 
@@ -44,12 +44,12 @@ def is_signed(*, digest: bytes, signature: bytes | memoryview, key: bytes | memo
 
 
 def digest_of(value: Any) -> str:
-    """SHA-256 over the canonical form, in hexadecimal digits."""
+    """SHA-256 of the canonical form, in hexadecimal digits."""
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
 def changed_parts(sealed: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    """What differs between a run's sealed content and what is there now, in words for people."""
+    """How a run differs now from its sealed content, in words."""
     parts = sorted(
         name
         for name in (sealed.keys() | found.keys()) - {"figures"}

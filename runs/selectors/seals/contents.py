@@ -1,7 +1,7 @@
-"""What is sealed of a run: digests of its parts, and its figures as they are.
+"""What is sealed of a run: digests of its parts, and its figures themselves.
 
-The parts are those of the run's lines in an export (`docs/seals.md`), so that an export can be
-checked without a database.
+The parts correspond to the run's lines in an export (`docs/seals.md`), so an export can be checked
+without a database.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from runs.selectors.seals.chain import canonical, digest_of
 Row = dict[str, Any]
 Content = dict[str, Any]
 
-# Of the lines of an export; what is left out may change, or is another one elsewhere.
+# Fields of the export's lines; those left out may change, or differ elsewhere.
 CAMPAIGN = ("slug", "origin", "parameters", "treatment", "scenario", "configuration")
 CELL = ("levels", "version", "version_num", "revision")
 RUN = (
@@ -40,13 +40,13 @@ ARTIFACT = ("name", "media_type", "size", "sha256")
 
 
 class Shared:
-    """Digests of what many runs have in common, read once each."""
+    """Digests of rows that many runs share, read once each."""
 
     def __init__(self) -> None:
         self.known: dict[tuple[str, int | None], str] = {}
 
     def digest(self, model: Any, key: int | None, fields: tuple[str, ...]) -> str:
-        """Of the row with this key; empty for none."""
+        """The digest of the row with this key; empty for none."""
         mark = (model.__name__, key)
         if mark not in self.known:
             row = model.objects.filter(pk=key).values(*fields).first() if key else None
@@ -55,9 +55,9 @@ class Shared:
 
 
 def of(run_ids: Collection[int], shared: Shared | None = None) -> dict[int, Content]:
-    """What is to be sealed of these runs. A fixed number of queries, plus one for each profile.
+    """The content to seal of these runs. A fixed number of queries, plus one for each profile.
 
-    Expensive for runs with long series: they are read whole, one after the other.
+    Expensive for runs with long series: they are read completely, one after the other.
     """
     shared = shared or Shared()
     rows = Run.objects.filter(pk__in=run_ids).order_by()
@@ -130,7 +130,7 @@ def _plan(row: Row) -> Row:
 
 
 def _figures(run_ids: Collection[int]) -> tuple[dict[int, Row], dict[int, Row]]:
-    """Of each run: value, n and statistic by metric, and unit and direction of the metrics."""
+    """For each run: value, n and statistic by metric, and unit and direction of the metrics."""
     figures: dict[int, Row] = defaultdict(dict)
     metrics: dict[int, Row] = defaultdict(dict)
     rows = Measurement.objects.filter(run__in=run_ids).order_by()
@@ -145,7 +145,7 @@ def _figures(run_ids: Collection[int]) -> tuple[dict[int, Row], dict[int, Row]]:
 def _digests(
     model: Any, fields: tuple[str, ...], order: tuple[str, ...], run_ids: Collection[int]
 ) -> Mapping[int, str]:
-    """SHA-256 over the rows of each run, a line each. Few are in memory at a time."""
+    """SHA-256 of the rows of each run, one line each. Only a few are in memory at a time."""
     hashes: dict[int, Any] = defaultdict(hashlib.sha256)
     for row in _rows(model, fields, order, run_ids):
         run = row.pop("run_id")

@@ -1,4 +1,4 @@
-"""Whether what was sealed is still so: each chain is followed, and each run looked at again."""
+"""Whether sealed data is unchanged: follows each chain, and checks each run again."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ Ends = Mapping[str, Sequence[Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class Finding:
-    """What is not as it was sealed. `run` is the key of the run, None for the chain itself."""
+    """A difference from what was sealed. `run` is the run's key, None for the chain itself."""
 
     project: str
     run: int | None
@@ -30,7 +30,7 @@ class Finding:
 
 @dataclass
 class Tally:
-    """What was looked at."""
+    """What was checked."""
 
     entries: int = 0
     runs: int = 0
@@ -39,9 +39,9 @@ class Tally:
 
 
 def findings(*, trusted: Collection[bytes], ends: Ends, tally: Tally) -> Iterator[Finding]:
-    """All that differs, project by project. Reads every sealed run: minutes for a million.
+    """All differences, project by project. Reads every sealed run: minutes for a million.
 
-    Run it in one transaction that sees one moment. `ends` are those of `services.seals.keys`.
+    Run it in one transaction with a consistent snapshot. `ends` come from `services.seals.keys`.
     """
     shared = contents.Shared()
     for project in Project.objects.order_by("pk"):
@@ -89,7 +89,7 @@ def _entry(
     if entry.number != before + 1:
         message = f"Entries {before + 1} to {entry.number - 1} of the chain are missing."
         yield Finding(project.slug, None, "chain_gap", message)
-        # What stood before is not known: of this entry only the signature can be looked at.
+        # What came before is unknown: only the signature of this entry can be checked.
         digest = bytes(entry.hash)
     else:
         names = ("number", "kind", "run", "at", "reason", "content")
@@ -109,7 +109,7 @@ def _entry(
 def _runs(
     project: Project, chunk: Sequence[Seal], shared: contents.Shared, tally: Tally
 ) -> Iterator[Finding]:
-    """The runs whose last content stands in this part of the chain."""
+    """The runs whose last content is in this part of the chain."""
     every = Seal.objects.filter(run__in={each.run for each in chunk}).order_by("number")
     last: dict[int, Seal] = {}
     said: dict[int, str] = {}
@@ -142,20 +142,20 @@ def _run(
     try:
         sealed = json.loads(entry.content)
     except ValueError:
-        return  # told as a changed entry
+        return  # reported as a changed entry
     if parts := changed_parts(sealed, found):
         yield "run_changed", f"Run {run} has changed: {'; '.join(parts)}."
 
 
 def _state(project: Project, run: int, state: str, said: str) -> Iterator[Finding]:
-    """Whether a run counts, or is withdrawn, as its last entry says."""
+    """Whether a run is in use or withdrawn, as its last entry says."""
     if state in COUNTED and (state == Run.State.WITHDRAWN) != (said == Seal.Kind.WITHDRAWN):
         message = f"Run {run} is {state}, and the chain says: {said}."
         yield Finding(project.slug, run, "state_differs", message)
 
 
 def _never_sealed(tally: Tally) -> Iterator[Finding]:
-    """Runs that count and stand in no chain; those that wait are only counted."""
+    """Runs in use that are in no chain; those that wait are only counted."""
     tally.waiting = SealRequest.objects.count()
     sealed = Seal.objects.filter(run=OuterRef("pk"), kind=Seal.Kind.SEALED)
     waiting = SealRequest.objects.filter(run=OuterRef("pk"))

@@ -1,4 +1,4 @@
-"""How an installation was built: what of it can be felt, and what must not go unseen."""
+"""How an installation was built: what affects its speed, and what readers must be shown."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _PROFILING = fact_readers.option("--enable-profiling", "--enable-coverage")
 
 
 def facts(installation: Installation) -> dict[str, Any]:
-    """The build as programs read it; None where the installation does not tell."""
+    """The build for programs; None if the installation does not report it."""
     raw = vars(installation)
     return {
         "optimisation": fact_readers.optimisation(raw),
@@ -27,7 +27,7 @@ def facts(installation: Installation) -> dict[str, Any]:
 
 
 def told(installation: Installation) -> str:
-    """In a few words: -O2; -O0, assertions; empty where nothing is known."""
+    """In a few words: -O2; -O0, assertions; empty if nothing is known."""
     found = facts(installation)
     parts = [found["optimisation"]]
     parts += [_("assertions")] if found["assertions"] else []
@@ -38,7 +38,7 @@ def told(installation: Installation) -> str:
 
 
 def is_slow(installation: Installation) -> bool:
-    """Whether its figures say little of that PostgreSQL: assertions, or no optimisation."""
+    """Whether its figures say little about that PostgreSQL: assertions, or no optimisation."""
     found = facts(installation)
     return bool(found["assertions"]) or found["optimisation"] in {"-O0", "-Og"}
 

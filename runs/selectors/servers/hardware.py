@@ -1,4 +1,4 @@
-"""Hardware profiles: which there are, and what was measured on each."""
+"""Hardware profiles, and what was measured on each."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from runs.selectors.campaigns.campaigns import CampaignRow
 from runs.selectors.servers.hardware_facts import Facts, facts_of
 
 MOST_WORDS = 8
-# Runs beyond are not counted: a list of machines must not read a million of them.
+# At most this many runs are counted: a list of machines must not read a million of them.
 MOST_COUNTED = 1_000
 
 
@@ -24,8 +24,8 @@ MOST_COUNTED = 1_000
 class HardwareRow:
     """A profile, the servers that have it now, and how much was measured on it.
 
-    `runs` are the finished ones that the reader may see, counted up to MOST_COUNTED; those of
-    publications are told by their campaigns.
+    `runs` are the finished ones that the reader may see, counted up to MOST_COUNTED; published ones
+    are counted as campaigns.
     """
 
     hardware: HardwareProfile
@@ -41,10 +41,10 @@ class HardwareRow:
 
 
 def listed(*, to: Reader, words: str = "") -> QuerySet[HardwareProfile]:
-    """Profiles by name that have all of the words, as far as the reader may know of them.
+    """Profiles by name that have all of the words and that the reader may know of.
 
-    That is those of a server or a publication, and those on which a run was made that the reader
-    may see: what only a private project has uploaded is its own.
+    These are the profiles of a server or a publication, and those with a run that the reader may
+    see: a profile that only a private project has uploaded stays private.
     """
     seen = projects.visible(Run.objects.filter(hardware=OuterRef("pk")), to=to)
     found = HardwareProfile.objects.filter(
@@ -95,7 +95,8 @@ def _servers(keys: Sequence[int]) -> dict[int, list[Server]]:
 
 
 def _runs(keys: Sequence[int], to: Reader) -> dict[int, int]:
-    # Told by what is hidden: PostgreSQL then reads a profile's runs only, and stops at the limit.
+    # Phrased as what is hidden: PostgreSQL then reads only a profile's runs, and stops at the
+    # limit.
     hidden = Campaign.objects.exclude(pk__in=projects.visible(Campaign.objects.all(), to=to))
     own = Run.objects.filter(hardware=OuterRef("pk"), state=Run.State.FINISHED).order_by()
     here = own.exclude(origin=Origin.PUBLISHED)

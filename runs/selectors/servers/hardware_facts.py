@@ -1,4 +1,4 @@
-"""What the facts of a hardware profile say: found by an inspection, printed, or uploaded."""
+"""The facts of a hardware profile: found by an inspection, printed, or uploaded."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -9,7 +9,7 @@ from runs.models import HardwareProfile
 
 Device = TypeVar("Device", Disk, NetworkCard)
 
-# Parts of the names under which publications and uploaders tell of storage.
+# Parts of the names that publications and uploads use for storage.
 STORAGE_WORDS = ("storage", "ssd", "hdd", "disk", "nvme")
 LANGUAGES = ("en", "ja")
 
@@ -23,13 +23,13 @@ class Fact:
 
     @property
     def words(self) -> str:
-        """The name as one would say it."""
+        """The name in readable form."""
         return self.name.replace("_", " ")
 
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts of a profile. What is no text, number or device as expected is among the others."""
+    """The facts of a profile. Text, numbers and devices of an unexpected form are in `others`."""
 
     disks: tuple[Disk, ...]
     storage: tuple[Fact, ...]
@@ -42,7 +42,7 @@ class Facts:
 
 
 def facts_of(profile: HardwareProfile) -> Facts:
-    """All that is known of it beside its columns; what has another form than expected, as text."""
+    """Everything known besides its columns; values of unexpected form as text."""
     told = dict(profile.facts) if isinstance(profile.facts, Mapping) else {}
     disks = _devices(told, "disks", Disk)
     network = _devices(told, "network", NetworkCard)
@@ -62,7 +62,7 @@ def facts_of(profile: HardwareProfile) -> Facts:
 
 
 def _devices(told: dict[str, Any], name: str, kind: type[Device]) -> tuple[Device, ...]:
-    """Takes devices out of the facts, if all are such as an inspection finds them."""
+    """Takes devices out of the facts, if all have the form that an inspection gives them."""
     found = told.get(name)
     made = [_device(each, kind) for each in found] if isinstance(found, list) else []
     known = tuple(each for each in made if each is not None)

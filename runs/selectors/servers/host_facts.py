@@ -1,4 +1,4 @@
-"""What is known of a machine as facts by their path, and what differs between two states of it."""
+"""The known facts of a machine by their path, and the differences of two states of it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ Profile = HardwareProfile | Environment
 
 @dataclass(frozen=True)
 class Difference:
-    """A fact that has another value than before; `after` is None where it is not known any more.
+    """A fact with a changed value; `after` is None if it is no longer known.
 
-    Devices come as a sorted list of texts.
+    Devices are given as a sorted list of texts.
     """
 
     name: str
@@ -32,13 +32,13 @@ class Difference:
 
     @property
     def told(self) -> str:
-        """As events tell it: `kernel: Linux 6.1 → Linux 6.8`."""
+        """As events show it: `kernel: Linux 6.1 → Linux 6.8`."""
         arrow = "\N{RIGHTWARDS ARROW}"
         return f"{self.name}: {shown(self.before)} {arrow} {shown(self.after)}"
 
 
 def differences(before: Profile, after: Profile) -> list[Difference]:
-    """What is another than before, by name. What was not known before is no difference."""
+    """The changed facts, by name. A fact that was unknown before is not a change."""
     was, now = _flat(before), _flat(after)
     return [
         Difference(name, was[name], now.get(name))
@@ -70,7 +70,7 @@ def _leaves(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 
 def _comparable(value: Any) -> Any:
-    """Lists of devices without what the kernel calls them, in an order of their own."""
+    """Lists of devices without their kernel names, in a fixed order."""
     if not isinstance(value, list | tuple):
         return value
     texts = [

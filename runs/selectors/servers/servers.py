@@ -1,4 +1,4 @@
-"""Servers: what is on them, what they do now, and how much waits for them."""
+"""Servers: their installations, what they do now, and how much waits for them."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,10 @@ from runs.selectors.access import projects
 
 @dataclass(frozen=True)
 class ServerRow:
-    """A server with the installations it has now, the run in progress, and its queue's length.
+    """A server with its present installations, the run in progress, and the length of its queue.
 
     A load generator is busy with the run that it serves. `is_open` says whether the reader may
-    look at that run.
+    see that run.
     """
 
     server: Server
@@ -45,19 +45,19 @@ def detail(slug: str, *, to: projects.Reader = projects.NOBODY) -> ServerRow:
 
 
 def only_version(slug: str) -> str:
-    """The PostgreSQL version of a server that has one installation; empty if there are others."""
+    """The PostgreSQL version of a server with one installation; empty if there are several."""
     found = Installation.objects.filter(server__slug=slug, removed_at=None)
     listed = list(found.values_list("version", flat=True).distinct().order_by()[:2])
     return listed[0] if len(listed) == 1 else ""
 
 
 def changes(server: Server) -> QuerySet[ServerEvent]:
-    """What inspections found to be another than before, the newest first."""
+    """Changes found by inspections, the newest first."""
     return server.events.filter(code__in=("hardware_changed", "environment_changed"))
 
 
 def registration_events(server: Server) -> QuerySet[ServerEvent]:
-    """What was done to a server's registration and host key, the newest first."""
+    """Changes of a server's registration and host key, the newest first."""
     return server.events.exclude(code__in=("hardware_changed", "environment_changed"))
 
 
@@ -80,7 +80,7 @@ def _rows(servers: QuerySet[Server], to: projects.Reader) -> list[ServerRow]:
 
 
 def _active(servers: list[Server], to: projects.Reader) -> dict[int, tuple[Run, bool]]:
-    """By server: for which run its lease is held, and whether the reader may look at it."""
+    """By server: which run holds its lease, and whether the reader may see it."""
     seen = projects.visible(Run.objects.order_by(), to=to).values("pk")
     open_ = Case(When(run__in=seen, then=True), default=False, output_field=BooleanField())
     held = Lease.objects.filter(server__in=servers, run__state__in=Run.ACTIVE)
@@ -93,7 +93,7 @@ def _active(servers: list[Server], to: projects.Reader) -> dict[int, tuple[Run, 
 
 
 def _queued(servers: list[Server]) -> dict[int | None, int]:
-    """How many runs wait: those queued, and those that lost their worker."""
+    """How many runs wait: queued ones, and those that lost their worker."""
     waiting = Run.objects.filter(
         server__in=servers, state__in=(Run.State.QUEUED, Run.State.LOST)
     ).order_by()

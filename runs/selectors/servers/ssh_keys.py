@@ -1,4 +1,4 @@
-"""SSH keys and the servers that are reached with them."""
+"""SSH keys and the servers that use them."""
 
 from django.db.models import QuerySet
 
@@ -6,7 +6,7 @@ from runs.models import SSHKey
 
 
 def listed() -> QuerySet[SSHKey]:
-    """All keys by name, with their servers; without the private halves. Two queries."""
+    """All keys by name, with their servers; without the private keys. Two queries."""
     return (
         SSHKey.objects.defer("private_key_encrypted").prefetch_related("servers").order_by("name")
     )
