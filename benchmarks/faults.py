@@ -224,7 +224,7 @@ def _broken(options: argparse.Namespace) -> Iterator[Broken]:
         own_queue.cancel_first_campaign()
         account = service_account()
         bindir = postgresql_binaries((instance.var / "services").resolve(), account).postgresql18
-        target = Target(folder, account, bindir, options.faketime)
+        target = Target(folder, account, bindir, options.faketime, clusters=options.clusters)
         line = target.start(servers.public_key())
         server_id = own_queue.register(
             "To be broken",

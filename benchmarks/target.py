@@ -13,7 +13,8 @@ from benchmarks.canary import Canary
 from benchmarks.cut_line import CutLine
 from tests.ssh.openssh import OpenSSH, login_name
 
-DISK_MEGABYTES = 2500
+# A cluster of the smallest scale with its WAL, and what preflight wants to spare beside it.
+DISK_MEGABYTES, MORE_A_CLUSTER = 2500, 1300
 FAKETIME = (
     "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
     "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
@@ -29,12 +30,18 @@ class Target:
     """
 
     def __init__(
-        self, folder: Path, account: Account, bindir: Path, faketime: str | None = ""
+        self,
+        folder: Path,
+        account: Account,
+        bindir: Path,
+        faketime: str | None = "",
+        *,
+        clusters: int = 1,
     ) -> None:
         self.account = account
         self.disk = folder / "disk"
         self.disk.mkdir()
-        self.has_own_disk = os.getuid() == 0 and _mount(self.disk)
+        self.has_own_disk = os.getuid() == 0 and _mount(self.disk, clusters)
         account.own(self.disk)
         self.base = self.disk / "base"
         self.canary = Canary(self.disk / "canary", bindir, account)
@@ -156,8 +163,9 @@ class Target:
             configuration.write(f"SetEnv {words}\n")
 
 
-def _mount(folder: Path) -> bool:
-    options = f"size={DISK_MEGABYTES}m,mode=755"
+def _mount(folder: Path, clusters: int) -> bool:
+    megabytes = DISK_MEGABYTES + MORE_A_CLUSTER * (clusters - 1)
+    options = f"size={megabytes}m,mode=755"
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", options, "benchlab-faults", str(folder)],
         capture_output=True,

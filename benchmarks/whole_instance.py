@@ -15,7 +15,7 @@ from benchlab.embedded.places import REPOSITORY
 from benchlab.embedded.ports import free_port
 from benchmarks import processes
 
-START_SECONDS = 180
+START_SECONDS = 600
 # Signs of life come as often as is possible, so that many faults fit into little time.
 PACE = {
     "BENCHLAB_HEARTBEAT_SECONDS": "1",

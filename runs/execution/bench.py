@@ -67,6 +67,8 @@ class Bench:
         self.in_hand: dict[str, InHand] = {}
         # Whether PostgreSQL was started and is to run: only then it can be what has ended.
         self.is_serving = False
+        # The port at which the load enters instead of the cluster's own, such as a pool's.
+        self.entrance = 0
         # When the load began and ended, on each machine's own clock.
         self.load_spans: dict[str, tuple[float, float]] = {}
         # What is still to be done once nothing is recorded any more: it must not show there.

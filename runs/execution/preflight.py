@@ -24,9 +24,10 @@ class Target:
     """What a target says of itself. Bytes and seconds; unknown is None.
 
     `skew_s` is how far its clock is ahead of this one, `skew_error_s` how far that may be wrong.
-    `tools` are those of taskset, perf and ip that are there; `paranoia` is perf_event_paranoid, and
-    `governors` are those of its processors, none where it has no cpufreq. `clients` are the folders
-    whose pgbench starts; `unresolved` and `no_routes` the addresses to which it knows no way.
+    `tools` are those of taskset, perf, ip, strace and pgbouncer that are there; `paranoia` is
+    perf_event_paranoid, and `governors` are those of its processors, none where it has no cpufreq.
+    `clients` are the folders whose pgbench starts; `unresolved` and `no_routes` the addresses to
+    which it knows no way.
     `allows_sessions`: as many at once on one connection as a run needs.
     """
 

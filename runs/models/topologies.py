@@ -15,6 +15,7 @@ class Topology(models.Model):
         FDW = "fdw", _("foreign tables")
         SHARDED = "sharded", _("sharded")
         POOLED = "pooled", _("connection pool")
+        VARIED = "varied", _("several arrangements")
 
     slug = models.SlugField(max_length=100, unique=True)
     name = models.CharField(_("name"), max_length=200)

@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.scenarios import fixed_point_read
+from runs.scenarios.common_factors import CORES, too_few_clients
 from runs.scenarios.definition import (
     ClusterOptions,
-    Factor,
-    Objection,
     Parameter,
     Quick,
     Scenario,
@@ -37,19 +36,6 @@ def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
     return ClusterOptions()
 
 
-def objection(levels: Mapping[str, Any], parameters: Mapping[str, int | None]) -> Objection | None:
-    """With fewer clients than cores the clients would be what is measured."""
-    clients, cores = parameters.get("clients"), levels.get("cores")
-    if clients is None or not isinstance(cores, int) or clients >= cores:
-        return None
-    return Objection(
-        _("%(clients)d clients cannot keep %(cores)d cores busy."),
-        _("Choose at least as many clients as cores."),
-        "clients",
-        {"clients": clients, "cores": cores},
-    )
-
-
 SCENARIO = Scenario(
     slug="cpu-cores",
     title=_("CPU cores"),
@@ -59,7 +45,7 @@ SCENARIO = Scenario(
         "of just those cores."
     ),
     source="PGECons WG1 2013",
-    factors=(Factor("cores", _("CPU cores"), default=(1, 2), minimum=1, maximum=8192),),
+    factors=(CORES,),
     parameters=(
         *READ.parameters,
         Parameter(
@@ -71,7 +57,8 @@ SCENARIO = Scenario(
     primary_metric=READ.primary_metric,
     writes=False,
     procedure=READ.procedure,
+    has_pgbench_tables=True,
     cluster=cluster,
-    objection=objection,
+    objection=too_few_clients,
     quick=Quick(parameters={"scale": 10, "duration": 10, "clients": 8}, levels={"cores": (1, 2)}),
 )  # fmt: skip

@@ -292,7 +292,9 @@ class Scenario:
     archive's file names another one, or under other names; `printed` gives its parameters of
     those that a publication prints. `by_hand` is there where a machine without SSH can run it.
     `extensions` are those of PostgreSQL that levels need,
-    `packages` are those of Python that a worker needs to make its data.
+    `packages` are those of Python that a worker needs to make its data. Of one that
+    `has_pgbench_tables`, and puts its load on them by pgbench, cores and arrangement can be
+    factors (`common_factors`).
     `primary_metric` is the one that charts and comparisons show first.
     """
 
@@ -321,6 +323,7 @@ class Scenario:
     only_reads: Callable[[Mapping[str, Any]], bool] = never
     packages: tuple[str, ...] = ()
     extensions: tuple[ExtensionRequirement, ...] = ()
+    has_pgbench_tables: bool = False
 
     def changes_data(self, levels: Mapping[str, Any]) -> bool:
         """Whether a run of a cell of these levels changes the data."""

@@ -73,6 +73,7 @@ SCENARIO = Scenario(
     primary_metric=TPS.name,
     writes=False,
     procedure=FixedPointRead(),
+    has_pgbench_tables=True,
     by_hand=ByHand(SCRIPT),
     quick=Quick({"scale": 10, "duration": 4}, {"clients": (1, 2, 4)}, repeats=3),
 )  # fmt: skip

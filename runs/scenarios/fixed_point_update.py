@@ -96,6 +96,7 @@ SCENARIO = Scenario(
     primary_metric=TPS.name,
     writes=True,
     procedure=FixedPointUpdate(),
+    has_pgbench_tables=True,
     by_hand=ByHand(SCRIPT, ("-F", str(FILLFACTOR))),
     quick=Quick({"scale": 10, "duration": 4}, {"clients": (1, 2, 4)}, repeats=3),
     cluster=cluster,

@@ -54,6 +54,7 @@ SCENARIO = Scenario(
     primary_metric=READ.primary_metric,
     writes=False,
     procedure=READ.procedure,
+    has_pgbench_tables=True,
     by_hand=READ.by_hand,
     quick=Quick({"scale": 10, "duration": 4}, {"clients": (1, 4)}, repeats=3),
     cluster=cluster,

@@ -233,6 +233,7 @@ SCENARIO = Scenario(
     primary_metric=TPS.name,
     writes=True,
     procedure=PgbenchLoad(),
+    has_pgbench_tables=True,
     cluster=cluster,
     only_reads=only_reads,
     quick=Quick({"duration": 5}, {"scale": (1,), "clients": (1, 2)}),

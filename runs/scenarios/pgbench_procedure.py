@@ -372,6 +372,6 @@ class _Live:
 
 def _connection(bench: Bench, address: str = "") -> pgbench.Connection:
     """By the Unix socket, or to an address."""
-    host, port = address or bench.cluster.socket_dir, bench.cluster.port
+    host, port = address or bench.cluster.socket_dir, bench.entrance or bench.cluster.port
     silence = listening.SECONDS_OF_SILENCE if address else None
     return pgbench.Connection(host, port, SUPERUSER, DATABASE, silence)

@@ -1,7 +1,11 @@
 """The scenarios that BenchLab can run. A new one is a new module, named here."""
 
+from collections.abc import Iterable, Mapping
+
 from runs.scenarios import (
+    arrangements,
     block_size,
+    common_factors,
     cpu_cores,
     fixed_point_read,
     fixed_point_update,
@@ -18,7 +22,7 @@ from runs.scenarios import (
     storage_bandwidth,
     storage_placement,
 )
-from runs.scenarios.definition import MetricDefinition, Scenario
+from runs.scenarios.definition import Level, MetricDefinition, Scenario
 from runs.scenarios.metrics import MONITORED
 
 _SCENARIOS = {
@@ -49,12 +53,21 @@ def every() -> tuple[Scenario, ...]:
     return tuple(_SCENARIOS.values())
 
 
-def get(slug: str) -> Scenario:
-    """The scenario of that slug. Raises KeyError for one that BenchLab cannot run."""
-    return _SCENARIOS[slug]
+def get(slug: str, levels: Mapping[str, Iterable[Level]] | None = None) -> Scenario:
+    """The scenario of that slug, widened by the common factors among a campaign's levels.
+
+    Raises KeyError for one that BenchLab cannot run.
+    """
+    return common_factors.widened(_SCENARIOS[slug], levels or {})
+
+
+def of_cell(slug: str, levels: Mapping[str, Level]) -> Scenario:
+    """The same by the levels of one cell."""
+    return get(slug, {name: (level,) for name, level in levels.items()})
 
 
 def metrics() -> dict[str, MetricDefinition]:
     """Every metric of every scenario and of the monitors, by name."""
     own = {metric.name: metric for scenario in every() for metric in scenario.metrics}
-    return own | {metric.name: metric for metric in MONITORED}
+    further = (*MONITORED, arrangements.BEHIND)
+    return own | {metric.name: metric for metric in further}

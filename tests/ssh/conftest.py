@@ -166,7 +166,7 @@ def direct(openssh: OpenSSH, address, key_pair) -> Callable[..., Director]:
         async def connect() -> ssh.Host:
             return await ssh.connect(address, host_key=openssh.host_key, private_key=key_pair[0])
 
-        scenario = registry.get(plan.scenario)
+        scenario = registry.of_cell(plan.scenario, plan.levels)
         return Director(
             plan=plan,
             attempt=attempt,

@@ -92,7 +92,7 @@ def factor_titles(campaign: Campaign) -> dict[str, str]:
     """The factors of the campaign's scenario in the reader's language, by name."""
     titles = own_titles()
     try:
-        factors = registry.get(campaign.scenario.slug).factors
+        factors = registry.get(campaign.scenario.slug, campaign.factors).factors
     except KeyError:
         return titles
     return titles | {"side": _("A/A side")} | {each.name: _(each.title) for each in factors}

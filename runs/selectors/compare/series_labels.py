@@ -12,6 +12,7 @@ from runs.selectors.compare.series_cells import CONFIGURATION
 from runs.selectors.compare.series_keys import level_text
 
 LONGEST_TITLE = 40
+ARRANGEMENT = "arrangement"
 UNKNOWN = "–"
 
 
@@ -54,12 +55,13 @@ def labels(loaded: Loaded, wording: Wording | None = None) -> tuple[str, ...]:
 
 def facet(loaded: Loaded, each: Series, by: str, words: Wording) -> str:
     """The value of a series for small multiples: its configuration, system, hardware and so on."""
-    if by == CONFIGURATION and CONFIGURATION in each.levels:
-        return words.level(CONFIGURATION, each.levels[CONFIGURATION])
+    if by in {CONFIGURATION, ARRANGEMENT} and by in each.levels:
+        return words.level(by, each.levels[by])
     values: dict[str, Callable[[Loaded, Series], str]] = {
         "configuration": _configuration,
         "os": _operating_system,
         "hardware": _hardware,
+        ARRANGEMENT: _topology,
         "topology": _topology,
         "version": lambda _loaded, series: versions.major(series.version),
     }

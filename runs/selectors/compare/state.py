@@ -14,7 +14,7 @@ from runs.selectors.compare.series_keys import BadSeriesKey, SeriesKey
 # With more, neither lines nor a table of pairs are readable.
 MOST_SERIES = 24
 NO_AXIS = "none"
-FACETS = ("none", "configuration", "os", "topology", "hardware", "version")
+FACETS = ("none", "configuration", "os", "arrangement", "topology", "hardware", "version")
 CONDITIONS: tuple[str, ...] = KINDS
 FITS = ("", "amdahl", "usl")
 DEFAULT_EFFECT = 3.0

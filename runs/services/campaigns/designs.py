@@ -181,7 +181,7 @@ def resolve(draft: Draft) -> Design:
     The servers' hardware is read unless it is passed in. Raises KeyError for a scenario
     that BenchLab cannot run.
     """
-    scenario = registry.get(draft.scenario)
+    scenario = registry.get(draft.scenario, draft.levels)
     present = installed([*draft.servers, *draft.generators, *draft.cluster_servers])
     varied = _varied(draft, scenario)
     variants = tuple(islice(_variants(draft), MOST_VARIANTS))

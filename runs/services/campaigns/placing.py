@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from runs.execution.nodes import DATABASE_NODE
 from runs.execution.plan import ClusterPlan, MachinePlan
 from runs.models import Installation, Server
+from runs.scenarios import arrangements
 from runs.services.campaigns.designs import Design, Machine
 from runs.services.campaigns.topologies import is_loopback
 from runs.services.errors import ServiceError
@@ -73,6 +74,10 @@ def _counterparts(
 def cluster_problems(design: Design) -> Iterator[Problem]:
     """Everything that keeps further clusters off the machines that are named for them."""
     machines, draft = design.cluster_machines, design.draft
+    if draft.generators and arrangements.POOLED in draft.levels.get(arrangements.NAME, ()):
+        message = _("The connection pool lies on the database's machine, the load on others.")
+        remedy = _("Leave out the load generators, or the connection pool.")
+        yield Problem("pooler_is_local", message, remedy, "generators")
     if machines and not design.scenario.kind:
         message = _("This scenario has no further clusters.")
         yield Problem("no_further_clusters", message, _("Leave it empty."), "cluster_servers")

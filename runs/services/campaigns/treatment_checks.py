@@ -7,7 +7,9 @@ from django.utils.translation import gettext as _
 from runs.execution.preflight import Target
 from runs.execution.treatment import Treatment
 from runs.models import Server
+from runs.scenarios import arrangements
 from runs.services.campaigns import treatments
+from runs.services.campaigns.drafts import Draft
 from runs.services.problems import Problem
 
 
@@ -31,6 +33,15 @@ def problems(treatment: Treatment, server: Server, target: Target) -> Iterator[P
             yield treatments.perf_not_permitted(server, target.paranoia)
     if treatment.governor and treatments.offered(server)["governor"]:
         yield from treatments.cpufreq_problems(server, list(target.governors))
+
+
+def arrangement_problems(draft: Draft, target: Target) -> Iterator[Problem]:
+    """What an arrangement of the campaign needs and this machine has not."""
+    chosen = draft.levels.get(arrangements.NAME, ())
+    for level, program in arrangements.PROGRAMS.items():
+        if level in chosen and program not in target.tools:
+            remedy = _("Install it there, or leave this arrangement out.")
+            yield _missing(program, remedy, arrangements.NAME)
 
 
 def _missing(program: str, remedy: str, field: str) -> Problem:

@@ -221,7 +221,7 @@ def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
 
 def _director(run: Run, claim: Claim) -> Director:
     plan = RunPlan.from_json(run.plan or {})
-    scenario = registry.get(plan.scenario)
+    scenario = registry.of_cell(plan.scenario, plan.levels)
     server = run.server
     if server is None:
         raise ValueError(f"run {run.pk} has no server")

@@ -147,7 +147,7 @@ def fire_due() -> None:
 def design_of(campaign: Campaign) -> dict[str, Any]:
     """What a schedule stores of a campaign."""
     factors = campaign.factors
-    own = {each.name for each in registry.get(campaign.scenario.slug).factors}
+    own = {each.name for each in registry.get(campaign.scenario.slug, factors).factors}
     measured = schedule_servers.measured(campaign)
     first, *more = schedule_servers.in_order(campaign, measured)
     planned = campaign.runs.filter(plan__isnull=False).order_by("pk")

@@ -232,7 +232,11 @@ def _of_treatment(server: Server, target: Target, draft: Draft | None) -> Iterat
     treatment = draft.treatment
     if draft.generators:  # then no pgbench runs here
         treatment = replace(treatment, pgbench_cpus="")
-    for problem in treatment_checks.problems(treatment, server, target):
+    found = [
+        *treatment_checks.problems(treatment, server, target),
+        *treatment_checks.arrangement_problems(draft, target),
+    ]
+    for problem in found:
         yield error(server, problem.code, problem.message, problem.remedy)
 
 

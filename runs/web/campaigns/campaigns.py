@@ -15,7 +15,7 @@ from django_htmx.http import trigger_client_event
 
 from runs.models import Campaign, Server
 from runs.models.campaigns import Origin
-from runs.scenarios import registry
+from runs.scenarios import common_factors, registry
 from runs.scenarios.definition import ChoiceFactor, Scenario
 from runs.selectors.access import permissions, projects
 from runs.selectors.archive.reproduction import Reproduction, reproduction
@@ -28,6 +28,7 @@ from runs.web import notices
 from runs.web.archive import page as published_page
 from runs.web.campaigns import annotations, treatment_fields
 from runs.web.campaigns import page as campaign_page
+from runs.web.campaigns.arrangement import arrangements_of
 from runs.web.campaigns.fields import still_ticked
 from runs.web.campaigns.forms import CampaignForm
 from runs.web.campaigns.matrix import matrix
@@ -164,6 +165,7 @@ def _estimated(form: CampaignForm) -> dict[str, Any]:
         "draft": draft,
         "can_show": can_show,
         "matrix": matrix(design),
+        "arrangements": arrangements_of(design),
         **told,
     }
 
@@ -213,12 +215,13 @@ def _reproduced(given: QueryDict, servers: Sequence[Server]) -> Reproduction | N
 
 def _kept(given: QueryDict, scenario: Scenario, servers: Sequence[Server]) -> dict[str, Any]:
     """What was typed already and still has its place."""
-    factors = [factor.name for factor in scenario.factors]
+    every = (*scenario.factors, *common_factors.offered(scenario))
+    factors = [factor.name for factor in every]
     parameters = [parameter.name for parameter in scenario.parameters]
     names = ["repeats", "seed", "client", *KEPT, *factors, *parameters]
     kept: dict[str, Any] = {name: given[name] for name in names if given.get(name)}
     # Of several boxes the first alone would be half an answer.
-    chosen = [each.name for each in scenario.factors if isinstance(each, ChoiceFactor)]
+    chosen = [each.name for each in every if isinstance(each, ChoiceFactor)]
     ticked = still_ticked(given, servers)
     kept |= {"installations": ticked} if ticked else {}
     more = given.getlist("more_configurations")

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.models import Campaign, Configuration, Installation, Server
-from runs.scenarios import registry
+from runs.scenarios import arrangements, common_factors, registry
 from runs.scenarios.definition import AnyFactor, ChoiceFactor, Parameter, Scenario
 from runs.selectors.campaigns import workloads
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
@@ -207,6 +207,10 @@ class CampaignForm(TreatmentFields):
         )
         for factor in scenario.factors:
             self.fields[factor.name] = _levels(factor)
+        self.common = common_factors.offered(scenario)
+        for factor in self.common:
+            self.fields[factor.name] = _levels(factor)
+            self.fields[factor.name].required = False
         for parameter in scenario.parameters:
             self.fields[parameter.name] = _number(parameter)
 
@@ -268,7 +272,8 @@ class CampaignForm(TreatmentFields):
             server=given["server"],
             more_servers=list(given["more_servers"]),
             installations=self._installations(given),
-            levels={each.name: given[each.name] for each in self.definition.factors},
+            levels={each.name: given[each.name] for each in self.definition.factors}
+            | {each.name: given[each.name] for each in self.common if given[each.name]},
             parameters={each.name: given[each.name] for each in self.definition.parameters},
             repeats=given["repeats"],
             wanted_half_width=given["wanted_percent"] and given["wanted_percent"] / 100,
@@ -297,6 +302,19 @@ class CampaignForm(TreatmentFields):
             slug = configurations.FIXED_POINT_SLUG
             baseline = Configuration.objects.filter(slug=slug).first() or configurations.built_in()
         return baseline, [each for each in more if each != baseline]
+
+    @property
+    def has_further_clusters(self) -> bool:
+        """Whether runs may have clusters besides their own."""
+        return bool(self.definition.kind or arrangements.FACTOR in self.common)
+
+    @property
+    def common_fields(self) -> list[tuple[forms.BoundField, bool, bool]]:
+        """The fields of the factors that many scenarios can have: (field, choices, in use)."""
+        return [
+            (self[each.name], isinstance(each, ChoiceFactor), bool(self[each.name].value()))
+            for each in self.common
+        ]
 
     @property
     def varied(self) -> dict[str, bool]:

@@ -48,6 +48,7 @@ FACETS = {
     "none": gettext_lazy("one chart"),
     "configuration": gettext_lazy("by configuration"),
     "os": gettext_lazy("by operating system"),
+    "arrangement": gettext_lazy("by arrangement"),
     "topology": gettext_lazy("by topology"),
     "hardware": gettext_lazy("by hardware"),
     "version": gettext_lazy("by version"),

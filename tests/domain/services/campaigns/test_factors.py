@@ -200,3 +200,28 @@ def test_a_design_too_large_is_refused_without_being_made(draft):
     assert len(design.cells) == 10_000
     found = {each.code for each in estimate(design).problems}
     assert {"too_many_runs", "too_many_variants"} <= found
+
+
+def test_cores_and_arrangements_are_factors_of_a_scenario_that_has_neither(draft, server):
+    levels = {"clients": [2], "cores": [1, 2], "arrangement": ["single", "mixed", "logical"]}
+    wanted = draft(levels=levels, more_configurations=[], repeats=1)
+    # 9.4 has no logical replication; two cores need two clients.
+    assert codes(wanted) == {("version_too_old", "arrangement")}
+    assert codes(draft(levels=levels | {"clients": [1]}, more_configurations=[])) >= {
+        ("senseless_cell", "clients")
+    }
+    newer = Installation.objects.filter(version="16.14")
+    campaign = campaigns.create(draft=replace(wanted, installations=list(newer)))
+    assert campaign.factors["cores"] == [1, 2]
+    assert campaign.factors["arrangement"] == ["single", "mixed", "logical"]
+    assert campaign.topology.kind == "varied"
+    made = {(each.levels["arrangement"], each.cores): each for each in plans(campaign)}
+    assert len(made) == 6
+    assert [each.name for each in made["mixed", 2].clusters] == ["standby1", "standby2"]
+    assert [each.origin for each in made["logical", 1].clusters] == ["copy"]
+    assert made["logical", 1].settings["wal_level"] == "logical"
+    # Standbys follow a cluster of their own; a reading run alone shares its one.
+    assert made["single", 1].cluster_key
+    assert not made["mixed", 1].cluster_key
+    assert words.factor_titles(campaign)["arrangement"] == "Arrangement"
+    assert schedules.design_of(campaign)["levels"] == levels

@@ -1,0 +1,146 @@
+"""The drawing of an arrangement: machines as frames, load and clusters as boxes, links as arrows.
+
+Left to right: the load, a connection pool where there is one, the database, and what follows it.
+Plain coordinates; a page turns them into SVG.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+WIDTH, HEIGHT, ACROSS, DOWN = 150, 46, 80, 18
+EDGE, TITLE = 14, 22
+
+Column = Literal["load", "pool", "database", "further"]
+COLUMNS: tuple[Column, ...] = ("load", "pool", "database", "further")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something that runs on a machine; `link` is written at the arrow that leads to it."""
+
+    column: Column
+    machine: str
+    name: str
+    role: str
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A part or the frame of a machine, from its upper left corner."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+    name: str
+    role: str = ""
+
+    @property
+    def middle(self) -> int:
+        """Where its text is centred."""
+        return self.x + self.width // 2
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """A link between two parts."""
+
+    x1: int
+    y1: int
+    x2: int
+    y2: int
+    label: str
+
+    @property
+    def middle(self) -> int:
+        """Where its label is centred."""
+        return (self.x1 + self.x2) // 2
+
+    @property
+    def above(self) -> int:
+        """The line of its label."""
+        return (self.y1 + self.y2) // 2 - 5
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """An arrangement with places. `shared` are the machines on which several clusters lie."""
+
+    width: int
+    height: int
+    frames: Sequence[Placed]
+    boxes: Sequence[Placed]
+    arrows: Sequence[Arrow]
+    shared: Sequence[str]
+
+
+def drawing(parts: Sequence[Part]) -> Drawing:
+    """Place the parts. Those of a machine stand together in a column."""
+    columns = [
+        sorted((part for part in parts if part.column == column), key=lambda part: part.machine)
+        for column in COLUMNS
+    ]
+    columns = [column for column in columns if column]
+    most = max(map(len, columns), default=0)
+    placed: dict[int, Placed] = {}
+    for place, column in enumerate(columns):
+        x = 2 * EDGE + place * (WIDTH + ACROSS)
+        gap = (most - len(column)) * (HEIGHT + DOWN + EDGE + TITLE) // 2
+        for row, part in enumerate(column):
+            y = EDGE + TITLE + gap + row * (HEIGHT + DOWN + EDGE + TITLE)
+            placed[id(part)] = Placed(x, y, WIDTH, HEIGHT, part.name, part.role)
+    frames = _frames(parts, placed)
+    return Drawing(
+        width=max((each.x + each.width for each in frames), default=0) + EDGE,
+        height=max((each.y + each.height for each in frames), default=0) + EDGE,
+        frames=frames,
+        boxes=list(placed.values()),
+        arrows=_arrows(columns, placed),
+        shared=_shared(parts),
+    )
+
+
+def _frames(parts: Sequence[Part], placed: dict[int, Placed]) -> list[Placed]:
+    found: dict[str, list[Placed]] = defaultdict(list)
+    for part in parts:
+        found[part.machine].append(placed[id(part)])
+    return [
+        Placed(
+            x := min(each.x for each in boxes) - EDGE,
+            y := min(each.y for each in boxes) - TITLE,
+            max(each.x for each in boxes) + WIDTH + EDGE - x,
+            max(each.y for each in boxes) + HEIGHT + EDGE - y,
+            machine,
+        )
+        for machine, boxes in found.items()
+    ]
+
+
+def _arrows(columns: Sequence[Sequence[Part]], placed: dict[int, Placed]) -> list[Arrow]:
+    """From each part of a column to each of the next one: one of two columns has a single part."""
+    found = []
+    for left, right in pairwise(columns):
+        for one in left:
+            for other in right:
+                start, end = placed[id(one)], placed[id(other)]
+                found.append(
+                    Arrow(
+                        start.x + WIDTH,
+                        start.y + HEIGHT // 2,
+                        end.x - 3,
+                        end.y + HEIGHT // 2,
+                        other.link,
+                    )
+                )
+    return found
+
+
+def _shared(parts: Sequence[Part]) -> list[str]:
+    clusters: dict[str, int] = defaultdict(int)
+    for part in parts:
+        clusters[part.machine] += part.column in {"database", "further"}
+    return [machine for machine, number in clusters.items() if number > 1]

@@ -1,0 +1,299 @@
+"""Arrangements: the clusters around a database, as a factor of any scenario with pgbench's tables.
+
+One cluster, standbys that follow it (synchronous, asynchronous, of a quorum, mixed), a subscriber
+of logical replication, or a connection pool in front. What is asked for is proved before the load
+and after it, and kept as files of the run; how far behind the others are at its end is a metric.
+
+Sources: chapters on high availability and logical replication of PostgreSQL's manual, 9.2 to 18;
+PgBouncer's config.md.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runs.execution import standbys
+from runs.execution.arrangement import Arrangement
+from runs.execution.bench import Bench
+from runs.execution.beside import Beside
+from runs.execution.errors import TargetProblem
+from runs.execution.members import conninfo
+from runs.execution.postgres import DATABASE, SUPERUSER
+from runs.execution.procedure import Arranging
+from runs.execution.procedure import Procedure as Steps
+from runs.execution.reporter import ArtifactData
+from runs.scenarios.definition import (
+    Choice,
+    ChoiceFactor,
+    ClusterOptions,
+    FurtherCluster,
+    MetricDefinition,
+    Objection,
+    Procedure,
+    Requirement,
+    Sizes,
+)
+from runs.wording import gettext_noop as _
+
+NAME = "arrangement"
+SINGLE, LOGICAL, POOLED = "single", "logical", "pooled"
+STREAMING = {"sync": 1, "async": 1, "quorum": 2, "mixed": 2}
+# What pg_stat_replication says of each standby, in the order of their names.
+MODES = {
+    "sync": ("sync",), "async": ("async",), "quorum": ("quorum", "quorum"),
+    "mixed": ("sync", "async"),
+}  # fmt: skip
+# What a topology of such runs is called.
+KINDS = dict.fromkeys(STREAMING, "streaming") | {LOGICAL: "logical", POOLED: "pooled"}
+PROGRAMS = {POOLED: "pgbouncer"}
+SUBSCRIBER = "subscriber"
+LOGICAL_SINCE = QUORUM_SINCE = 100000
+KEEP_SIZE_SINCE = 130000
+# PgBouncer's own default; as many connections to the server for all clients.
+POOL_SIZE = 20
+POOLER_PORT = 6432
+SECONDS_FOR_THE_POOLER = 15
+# Debian has it where a login shell of an ordinary user does not look.
+PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+TABLES = ("accounts", "branches", "tellers", "history")
+
+BEHIND = MetricDefinition("behind_bytes", _("Behind at the end of the load"), "bytes", "lower")
+FACTOR = ChoiceFactor(
+    NAME,
+    _("Arrangement"),
+    choices=(
+        Choice(SINGLE, _("one cluster")),
+        Choice("sync", _("one synchronous standby")),
+        Choice("async", _("one asynchronous standby")),
+        Choice("quorum", _("any one of two standbys (quorum)")),
+        Choice("mixed", _("a synchronous and an asynchronous standby")),
+        Choice(LOGICAL, _("logical replication to a subscriber")),
+        Choice(POOLED, _("a connection pool in front (PgBouncer)")),
+    ),
+    default=(SINGLE,),
+)
+REQUIRES = (
+    Requirement(LOGICAL_SINCE, _("logical replication came with PostgreSQL 10."), NAME, LOGICAL),
+    Requirement(QUORUM_SINCE, _("a quorum came with PostgreSQL 10."), NAME, "quorum"),
+)
+# The folder, the port of the server, the size of the pool: PgBouncer's configuration.
+_POOLER = """[databases]
+* = host={sockets} port={port} user={user}
+[pgbouncer]
+listen_port = {pooler}
+unix_socket_dir = {sockets}
+auth_type = any
+pool_mode = transaction
+default_pool_size = {size}
+max_client_conn = 10000
+ignore_startup_parameters = extra_float_digits
+"""
+_WRITE = 'cat >"$1"'
+
+
+def objection(levels: Mapping[str, Any], _parameters: Mapping[str, int | None]) -> Objection | None:
+    """PgBouncer before 1.21 loses prepared statements between two transactions."""
+    if levels.get(NAME) != POOLED or levels.get("query_mode") != "prepared":
+        return None
+    return Objection(
+        _("Prepared statements do not outlive a transaction in the connection pool."),
+        _("Choose the query mode simple or extended for it."),
+        "query_mode",
+    )
+
+
+def names_of(level: str) -> list[str]:
+    """The further clusters of an arrangement."""
+    if level == LOGICAL:
+        return [SUBSCRIBER]
+    return [f"standby{place}" for place in range(1, STREAMING.get(level, 0) + 1)]
+
+
+def further(levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
+    """The further clusters of a cell: all are copied from its loaded one."""
+    level = str(levels[NAME])
+    if level == LOGICAL:
+        return (FurtherCluster(SUBSCRIBER, "subscriber", "copy", {"wal_level": "replica"}),)
+    return tuple(FurtherCluster(name, "standby", "standby") for name in names_of(level))
+
+
+def wanted(version_num: int, levels: Mapping[str, Any], own: ClusterOptions) -> ClusterOptions:
+    """What the run's own cluster is not without; the same of one cluster, so that they compare."""
+    level = str(levels[NAME])
+    required = standbys.needed_settings(version_num) | {
+        "hot_standby": "on",
+        "synchronous_standby_names": "",
+    }
+    if version_num >= KEEP_SIZE_SINCE:
+        required["wal_keep_size"] = "256MB"
+    else:
+        required["wal_keep_segments"] = "16"
+    if level == LOGICAL:
+        required["wal_level"] = "logical"
+    return ClusterOptions(
+        settings=own.settings,
+        initdb_options=own.initdb_options,
+        # Its configuration is added to: no other run begins with it.
+        data=(*own.data, level),
+        required={**own.required, **required},
+    )
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """A scenario's procedure within the arrangement that the cell's level names."""
+
+    procedure: Procedure
+
+    async def load(self, bench: Bench) -> None:
+        """As the scenario does."""
+        await self.procedure.load(bench)
+
+    async def arrange(self, bench: Bench) -> None:
+        """Once all clusters serve: make them follow as the level says."""
+        steps: Steps = self.procedure
+        if isinstance(steps, Arranging):
+            await steps.arrange(bench)
+        level = str(bench.levels[NAME])
+        if level in STREAMING:
+            await _set_modes(bench, level)
+        elif level == LOGICAL:
+            await _subscribe(bench)
+
+    async def warm(self, bench: Bench) -> None:
+        """As the scenario does."""
+        await self.procedure.warm(bench)
+
+    async def measure(self, bench: Bench) -> None:
+        """The scenario's load, between two proofs of the arrangement."""
+        level = str(bench.levels[NAME])
+        if level == POOLED:
+            await _through_pooler(bench, self.procedure)
+        elif names := names_of(level):
+            before = await _proof(bench, names, level, "arrangement-before")
+            await self.procedure.measure(bench)
+            await _note_behind(bench, names)
+            if await _proof(bench, names, level, "arrangement-after") != before:
+                raise _differs("It was not the same after the load as before it.")
+        else:
+            await self.procedure.measure(bench)
+
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+        """As the scenario's; each further cluster takes as much again."""
+        return self.procedure.sizes(parameters)
+
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """2 s and 0.05 s a scale unit for each further cluster: its copy, start and stop."""
+        load, run = self.procedure.seconds(parameters)
+        clusters = len(names_of(str(parameters.get(NAME, SINGLE))))
+        return load, run + clusters * (2 + 0.05 * int(parameters.get("scale", 1)))
+
+
+async def _set_modes(bench: Bench, level: str) -> None:
+    names, modes = names_of(level), MODES[level]
+    synchronous = [name for name, mode in zip(names, modes, strict=True) if mode != "async"]
+    if synchronous:
+        by = "ANY" if level == "quorum" else "FIRST"
+        value = standbys.names_setting(bench.plan.version_num, synchronous, 1, by=by)
+        await standbys.set_synchronous(bench, value)
+    await standbys.wait(bench, names, "wait-for-modes", states=",".join(modes))
+
+
+async def _subscribe(bench: Bench) -> None:
+    """The subscriber is a copy of the loaded cluster: it has the rows, and gets what changes."""
+    tables = ", ".join(f"pgbench_{name}" for name in TABLES)
+    await bench.sql("publish", f"CREATE PUBLICATION benchlab FOR TABLE {tables};")
+    member = bench.members[SUBSCRIBER]
+    host, port = Arrangement(bench).main_seen_from(member)
+    source = conninfo(host, port, dbname=DATABASE).replace("'", "''")
+    statement = (
+        f"CREATE SUBSCRIPTION {SUBSCRIBER} CONNECTION '{source}' PUBLICATION benchlab "
+        "WITH (copy_data = false);"
+    )
+    await bench.sql("subscribe", statement, at=SUBSCRIBER)
+    await standbys.wait(bench, [SUBSCRIBER], "wait-for-subscriber")
+
+
+async def _proof(
+    bench: Bench, names: Sequence[str], level: str, step: str
+) -> list[standbys.Standby]:
+    """pg_stat_replication, kept as a file; it must say what the level does."""
+    seen = await standbys.seen(bench, step)
+    text = "\n".join(f"{each.name}\t{each.state}\t{each.sync_state}" for each in seen)
+    bench.findings.artifacts.append(ArtifactData(f"{step}.txt", f"{text}\n".encode()))
+    modes = MODES.get(level, ("async",) * len(names))
+    if {each.name: each.sync_state for each in seen} != dict(zip(names, modes, strict=True)):
+        raise _differs(f"pg_stat_replication says: {text or 'nothing'}")
+    return seen
+
+
+async def _note_behind(bench: Bench, names: Sequence[str]) -> None:
+    """How many bytes of WAL the last of them has not replayed when the load ends."""
+    listed = ", ".join(f"'{name}'" for name in names)
+    behind = standbys.behind_sql(bench.plan.version_num, "replay")
+    sql = f"SELECT max({behind}) FROM pg_stat_replication WHERE application_name IN ({listed});"
+    found = (await bench.sql("read-behind", sql)).strip()
+    if found:
+        bench.findings.measurements[BEHIND.name] = max(0.0, float(found))
+
+
+async def _through_pooler(bench: Bench, procedure: Procedure) -> None:
+    """Put the load on through PgBouncer, which runs as long as the load does."""
+    if bench.plan.generators:
+        raise TargetProblem(
+            "The connection pool lies on the database's machine; the load comes from others.",
+            code="pooler_is_local",
+            remedy=_("Leave out the load generators, or the connection pool."),
+        )
+    path = f"{bench.directory}/pgbouncer.ini"
+    text = _POOLER.format(
+        sockets=bench.cluster.socket_dir, port=bench.cluster.port, user=SUPERUSER,
+        pooler=POOLER_PORT, size=POOL_SIZE,
+    )  # fmt: skip
+    await bench.step("write-pooler", ["sh", "-c", _WRITE, "write", path], stdin=text)
+    pooler = Beside(bench.database, "pooler", ("env", PATH, "pgbouncer", path))
+    try:
+        await _wait_for_pooler(bench)
+        bench.entrance = POOLER_PORT
+        await procedure.measure(bench)
+        bench.entrance = 0
+        result = await pooler.finish()
+    finally:
+        await pooler.let_go()
+    await bench.reporter.command(bench.database.address, result)
+    said = f"{result.stdout}{result.stderr}"
+    bench.findings.artifacts.append(ArtifactData("pgbouncer.log", said.encode()))
+    bench.note(
+        "pooled",
+        f"The load went through PgBouncer on the same machine: transaction pooling, {POOL_SIZE} "
+        "connections to the server at most.",
+        level="info",
+    )
+
+
+async def _wait_for_pooler(bench: Bench) -> None:
+    """Until it answers. Raises TargetProblem `pooler_does_not_start`."""
+    words = list(bench.cluster.psql())
+    words[words.index("-p") + 1] = str(POOLER_PORT)
+    words[-2:] = ["-c", "SELECT 1"]
+    for _try in range(SECONDS_FOR_THE_POOLER * 5):
+        if (await bench.run(*words)).exit_status == 0:
+            return
+        await asyncio.sleep(0.2)
+    folder = f"{bench.steps_directory}/pooler"
+    said = await bench.run("sh", "-c", 'tail -n 5 "$1"/out "$1"/err', "tail", folder)
+    raise TargetProblem(
+        f"PgBouncer does not answer on {bench.database.address}: "
+        f"{said.stdout.decode(errors='replace').strip()[-500:]}",
+        code="pooler_does_not_start",
+        remedy=_("Install pgbouncer there; its output is among the run's commands."),
+    )
+
+
+def _differs(found: str) -> TargetProblem:
+    return TargetProblem(
+        f"The arrangement is not what the level says, and its figures would be of another. {found}",
+        code="replication_differs",
+        remedy=_("Read arrangement-before.txt and the logs of the clusters, then queue it again."),
+    )

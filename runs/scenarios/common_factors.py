@@ -1,0 +1,89 @@
+"""Factors that a campaign of many scenarios can have: processor cores, and arrangements.
+
+A campaign names them among its levels like the scenario's own; the scenario is then widened by
+them, and all that reads scenarios takes them for its own.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from runs.scenarios import arrangements
+from runs.scenarios.definition import (
+    AnyFactor,
+    Factor,
+    Level,
+    Objection,
+    Scenario,
+)
+from runs.wording import gettext_noop as _
+
+CORES = Factor("cores", _("CPU cores"), default=(1, 2), minimum=1, maximum=8192)
+EVERY: tuple[AnyFactor, ...] = (CORES, arrangements.FACTOR)
+
+
+def too_few_clients(
+    levels: Mapping[str, Any], parameters: Mapping[str, int | None]
+) -> Objection | None:
+    """With fewer clients than cores the clients would be what is measured."""
+    clients, cores = levels.get("clients") or parameters.get("clients"), levels.get(CORES.name)
+    if not isinstance(clients, int) or not isinstance(cores, int) or clients >= cores:
+        return None
+    return Objection(
+        _("%(clients)d clients cannot keep %(cores)d cores busy."),
+        _("Choose at least as many clients as cores."),
+        "clients",
+        {"clients": clients, "cores": cores},
+    )
+
+
+def offered(scenario: Scenario) -> tuple[AnyFactor, ...]:
+    """The common factors that a scenario can be widened by."""
+    own = {each.name for each in scenario.factors}
+    found = EVERY if scenario.has_pgbench_tables and not scenario.kind else ()
+    return tuple(each for each in found if each.name not in own)
+
+
+def widened(scenario: Scenario, levels: Mapping[str, Iterable[Level]]) -> Scenario:
+    """The scenario with those common factors that a campaign has levels of."""
+    asked = [each for each in offered(scenario) if each.name in levels]
+    if not asked:
+        return scenario
+    wider = replace(
+        scenario, factors=(*scenario.factors, *asked), objection=_objection_to(scenario)
+    )
+    if arrangements.FACTOR in asked:
+        wider = _arranged(wider, levels[arrangements.NAME])
+    return wider
+
+
+def _objection_to(scenario: Scenario) -> Any:
+    def objection(
+        levels: Mapping[str, Any], parameters: Mapping[str, int | None]
+    ) -> Objection | None:
+        own = (scenario.objection, too_few_clients, arrangements.objection)
+        found = (each(levels, parameters) for each in own)
+        return next((each for each in found if each), None)
+
+    return objection
+
+
+def _arranged(scenario: Scenario, chosen: Iterable[Level]) -> Scenario:
+    kinds = {arrangements.KINDS[str(each)] for each in chosen if each in arrangements.KINDS}
+    untouched = {arrangements.SINGLE, arrangements.POOLED}
+    return replace(
+        scenario,
+        metrics=(*scenario.metrics, arrangements.BEHIND),
+        procedure=arrangements.Arranged(scenario.procedure),
+        cluster=lambda version_num, levels: arrangements.wanted(
+            version_num, levels, scenario.cluster(version_num, levels)
+        ),
+        arrangement=lambda _version_num, levels: arrangements.further(levels),
+        kind="varied" if len(kinds) > 1 else next(iter(kinds), ""),
+        requires=(*scenario.requires, *arrangements.REQUIRES),
+        # Standbys follow one cluster only: each run of them has its own.
+        writes=True,
+        only_reads=lambda levels: (
+            levels[arrangements.NAME] in untouched and not scenario.changes_data(levels)
+        ),
+    )

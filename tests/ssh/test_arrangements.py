@@ -1,0 +1,58 @@
+"""Arrangements as a factor of a scenario that knows nothing of them, on a real target."""
+
+import shutil
+
+import pytest
+
+from runs.execution.errors import TargetProblem
+from runs.execution.plan import RunPlan
+from runs.scenarios import arrangements
+from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left
+from tests.ssh.directing import execute
+
+pytestmark = pytest.mark.openssh
+
+
+def within(plan: RunPlan, level: str, **parameters) -> RunPlan:
+    """The plan of a fixed-point update within that arrangement."""
+    cell = {"version": "16.14", "clients": 2, "arrangement": level}
+    return arranged(plan, "fixed-point-update", cell, {"scale": 1, "duration": 2} | parameters)
+
+
+@pytest.mark.parametrize(
+    ("level", "proof"),
+    [
+        ("mixed", ["standby1\tstreaming\tsync", "standby2\tstreaming\tasync"]),
+        ("logical", ["subscriber\tstreaming\tasync"]),
+    ],
+)
+def test_what_follows_the_database_is_proved_and_its_delay_measured(
+    direct, plan, base_dir, level, proof
+):
+    found = execute(direct(within(plan, level)))
+    assert artifact(found, "arrangement-after.txt").splitlines() == proof
+    assert found.measurements["tps"] > 0
+    assert found.measurements["behind_bytes"] >= 0
+    assert "clusters_share_machine" in [note.code for note in found.notes]
+    assert nothing_is_left(base_dir) == NOTHING
+
+
+def test_a_pool_is_in_front_of_the_database_while_the_load_is_on(direct, plan, base_dir):
+    if shutil.which(arrangements.PROGRAMS["pooled"], path="/usr/sbin:/usr/bin") is None:
+        pytest.skip("pgbouncer is missing")
+    director = direct(within(plan, "pooled"))
+    found = execute(director)
+    assert found.measurements["tps"] > 0
+    pgbench = next(each for each in director.reporter.commands if each.name == "pgbench")
+    assert pgbench.argv[pgbench.argv.index("-p") + 1] == str(arrangements.POOLER_PORT)
+    assert "closing because: client close request" in artifact(found, "pgbouncer.log")
+    assert nothing_is_left(base_dir) == NOTHING
+
+
+def test_a_pool_that_is_not_installed_is_told(direct, plan, base_dir, monkeypatch):
+    monkeypatch.setattr(arrangements, "PATH", "PATH=/nowhere:/usr/local/games")
+    monkeypatch.setattr(arrangements, "SECONDS_FOR_THE_POOLER", 1)
+    with pytest.raises(TargetProblem) as caught:
+        execute(direct(within(plan, "pooled")))
+    assert caught.value.code == "pooler_does_not_start"
+    assert nothing_is_left(base_dir) == NOTHING
