@@ -1,4 +1,4 @@
-# The image of web, worker and beat; docker-compose.yml says which command each runs.
+# The image of web, control and worker; docker-compose.yml says which command each runs.
 FROM python:3.11-slim
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 BENCHLAB_VAR=/var/lib/benchlab

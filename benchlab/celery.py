@@ -14,7 +14,7 @@ PATIENCE_OF_SENDERS = {"socket_timeout": 2, "max_retries": 0}
 
 
 class Application(Celery):
-    """Celery, with an end to the waiting of web requests, workers and beat for a silent Redis."""
+    """Celery, with an end to the waiting of web requests, and workers for a silent Redis."""
 
     def connection_for_write(self, url: str | None = None, **options: Any) -> Connection:
         """The connection of everything that sends. It raises within 2 s, or sends."""

@@ -5,9 +5,11 @@
 """
 
 from pathlib import Path
+from typing import Any
 
 import plotly
 from django.utils.translation import gettext_lazy as _
+from kombu import Queue
 
 from benchlab.environment import Environment
 
@@ -92,12 +94,26 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {
-    "default": {
-        **env.db("DATABASE_URL", default="postgresql://benchlab@127.0.0.1:5432/benchlab"),
-        "CONN_MAX_AGE": env.int("DATABASE_CONN_MAX_AGE", default=60),
+# The most connections to the database of one process, whose threads share them; 0: one a thread.
+DATABASE_POOL = env.int("BENCHLAB_DATABASE_POOL", default=12)
+# A network that is cut in the middle of a statement is noticed, and not waited for.
+_PATIENCE = {"connect_timeout": 5, "keepalives_idle": 10, "tcp_user_timeout": 15_000}
+_POOL = {"pool": {"min_size": 1, "max_size": DATABASE_POOL, "timeout": 20}} if DATABASE_POOL else {}
+
+
+def _database(url: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **url,
+        "CONN_MAX_AGE": 0 if _POOL else env.int("DATABASE_CONN_MAX_AGE", default=60),
         "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {**_PATIENCE, **url.get("OPTIONS", {}), **_POOL},
     }
+
+
+DATABASES = {
+    "default": _database(
+        env.db("DATABASE_URL", default="postgresql://benchlab@127.0.0.1:5432/benchlab")
+    )
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -105,6 +121,11 @@ REDIS_URL = env.redis("REDIS_URL", default="redis://127.0.0.1:6379/0")
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_TASK_IGNORE_RESULT = True
+# Runs wait for hours on their targets: what control does has a queue and a worker of its own.
+# A worker without --queues serves both.
+CELERY_TASK_DEFAULT_QUEUE = "control"
+CELERY_TASK_QUEUES = [Queue(each, routing_key=each) for each in ("control", "runs")]
+CELERY_TASK_ROUTES = {"runs.execute_next": {"queue": "runs"}}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 2}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -118,19 +139,6 @@ SUPERVISE_SECONDS = env.float("BENCHLAB_SUPERVISE_SECONDS", default=5.0)
 WATCH_SECONDS = env.float("BENCHLAB_WATCH_SECONDS", default=15.0)
 # How often a run is started anew after its target lost it (a restart of the target).
 MAXIMUM_ATTEMPTS = env.int("BENCHLAB_MAXIMUM_ATTEMPTS", default=3)
-
-CELERY_BEAT_SCHEDULE = {
-    "supervise": {
-        "task": "runs.supervise",
-        "schedule": SUPERVISE_SECONDS,
-        "options": {"expires": 60},
-    },
-    "watch": {
-        "task": "runs.watch",
-        "schedule": WATCH_SECONDS,
-        "options": {"expires": 60},
-    },
-}
 
 ARTIFACTS_DIR = VAR_DIR / "artifacts"
 

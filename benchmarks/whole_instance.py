@@ -103,7 +103,7 @@ class WholeInstance:
         """Start the second worker, again if it was killed."""
         if self._second is not None and self._second.poll() is None:
             return
-        argv = ["-m", "celery", "-A", "benchlab", "worker", "--pool", "threads"]
+        argv = ["-m", "celery", "-A", "benchlab", "worker", "--queues", "runs", "--pool", "threads"]
         argv += ["--concurrency", "8", "--loglevel", "info"]
         with (self.var / "logs" / "worker-2.log").open("ab") as log:
             self._second = subprocess.Popen(

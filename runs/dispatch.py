@@ -16,7 +16,7 @@ from benchlab.celery import app
 EXPIRES_SECONDS = 60
 
 # A burst of uploads wakes the analysis of its campaign, and sealing, this often; the rest is found
-# by the beat.
+# by control.
 SECONDS_BETWEEN_MESSAGES = 1.0
 
 EXECUTE_NEXT = "runs.execute_next"
@@ -32,6 +32,11 @@ SILENCE_SECONDS = 5.0
 
 _sent: dict[tuple[str | int, ...], float] = {}
 _silent = {"until": 0.0}
+
+
+def is_for_runs(queue: str) -> bool:
+    """Whether runs are taken from this queue."""
+    return queue == "runs"
 
 
 def wake(server_id: int) -> None:

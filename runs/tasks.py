@@ -3,16 +3,11 @@
 from typing import Any
 
 from celery import shared_task
-from celery.signals import (
-    heartbeat_sent,
-    worker_process_init,
-    worker_shutdown,
-    worker_shutting_down,
-)
+from celery.signals import worker_process_init, worker_ready, worker_shutdown, worker_shutting_down
 
 from runs import dispatch
+from runs.background import Background
 from runs.services.changes import changes, deliveries, mails
-from runs.services.changes import missing_uploads as watchdog
 from runs.services.operations import signs
 from runs.services.runs import clusters, execution, leases, supervision, sweeping
 from runs.services.seals import sealing
@@ -27,23 +22,6 @@ def execute_next(server_id: int) -> None:
     claim = leases.claim(server_id=server_id, holder=signs.process_name())
     if claim is not None:
         execution.execute(claim)
-
-
-@shared_task(name="runs.supervise")
-def supervise() -> None:
-    """Notice lost runs and wake workers; sent by beat every few seconds."""
-    supervision.supervise()
-    signs.show(kind=signs.CONTROL)
-
-
-@shared_task(name="runs.watch")
-def watch() -> None:
-    """Notice uploads that stay away, and wake workers for what waits; sent by beat."""
-    watchdog.look()
-    changes.wake()
-    deliveries.wake()
-    mails.wake()
-    sealing.wake()
 
 
 @shared_task(name=dispatch.FIND_CHANGES)
@@ -70,6 +48,15 @@ def seal() -> None:
     sealing.seal()
 
 
+@worker_ready.connect
+def begin(sender: Any, **_kwargs: Any) -> None:
+    """The worker takes tasks: show signs of life, and do control's duties if it is control."""
+    queues = list(sender.app.amqp.queues.consume_from)
+    background = Background(queues)
+    worker_shutdown.connect(lambda **_kwargs: background.stop(), weak=False)
+    background.start()
+
+
 @worker_shutting_down.connect
 def hand_runs_over(**_kwargs: Any) -> None:
     """A worker that is asked to stop lets go of its runs at once; others take them over."""
@@ -80,16 +67,3 @@ def hand_runs_over(**_kwargs: Any) -> None:
 def start_fresh(**_kwargs: Any) -> None:
     """A forked worker process begins with nothing to stop."""
     execution.stopping.clear()
-
-
-@heartbeat_sent.connect
-def show_sign_of_life(**_kwargs: Any) -> None:
-    """Celery's own heart beats every two seconds while the worker has its connection."""
-    signs.show(kind=signs.WORKER)
-
-
-@worker_shutdown.connect
-def take_sign_of_life_away(**_kwargs: Any) -> None:
-    """A worker that stops as it was asked to is not missed."""
-    signs.take_away(kind=signs.WORKER)
-    signs.take_away(kind=signs.CONTROL)

@@ -28,7 +28,7 @@ from runs.models import (
     SSHKey,
 )
 from runs.services.campaigns.drafts import Draft
-from runs.services.runs import results
+from runs.services.runs import leases, results
 
 NUMBERS = count(1)
 
@@ -248,3 +248,8 @@ def campaigns_made():
         yield projects
     finally:
         post_save.disconnect(note, sender=Campaign)
+
+
+def pulse(run_id, token):
+    """The order that a run's worker hears with its sign of life."""
+    return leases.pulse([(run_id, token)])[run_id, token]

@@ -42,6 +42,8 @@ def _start_postgresql(account: Account) -> Path:
         DATABASE_URL=postgresql.url,
         SECRET_KEY="only for tests",
         BENCHLAB_ENCRYPTION_KEY=Fernet.generate_key().decode(),
+        # Nothing may hold a connection to a database that is dropped at the end of its test.
+        BENCHLAB_DATABASE_POOL="0",
     )
     return folder
 

@@ -32,7 +32,7 @@ SYSTEM_NUMBERS = range(999, 99, -1)
 
 @dataclass(frozen=True)
 class Accounts:
-    """Who runs what: `web` is the pages, the workers and beat, `target` this machine's commands."""
+    """Who runs what: `web` is pages, control and workers, `target` this machine's commands."""
 
     web: Account
     postgresql: Account

@@ -33,6 +33,8 @@ from benchlab.embedded.target import EmbeddedTarget
 from benchlab.lab import folders
 
 WEB_PATIENCE = 60.0
+# A held run waits for its target: it costs two threads.
+HELD_RUNS = 500
 # Short enough for Ctrl-C: a run goes on from its folder on the target, so a worker may be cut off.
 ENDS = ((SIGTERM, 4.0), (SIGQUIT, 2.0))
 
@@ -214,7 +216,7 @@ class Instance:
             raise StartError(f"manage.py setup_instance failed (exit {process.returncode})")
 
     def _start_programs(self) -> None:
-        for program in (self._web(), self._worker(), self._beat()):
+        for program in (self._web(), self._control(), self._worker()):
             say(f"starting {program.name}")
             self._services.append(program)
             self._programs.append(program)
@@ -236,19 +238,18 @@ class Instance:
             pass_fds=passed,
         )
 
-    def _worker(self) -> Program:
-        return self._program(
-            "worker",
-            *("-m", "celery", "-A", "benchlab", "worker", "--pool", "threads"),
-            *("--concurrency", "32"),
-            *("--loglevel", "info", "--hostname", f"worker-{self.options.port}@%h"),
-        )
+    def _control(self) -> Program:
+        return self._celery("control", queue="control", threads=8)
 
-    def _beat(self) -> Program:
-        schedule = str(self.places.work / "beat-schedule")
-        pid_file = ("--pidfile", "")  # none: a stale one would keep beat from starting
+    def _worker(self) -> Program:
+        return self._celery("worker", queue="runs", threads=HELD_RUNS)
+
+    def _celery(self, name: str, *, queue: str, threads: int) -> Program:
         return self._program(
-            "beat", "-m", "celery", "-A", "benchlab", "beat", "--schedule", schedule, *pid_file
+            name,
+            *("-m", "celery", "-A", "benchlab", "worker", "--queues", queue),
+            *("--pool", "threads", "--concurrency", str(threads)),
+            *("--loglevel", "info", "--hostname", f"{name}-{self.options.port}@%h"),
         )
 
     def _wait_for_web(self) -> None:

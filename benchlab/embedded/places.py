@@ -67,7 +67,7 @@ class Places:
 
     @property
     def work(self) -> Path:
-        """The service's home, and where beat keeps what it fired."""
+        """The service's home."""
         return self.of_the_service / "work"
 
     def _prepare_files_of_the_service(self, account: Account) -> None:

@@ -11,6 +11,7 @@ from runs.models.campaigns import Origin
 from runs.selectors.access import projects
 from runs.selectors.campaigns import campaigns, metrics
 from runs.selectors.campaigns import factor_names as designs
+from runs.selectors.operations.silences import silences
 from runs.selectors.runs import runs as run_selectors
 from runs.selectors.servers import servers
 from runs.web.archive import versions
@@ -33,6 +34,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "campaigns": campaigns.recent(limit=NEWEST, to=request.user),
         "latest": list(run_selectors.latest(NEWEST, to=request.user)),
         "servers": overview,
+        "silences": silences(),
         "finished": Run.objects.filter(state=Run.State.FINISHED, origin=Origin.EXECUTED).count(),
         "waiting": sum(row.queued for row in overview),
         "versions": Installation.objects.filter(removed_at=None)

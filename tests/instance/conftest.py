@@ -22,6 +22,10 @@ from tests.ssh.openssh import short_folder
 
 REPOSITORY = Path(__file__).parents[2]
 START_SECONDS = 120
+OF_THE_TESTS = {
+    *("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY"),
+    "BENCHLAB_DATABASE_POOL",
+}
 
 
 @dataclass
@@ -46,9 +50,7 @@ class Instance:
     def start(self) -> None:
         """Start it and wait until it says that it is ready."""
         environment = {
-            name: value
-            for name, value in os.environ.items()
-            if name not in {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY"}
+            name: value for name, value in os.environ.items() if name not in OF_THE_TESTS
         }
         environment |= {
             "BENCHLAB_VAR": str(self.var),

@@ -106,7 +106,7 @@ def test_nothing_of_the_instance_runs_as_root_but_who_starts_it(instance: Instan
         "target": "benchlab-target",
         "web": "benchlab-web",
         "worker": "benchlab-web",
-        "beat": "benchlab-web",
+        "control": "benchlab-web",
     }
     roots = [pid for pid, uid in processes_of(instance).items() if uid == 0]
     assert roots == [json.loads((instance.var / "instance.json").read_text())["pid"]]

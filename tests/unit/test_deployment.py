@@ -30,7 +30,7 @@ def test_the_documentation_lists_what_can_be_set(read):
 def test_the_composition_passes_on_what_can_be_set(read):
     composed = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 
-    for service in ("migrate", "web", "worker", "beat"):
+    for service in ("migrate", "web", "worker", "control"):
         assert set(composed["services"][service]["environment"]) == read - NOT_COMPOSED, service
 
 

@@ -112,7 +112,7 @@ def control() -> Outcome:
         "control",
         max(SILENT_SECONDS, 2 * settings.SUPERVISE_SECONDS + 10),
         _("Supervision is not running: lost runs and schedules are not noticed."),
-        _("Start beat and a worker, and look at their logs."),
+        _("Start control, and look at its log."),
     )
 
 

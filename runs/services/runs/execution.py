@@ -30,11 +30,13 @@ from runs.execution.ssh import Host
 from runs.execution.watch import Order, clean_up_watched, execute_watched
 from runs.models import Run, Server
 from runs.scenarios import registry
+from runs.services import connections
 from runs.services.access import instances
 from runs.services.errors import ServiceError
 from runs.services.runs import attempts, leases, reporting, runs
 from runs.services.runs import results as findings
 from runs.services.runs.leases import Claim
+from runs.services.runs.pulses import held_here
 from runs.services.servers import logins as ways
 from runs.services.servers import servers
 
@@ -48,8 +50,12 @@ MOST_TAKEOVERS = 20
 
 def execute(claim: Claim) -> None:
     """Execute a claimed run to its end, whatever the result. Raises no error of the run itself."""
-    with logs.of_run(claim.run_id):
-        _execute(claim)
+    held_here.hold(claim)
+    try:
+        with logs.of_run(claim.run_id):
+            _execute(claim)
+    finally:
+        held_here.let_go(claim)
 
 
 def _execute(claim: Claim) -> None:
@@ -110,6 +116,7 @@ def _conclude(run: Run, claim: Claim) -> None:
         return
     # The previous worker may have stored the result and died before it could clean up.
     is_stored = claim.taken_over and run.measurements.exists()
+    connections.give_back()
     try:
         async_to_sync(_watched)(director, claim, is_stored)
     except Cancelled:
@@ -134,7 +141,9 @@ def _conclude(run: Run, claim: Claim) -> None:
 
 async def _watched(director: Director, claim: Claim, is_stored: bool) -> None:
     async def pulse() -> Order:
-        return await sync_to_async(_pulse)(claim)
+        if stopping.is_set():
+            return await sync_to_async(_let_go)(claim)
+        return held_here.order_for(claim)
 
     execute_or_clean = clean_up_watched if is_stored else execute_watched
     try:
@@ -143,13 +152,12 @@ async def _watched(director: Director, claim: Claim, is_stored: bool) -> None:
         await director.bench.close()
 
 
-def _pulse(claim: Claim) -> Order:
-    if stopping.is_set():
-        runs.transition(
-            run_id=claim.run_id, to=Run.State.LOST, code="worker_stopped", token=claim.token
-        )
-        return "detach"
-    return reporting.retrying(lambda: leases.pulse(run_id=claim.run_id, token=claim.token))
+def _let_go(claim: Claim) -> Order:
+    """Hand a run over: the next claim has it at once."""
+    runs.transition(
+        run_id=claim.run_id, to=Run.State.LOST, code="worker_stopped", token=claim.token
+    )
+    return "detach"
 
 
 def _finish(run: Run, claim: Claim) -> None:

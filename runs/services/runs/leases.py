@@ -3,12 +3,12 @@
 All times are from the database's clock, since those of the workers may differ.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 
@@ -104,17 +104,49 @@ def catch_up(*, run_id: int, token: int, seen: int) -> bool:
     return True
 
 
-def pulse(*, run_id: int, token: int) -> Order:
-    """Record a sign of life; return the order for this run's worker."""
-    # The lease of the run's own server stands for all its leases.
+def pulse(held: Collection[tuple[int, int]]) -> dict[tuple[int, int], Order]:
+    """Show signs of life for runs, given with their tokens; the order that waits for each.
+
+    One statement for all. A lease that somebody has locked keeps its time: it is this worker
+    itself, which stores something and shows a sign of life with that, or whoever gives the run up.
+    """
+    run_ids, tokens = zip(*held, strict=True)
+    with connection.cursor() as cursor:
+        cursor.execute(_PULSE, [list(run_ids), list(tokens)])
+        asked = {(run, token): is_asked for run, token, is_asked in cursor.fetchall()}
+    return {each: _order(asked.get(each)) for each in held}
+
+
+# The lease of the run's own server speaks for all that it holds.
+_PULSE = """
+WITH held AS (
+    SELECT * FROM unnest(%s::bigint[], %s::bigint[]) AS held (run_id, token)
+), mine AS (
+    SELECT lease.server_id, run_id, token, run.cancel_requested_at IS NOT NULL AS is_cancelled
+    FROM held JOIN runs_lease lease USING (run_id, token)
+    JOIN runs_run run ON run.id = run_id AND run.server_id = lease.server_id
+), free AS (
+    SELECT server_id FROM runs_lease WHERE (server_id, run_id, token) IN
+        (SELECT server_id, run_id, token FROM mine) ORDER BY server_id FOR UPDATE SKIP LOCKED
+), shown AS (
+    UPDATE runs_lease SET heartbeat_at = clock_timestamp()
+    WHERE server_id IN (SELECT server_id FROM free)
+)
+SELECT run_id, token, is_cancelled FROM mine
+"""
+
+
+def _order(is_cancelled: bool | None) -> Order:
+    """None: the run is not this worker's any more."""
+    if is_cancelled is None:
+        return "detach"
+    return "cancel" if is_cancelled else "go_on"
+
+
+def show_life(*, run_id: int, token: int) -> None:
+    """Show a sign of life at the end of what has locked the lease for long; see `pulse`."""
     own = Lease.objects.filter(run_id=run_id, token=token, run__server=F("server"))
-    with transaction.atomic():
-        # Locked first: the time must be that after waiting for the storing of the run's findings.
-        if own.select_for_update(of=("self",)).first() is None:
-            return "detach"
-        own.update(heartbeat_at=Now())
-    asked = Run.objects.filter(pk=run_id).exclude(cancel_requested_at=None).exists()
-    return "cancel" if asked else "go_on"
+    own.update(heartbeat_at=Now())
 
 
 def give_up_the_silent() -> list[int]:

@@ -15,6 +15,7 @@ from runs.execution.facts import Facts
 from runs.execution.reporter import Findings, Phase, SeriesData
 from runs.execution.steps import StepResult
 from runs.models import Command, PreparedCluster, Run
+from runs.services import connections
 from runs.services.runs import results as finding_service
 from runs.services.runs import runs
 from runs.services.servers import machines
@@ -148,6 +149,13 @@ class DatabaseReporter:
 
 def retrying(write: Callable[[], T]) -> T:
     """Retry a write while the results database is away, for some minutes."""
+    try:
+        return _retrying(write)
+    finally:
+        connections.give_back()
+
+
+def _retrying(write: Callable[[], T]) -> T:
     for wait in WAITS_SECONDS:
         try:
             return write()

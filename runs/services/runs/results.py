@@ -10,7 +10,7 @@ from django.db import transaction
 from runs.execution.reporter import Findings, SeriesData
 from runs.models import Measurement, Metric, Run, Series, SettingsSnapshot
 from runs.postgresql_settings import secrets
-from runs.services.runs import artifacts, certificates, flame_graphs, runs
+from runs.services.runs import artifacts, certificates, flame_graphs, leases, runs
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +34,7 @@ def store(*, run_id: int, token: int, findings: Findings) -> bool:
         Measurement(run=run, metric=metrics[name], value=value)
         for name, value in findings.measurements.items()
     )
+    leases.show_life(run_id=run_id, token=token)
     return True
 
 
@@ -48,6 +49,7 @@ def keep_partial(*, run_id: int, token: int, findings: Findings) -> bool:
     run = Run.objects.select_related("cell").get(pk=run_id)
     run.measurements.all().delete()
     _store(run, findings)
+    leases.show_life(run_id=run_id, token=token)
     return True
 
 

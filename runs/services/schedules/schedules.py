@@ -183,7 +183,7 @@ def design_of(campaign: Campaign) -> dict[str, Any]:
 
 @transaction.atomic
 def _fire_if_due(schedule_id: int, now: datetime) -> None:
-    """Several missed times fire once, and so do two beats at the same time."""
+    """Several missed times fire once, and so do two controls at the same time."""
     locked = Schedule.objects.select_for_update(skip_locked=True, of=("self",))
     schedule = locked.select_related("server").filter(pk=schedule_id, enabled=True).first()
     if schedule is None:

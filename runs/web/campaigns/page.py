@@ -21,6 +21,7 @@ from runs.selectors.campaigns.factor_names import Words as Named
 from runs.selectors.campaigns.factor_names import factor_title, parameters
 from runs.selectors.compare.series_cells import SERVER
 from runs.selectors.configurations import configurations
+from runs.selectors.operations.silences import silences
 from runs.selectors.servers import builds
 from runs.web.campaigns import annotations, parts
 
@@ -78,6 +79,7 @@ def live(campaign: Campaign, given: QueryDict) -> dict[str, Any]:
         "campaign": campaign,
         "is_live": is_live,
         "can_retry": campaign_selectors.can_retry(campaign),
+        "silences": silences() if is_live else [],
         "hindrances": waiting.of_campaign(campaign) if is_live else [],
         "grid": grid,
         "metric": metric,

@@ -11,6 +11,7 @@ from runs.models import Server
 from runs.scenarios.metrics import TPS
 from runs.selectors.access import projects
 from runs.selectors.campaigns import noise
+from runs.selectors.operations.silences import silences
 from runs.selectors.runs import runs as run_selectors
 from runs.selectors.servers import servers as server_selectors
 from runs.services.errors import ServiceError
@@ -66,6 +67,7 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "noise": noise.of_server(server, TPS.name),
         "changes": list(server_selectors.changes(server)[:NEWEST]),
         "runs": list(runs[:NEWEST]),
+        "silences": silences(),
     }
     return render(request, "servers/detail.html", context)
 

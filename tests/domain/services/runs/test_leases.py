@@ -5,11 +5,13 @@ import time
 from datetime import timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.utils import timezone
 
+from runs.execution.reporter import Findings
 from runs.models import Lease, Run, Server
-from runs.services.runs import leases, runs, supervision
+from runs.services.runs import leases, results, runs, supervision
+from runs.services.runs.pulses import Pulses
 from tests import factories
 
 
@@ -62,11 +64,11 @@ def test_silence_loses_a_run_and_a_sign_of_life_keeps_it(settings):
     claim = leases.claim(server_id=server.pk, holder="a")
     lease = Lease.objects.filter(server=server)
     lease.update(heartbeat_at=timezone.now() - timedelta(seconds=21))
-    assert leases.pulse(run_id=claim.run_id, token=claim.token) == "go_on"
+    assert factories.pulse(claim.run_id, claim.token) == "go_on"
     assert leases.give_up_the_silent() == []
     lease.update(heartbeat_at=timezone.now() - timedelta(seconds=21))
     assert leases.give_up_the_silent() == [claim.run_id]
-    assert leases.pulse(run_id=claim.run_id, token=claim.token) == "detach"
+    assert factories.pulse(claim.run_id, claim.token) == "detach"
     run = Run.objects.get(pk=claim.run_id)
     assert (run.state, run.code) == ("lost", "no_heartbeat")
     assert "a" in run.message
@@ -107,33 +109,54 @@ def test_the_supervisor_wakes_only_servers_with_something_to_do(monkeypatch):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_that_stores_for_long_is_not_given_up(settings):
-    """It has its lease locked meanwhile, so that its own sign of life waits as well."""
+def test_a_worker_that_stores_for_long_is_not_given_up(settings, monkeypatch):
+    """Its lease is locked meanwhile, which no sign of life waits for; storing ends with one."""
     settings.HEARTBEAT_TIMEOUT_SECONDS = 0.5
     server = make_server()
     make_campaign(server)
     claim = leases.claim(server_id=server.pk, holder="a")
     is_stored, has_begun = threading.Event(), threading.Event()
 
+    def slowly(*_given):
+        has_begun.set()
+        is_stored.wait(timeout=30)
+
+    monkeypatch.setattr(results, "_store", slowly)
+
     def store():
-        with transaction.atomic():
-            assert runs.holds(claim.run_id, claim.token)
-            has_begun.set()
-            is_stored.wait(timeout=30)
+        results.keep_partial(run_id=claim.run_id, token=claim.token, findings=Findings())
         connection.close()
 
-    def live():
-        has_begun.wait(timeout=30)
-        leases.pulse(run_id=claim.run_id, token=claim.token)
-        connection.close()
-
-    threads = [threading.Thread(target=work) for work in (store, live)]
-    for thread in threads:
-        thread.start()
+    thread = threading.Thread(target=store)
+    thread.start()
+    has_begun.wait(timeout=30)
     time.sleep(0.7)
-    threading.Timer(0.3, is_stored.set).start()
+    assert factories.pulse(claim.run_id, claim.token) == "go_on"
     assert leases.give_up_the_silent() == []
-    for thread in threads:
-        thread.join(timeout=30)
+    is_stored.set()
+    thread.join(timeout=30)
     assert leases.give_up_the_silent() == []
     assert Run.objects.get(pk=claim.run_id).state == Run.State.CLAIMED
+
+
+@pytest.mark.django_db
+def test_a_run_that_no_longer_asks_for_orders_is_shown_no_more_signs_of_life(settings):
+    """The worker lives, and what executes the run hangs."""
+    server = make_server()
+    make_campaign(server)
+    claim = leases.claim(server_id=server.pk, holder="a")
+    pulses = Pulses()
+    pulses.hold(claim)
+    seen = Lease.objects.values_list("heartbeat_at", flat=True).filter(server=server)
+    first = seen.get()
+    pulses.beat()
+    second = seen.get()
+    settings.HEARTBEAT_TIMEOUT_SECONDS = 0
+    time.sleep(0.01)
+    pulses.beat()
+    assert first < second == seen.get()
+    assert pulses.order_for(claim) == "go_on"
+    runs.transition(run_id=claim.run_id, to=Run.State.LOST, code="x", token=claim.token)
+    settings.HEARTBEAT_TIMEOUT_SECONDS = 5
+    pulses.beat()
+    assert pulses.order_for(claim) == "detach"

@@ -77,7 +77,7 @@ def test_one_sign_of_life_speaks_for_all_the_servers(settings):
     run = make_run(database, generator)
     claim = leases.claim(server_id=database.pk, holder="a")
     Lease.objects.update(heartbeat_at="2020-01-01T00:00:00Z")
-    assert leases.pulse(run_id=run.pk, token=claim.token) == "go_on"
+    assert factories.pulse(run.pk, claim.token) == "go_on"
     assert leases.give_up_the_silent() == []
     Lease.objects.update(heartbeat_at="2020-01-01T00:00:00Z")
     assert leases.give_up_the_silent() == [run.pk]

@@ -46,12 +46,12 @@ def assert_it_was_let_go_of_with(code, claim) -> Run:
 
 
 def test_a_worker_that_is_stopped_hands_its_run_over(claim, asked_to_stop):
-    assert execution._pulse(claim) == "detach"
+    assert execution._let_go(claim) == "detach"
     assert_it_was_let_go_of_with("worker_stopped", claim)
 
 
-def test_a_worker_that_is_not_asked_to_stop_keeps_its_run(claim):
-    assert execution._pulse(claim) == "go_on"
+def test_a_worker_that_shows_signs_of_life_keeps_its_run(claim):
+    assert factories.pulse(claim.run_id, claim.token) == "go_on"
     assert Run.objects.get(pk=claim.run_id).state == S.MEASURING
     assert leases.claim(server_id=claim.server_id, holder="b") is None
 
@@ -59,9 +59,9 @@ def test_a_worker_that_is_not_asked_to_stop_keeps_its_run(claim):
 def test_a_worker_whose_run_was_given_up_changes_nothing_by_being_stopped(claim, asked_to_stop):
     runs.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
     again = leases.claim(server_id=claim.server_id, holder="b")
-    assert execution._pulse(claim) == "detach"
+    assert execution._let_go(claim) == "detach"
     assert Run.objects.get(pk=claim.run_id).state == S.CLAIMED
-    assert leases.pulse(run_id=again.run_id, token=again.token) == "go_on"
+    assert factories.pulse(again.run_id, again.token) == "go_on"
 
 
 def test_a_run_whose_steps_end_is_not_seen_goes_to_another_worker(claim, monkeypatch):

@@ -74,7 +74,7 @@ def test_the_run_in_progress_of_a_paused_campaign_goes_on_even_with_another_work
     campaign = queued(server)
     claim = leases.claim(server_id=server.pk, holder="worker")
     campaigns.pause(campaign=campaign)
-    assert leases.pulse(run_id=claim.run_id, token=claim.token) == "go_on"
+    assert factories.pulse(claim.run_id, claim.token) == "go_on"
     runs.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
     assert leases.claim(server_id=server.pk, holder="other").run_id == claim.run_id
 
@@ -123,7 +123,7 @@ def test_the_run_in_progress_of_a_maintained_server_ends_as_usual(server):
     queued(server)
     claim = leases.claim(server_id=server.pk, holder="worker")
     maintenance.begin(server=server, reason="new disks")
-    assert leases.pulse(run_id=claim.run_id, token=claim.token) == "go_on"
+    assert factories.pulse(claim.run_id, claim.token) == "go_on"
 
 
 def test_maintenance_that_is_over_before_it_begins_is_refused(server):

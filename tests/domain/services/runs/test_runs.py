@@ -89,7 +89,7 @@ def test_an_active_run_is_asked_to_stop_and_its_worker_told(campaign, server):
     run = runs.cancel(run=Run.objects.get(pk=claim.run_id), by="ann")
     # From the table an active run might go straight to cancelled; only its worker may do that.
     assert run.state == S.MEASURING
-    assert leases.pulse(run_id=claim.run_id, token=claim.token) == "cancel"
+    assert factories.pulse(claim.run_id, claim.token) == "cancel"
 
 
 def test_a_run_that_has_ended_cannot_be_cancelled(campaign):
@@ -107,7 +107,7 @@ def test_a_lost_run_whose_cancel_was_asked_for_is_stopped_by_the_next_worker(cam
     runs.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
     again = claimed(server)
     assert again.run_id == claim.run_id
-    assert leases.pulse(run_id=again.run_id, token=again.token) == "cancel"
+    assert factories.pulse(again.run_id, again.token) == "cancel"
 
 
 def test_a_lost_run_on_a_server_out_of_reach_can_be_given_up(campaign, server):

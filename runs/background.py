@@ -1,0 +1,93 @@
+"""What goes on in a worker process besides its tasks: signs of life, and control's duties.
+
+A duty takes no message and no place among the tasks: held runs and a Redis that is away delay
+neither supervision nor signs of life.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+
+from django.conf import settings
+from django.db import connection
+
+from runs import dispatch
+from runs.services.changes import changes, deliveries, mails
+from runs.services.changes import missing_uploads as watchdog
+from runs.services.operations import signs
+from runs.services.runs import supervision
+from runs.services.runs.pulses import held_here
+from runs.services.seals import sealing
+
+logger = logging.getLogger(__name__)
+
+
+class Repeating(threading.Thread):
+    """Does something at once and then every so many seconds, whatever becomes of it."""
+
+    def __init__(self, name: str, seconds: float, act: Callable[[], object]) -> None:
+        super().__init__(name=f"benchlab-{name}", daemon=True)
+        self._seconds = seconds
+        self._act = act
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Repeat until `end`."""
+        while not self._ended.is_set():
+            try:
+                self._act()
+            except Exception:
+                logger.exception("%s failed; it is tried again in %s s", self.name, self._seconds)
+                connection.close()
+            self._ended.wait(self._seconds)
+        connection.close()
+
+    def end(self) -> None:
+        """Begin no further time."""
+        self._ended.set()
+
+
+class Background:
+    """The threads of one worker process, by its queues."""
+
+    def __init__(self, queues: Sequence[str]) -> None:
+        self._threads: list[Repeating] = []
+        if any(dispatch.is_for_runs(each) for each in queues):
+            self._threads += [
+                Repeating("life", signs.SECONDS_BETWEEN, lambda: signs.show(kind=signs.WORKER)),
+                Repeating("pulse", settings.HEARTBEAT_SECONDS, held_here.beat),
+            ]
+        if settings.CELERY_TASK_DEFAULT_QUEUE in queues:
+            self._threads += [
+                Repeating("supervise", settings.SUPERVISE_SECONDS, supervise),
+                Repeating("watch", settings.WATCH_SECONDS, watch),
+            ]
+
+    def start(self) -> None:
+        """Begin with all of it."""
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End, and let nobody miss this worker."""
+        for thread in self._threads:
+            thread.end()
+        for thread in self._threads:
+            thread.join(timeout=5)
+        signs.take_away(kind=signs.WORKER)
+        signs.take_away(kind=signs.CONTROL)
+
+
+def supervise() -> None:
+    """Notice lost runs, and wake workers. Two controls that both do it change nothing."""
+    supervision.supervise()
+    signs.show(kind=signs.CONTROL)
+
+
+def watch() -> None:
+    """Notice uploads that stay away, and wake workers for what waits."""
+    watchdog.look()
+    changes.wake()
+    deliveries.wake()
+    mails.wake()
+    sealing.wake()
