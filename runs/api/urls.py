@@ -4,6 +4,7 @@ from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.routers import SimpleRouter
 
+from runs.api.access.audit import AuditDoor
 from runs.api.archive.sources import SourceDoor
 from runs.api.campaigns.campaigns import CampaignDoor
 from runs.api.campaigns.measurements import MeasurementDoor
@@ -25,6 +26,7 @@ from runs.api.uploads.doors import BatchDoor, UploadDoor
 app_name = "api"
 
 router = SimpleRouter(use_regex_path=False)
+router.register("audit", AuditDoor, basename="audit")
 router.register("campaigns", CampaignDoor, basename="campaign")
 router.register("changes", ChangeDoor, basename="change")
 router.register("runs", RunDoor, basename="run")

@@ -2,6 +2,7 @@
 
 from runs.models.annotations import Annotation
 from runs.models.artifacts import Artifact
+from runs.models.audit import AuditEntry
 from runs.models.campaigns import Campaign, CampaignConfiguration, Cell, CellSummary
 from runs.models.changes import Change, StaleCell
 from runs.models.clusters import PreparedCluster
@@ -37,6 +38,7 @@ from runs.models.workloads import Workload, WorkloadVersion
 __all__ = [
     "Annotation",
     "Artifact",
+    "AuditEntry",
     "Campaign",
     "CampaignConfiguration",
     "Cell",

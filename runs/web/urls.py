@@ -3,7 +3,7 @@
 from django.urls import URLPattern, URLResolver, path
 
 from runs.web import home, styleguide
-from runs.web.access import people, tokens
+from runs.web.access import audit, people, tokens
 from runs.web.archive import archive, figure, versions
 from runs.web.campaigns import annotations, campaigns, scenarios, topologies, workloads
 from runs.web.changes import webhooks
@@ -153,6 +153,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("invitations/accept/", people.invitation_accept, name="invitation-accept"),
     path("invitations/<str:secret>/", people.invitation, name="invitation"),
+    path("audit/", audit.audit_list, name="audit-list"),
     path("tokens/", tokens.token_list, name="token-list"),
     path("tokens/<int:token_id>/revoke/", tokens.token_revoke, name="token-revoke"),
     path("styleguide/", styleguide.styleguide, name="styleguide"),

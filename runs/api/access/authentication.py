@@ -15,7 +15,7 @@ from runs.api.parsing import MOST_BYTES, TooLarge
 from runs.models import Token
 from runs.selectors.access import permissions
 from runs.selectors.access.projects import Reader
-from runs.services.access import tokens
+from runs.services.access import audit, tokens
 from runs.services.errors import ServiceError
 
 SCHEME = "bearer"
@@ -92,7 +92,14 @@ class TablePermission(BasePermission):
         denied = permissions.denied(actor, right, project)
         if denied is not None:
             self.message, self.code = _reason(request, denied)
+        _act(request, actor)
         return denied is None
+
+
+def _act(request: Request, actor: Reader) -> None:
+    """Name who acts for the audit trail."""
+    token = f", token {actor.name} ({actor.prefix})" if isinstance(actor, Token) else ""
+    audit.become(request.user.get_username(), f"api{token}")
 
 
 def _reason(request: Request, denied: permissions.Denied) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from runs.services.access import projects
+from runs.services.access import audit, projects
 from runs.services.errors import ServiceError
 
 
@@ -21,6 +21,7 @@ class Command(BaseCommand):
         parser.add_argument("--private", action="store_true", help="only members may read")
         parser.add_argument("--member", action="append", default=[], metavar="USER")
 
+    @audit.commanded
     def handle(self, *args: Any, **options: Any) -> None:
         """Make it."""
         members = list(User.objects.filter(username__in=options["member"]))

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from runs.models import Project, Token
-from runs.services.access import projects, tokens
+from runs.services.access import audit, projects, tokens
 from runs.services.errors import ServiceError
 
 
@@ -25,6 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--project", default=projects.DEFAULT, metavar="SLUG")
         parser.add_argument("--days", type=int, help="it expires after so many days")
 
+    @audit.commanded
     def handle(self, *args: Any, **options: Any) -> None:
         """Make it."""
         days, scopes = options["days"], options["scopes"].split(",")

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from runs.models import Project
 from runs.services import exchange
+from runs.services.access import audit
 from runs.services.errors import Refused
 
 GZIP = b"\x1f\x8b"
@@ -24,6 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("file", help="- is standard input")
         parser.add_argument("--into", metavar="SLUG", help="a project that is here already")
 
+    @audit.commanded
     def handle(self, *args: Any, **options: Any) -> None:
         """Store it."""
         try:

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from runs.models import Invitation, Membership, Project
 from runs.selectors.access import permissions
 from runs.selectors.access.permissions import Right
+from runs.services.access import audit
 from runs.services.errors import ServiceError
 
 SECRET_BYTES = 24
@@ -39,6 +40,8 @@ def invite(*, project: Project, role: str, by: User, note: str = "") -> NewInvit
         invited_by=by,
         expires_at=timezone.now() + GOOD_FOR,
     )
+    told = {"role": role, "note": note}
+    audit.record("invited", f"invitation {made.pk}", project=project, after=told)
     return NewInvitation(made, secret)
 
 
@@ -77,10 +80,12 @@ def accept(*, secret: str, user: User) -> Membership:
     membership, created = Membership.objects.get_or_create(
         project=invitation.project, user=user, defaults={"role": invitation.role}
     )
+    before = None if created else membership.role
     order = list(Membership.Role.values)
     if not created and order.index(invitation.role) > order.index(membership.role):
         membership.role = invitation.role
         membership.save(update_fields=["role"])
+    _record("invitation_accepted", membership, before)
     return membership
 
 
@@ -88,20 +93,36 @@ def accept(*, secret: str, user: User) -> Membership:
 def take_back(*, invitation: Invitation) -> None:
     """End an invitation that nobody has used."""
     Invitation.objects.filter(pk=invitation.pk, ended_at=None).update(ended_at=timezone.now())
+    told = {"role": invitation.role, "note": invitation.note}
+    subject = f"invitation {invitation.pk}"
+    audit.record("invitation_ended", subject, project=invitation.project_id, before=told)
 
 
 @transaction.atomic
 def change_role(*, membership: Membership, role: str) -> Membership:
     """Change a member's role. Raises `role_unknown`."""
-    membership.role = _known(role)
+    before, membership.role = membership.role, _known(role)
     membership.save(update_fields=["role"])
+    _record("role_changed", membership, before)
     return membership
 
 
 @transaction.atomic
 def remove(*, membership: Membership) -> None:
     """End a membership. The person's work stays; their tokens for a private project end."""
+    subject, before = f"person {membership.user.username}", {"role": membership.role}
+    audit.record("person_removed", subject, project=membership.project_id, before=before)
     membership.delete()
+
+
+def _record(action: str, membership: Membership, before: str | None) -> None:
+    audit.record(
+        action,
+        f"person {membership.user.username}",
+        project=membership.project_id,
+        before={"role": before},
+        after={"role": membership.role},
+    )
 
 
 def _known(role: str) -> str:

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from runs.models import Membership, Project
 from runs.selectors.access import projects
+from runs.services.access import audit
 from runs.services.errors import ServiceError
 
 DEFAULT = projects.DEFAULT
@@ -29,4 +30,6 @@ def create(*, slug: str, name: str = "", is_public: bool, members: Sequence[User
         message = _("There is a project %(slug)s already.") % {"slug": slug}
         raise ServiceError("project_exists", message, remedy=_("Choose another."), field="slug")
     project.members.set(members, through_defaults={"role": Membership.Role.OPERATOR})
+    told = {"public": is_public, "operators": [user.username for user in members]}
+    audit.record("project_made", f"project {slug}", project=project, after=told)
     return project

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 
 from runs.models import Membership, Project, Token
 from runs.selectors.access import permissions
+from runs.services.access import audit
 from runs.services.errors import ServiceError
 
 M = TypeVar("M", bound=Model)
@@ -63,6 +64,8 @@ def create(
         expires_at=expires_at,
         created_by=by,
     )
+    told = {"prefix": prefix, "scopes": token.scopes, "expires_at": expires_at}
+    audit.record("token_made", f"token {name}", project=project, after=told)
     return NewToken(token, f"{MARK}_{prefix}_{secret}")
 
 
@@ -97,8 +100,11 @@ def authenticate(*, text: str) -> Token:
 
 def revoke(*, token: Token) -> Token:
     """Revoke a token for good; one that is revoked already keeps its date."""
-    Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
+    ended = Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
     token.refresh_from_db()
+    if ended:
+        told = {"prefix": token.prefix, "scopes": token.scopes}
+        audit.record("token_revoked", f"token {token.name}", project=token.project_id, before=told)
     return token
 
 

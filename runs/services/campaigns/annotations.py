@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 
 from runs.models import Annotation, Campaign, Cell
 from runs.selectors.access import permissions
+from runs.services.access import audit
 from runs.services.errors import ServiceError
 
 MOST_CHARACTERS = 20_000
@@ -51,8 +52,9 @@ def add(
 def change(*, annotation: Annotation, text: str, by: User) -> Annotation:
     """Change its text. Raises ServiceError `not_the_author`, and the errors of the text."""
     _require_author(annotation, by)
-    annotation.text = _checked(text)
+    before, annotation.text = annotation.text, _checked(text)
     annotation.save(update_fields=["text"])
+    _record("note_changed", annotation, before={"text": before}, after={"text": annotation.text})
     return annotation
 
 
@@ -60,7 +62,13 @@ def change(*, annotation: Annotation, text: str, by: User) -> Annotation:
 def delete(*, annotation: Annotation, by: User) -> None:
     """Delete it. Raises ServiceError `not_the_author`."""
     _require_author(annotation, by)
+    _record("note_deleted", annotation, before={"text": annotation.text})
     annotation.delete()
+
+
+def _record(action: str, annotation: Annotation, **told: dict[str, str]) -> None:
+    project = audit.of_project(annotation.campaign.project_id)
+    audit.record(action, f"campaign {annotation.campaign.slug}", project=project, **told)
 
 
 def may_change(annotation: Annotation, user: User) -> bool:

@@ -3,7 +3,7 @@
 import json
 import random
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from runs import dispatch
 from runs.models import Campaign, CampaignConfiguration, Cell, Project, Run, Scenario, Server
 from runs.services import slugs
+from runs.services.access import audit
 from runs.services.campaigns import drafts, topologies, workloads
 from runs.services.campaigns.designs import Design, DesignCell, Part, resolve
 from runs.services.campaigns.drafts import Draft
@@ -64,6 +65,8 @@ def queue(*, design: Design, by: User | None = None, project: Project | None = N
     _queue(campaign, design, _cells(campaign, design))
     for server in design.draft.servers:
         dispatch.wake(server.pk)
+    told = {"title": campaign.title, "factors": campaign.factors, "repeats": campaign.repeats}
+    _record("campaign_queued", campaign, after=told)
     return campaign
 
 
@@ -72,9 +75,12 @@ def cancel(*, campaign: Campaign, by: object = None) -> Campaign:
     """Cancel every unfinished run of a campaign. Raises `campaign_has_ended`."""
     if not run_service.cancel_all(runs=campaign.runs.all(), by=by):
         raise ServiceError("campaign_has_ended", _("This campaign has ended already."))
+    before = campaign.state
     run_service.refresh_campaign(campaign_id=campaign.pk)
     _wake_servers(campaign)
     campaign.refresh_from_db()
+    told = {"before": {"state": before}, "after": {"state": campaign.state}}
+    _record("campaign_cancelled", campaign, **told)
     return campaign
 
 
@@ -83,8 +89,11 @@ def retry(*, campaign: Campaign, by: object = None) -> Campaign:
     """Queue every run again that ended without success. Raises `nothing_to_retry`."""
     if not attempts.retry_all(runs=campaign.runs.all(), by=by):
         raise ServiceError("nothing_to_retry", _("No run of this campaign failed."))
+    before = campaign.state
     run_service.refresh_campaign(campaign_id=campaign.pk)
     campaign.refresh_from_db()
+    told = {"before": {"state": before}, "after": {"state": campaign.state}}
+    _record("campaign_queued_again", campaign, **told)
     return campaign
 
 
@@ -98,6 +107,7 @@ def pause(*, campaign: Campaign) -> Campaign:
     if not waiting.update(paused_at=timezone.now()):
         raise ServiceError("campaign_has_ended", _("This campaign has ended already."))
     campaign.refresh_from_db()
+    _record("campaign_paused", campaign)
     return campaign
 
 
@@ -109,6 +119,7 @@ def resume(*, campaign: Campaign) -> Campaign:
         raise ServiceError("campaign_not_paused", _("This campaign is not paused."))
     _wake_servers(campaign)
     campaign.refresh_from_db()
+    _record("campaign_resumed", campaign)
     return campaign
 
 
@@ -124,9 +135,17 @@ def prioritise(*, campaign: Campaign, priority: int) -> Campaign:
             _("A priority is from -%(most)d to %(most)d.") % {"most": drafts.HIGHEST_PRIORITY},
             field="priority",
         )
+    before = campaign.priority
     Campaign.objects.filter(pk=campaign.pk).update(priority=priority)
     campaign.refresh_from_db()
+    told = {"before": {"priority": before}, "after": {"priority": priority}}
+    _record("priority_changed", campaign, **told)
     return campaign
+
+
+def _record(action: str, campaign: Campaign, **told: Mapping[str, object]) -> None:
+    project = audit.of_project(campaign.project_id)
+    audit.record(action, f"campaign {campaign.slug}", project=project, **told)
 
 
 def _wake_servers(campaign: Campaign) -> None:

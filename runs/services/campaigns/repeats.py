@@ -21,6 +21,7 @@ from runs.models import Campaign, Run, RunEvent
 from runs.models.campaigns import Origin
 from runs.scenarios import registry
 from runs.selectors.campaigns import metrics
+from runs.services.access import audit
 from runs.services.campaigns.drafts import MOST_REPEATS
 from runs.services.errors import ServiceError
 from runs.services.problems import Problem
@@ -87,6 +88,9 @@ def add_rounds(*, campaign: Campaign, rounds: int) -> int:
     locked.save(update_fields=["looks", "state"])
     queued = _queue(locked, latest, rounds, _("Added: somebody asked for more rounds."))
     campaign.refresh_from_db()
+    project = audit.of_project(campaign.project_id)
+    told = {"rounds": rounds, "runs": len(queued)}
+    audit.record("rounds_added", f"campaign {campaign.slug}", project=project, after=told)
     return len(queued)
 
 

@@ -13,6 +13,7 @@ from runs.models import Workload, WorkloadVersion
 from runs.scenarios.definition import Level
 from runs.scenarios.pgbench_load import BUILT_IN, OWN_SEPARATOR
 from runs.services import slugs
+from runs.services.access import audit
 from runs.services.campaigns.designs import Design
 from runs.services.errors import Fault, Refused
 from runs.services.problems import Problem
@@ -95,6 +96,7 @@ def create(
     _refuse(content)
     workload = Workload(name=name.strip(), description=description, created_by=by)
     slugs.store(workload, called=name, otherwise="workload", taken=(*NOT_SLUGS, *BUILT_IN))
+    audit.record("workload_made", f"workload {workload.slug}", after={"name": workload.name})
     return _version(workload, 1, content, by)
 
 
@@ -113,12 +115,20 @@ def edit(
     """
     _refuse(content)
     locked = Workload.objects.select_for_update().get(pk=workload.pk)
+    was = {"name": locked.name, "description": locked.description}
     locked.name, locked.description = name.strip(), description
     locked.save(update_fields=["name", "description"])
+    now = {"name": locked.name, "description": locked.description}
     newest = locked.versions.order_by("-number").first()
-    if newest is not None and content_of(newest) == content:
+    number = newest.number if newest else 0
+    is_other = newest is None or content_of(newest) != content
+    if is_other or was != now:
+        was |= {"version": str(number)}
+        now |= {"version": str(number + is_other)}
+        audit.record("workload_changed", f"workload {locked.slug}", before=was, after=now)
+    if newest is not None and not is_other:
         return newest
-    return _version(locked, newest.number + 1 if newest else 1, content, by)
+    return _version(locked, number + 1, content, by)
 
 
 def content_of(version: WorkloadVersion) -> WorkloadContent:

@@ -17,6 +17,7 @@ from runs.selectors.changes import watched
 from runs.selectors.changes.watched import Watched
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
+from runs.services.access import audit
 from runs.services.changes import events
 from runs.services.statements import Statement
 
@@ -76,11 +77,18 @@ def find(*, campaign_id: int) -> list[Change]:
 def decide(*, change: Change, decision: str, note: str = "", by: User | None = None) -> Change:
     """Store a person's decision about a change; `open` undoes it. Later analyses respect it."""
     is_open = decision == Change.Decision.OPEN
-    change.decision = decision
+    before, change.decision = change.decision, decision
     change.note = note
     change.decided_by = None if is_open else by
     change.decided_at = None if is_open else timezone.now()
     change.save(update_fields=["decision", "note", "decided_by", "decided_at"])
+    audit.record(
+        "change_decided",
+        f"change {change.pk}",
+        project=audit.of_project(change.cell.campaign.project_id),
+        before={"decision": before},
+        after={"decision": decision, "note": note},
+    )
     return change
 
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from runs import dispatch
 from runs.models import Project, Webhook, WebhookDelivery
-from runs.services.access import encryption, projects
+from runs.services.access import audit, encryption, projects
 from runs.services.errors import ServiceError
 
 EVENTS = ("change.found", "alarm.raised", "upload.missing", "campaign.finished")
@@ -51,6 +51,7 @@ def create(
         events=_checked(events),
         encrypted_secret=encryption.encrypt(secret).decode(),
     )
+    _record("webhook_made", webhook, after=_described(webhook))
     return NewWebhook(webhook, secret)
 
 
@@ -66,6 +67,7 @@ def change(
 
     Raises ServiceError as `create`.
     """
+    before = _described(webhook)
     if url is not None:
         _check_url(url)
         webhook.url = url
@@ -75,7 +77,18 @@ def change(
         webhook.is_active = is_active
     webhook.save()
     give_up(webhook.deliveries.all())
+    _record("webhook_changed", webhook, before=before, after=_described(webhook))
     return webhook
+
+
+def _described(webhook: Webhook) -> dict[str, Any]:
+    """What the audit trail keeps: of the address the host only, for its path may be a secret."""
+    host = urlsplit(webhook.url).hostname
+    return {"host": host, "events": webhook.events, "active": webhook.is_active}
+
+
+def _record(action: str, webhook: Webhook, **told: dict[str, Any]) -> None:
+    audit.record(action, f"webhook {webhook.pk}", project=webhook.project_id, **told)
 
 
 def give_up(deliveries: QuerySet[WebhookDelivery]) -> int:
@@ -93,6 +106,7 @@ def give_up(deliveries: QuerySet[WebhookDelivery]) -> int:
 
 def remove(*, webhook: Webhook) -> None:
     """Remove a webhook, and everything that waits for it."""
+    _record("webhook_removed", webhook, before=_described(webhook))
     webhook.delete()
 
 

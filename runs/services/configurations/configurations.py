@@ -10,6 +10,7 @@ from django.utils.translation import gettext_noop
 
 from runs.models import Configuration, ConfigurationRevision
 from runs.postgresql_settings import secrets
+from runs.services.access import audit
 from runs.services.configurations import fitting as fitted_configurations
 from runs.services.configurations.contents import FIXED_POINT, Content
 from runs.services.errors import Refused, ServiceError
@@ -89,10 +90,18 @@ def store(
         "written_for": written_for,
         "content_hash": content.digest,
     }
+    known = Configuration.objects.filter(slug=slug).values("name", "settings", "initdb_options")
+    before = known.first()
     configuration, is_new = Configuration.objects.update_or_create(
         slug=slug, defaults=fields, create_defaults={**fields, "created_by": by}
     )
     current_revision(configuration=configuration, by=by, is_new=is_new)
+    audit.record(
+        "configuration_made" if is_new else "configuration_changed",
+        f"configuration {slug}",
+        before=before,
+        after={name: fields[name] for name in ("name", "settings", "initdb_options")},
+    )
     return configuration
 
 

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from runs.models import Project
 from runs.selectors.exchange.exports import Row
+from runs.services.access import audit
 from runs.services.exchange import reading
 from runs.services.exchange.files import Files
 from runs.services.exchange.format import FILE, FORMAT
@@ -54,6 +55,8 @@ def _load(rows: Iterator[tuple[int, str, Row]], into: Project | None, files: Fil
             _take(number, kind, row, known, files, results)
         files.finish(number)
         results.store()
+        told = {"campaigns": results.campaigns, "runs": results.runs, "there": results.skipped}
+        audit.record("imported", f"project {project.slug}", project=project, after=told)
         files.place()
         sealing.seal_once_committed()
     except (DataError, IntegrityError, KeyError, TypeError, ValueError) as error:

@@ -48,6 +48,7 @@ def start_again(*, run_id: int, token: int, code: str, message: str, most: int) 
 @transaction.atomic
 def retry(*, run: Run, by: object = None) -> Run:
     """Queue a run that did not finish again, as its next attempt. Raises `run_not_failed`."""
+    before = run.state
     if not retry_all(runs=Run.objects.filter(pk=run.pk), by=by):
         raise ServiceError(
             "run_not_failed",
@@ -56,6 +57,7 @@ def retry(*, run: Run, by: object = None) -> Run:
         )
     run_service.refresh_campaign(campaign_id=run.campaign_id)
     run.refresh_from_db()
+    run_service.record_act("run_queued_again", run, before=before)
     return run
 
 

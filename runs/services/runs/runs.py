@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from runs import dispatch
 from runs.models import Campaign, Lease, Run, RunEvent, Server
 from runs.selectors.runs.runs import machines_of
+from runs.services.access import audit
 from runs.services.campaigns import remeasuring, repeats, summaries
 from runs.services.changes import events
 from runs.services.errors import ServiceError
@@ -102,9 +103,18 @@ def cancel(*, run: Run, by: object = None) -> Run:
     """
     if not cancel_all(runs=Run.objects.filter(pk=run.pk), by=by):
         raise ServiceError("run_has_ended", _("This run has ended already."))
+    before = run.state
     refresh_campaign(campaign_id=run.campaign_id)
     run.refresh_from_db()
+    record_act("run_cancelled", run, before=before)
     return run
+
+
+def record_act(action: str, run: Run, *, before: str, reason: str = "") -> None:
+    """Keep in the audit trail what somebody did to a run."""
+    after = {"state": run.state, **({"reason": reason} if reason else {})}
+    project = audit.of_project(run.campaign.project_id)
+    audit.record(action, f"run {run.pk}", project=project, before={"state": before}, after=after)
 
 
 def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:

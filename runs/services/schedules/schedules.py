@@ -23,6 +23,7 @@ from runs.models import (
 )
 from runs.scenarios import registry
 from runs.selectors.compare.series_cells import CONFIGURATION, SERVER, VERSION
+from runs.services.access import audit
 from runs.services.campaigns import builds, campaigns
 from runs.services.campaigns.drafts import SIDE, Draft
 from runs.services.errors import ServiceError
@@ -95,6 +96,7 @@ def create(
     schedule.seen_installations = schedule_servers.present(schedule)
     schedule_times.begin(schedule)
     schedule.save()
+    _record("schedule_made", schedule, after=_described(schedule))
     return schedule
 
 
@@ -104,6 +106,7 @@ def edit(*, schedule: Schedule, **changes: Any) -> Schedule:
 
     Missed times are not made up for. Raises ServiceError `no_such_time`.
     """
+    before = _described(schedule)
     for name, value in changes.items():
         setattr(schedule, name, value)
     schedule_times.check(schedule.weekdays, schedule.hour, schedule.minute, schedule.time_zone)
@@ -112,23 +115,37 @@ def edit(*, schedule: Schedule, **changes: Any) -> Schedule:
         schedule.seen_installations = schedule_servers.present(schedule)
     schedule_times.begin(schedule)
     schedule.save()
+    _record("schedule_changed", schedule, before=before, after=_described(schedule))
     return schedule
+
+
+def _described(schedule: Schedule) -> dict[str, Any]:
+    names = ("title", "kind", "weekdays", "hour", "minute", "time_zone", "enabled")
+    return {name: getattr(schedule, name) for name in names}
+
+
+def _record(action: str, schedule: Schedule, **told: dict[str, Any]) -> None:
+    project = audit.of_project(schedule.draft.get("project"))
+    audit.record(action, f"schedule {schedule.pk}", project=project, **told)
 
 
 @transaction.atomic
 def enable(*, schedule: Schedule, enabled: bool) -> Schedule:
     """Switch a schedule on or off. Times missed while it was off are not made up for."""
-    schedule.enabled = enabled
+    before, schedule.enabled = schedule.enabled, enabled
     if enabled:
         schedule.seen_installations = schedule_servers.present(schedule)
         schedule_times.begin(schedule)
         schedule_failures.note_resumed(schedule)
     schedule.save()
+    switched = {"before": {"enabled": before}, "after": {"enabled": enabled}}
+    _record("schedule_switched", schedule, **switched)
     return schedule
 
 
 def delete(*, schedule: Schedule) -> None:
     """Remove a schedule and its history; its campaigns stay."""
+    _record("schedule_deleted", schedule, before=_described(schedule))
     schedule.delete()
 
 

@@ -47,6 +47,7 @@ def restore(*, run: Run, reason: str) -> Run:
 
 def _change(run: Run, *, to: str, only_from: str, reason: str) -> None:
     code = "withdrawn" if to == Run.State.WITHDRAWN else "restored"
+    before = run.state
     if not runs.transition(run_id=run.pk, to=to, code=code, message=reason, only_from=only_from):
         if to == Run.State.WITHDRAWN:
             raise ServiceError("not_finished", _("Only a run that has finished can be withdrawn."))
@@ -54,6 +55,7 @@ def _change(run: Run, *, to: str, only_from: str, reason: str) -> None:
     perform([changes.noting(cells={(run.campaign_id, run.cell_id)})])
     changes.find_once_committed(campaign_ids=[run.campaign_id])
     run.refresh_from_db()
+    runs.record_act(f"run_{code}", run, before=before, reason=reason)
 
 
 def _checked(reason: str) -> str:

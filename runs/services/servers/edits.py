@@ -12,7 +12,7 @@ from runs.execution.base_dir import BaseDir
 from runs.execution.errors import TargetProblem
 from runs.models import PreparedCluster, Run, Server, ServerEvent, SSHKey
 from runs.selectors.runs.runs import at_work_on
-from runs.services.access import instances
+from runs.services.access import audit, instances
 from runs.services.errors import ServiceError
 from runs.services.servers import logins as ways
 from runs.services.servers import servers
@@ -117,6 +117,8 @@ def _store(before: Server, changed: Server, by: object) -> Server:
             f"{each}: {_text(before, each)} → {_text(changed, each)}" for each in names
         )
         ServerEvent.objects.create(server=changed, code="edited", message=message, by=str(by or ""))
+        was, now = servers.described(before), servers.described(changed)
+        audit.record("server_changed", f"server {changed.slug}", before=was, after=now)
     return changed
 
 

@@ -5,6 +5,7 @@ from django.utils.translation import gettext as _
 
 from runs.execution import ssh
 from runs.models import Server, ServerEvent
+from runs.services.access import audit
 from runs.services.errors import ServiceError
 
 # Enough of a fingerprint that nobody types it by chance: 48 bits.
@@ -60,11 +61,18 @@ def note_changed(server: Server, offered: str) -> None:
 
 
 def _pin(server: Server, code: str, message: str, by: object) -> Server:
+    before = ssh.fingerprint(server.host_key) if server.host_key else None
     server.host_key, server.offered_host_key = server.offered_host_key, ""
     server.state = Server.State.UNREACHABLE
     server.problem_code = server.problem = server.problem_remedy = ""
     server.save()
     ServerEvent.objects.create(server=server, code=code, message=message, by=str(by or ""))
+    audit.record(
+        code,
+        f"server {server.slug}",
+        before={"fingerprint": before},
+        after={"fingerprint": ssh.fingerprint(server.host_key)},
+    )
     return server
 
 

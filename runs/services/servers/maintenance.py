@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from runs import dispatch
 from runs.models import Server
+from runs.services.access import audit
 from runs.services.errors import ServiceError
 
 
@@ -25,6 +26,8 @@ def begin(*, server: Server, reason: str, until: datetime | None = None) -> Serv
         maintenance_since=timezone.now(), maintenance_until=until, maintenance_reason=reason.strip()
     )
     server.refresh_from_db()
+    told = {"reason": server.maintenance_reason, "until": until}
+    audit.record("maintenance_begun", f"server {server.slug}", after=told)
     return server
 
 
@@ -38,4 +41,5 @@ def end(*, server: Server) -> Server:
         raise ServiceError("not_maintained", _("This server is not being maintained."))
     dispatch.wake(server.pk)
     server.refresh_from_db()
+    audit.record("maintenance_ended", f"server {server.slug}")
     return server

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Sequence
+from typing import Any
 
 from asgiref.sync import async_to_sync
 from cryptography.fernet import InvalidToken
@@ -29,7 +30,7 @@ from runs.models import (
     TopologyNode,
 )
 from runs.services import slugs
-from runs.services.access import instances
+from runs.services.access import audit, instances
 from runs.services.errors import ServiceError
 from runs.services.servers import host_keys, machines, ssh_keys
 from runs.services.servers import logins as ways
@@ -109,8 +110,15 @@ def add_bindirs(*, server: Server, bindirs: Sequence[str]) -> Server:
     """
     server = Server.objects.select_for_update().get(pk=server.pk)
     _check_paths(server.base_dir, list(bindirs))
+    before = server.bindirs
     server.bindirs = list(dict.fromkeys([*server.bindirs, *bindirs]))
     server.save(update_fields=["bindirs"])
+    audit.record(
+        "server_changed",
+        f"server {server.slug}",
+        before={"bindirs": before},
+        after={"bindirs": server.bindirs},
+    )
     return server
 
 
@@ -161,6 +169,16 @@ def record_problem(*, server: Server, problem: TargetProblem) -> Server:
     )
     server.refresh_from_db()
     return server
+
+
+def described(server: Server) -> dict[str, Any]:
+    """What the audit trail keeps of a registration."""
+    names = ("name", "address", "port", "username", "base_dir", "bindirs", "privileges")
+    return {
+        **{name: getattr(server, name) for name in names},
+        "ssh_key": server.ssh_key.name,
+        "jump": server.jump.slug if server.jump else None,
+    }
 
 
 @transaction.atomic
@@ -231,6 +249,7 @@ def _store(server: Server) -> Server:
     slugs.store(server, called=server.name, otherwise="server", taken=NOT_SLUGS)
     Lease.objects.create(server=server)
     single_topology(server=server)
+    audit.record("server_registered", f"server {server.slug}", after=described(server))
     return server
 
 

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from runs.execution import private_keys, ssh
 from runs.execution.private_keys import PrivateKeyRefused
 from runs.models import SSHKey
-from runs.services.access import encryption
+from runs.services.access import audit, encryption
 from runs.services.errors import ServiceError
 
 DEFAULT = "benchlab"
@@ -61,6 +61,7 @@ def upload(*, name: str, private_key: str, passphrase: str = "") -> SSHKey:
 @transaction.atomic
 def delete(*, key: SSHKey) -> None:
     """Delete a key. Raises ServiceError `ssh_key_in_use` while a server uses it."""
+    told = {"fingerprint": ssh.fingerprint(key.public_key)}
     try:
         key.delete()
     except ProtectedError as error:
@@ -70,6 +71,7 @@ def delete(*, key: SSHKey) -> None:
             _("The key “%(name)s” is used for %(servers)s.") % {"name": key.name, "servers": names},
             remedy=_("Choose another key for these servers first."),
         ) from error
+    audit.record("ssh_key_deleted", f"SSH key {key.name}", before=told)
 
 
 def private_key(key: SSHKey) -> str:
@@ -88,9 +90,12 @@ def _check_name(name: str) -> None:
 
 
 def _store(name: str, private: str, public: str) -> SSHKey:
-    return SSHKey.objects.create(
+    made = SSHKey.objects.create(
         name=name, public_key=public, private_key_encrypted=encryption.encrypt(private)
     )
+    told = {"fingerprint": ssh.fingerprint(public)}
+    audit.record("ssh_key_made", f"SSH key {name}", after=told)
+    return made
 
 
 def _without_comment(public: str) -> str:

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from rest_framework.permissions import SAFE_METHODS
 
 from runs.selectors.access import permissions
+from runs.services.access import audit
 
 Answer = Callable[[HttpRequest], HttpResponse]
 
@@ -25,7 +26,8 @@ class Gate:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Let it through: what is asked for is known only when the address was resolved."""
-        return self.get_response(request)
+        with audit.acting(audit.Actor()):
+            return self.get_response(request)
 
     def process_view(
         self, request: HttpRequest, view: Any, _args: Any, named: dict[str, Any]
@@ -35,6 +37,8 @@ class Gate:
         address = match.view_name if match else ""
         if address.startswith("api:") or hasattr(view, "cls"):
             return None  # a door of the API, which asks the table itself
+        if request.method not in SAFE_METHODS:
+            audit.become(request.user.get_username(), "page")
         right = permissions.right_of(address, request.method or "GET")
         if right is None or right == permissions.Right.LOOK:
             return None

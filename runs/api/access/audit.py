@@ -1,0 +1,47 @@
+"""The audit trail over the API."""
+
+import django_filters
+from django.db.models import QuerySet
+from rest_framework import serializers
+
+from runs.api.access.authentication import reader
+from runs.api.doors import ReadOnlyDoor
+from runs.models import AuditEntry
+from runs.selectors.access import audit
+
+
+class AuditFilters(django_filters.FilterSet):  # type: ignore[misc]
+    """Which entries."""
+
+    actor = django_filters.CharFilter("actor", label="Name of who acted.")
+    action = django_filters.CharFilter("action", label="What was done, such as run_withdrawn.")
+    subject = django_filters.CharFilter("subject", label="What it was done to: run 12, server db1.")
+    project = django_filters.CharFilter("project__slug", label="Slug of the project.")
+
+
+class AuditSerializer(serializers.Serializer[AuditEntry]):
+    """One act; `before` and `after` have what it changed, and never a secret."""
+
+    id = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    actor = serializers.CharField()
+    by_way_of = serializers.CharField()
+    action = serializers.CharField()
+    subject = serializers.CharField()
+    project = serializers.CharField(source="project.slug", allow_null=True, default=None)
+    before = serializers.DictField()
+    after = serializers.DictField()
+
+
+class AuditDoor(ReadOnlyDoor[AuditEntry]):
+    """The audit trail: who did what, of the projects whose trail the reader may read. What belongs
+    to none is an administrator's. The newest first."""
+
+    queryset = AuditEntry.objects.all()
+    lookup_value_converter = "int"
+    serializer_class = AuditSerializer
+    filterset_class = AuditFilters
+
+    def get_queryset(self) -> QuerySet[AuditEntry]:
+        """What the reader may read."""
+        return audit.readable(reader(self.request))

@@ -1,0 +1,119 @@
+"""The one place that writes the audit trail; every service that people act by calls it."""
+
+import functools
+import getpass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from django.db.models import Model
+
+from runs.execution.control_characters import neutralised
+from runs.models import AuditEntry, Project
+from runs.postgresql_settings import secrets
+from runs.selectors.access import permissions
+
+# Of a text, in an entry.
+MOST_CHARACTERS = 500
+MOST_ITEMS = 50
+
+
+@dataclass
+class Actor:
+    """Who acts, and by which door: `page`, `api`, `api, token nightly`, `command verify`."""
+
+    name: str = ""
+    by_way_of: str = ""
+
+
+_actor: ContextVar[Actor | None] = ContextVar("actor", default=None)
+
+
+@contextmanager
+def acting(actor: Actor) -> Iterator[None]:
+    """Whatever is recorded within is this actor's."""
+    token = _actor.set(actor)
+    try:
+        yield
+    finally:
+        _actor.reset(token)
+
+
+def commanded(handle: Callable[..., None]) -> Callable[..., None]:
+    """Decorate a command's `handle`: the actor is whoever is logged in to the machine."""
+
+    @functools.wraps(handle)
+    def acted(command: Any, *args: Any, **options: Any) -> None:
+        name = handle.__module__.rpartition(".")[2]
+        with acting(Actor(_login(), f"command {name}")):
+            handle(command, *args, **options)
+
+    return acted
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
+
+
+def become(name: str, by_way_of: str) -> None:
+    """Name the actor of the present request, once the door knows who asks."""
+    actor = _actor.get()
+    if actor is not None:
+        actor.name, actor.by_way_of = name, by_way_of
+
+
+def record(
+    action: str,
+    subject: str,
+    *,
+    project: int | Project | None = None,
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+) -> None:
+    """Add an entry; call it in the transaction of the act. What BenchLab does by itself is none.
+
+    Of `before` and `after` only what differs is kept, and no secret: what is named like one, or
+    looks like one, is masked.
+    """
+    actor = _actor.get()
+    if actor is None:
+        return
+    was, now = dict(before or {}), dict(after or {})
+    same = {name for name in was.keys() & now.keys() if was[name] == now[name]}
+    AuditEntry.objects.create(
+        actor=actor.name[:150],
+        by_way_of=actor.by_way_of[:200],
+        action=action,
+        subject=neutralised(subject)[:300],
+        project_id=project.pk if isinstance(project, Project) else project,
+        before={name: _plain(name, was[name]) for name in was.keys() - same},
+        after={name: _plain(name, now[name]) for name in now.keys() - same},
+    )
+
+
+def of_project(project: int | None) -> int | None:
+    """The project to record: what names none is the default one's."""
+    return project if project is not None else permissions.default_project()
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A value as JSON has it, capped and without secrets."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        items = list(value.items())[:MOST_ITEMS]
+        return {str(key)[:100]: _plain(str(key), each) for key, each in items}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(name, each) for each in list(value)[:MOST_ITEMS]]
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    text = neutralised(str(value) if not isinstance(value, Model) else str(value.pk))
+    return secrets.masked(name, text)[:MOST_CHARACTERS]

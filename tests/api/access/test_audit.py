@@ -1,0 +1,184 @@
+"""The audit trail: what people do is kept, with before and after, and never a secret."""
+
+import io
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import DatabaseError, transaction
+
+from runs.models import AuditEntry, Token
+from runs.services.access import audit, people, projects
+from runs.services.changes import webhooks
+from runs.services.configurations import configurations
+from runs.services.configurations.contents import Content
+from runs.services.seals import withdrawals
+from runs.services.servers import host_keys, maintenance, ssh_keys
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def acting(db):
+    """Everything within a test is done by hanako on a page."""
+    with audit.acting(audit.Actor("hanako", "page")):
+        yield
+
+
+def entry(action):
+    return AuditEntry.objects.get(action=action)
+
+
+def test_each_act_is_kept_with_who_what_before_and_after(acting, project):
+    server = factories.server(
+        "db1", state="unconfirmed", host_key="", offered_host_key=factories.HOST_KEY
+    )
+    fingerprint = "SHA256:" + "x" * 43
+    with pytest.raises(Exception, match="not the fingerprint"):
+        host_keys.confirm(server=server, fingerprint=fingerprint)
+    assert not AuditEntry.objects.exists(), "what was refused did not happen"
+    from runs.execution import ssh
+
+    host_keys.confirm(server=server, fingerprint=ssh.fingerprint(factories.HOST_KEY))
+    maintenance.begin(server=server, reason="new disks")
+    run = factories.finish(factories.run(), tps=1)
+    withdrawals.withdraw(run=run, reason="the disk was failing")
+    member = project.memberships.create(user=User.objects.create_user("taro"), role="viewer")
+    people.change_role(membership=member, role="operator")
+
+    confirmed = entry("host_key_confirmed")
+    assert (confirmed.actor, confirmed.by_way_of, confirmed.subject, confirmed.project) == (
+        "hanako",
+        "page",
+        "server db1",
+        None,
+    )
+    assert confirmed.before == {"fingerprint": None}
+    assert confirmed.after["fingerprint"].startswith("SHA256:")
+    assert entry("maintenance_begun").after == {"reason": "new disks", "until": None}
+    withdrawn = entry("run_withdrawn")
+    assert (withdrawn.subject, withdrawn.project) == (f"run {run.pk}", project)
+    assert (withdrawn.before, withdrawn.after) == (
+        {"state": "finished"},
+        {"state": "withdrawn", "reason": "the disk was failing"},
+    )
+    changed = entry("role_changed")
+    assert (changed.subject, changed.before, changed.after) == (
+        "person taro",
+        {"role": "viewer"},
+        {"role": "operator"},
+    )
+
+
+def test_no_secret_is_part_of_it(acting, project):
+    settings = {"primary_conninfo": "host=a password=SECRET1", "work_mem": "4MB"}
+    configurations.create(name="one", description="", content=Content(settings, [], ""))
+    webhooks.create(
+        project=project, url="https://hooks.example/SECRET2?a=SECRET3", secret="SECRET4" * 4
+    )
+    key = ssh_keys.generate(name="lab")
+    people.invite(project=project, role="viewer", by=User.objects.create_user("hanako"))
+    audit.record("any", "thing", after={"password": "SECRET5", "deep": {"api_token": "SECRET6"}})
+    audit.record("any", "thing", after={"note": "see postgresql://me:SECRET7@host/db"})
+
+    said = str(list(AuditEntry.objects.values("subject", "before", "after", "by_way_of")))
+    assert "SECRET" not in said
+    assert "hooks.example" in said
+    assert "work_mem" in said
+    assert key.public_key.split()[1] not in said
+
+
+def test_texts_are_capped_and_have_no_control_characters(acting):
+    audit.record("any", "a\x1b[31m", after={"text": "x" * 10_000, "list": list(range(1000))})
+
+    found = entry("any")
+    assert "\x1b" not in found.subject
+    assert len(found.after["text"]) == 500
+    assert len(found.after["list"]) == 50
+
+
+def test_an_entry_stays_as_it_is(acting):
+    audit.record("any", "thing")
+    for forgery in (
+        lambda: AuditEntry.objects.update(actor="taro"),
+        AuditEntry.objects.all().delete,
+    ):
+        with pytest.raises(DatabaseError, match="stays as it is"), transaction.atomic():
+            forgery()
+    assert entry("any").actor == "hanako"
+
+
+def test_what_benchlab_does_by_itself_is_no_entry(db):
+    factories.server("db1")
+    audit.record("any", "thing")
+
+    assert not AuditEntry.objects.exists()
+
+
+def test_pages_tokens_and_commands_name_who_acts(client, project, make_token, log_in_as):
+    server = factories.server("db1")
+    log_in_as("maintainer")
+    client.post("/servers/db1/maintain/", {"reason": "disks"})
+    client.logout()
+    header = {"Authorization": f"Bearer {make_token('admin', by=User.objects.get())}"}
+    client.post(f"/api/v1/servers/{server.slug}/release/", headers=header)
+    call_command("create_token", "nightly", "--scopes", "read", stdout=io.StringIO())
+
+    begun, ended, made = AuditEntry.objects.order_by("pk")
+    token = Token.objects.get(name="test")
+    assert (begun.actor, begun.by_way_of) == ("ichiro", "page")
+    assert (ended.actor, ended.by_way_of) == ("ichiro", f"api, token test ({token.prefix})")
+    assert made.by_way_of == "command create_token"
+    assert made.after["scopes"] == ["read"]
+
+
+def test_who_may_not_reads_nothing_and_a_maintainer_reads_their_project(
+    acting, client, project, make_token, get, log_in_as
+):
+    other = projects.create(slug="other", is_public=False)
+    audit.record("any", "of mine", project=project)
+    audit.record("any", "of others", project=other)
+    audit.record("any", "of the instance")
+
+    def subjects():
+        return [row["subject"] for row in client.get("/api/v1/audit/?action=any").json()["results"]]
+
+    assert client.get("/api/v1/audit/").status_code == 401
+    assert client.get("/audit/").status_code == 302
+    log_in_as("maintainer")
+    assert subjects() == ["of mine"]
+    page = client.get("/audit/?action=any").content.decode()
+    assert "of mine" in page
+    assert "of others" not in page
+    assert "of the instance" not in page
+    others = AuditEntry.objects.get(subject="of others")
+    assert client.get(f"/api/v1/audit/{others.pk}/").status_code == 404
+    project.memberships.update(role="operator")
+    assert client.get("/api/v1/audit/").status_code == 403
+    assert client.get("/audit/").status_code == 403
+    User.objects.update(is_superuser=True)
+    assert subjects() == ["of the instance", "of others", "of mine"]
+    client.logout()
+    token = {"Authorization": f"Bearer {make_token('admin', of=other)}"}
+    rows = client.get("/api/v1/audit/?action=any", headers=token).json()["results"]
+    assert [row["subject"] for row in rows] == ["of others"]
+
+
+@pytest.mark.parametrize("number", [3, 60])
+def test_lists_take_the_same_queries_however_long(
+    acting, client, number, django_user_model, django_assert_num_queries
+):
+    client.force_login(django_user_model.objects.create_superuser("hanako"))
+    for index in range(number):
+        audit.record("any", f"<b>thing</b> {index}", project=projects.default())
+
+    with django_assert_num_queries(3):
+        assert len(client.get("/api/v1/audit/?page_size=20").json()["results"]) == min(number, 20)
+    with django_assert_num_queries(3):
+        page = client.get("/audit/?action=any").content.decode()
+    assert "&lt;b&gt;thing" in page
+    assert ("Older entries" in page) == (number > 50)
+    if number > 50:
+        older = client.get(f"/audit/?action=any&before={AuditEntry.objects.all()[49].pk}")
+        assert older.content.decode().count('<td class="mono">any</td>') == number - 50
