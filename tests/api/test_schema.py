@@ -19,6 +19,8 @@ def schema(tmp_path_factory):
 
 def test_every_address_is_described(schema):
     assert list(schema["paths"]) == [
+        "/api/v1/audit/",
+        "/api/v1/audit/{id}/",
         "/api/v1/campaigns/",
         "/api/v1/campaigns/{slug}/",
         "/api/v1/campaigns/{slug}/annotations/",
@@ -48,7 +50,9 @@ def test_every_address_is_described(schema):
         "/api/v1/projects/{slug}/import/",
         "/api/v1/runs/",
         "/api/v1/runs/{id}/",
+        "/api/v1/runs/{id}/restore/",
         "/api/v1/runs/{id}/retry/",
+        "/api/v1/runs/{id}/withdraw/",
         "/api/v1/scenarios/",
         "/api/v1/scenarios/{slug}/",
         "/api/v1/schedules/",
