@@ -19,7 +19,7 @@ CREATE TRIGGER audit_stays BEFORE UPDATE OR DELETE ON runs_auditentry
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0014_seals'),
+        ('runs', '0015_arrangements'),
     ]
 
     operations = [
