@@ -8,6 +8,22 @@ from django.utils.translation import gettext as _
 from runs.api.errors import MEDIA_TYPE, problem
 
 Answer = Callable[[HttpRequest], HttpResponse]
+API = "/api/v1/"
+
+
+def end_with_slash(get_response: Answer) -> Answer:
+    """Middleware: an address of the API works without its last slash.
+
+    A redirect would lose the body of a POST, and curl would call that a success.
+    """
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        if request.path_info.startswith(API) and not request.path_info.endswith("/"):
+            request.path_info += "/"
+            request.path += "/"
+        return get_response(request)
+
+    return answer
 
 
 def refuse_nul(get_response: Answer) -> Answer:

@@ -160,7 +160,7 @@ def _run(number: int, options: argparse.Namespace) -> dict[str, object]:
     return {
         "campaign": "ingest",
         "scenario": "ingest",
-        "levels": {"clients": number % CELLS, "scale": 100},
+        "levels": {"clients": number % CELLS + 1, "scale": 100},
         "started_at": "2026-01-31T02:00:00Z",
         "status": "finished",
         "hardware": {"cpu_model": "EPYC", "cores": 32, "memory_bytes": 2**37},

@@ -14,7 +14,6 @@ from rest_framework.exceptions import (
     ErrorDetail,
     NotFound,
     PermissionDenied,
-    ValidationError,
 )
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.renderers import BaseRenderer
@@ -27,6 +26,7 @@ from rest_framework.viewsets import ReadOnlyModelViewSet
 from runs.api.access.authentication import reader
 from runs.api.csv_stream import CSVRenderer, for_links, stream
 from runs.api.errors import MEDIA_TYPE
+from runs.api.formats import QueryFault
 from runs.api.pagination import KeysetPagination
 from runs.models import Token
 from runs.selectors.access import projects
@@ -42,6 +42,7 @@ class FaultSerializer(serializers.Serializer[Any]):
     pointer = serializers.CharField(help_text="JSON pointer into the body, or ?parameter.")
     code = serializers.CharField()
     message = serializers.CharField()
+    remedy = serializers.CharField(required=False, help_text="What to send instead.")
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
@@ -109,7 +110,7 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
             if fault := self._fault(name, values):
                 faults[name] = [fault]
         if faults:
-            raise ValidationError(faults)
+            raise QueryFault(faults)
 
     def get_renderers(self) -> list[BaseRenderer]:
         """CSV for lists, beside JSON."""

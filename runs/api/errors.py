@@ -13,7 +13,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from runs.api.formats import QueryFault
 from runs.api.parsing import TooLarge
+from runs.api.remedies import REMEDIES
 from runs.services.errors import Refused, ServiceError
 
 MEDIA_TYPE = "application/problem+json"
@@ -40,10 +42,11 @@ def problem_json(exc: Exception, context: dict[str, Any]) -> Response | None:
         return None
     exc = _as_api_exception(exc)
     if isinstance(exc, exceptions.ValidationError):
-        faults = list(_faults(exc.detail, _prefix(context.get("request"))))
+        place = "?" if isinstance(exc, QueryFault) else _prefix(context.get("request"))
+        faults = list(_faults(exc.detail, place))
         body = problem(response.status_code, "invalid", _summary(faults), faults)
     else:
-        body = problem(response.status_code, _code(exc), str(exc.detail))
+        body = problem(response.status_code, _code(exc), str(exc.detail), _of_body(exc))
     response.data = body
     response.content_type = MEDIA_TYPE
     return response
@@ -53,6 +56,8 @@ def _of_service(error: ServiceError) -> Response:
     """422 where one input is at fault, 409 where the state of things forbids it."""
     status = HTTPStatus.UNPROCESSABLE_ENTITY if error.field else HTTPStatus.CONFLICT
     fault = {"pointer": f"/{error.field}", "code": error.code, "message": error.message}
+    if error.remedy:
+        fault["remedy"] = error.remedy
     body = problem(status, error.code, error.message, [fault] if error.field else [])
     if error.remedy:
         body["remedy"] = error.remedy
@@ -61,7 +66,9 @@ def _of_service(error: ServiceError) -> Response:
 
 def _of_document(refused: Refused) -> Response:
     """Every fault of what was sent, the first one's message as the summary of a single one."""
-    faults = [vars(fault) for fault in refused.faults]
+    faults = [
+        {name: text for name, text in vars(fault).items() if text} for fault in refused.faults
+    ]
     status = STATUSES[refused.kind]
     code = faults[0]["code"] if len({fault["code"] for fault in faults}) == 1 else refused.kind
     if refused.kind == "invalid":
@@ -75,8 +82,11 @@ def problem(
 ) -> dict[str, Any]:
     """The body of an error."""
     # Half of a surrogate pair, as JSON may have it, is in no text that can be sent.
-    faults = [{key: _sendable(text) for key, text in fault.items()} for fault in faults or []]
-    return {
+    faults = [
+        {key: _sendable(text) for key, text in (_with_remedy(fault)).items()}
+        for fault in faults or []
+    ]
+    found = {
         "type": f"urn:benchlab:problem:{code}",
         "title": HTTPStatus(status).phrase,
         "status": int(status),
@@ -84,6 +94,26 @@ def problem(
         "code": code,
         "errors": faults,
     }
+    if not faults and code in REMEDIES:
+        found["remedy"] = str(REMEDIES[code])
+    return found
+
+
+def _with_remedy(fault: Fault) -> Fault:
+    """The fault with what to send instead, where that can be said."""
+    remedy = REMEDIES.get(fault["code"])
+    return fault if remedy is None or "remedy" in fault else fault | {"remedy": str(remedy)}
+
+
+def _of_body(exc: exceptions.APIException) -> list[Fault]:
+    """What is wrong with a body that cannot be read: the place is all of it, or a header."""
+    if isinstance(exc, exceptions.UnsupportedMediaType):
+        pointer = "/Content-Type"
+    elif isinstance(exc, exceptions.ParseError | TooLarge):
+        pointer = "/"
+    else:
+        return []
+    return [{"pointer": pointer, "code": _code(exc), "message": str(exc.detail)}]
 
 
 def _sendable(text: str) -> str:

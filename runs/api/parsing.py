@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, NoReturn
 
 from django.core.exceptions import RequestDataTooBig
@@ -11,6 +11,8 @@ from rest_framework import status
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
+
+from runs.services.errors import Fault, Refused
 
 MOST_BYTES = 10 * 2**20
 
@@ -57,18 +59,67 @@ class StrictJSONParser(BaseParser):
 
 
 def read_json(content: bytes, *, parse_float: Callable[[str], float] = float) -> Any:
-    """What the bytes say. Raises ParseError."""
+    """What the bytes say. Raises ParseError, and Refused for a name that is there twice."""
+    if not content.strip():
+        raise ParseError(_("The body is empty."), "not_json")
     try:
         return json.loads(
-            content.decode(), parse_constant=_refuse_constant, parse_float=parse_float
+            content.decode(),
+            parse_constant=_refuse_constant,
+            parse_float=parse_float,
+            object_pairs_hook=_once,
         )
+    except _Doubled:
+        doubled = json.loads(content, object_pairs_hook=_Pairs)
+        faults = [
+            Fault(pointer, "repeated_key", _("The name stands there twice."))
+            for pointer in _doubled(doubled, "")
+        ]
+        raise Refused("invalid", faults[:1000]) from None
     except UnicodeDecodeError as error:
         raise ParseError(_("The body is not UTF-8."), "not_utf_8") from error
     except RecursionError as error:
         raise ParseError(_("The body is nested too deeply."), "not_json") from error
     except ValueError as error:
-        message = _("The body is not JSON: %(error)s") % {"error": error}
+        message = _("The body is not JSON: %(error)s") % {"error": _said(error)}
         raise ParseError(message, "not_json") from error
+
+
+class _Doubled(Exception):
+    """An object has a name twice: of which the other value would be lost silently."""
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object as the pairs that it was written as."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise _Doubled
+    return made
+
+
+def _doubled(value: Any, at: str) -> Iterator[str]:
+    """The pointers of names that are there twice."""
+    if isinstance(value, _Pairs):
+        seen = set()
+        for name, inner in value:
+            pointer = f"{at}/{name[:100].replace('~', '~0').replace('/', '~1')}"
+            if name in seen:
+                yield pointer
+            seen.add(name)
+            yield from _doubled(inner, pointer)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _doubled(inner, f"{at}/{index}")
+
+
+def _said(error: ValueError) -> str:
+    """What is wrong, without advice that is for programmers in Python."""
+    if "set_int_max_str_digits" in str(error):
+        return _("a whole number has more than 4,300 digits")
+    return str(error)
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -3,12 +3,13 @@
 from typing import Any
 
 from django.utils.translation import gettext as _
-from rest_framework.exceptions import ErrorDetail, ValidationError
+from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from runs.api.doors import Schema
+from runs.api.formats import QueryFault
 
 
 class QueryDoor(APIView):
@@ -29,7 +30,7 @@ class QueryDoor(APIView):
             if fault := self._fault(name, values):
                 faults[name] = [fault]
         if faults:
-            raise ValidationError(faults)
+            raise QueryFault(faults)
 
     def _fault(self, name: str, values: list[str]) -> ErrorDetail | None:
         known = (*self.parameters, *self.repeatable, str(api_settings.URL_FORMAT_OVERRIDE))
@@ -43,9 +44,9 @@ class QueryDoor(APIView):
         return None
 
 
-def refuse(name: str, code: str, message: str) -> ValidationError:
+def refuse(name: str, code: str, message: str) -> QueryFault:
     """The fault of one parameter, to be raised."""
-    return ValidationError({name: [ErrorDetail(message, code)]})
+    return QueryFault({name: [ErrorDetail(message, code)]})
 
 
 def level(text: str) -> tuple[str, str]:

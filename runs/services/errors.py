@@ -21,11 +21,15 @@ class ServiceError(Exception):
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault in what was sent. `pointer` is its place, as a JSON pointer."""
+    """One thing that is wrong with what was sent. `pointer` is its place, as a JSON pointer.
+
+    `remedy` says what to send instead, where the code alone does not tell it.
+    """
 
     pointer: str
     code: str
     message: str
+    remedy: str = ""
 
 
 class Refused(Exception):

@@ -6,11 +6,12 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 from rest_framework import serializers
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.request import Request
 
 from runs.api.known_fields import refuse_others
 from runs.models import Campaign
+from runs.selectors.histories import revisions
 from runs.services.changes import missing_uploads as watchdog
 
 LONGEST = 366 * 24 * 3600
@@ -41,12 +42,21 @@ class ExpectedSerializer(serializers.Serializer[Any]):
         return attrs
 
 
+def _refuse_unknown_ref(campaign: Campaign, ref: str) -> None:
+    """A branch that no run is of would empty the history."""
+    if not revisions.measured(campaign).filter(revisions.on_ref(ref)).exists():
+        message = _("No run of the campaign is of the branch “%(ref)s”.") % {"ref": ref}
+        raise ValidationError({"tracked_ref": [ErrorDetail(message, "unknown_ref")]})
+
+
 @transaction.atomic
 def expect(request: Request, campaign: Campaign) -> None:
     """Keep what the request says. Raises ValidationError."""
     given = ExpectedSerializer(data=request.data)
     given.is_valid(raise_exception=True)
     found = given.validated_data
+    if ref := found.get("tracked_ref"):
+        _refuse_unknown_ref(campaign, ref)
     if "expected_every" in found:
         seconds = found["expected_every"]
         every = None if seconds is None else timedelta(seconds=seconds)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +16,11 @@ from rest_framework.exceptions import ParseError, UnsupportedMediaType
 from runs.api.parsing import MOST_BYTES, TooLarge, read_json
 from runs.api.uploads.fields import Object
 from runs.api.uploads.raw import Files
+from runs.services.errors import Fault, Refused
 
 GZIP = 16 + zlib.MAX_WBITS
 RUN_PART = "run"
+ONCE = frozenset({RUN_PART, "stdout", "stderr", "raw", "exit_status"})
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,11 @@ class Body:
     files: Files = field(default_factory=dict)
 
 
-def read(request: HttpRequest) -> Body:
-    """Read a body. Raises TooLarge, ParseError, UnsupportedMediaType."""
+def read(request: HttpRequest, *, takes_files: bool = True) -> Body:
+    """Read a body. Raises TooLarge, ParseError, UnsupportedMediaType, Refused."""
     if _length(request) > MOST_BYTES:
         raise TooLarge
-    if request.content_type == "multipart/form-data":
+    if request.content_type == "multipart/form-data" and takes_files:
         return _multipart(request)
     if request.content_type != "application/json":
         raise UnsupportedMediaType(request.content_type or "?")
@@ -82,7 +85,8 @@ def _unpacked(request: HttpRequest, content: bytes) -> bytes:
 def _object(content: bytes) -> Object:
     found = read_json(content)
     if type(found) is not dict:
-        raise ParseError(_("The body is not a JSON object."), "not_an_object")
+        message = _('The body is not a JSON object, such as {"campaign": "nightly", ...}.')
+        raise ParseError(message, "not_an_object")
     return found
 
 
@@ -96,6 +100,9 @@ def _multipart(request: HttpRequest) -> Body:
         raise TooLarge from error
     except (MultiPartParserError, SuspiciousOperation, OSError) as error:
         raise ParseError(_("The body is not multipart/form-data."), "not_multipart") from error
+    if not parts and not sent:
+        raise ParseError(_("The body is not multipart/form-data."), "not_multipart")
+    _refuse_doubled({name: [*parts.getlist(name), *sent.getlist(name)] for name in {*parts, *sent}})
     files: dict[str, bytes | str] = {name: parts[name] for name in parts if name != RUN_PART}
     for name in sent:
         for file in sent.getlist(name):
@@ -103,6 +110,17 @@ def _multipart(request: HttpRequest) -> Body:
     run = files.pop(RUN_PART, None) or parts.get(RUN_PART) or b"{}"
     content = run.encode() if isinstance(run, str) else run
     return Body(_object(content), _digest(content, files), files)
+
+
+def _refuse_doubled(parts: Mapping[str, Sequence[object]]) -> None:
+    """Of these there is one: of two nobody knows which is meant. Logs are as many as threads."""
+    faults = [
+        Fault(f"/{name}", "repeated", _("The form has this part more than once."))
+        for name in ONCE & parts.keys()
+        if len(parts[name]) > 1
+    ]
+    if faults:
+        raise Refused("invalid", faults)
 
 
 def _free_name(part: str, file: str, taken: Files) -> str:

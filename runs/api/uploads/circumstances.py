@@ -1,15 +1,20 @@
 """What an upload says of where and of what it was measured: machine, PostgreSQL, revision."""
 
+import difflib
+import functools
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.api.uploads.fields import (
     Faults,
     Object,
+    below,
     is_object,
     is_storable,
     items,
@@ -21,12 +26,16 @@ from runs.api.uploads.fields import (
     time,
     whole,
 )
-from runs.postgresql_settings import secrets
+from runs.postgresql_settings import catalogue, secrets
 from runs.selectors.archive import versions
 from runs.services.uploads import GivenProfile, GivenRevision
 
 HARDWARE_TEXTS = {"name": 200, "cpu_model": 200, "virtualization": 60}
-HARDWARE_NUMBERS = ("sockets", "cores", "threads")
+# The most of each that a machine could have; memory from 1 MiB to 1 PiB.
+HARDWARE_NUMBERS = {"sockets": 1024, "cores": 65_536, "threads": 262_144}
+LEAST_MEMORY, MOST_MEMORY = 2**20, 2**50
+DEEPEST_FACTS = 16
+SETTING = re.compile(r"[A-Za-z_][\w$]*(\.[A-Za-z_][\w$]*)*")
 HARDWARE = frozenset({*HARDWARE_TEXTS, *HARDWARE_NUMBERS, "memory_bytes", "facts"})
 ENVIRONMENT_TEXTS = {"os_name": 200, "kernel": 200, "architecture": 40}
 ENVIRONMENT = frozenset({*ENVIRONMENT_TEXTS, "facts"})
@@ -44,14 +53,14 @@ def hardware(of: Object, at: str, faults: Faults) -> GivenProfile | None:
     if given is None or isinstance(given, str):
         return _by_slug(of, "hardware", at, faults)
     at = f"{at}/hardware"
-    if not is_object(given, at, faults):
+    if not is_object(given, at, faults, or_text=True):
         return None
     refuse_unknown(given, HARDWARE, at, faults)
     found: Object = _texts(given, HARDWARE_TEXTS, at, faults)
-    for name in HARDWARE_NUMBERS:
-        if (value := whole(given, name, at, faults, least=1, most=2**31 - 1)) is not None:
+    for name, most in HARDWARE_NUMBERS.items():
+        if (value := whole(given, name, at, faults, least=1, most=most)) is not None:
             found[name] = value
-    memory = whole(given, "memory_bytes", at, faults, least=1, most=2**62)
+    memory = whole(given, "memory_bytes", at, faults, least=LEAST_MEMORY, most=MOST_MEMORY)
     if memory is not None:
         found["memory_bytes"] = memory
     found |= _facts(given, at, faults)
@@ -68,7 +77,7 @@ def environment(of: Object, at: str, faults: Faults) -> GivenProfile | None:
     if given is None or isinstance(given, str):
         return _by_slug(of, "environment", at, faults)
     at = f"{at}/environment"
-    if not is_object(given, at, faults):
+    if not is_object(given, at, faults, or_text=True):
         return None
     refuse_unknown(given, ENVIRONMENT, at, faults)
     found = _texts(given, ENVIRONMENT_TEXTS, at, faults) | _facts(given, at, faults)
@@ -90,8 +99,38 @@ def postgresql(of: Object, at: str, faults: Faults) -> tuple[str, dict[str, str]
         message = _("Not a version, such as 16, 16.14 or 18.3 (Ubuntu 18.3-1.pgdg22.04+1).")
         faults.add(f"{at}/version", "not_a_version", message)
         version = ""
+    if version and not is_released(version):
+        message = _("There is no PostgreSQL %(version)s.") % {"version": version}
+        faults.add(f"{at}/version", "not_a_version", message)
+        version = ""
     settings = strings(given, "settings", at, faults, most=1000, most_characters=10_000)
+    _check_settings(settings, version, f"{at}/settings", faults)
     return version, secrets.masked_all(settings)
+
+
+def is_released(version: str) -> bool:
+    """Whether there is such a version, at least in development."""
+    year = versions.first_year(version)
+    return year is not None and year <= timezone.now().year
+
+
+def _check_settings(settings: Mapping[str, str], version: str, at: str, faults: Faults) -> None:
+    """Names that no version has. Of versions that are newer than the catalogue nobody knows."""
+    if version and catalogue.known_major(version) is None:
+        return
+    for name in settings:
+        if SETTING.fullmatch(name) and ("." in name or name.lower() in _known_settings()):
+            continue
+        nearest = difflib.get_close_matches(name.lower()[:100], _known_settings(), n=1)
+        message = _("PostgreSQL has no setting of this name.")
+        if nearest:
+            message += " " + _("The nearest is %(name)s.") % {"name": nearest[0]}
+        faults.add(below(at, name[:100]), "unknown_setting", message)
+
+
+@functools.cache
+def _known_settings() -> frozenset[str]:
+    return frozenset(name.lower() for name in catalogue.all_names())
 
 
 def tool(of: Object, at: str, faults: Faults) -> tuple[str, str]:
@@ -100,7 +139,7 @@ def tool(of: Object, at: str, faults: Faults) -> tuple[str, str]:
     if given is None or isinstance(given, str):
         return text(of, "tool", at, faults, most=40), ""
     at = f"{at}/tool"
-    if not is_object(given, at, faults):
+    if not is_object(given, at, faults, or_text=True):
         return "", ""
     refuse_unknown(given, TOOL, at, faults)
     name = text(given, "name", at, faults, most=40, required=True)
@@ -125,16 +164,20 @@ def revision(of: Object, at: str, faults: Faults) -> GivenRevision | None:
         ref=text(given, "ref", at, faults, most=200),
         url=url,
         committed_at=time(given, "committed_at", at, faults),
-        parents=_parents(given, at, faults),
+        parents=_parents(given, sha.lower(), at, faults),
     )
 
 
-def _parents(given: Object, at: str, faults: Faults) -> tuple[str, ...]:
+def _parents(given: Object, sha: str, at: str, faults: Faults) -> tuple[str, ...]:
     listed = items(given, "parents", at, faults, most=MOST_PARENTS)
     for index, each in enumerate(listed):
+        pointer = f"{at}/parents/{index}"
         if type(each) is not str or not SHA.fullmatch(each):
-            message = _("Not 7 to 64 hexadecimal digits.")
-            faults.add(f"{at}/parents/{index}", "not_a_sha", message)
+            faults.add(pointer, "not_a_sha", _("Not 7 to 64 hexadecimal digits."))
+        elif sha and (sha.startswith(each.lower()) or each.lower().startswith(sha)):
+            faults.add(pointer, "own_parent", _("A commit is not its own parent."))
+        elif each in listed[:index]:
+            faults.add(pointer, "repeated", _("Given more than once."))
     return tuple(each.lower() for each in listed if isinstance(each, str))
 
 
@@ -153,6 +196,10 @@ def _facts(given: Object, at: str, faults: Faults) -> Object:
     facts = mapping(given, "facts", at, faults)
     if not facts:
         return {}
+    if _is_deep(facts, DEEPEST_FACTS):
+        message = _("Nested more than %(most)d deep.") % {"most": DEEPEST_FACTS}
+        faults.add(f"{at}/facts", "too_deep", message)
+        return {}
     flat: list[Any] = [facts]
     for value in flat:  # it grows while it is walked
         if isinstance(value, dict):
@@ -167,6 +214,11 @@ def _facts(given: Object, at: str, faults: Faults) -> Object:
             faults.add(f"{at}/facts", "too_many", _("Too many facts."))
             break
     return {"facts": facts}
+
+
+def _is_deep(value: Any, most: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return most < 0 or any(_is_deep(each, most - 1) for each in inner)
 
 
 def _is_url(value: str) -> bool:

@@ -131,6 +131,31 @@ class UploadedRunSerializer(Shape):
     )
 
 
+# Fields of a run in which a text may stand for an object; of raw output the object has its files.
+OR_TEXT = ("hardware", "environment", "tool")
+RAW_FILES = {
+    "type": "object",
+    "properties": {
+        "stdout": {"type": "string"},
+        "stderr": {"type": "string"},
+        "exit_status": {"oneOf": [{"type": "integer"}, {"type": "string"}]},
+    },
+    "additionalProperties": {"type": "string"},
+}
+
+
+def texts_stand_for_objects(result: dict[str, Any], **_of: Any) -> dict[str, Any]:
+    """Add to the finished schema what no serializer says: a text, or an object."""
+    run = result["components"]["schemas"].get("UploadedRun")
+    if run:
+        fields = run["properties"]
+        for name in OR_TEXT:
+            fields[name] = {"oneOf": [{"type": "string"}, fields[name]]}
+        told = fields["raw"].pop("description")
+        fields["raw"] = {"oneOf": [{"type": "string"}, RAW_FILES], "description": told}
+    return result
+
+
 class UploadedFilesSerializer(Shape):
     """The same as files: `run` has the JSON of the other fields."""
 

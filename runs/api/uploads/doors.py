@@ -5,15 +5,16 @@ from typing import Any, cast
 
 from django.contrib.auth.models import User
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from runs.api.access.authentication import reader
 from runs.api.doors import Schema
+from runs.api.queries import QueryDoor
 from runs.api.uploads import body, description, runs
 from runs.api.uploads.body import Body
 from runs.api.uploads.fields import Faults
@@ -34,15 +35,16 @@ class UploadSchema(Schema):
     problems = ("400", "401", "403", "409", "413", "415", "422", "429")
 
 
-class _Door(APIView):
+class _Door(QueryDoor):
     schema = UploadSchema()
 
     def _answer(self, request: Request, sent: Body, store: Callable[[], Answer]) -> Response:
-        key = request.headers.get(KEY, "")
-        if not key:
+        key = request.headers.get(KEY)
+        if key is None:
             return Response(store(), status=status.HTTP_201_CREATED)
-        if len(key) > LONGEST_KEY or not key.isprintable() or not key.isascii():
-            raise ValidationError({KEY: ["Up to 200 printable characters of ASCII."]})
+        if not key.strip() or len(key) > LONGEST_KEY or not (key.isprintable() and key.isascii()):
+            message = _("The key must have 1 to 200 printable characters of ASCII, such as a UUID.")
+            raise ValidationError({KEY: [ErrorDetail(message, "not_a_key")]})
         done = uploads.once(
             key=key,
             body_hash=sent.digest,
@@ -77,7 +79,7 @@ class BatchDoor(_Door):
     @extend_schema(**description.BATCH)
     def post(self, request: Request) -> Response:
         """Store up to 1,000 runs, all of them or none."""
-        sent = body.read(request._request)
+        sent = body.read(request._request, takes_files=False)
 
         def store() -> Answer:
             faults = Faults()

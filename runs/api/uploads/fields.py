@@ -16,11 +16,16 @@ from django.utils.translation import gettext as _
 from runs.services.errors import Fault, Refused
 
 MOST_FAULTS = 1000
-# Beyond it the squares that PostgreSQL sums up overflow; nobody measures that much.
-LARGEST = 1e100
+# Nobody measures that much in any unit; squares of it can still be summed up.
+LARGEST = 1e24
 MOST_AHEAD = timedelta(days=1)
 OLDEST = 1995  # the year of Postgres95
 SLUG = re.compile(r"[-a-zA-Z0-9_]+")
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
+# Repeats are counted as they come: as a level each would be a cell of its own.
+RESERVED = frozenset({"repeat"})
+# Of these there is one at least.
+COUNTED = frozenset({"clients", "threads", "jobs", "scale", "duration"})
 Object = dict[str, Any]
 
 
@@ -106,7 +111,7 @@ def number(value: Any, pointer: str, faults: Faults) -> float | None:
         return None
     if -LARGEST <= value <= LARGEST:
         return float(value)
-    faults.add(pointer, "out_of_range", _("Not a finite number below 1e100."))
+    faults.add(pointer, "out_of_range", _("Not a finite number below 1e24."))
     return None
 
 
@@ -145,6 +150,10 @@ def time(of: Object, name: str, at: str, faults: Faults) -> datetime | None:
         message = _("Not a time, such as 2026-01-31T12:00:00Z.")
         faults.add(f"{at}/{name}", "not_a_time", message)
         return None
+    if DATE.fullmatch(value):
+        message = _("A date is not enough: the time of day and its zone are missing.")
+        faults.add(f"{at}/{name}", "not_a_time", message)
+        return None
     if moment.tzinfo is None:
         faults.add(f"{at}/{name}", "no_time_zone", _("The time zone is missing, such as Z."))
         return None
@@ -180,11 +189,12 @@ def mapping(of: Object, name: str, at: str, faults: Faults) -> Object | None:
     return None
 
 
-def is_object(value: Any, pointer: str, faults: Faults) -> bool:
-    """Whether a value is an object."""
+def is_object(value: Any, pointer: str, faults: Faults, *, or_text: bool = False) -> bool:
+    """Whether a value is an object; `or_text` where a text could have been in its place."""
     if type(value) is dict:
         return True
-    faults.add(pointer or "/", "not_an_object", _("Not an object."))
+    message = _("Neither a text nor an object.") if or_text else _("Not an object.")
+    faults.add(pointer or "/", "not_an_object", message)
     return False
 
 
@@ -209,9 +219,12 @@ def levels(of: Object, name: str, at: str, faults: Faults) -> Object:
     found = _named(of, name, at, faults, most=20)
     made = {}
     for key, value in found.items():
-        pointer = below(f"{at}/{name}", key)
+        pointer = below(f"{at}/{name}", key[:100])
         kind = type(value)
-        if kind is str and value:
+        _check_factor(key, pointer, faults)
+        if key in COUNTED and kind in {int, float} and value <= 0:
+            faults.add(pointer, "out_of_range", _("Must be above 0."))
+        elif kind is str and value.strip():
             if is_storable(value, pointer, faults, most=100):
                 made[key] = value
         elif kind is bool or ((kind is int or kind is float) and _is_level(value)):
@@ -219,6 +232,14 @@ def levels(of: Object, name: str, at: str, faults: Faults) -> Object:
         else:
             faults.add(pointer, "not_a_level", _("Not a finite number, a string or a boolean."))
     return made
+
+
+def _check_factor(name: str, pointer: str, faults: Faults) -> None:
+    if not name.strip():
+        faults.add(pointer, "not_a_name", _("The factor has no name."))
+    elif name.strip().lower() in RESERVED:
+        message = _("BenchLab counts repeats itself: runs of the same levels are repeats.")
+        faults.add(pointer, "reserved", message)
 
 
 def _named(of: Object, name: str, at: str, faults: Faults, *, most: int) -> Object:

@@ -19,15 +19,14 @@ from runs.api.uploads.fields import (
 )
 from runs.execution.reporter import ArtifactData
 from runs.models import Metric
-from runs.services.uploads import GivenMeasurement, GivenSeries
+from runs.services.uploads import GivenMeasurement, GivenSeries, plausible
 
 MOST_MEASUREMENTS = 1000
 MOST_SERIES = 100
 MOST_POINTS = 200_000
 MOST_SAMPLES = 10_000
 LARGEST_REAL = 3.4e38  # of four bytes, in which series are stored
-# Nothing takes less than no time.
-UNITS_OF_TIME = frozenset({"ns", "us", "µs", "ms", "s", "min", "h", "seconds"})
+SHORTEST_INTERVAL, LONGEST_INTERVAL = 1e-6, 366 * 86400  # seconds
 MEASUREMENT = frozenset({"metric", "value", "samples", "unit", "direction"})
 SERIES = frozenset({"name", "unit", "start", "interval", "values"})
 DIRECTIONS: tuple[str, ...] = tuple(Metric.Direction.values)
@@ -79,33 +78,35 @@ def _measurement(given: Any, at: str, faults: Faults) -> GivenMeasurement | None
     metric = slug(given, "metric", at, faults, most=80, required=True)
     unit = text(given, "unit", at, faults, most=40) if given.get("unit") is not None else None
     direction = choice(given, "direction", DIRECTIONS, at, faults)
-    value, n = _value(given, at, faults)
-    if value is None or not metric:
+    values = _values(given, at, faults)
+    if not values or not metric:
         return None
-    if value < 0 and unit in UNITS_OF_TIME:
-        faults.add(f"{at}/value", "negative_time", _("A time cannot be negative."))
-    return GivenMeasurement(metric, value, n, "median" if n > 1 else "single", unit, direction)
+    least, most, n = min(values), max(values), len(values)
+    if fault := plausible.fault_of(metric, unit or plausible.unit_of_name(metric), least, most):
+        faults.add(f"{at}/{'samples' if n > 1 else 'value'}", *fault)
+    value = values[0] if n == 1 else statistics.median(values)
+    statistic = "median" if n > 1 else "single"
+    return GivenMeasurement(metric, value, n, statistic, unit, direction, bounds=(least, most))
 
 
-def _value(given: Object, at: str, faults: Faults) -> tuple[float | None, int]:
-    """The value and how many it stands for: of samples their median."""
+def _values(given: Object, at: str, faults: Faults) -> list[float]:
+    """The value, or the samples; nothing where they are not good."""
     if given.get("samples") is None:
         if given.get("value") is None:
             faults.add(f"{at}/value", "required", _("Give a value, or samples."))
-            return None, 0
-        return number(given["value"], f"{at}/value", faults), 1
+            return []
+        value = number(given["value"], f"{at}/value", faults)
+        return [] if value is None else [value]
     if given.get("value") is not None:
         message = _("Give a value or samples, not both.")
         faults.add(f"{at}/value", "either_or", message)
-        return None, 0
+        return []
     listed = items(given, "samples", at, faults, most=MOST_SAMPLES)
     if given["samples"] == []:
         faults.add(f"{at}/samples", "required", _("Give at least one sample."))
     values = [number(each, f"{at}/samples/{i}", faults) for i, each in enumerate(listed)]
     good = [value for value in values if value is not None]
-    if not good or len(good) < len(values):
-        return None, 0
-    return statistics.median(good), len(good)
+    return good if len(good) == len(values) else []
 
 
 def _series(given: Any, at: str, faults: Faults) -> GivenSeries | None:
@@ -118,11 +119,16 @@ def _series(given: Any, at: str, faults: Faults) -> GivenSeries | None:
     interval = number(given.get("interval", 1), f"{at}/interval", faults)
     if start is not None and start < 0:
         faults.add(f"{at}/start", "negative_time", _("A time cannot be negative."))
-    if interval is not None and interval <= 0:
-        faults.add(f"{at}/interval", "out_of_range", _("The interval must be above 0."))
+    elif start is not None and start > LONGEST_INTERVAL:
+        faults.add(f"{at}/start", "out_of_range", _("More than a year after the beginning."))
+    if interval is not None and not SHORTEST_INTERVAL <= interval <= LONGEST_INTERVAL:
+        message = _("The interval must be from 0.000001 s to a year.")
+        faults.add(f"{at}/interval", "out_of_range", message)
     values = items(given, "values", at, faults, most=MOST_POINTS)
     if given.get("values") in (None, []):
         faults.add(f"{at}/values", "required", _("This field is required."))
+    elif values and all(value is None for value in values):
+        faults.add(f"{at}/values", "empty", _("Every value is null: leave the series out."))
     points = _points(values, f"{at}/values", faults)
     if not name or start is None or interval is None:
         return None

@@ -1,5 +1,6 @@
 """Raw output of a tool in place of figures: read by the tool's adapter, and kept as it came."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,12 +8,15 @@ from django.utils.translation import gettext as _
 
 from runs.api.uploads.fields import Faults, Object, is_object, is_storable, text
 from runs.execution.reporter import ArtifactData
+from runs.services.errors import Fault
 from runs.services.uploads import GivenMeasurement, GivenSeries
 from runs.tools import registry
 from runs.tools.adapter import Adapter, Reading, UnreadableOutput
 
 Files = Mapping[str, bytes | str]
 MOST_FILES = 200
+EXIT_STATUS = "exit_status"
+STATUS = re.compile(r"-?[0-9]{1,9}")
 INSTEAD = ("measurements", "series", "status")
 # What an output says in full. A script it names by its file, and of a rate only that there was one.
 EXACT = {"query_mode", "connection", "max_tries"}
@@ -25,7 +29,7 @@ def files(given: Object, at: str, faults: Faults) -> Files:
         return {}
     if isinstance(value, str):
         return {"stdout": value} if is_storable(value, f"{at}/raw", faults, most=10**8) else {}
-    if not is_object(value, f"{at}/raw", faults):
+    if not is_object(value, f"{at}/raw", faults, or_text=True):
         return {}
     found = {}
     for name, sent in value.items():
@@ -35,6 +39,7 @@ def files(given: Object, at: str, faults: Faults) -> Files:
             faults.add(pointer, "not_a_string", _("Not a string."))
         elif is_storable(name, pointer, faults, most=100) and _is_name(name, pointer, faults):
             found[name] = content
+    _check_exit_status(found, f"{at}/raw/{EXIT_STATUS}", faults)
     if not found or len(found) > MOST_FILES:
         faults.add(f"{at}/raw", "required", _("Give the output of the tool, up to 200 files."))
     return found
@@ -42,11 +47,21 @@ def files(given: Object, at: str, faults: Faults) -> Files:
 
 def named(files: Files, at: str, faults: Faults) -> Files:
     """The parts of a form, each a file with a name that can be one."""
+    _check_exit_status(files, f"{at}/raw/{EXIT_STATUS}", faults)
     return {
         name: content
         for name, content in files.items()
         if _is_name(name, f"{at}/raw/{name}", faults)
     }
+
+
+def _check_exit_status(files: Files, pointer: str, faults: Faults) -> None:
+    """What is no number would be taken for a status that nobody kept."""
+    given = files.get(EXIT_STATUS, "")
+    text = given.decode("utf-8", "replace") if isinstance(given, bytes) else given
+    if text.strip() and not STATUS.fullmatch(text.strip()):
+        message = _("Not an exit status, which is a whole number such as 0 or 143.")
+        faults.add(pointer, "not_a_number", message)
 
 
 def _is_name(name: str, pointer: str, faults: Faults) -> bool:
@@ -106,8 +121,8 @@ def _reading(adapter: Adapter | None, files: Files, at: str, faults: Faults) -> 
     try:
         return adapter.read(files)
     except UnreadableOutput as unreadable:
-        message = f"{_(unreadable.message)} {_(unreadable.remedy)}"
-        faults.add(f"{at}/raw", unreadable.code, message)
+        told = (_(unreadable.message), _(unreadable.remedy))
+        faults.append(Fault(f"{at}/raw", unreadable.code, *told))
         return None
 
 

@@ -24,6 +24,7 @@ from runs.api.uploads.fields import (
     whole,
 )
 from runs.api.uploads.raw import Files
+from runs.selectors.archive import versions
 from runs.selectors.servers import servers
 from runs.services.uploads import GivenRun
 from runs.services.uploads.uploaded_run import Status
@@ -82,6 +83,8 @@ def run(given: Object, at: str, faults: Faults, files: Files | None = None) -> G
     else:
         fields |= _measured(given, at, faults)
     fields |= _placed(fields, at, faults)
+    if times:
+        _check_age(fields["server_version"], times.started_at, at, faults)
     _check_key(fields, at, faults)
     if len(faults) > before or times is None:
         return None
@@ -174,8 +177,22 @@ def _placed(fields: Mapping[str, Any], at: str, faults: Faults) -> dict[str, Any
                 'does): add "postgresql": {"version": "13.12"}, or a level "version".'
             )
             faults.add(f"{at}/postgresql/version", "version_unknown", message)
+    level = fields["levels"].get("version")
+    is_version = isinstance(level, str) and versions.TEXT.fullmatch(level)
+    if is_version and not circumstances.is_released(level):
+        message = _("There is no PostgreSQL %(version)s.") % {"version": level}
+        faults.add(f"{at}/levels/version", "not_a_version", message)
     placed = _with_version(fields["levels"], version, at, faults)
     return {"server_version": version, "levels": with_workload(placed, fields["workload"])}
+
+
+def _check_age(version: str, started_at: datetime, at: str, faults: Faults) -> None:
+    """A run cannot be older than what it measured."""
+    year = versions.first_year(version)
+    if year is not None and started_at.year < year:
+        message = _("PostgreSQL %(version)s was not there yet in %(year)d.")
+        names = {"version": version, "year": started_at.year}
+        faults.add(f"{at}/started_at", "too_old", message % names)
 
 
 def _with_version(

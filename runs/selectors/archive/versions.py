@@ -6,6 +6,8 @@ from functools import lru_cache
 from django.db.models import Q
 
 TEXT = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:(devel|alpha|beta|rc)(\d*))?")
+# Of series with two parts: the last of them, and when the first was developed.
+OLD_SERIES = {6: (5, 1996), 7: (4, 1999), 8: (5, 2003), 9: (6, 2009)}
 STAGES = {"devel": 0, "alpha": 1, "beta": 2, "rc": 3, None: 4}
 
 
@@ -47,6 +49,21 @@ def matching(version: str, *, field: str) -> Q:
     for continued in (".", "devel", "alpha", "beta", "rc"):
         condition |= Q(**{f"{field}__startswith": version + continued})
     return condition
+
+
+def first_year(version: str) -> int | None:
+    """The year from which it could be measured, as a development version at first; None for none.
+
+    A major version is developed from the summer of the year before the one that it is released in.
+    """
+    match = TEXT.match(version)
+    if match is None:
+        return None
+    first, second = int(match.group(1)), int(match.group(2) or 0)
+    if first >= 10:
+        return 2006 + first
+    last, year = OLD_SERIES.get(first, (-1, 0))
+    return (2009 + second if first == 9 else year) if second <= last else None
 
 
 def number(version: str) -> int | None:

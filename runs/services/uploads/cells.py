@@ -1,20 +1,25 @@
 """The cells of uploaded runs, and the numbers of their repeats."""
 
+import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
+from django.utils.translation import gettext as _
 
 from runs.models import Campaign, Cell
 from runs.selectors.archive import versions
+from runs.services.errors import Fault, Refused
 from runs.services.statements import Rows, Statement, perform
 from runs.services.uploads.campaigns import Known
 from runs.services.uploads.conditions import Conditions
 from runs.services.uploads.uploaded_run import GivenRun
 
 Place = tuple[int, str]
+NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,7 @@ def _make(
             continue
         ordinals[where[0]] += 1
         made[where] = _cell(run, by_id[where[0]], condition, ordinals[where[0]])
-        _note_levels(by_id[where[0]], run.levels)
+        _note_levels(by_id[where[0]], run)
     Cell.objects.bulk_create(made.values())
     Campaign.objects.bulk_update(
         [by_id[campaign] for campaign in {campaign for campaign, _key in made}], ["factors"]
@@ -140,10 +145,29 @@ def _cell(run: GivenRun, campaign: Campaign, condition: Conditions, ordinal: int
     )
 
 
-def _note_levels(campaign: Campaign, levels: Mapping[str, Any]) -> None:
-    """Add new levels to the campaign's factors: numbers sorted, names in order of arrival."""
-    for name, level in levels.items():
+def _is_twin(one: Any, other: Any) -> bool:
+    """Whether two levels of different types read the same: "4" and 4, 4.0 and 4."""
+    if type(one) is type(other):
+        return False
+    texts = [each if isinstance(each, str) else json.dumps(each) for each in (one, other)]
+    if texts[0] == texts[1]:
+        return True
+    numbers = [float(text) if NUMBER.fullmatch(text) else None for text in texts]
+    return numbers[0] is not None and numbers[0] == numbers[1]
+
+
+def _note_levels(campaign: Campaign, run: GivenRun) -> None:
+    """Add new levels to the campaign's factors: numbers in order, names as they come.
+
+    Raises Refused for one that is there in another way of writing: "4" and 4 are one level.
+    """
+    for name, level in run.levels.items():
         known = campaign.factors.setdefault(name, [])
+        twin = next((each for each in known if _is_twin(each, level)), None)
+        if twin is not None:
+            message = _("The level is %(given)s here, and %(known)s in the campaign.")
+            told = message % {"given": json.dumps(level), "known": json.dumps(twin)}
+            raise Refused("contradicts", [Fault(f"{run.at}/levels/{name}", "level_twice", told)])
         if level not in known:
             known.append(level)
             if all(isinstance(each, int | float) for each in known):

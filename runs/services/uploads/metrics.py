@@ -1,20 +1,23 @@
 """The metrics of uploaded runs: known ones must agree, new ones are created."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from django.db.models.functions import Lower
 from django.utils.translation import gettext as _
 
 from runs.models import Metric
 from runs.services.errors import Fault
 from runs.services.statements import Rows, Statement, perform
+from runs.services.uploads import plausible
 from runs.services.uploads.uploaded_run import GivenMeasurement, GivenRun
 
 Known = dict[str, tuple[int, str, str]]
 
 
 def question(runs: Sequence[GivenRun]) -> Statement:
-    """The query for the metrics of these runs."""
-    return _question({each.metric for run in runs for each in run.measurements})
+    """Asks for the metrics of these runs."""
+    names = {each.metric for run in runs for each in run.measurements}
+    return _question(names | {each.name for run in runs for each in run.series if each.unit})
 
 
 def resolve(runs: Sequence[GivenRun], rows: Rows, faults: list[Fault]) -> dict[str, int]:
@@ -28,7 +31,31 @@ def resolve(runs: Sequence[GivenRun], rows: Rows, faults: list[Fault]) -> dict[s
     for measurement, pointer in given.items():
         if measurement.metric in known:
             faults += _contradictions(measurement, known[measurement.metric], pointer)
+    faults += _implausible(runs, known)
+    faults += _units_of_series(runs, known)
     return {name: key for name, (key, _unit, _direction) in known.items()}
+
+
+def _implausible(runs: Sequence[GivenRun], known: Known) -> Iterator[Fault]:
+    """Figures that cannot be in the unit that the metric has; with a unit they were looked at."""
+    for run in runs:
+        for index, each in enumerate(run.measurements):
+            if each.unit is None and each.bounds and each.metric in known:
+                fault = plausible.fault_of(each.metric, known[each.metric][1], *each.bounds)
+                if fault:
+                    yield Fault(f"{run.at}/measurements/{index}/value", *fault)
+
+
+def _units_of_series(runs: Sequence[GivenRun], known: Known) -> Iterator[Fault]:
+    """A series of the name of a metric has its unit."""
+    for run in runs:
+        for index, each in enumerate(run.series):
+            unit = known[each.name][1] if each.name in known else ""
+            if each.unit and unit and each.unit != unit:
+                message = _("The unit of %(metric)s is “%(known)s”, and not “%(given)s”.")
+                names = {"metric": each.name, "known": unit, "given": each.unit}
+                pointer = f"{run.at}/series/{index}/unit"
+                yield Fault(pointer, "metric_conflict", message % names)
 
 
 def _distinct(runs: Sequence[GivenRun]) -> dict[GivenMeasurement, str]:
@@ -61,7 +88,7 @@ def _new(given: dict[GivenMeasurement, str], known: Known, faults: list[Fault]) 
     for each, pointer in given.items():
         if each.metric in known or each.metric in made:
             continue
-        if each.direction is None:
+        if each.direction is None or each.unit is None:
             missing.setdefault(each.metric, pointer)
             continue
         made[each.metric] = Metric(
@@ -73,8 +100,30 @@ def _new(given: dict[GivenMeasurement, str], known: Known, faults: list[Fault]) 
     for name, pointer in missing.items():
         if name not in made:
             message = _("The metric %(name)s is new: say its unit, and its direction.")
-            faults.append(Fault(f"{pointer}/direction", "metric_unknown", message % {"name": name}))
+            field = "direction" if _said(given, name).direction is None else "unit"
+            faults.append(Fault(f"{pointer}/{field}", "metric_unknown", message % {"name": name}))
+    faults += _twins(made, given)
     return [made[name] for name in sorted(made)]
+
+
+def _said(given: dict[GivenMeasurement, str], name: str) -> GivenMeasurement:
+    return next(each for each in given if each.metric == name)
+
+
+def _twins(made: Mapping[str, Metric], given: dict[GivenMeasurement, str]) -> Iterator[Fault]:
+    """New metrics that differ from others by upper and lower case alone."""
+    if not made:
+        return
+    lower = {name.lower(): name for name in sorted(made, reverse=True)}
+    stored = Metric.objects.annotate(lower=Lower("name")).filter(lower__in=lower)
+    there = dict(stored.values_list("lower", "name"))
+    for name in sorted(made):
+        other = there.get(name.lower(), lower[name.lower()])
+        if other != name:
+            message = _("There is a metric %(known)s already; this is %(given)s.")
+            pointer = given[_said(given, name)]
+            told = message % {"known": other, "given": name}
+            yield Fault(f"{pointer}/metric", "metric_case", told)
 
 
 def _contradictions(

@@ -1,5 +1,6 @@
 """pgbench's raw output: the summary, progress, statements, and the logs of `-l`."""
 
+import re
 from dataclasses import dataclass
 
 from runs.tools.adapter import Files, Reading, Reason, TakenFile, UnreadableOutput
@@ -10,6 +11,13 @@ from runs.tools.pgbench.result import PgbenchResult, Problem
 from runs.tools.text import LONGEST_MESSAGE, shown, text_named
 from runs.wording import gettext_noop as _
 
+_OTHER_USE = re.compile(
+    r"^(?:pgbench is a benchmarking tool for PostgreSQL|pgbench \(PostgreSQL\) \d"
+    r"|dropping old tables|creating tables\.\.\.|generating data|vacuuming\.\.\.|vacuum\.\.\.$"
+    r"|(?:set|creating) primary keys?\.\.\.|\d{1,12} (?:of \d{1,12} )?tuples .{0,40}done"
+    r"|done in \d{1,9}\.\d{1,6} s \()",
+    re.MULTILINE,
+)
 _NOT_LOGS = {"stdout", "raw", "stderr", "exit_status"}
 
 
@@ -32,6 +40,12 @@ class PgbenchAdapter:
         stderr = text_named(files, "stderr")
         result = parse(stdout, stderr, exit_status=_exit_status(files))
         logs = read_logs(_logs(files), result)
+        if not logs.found and _is_other_use(result, f"{stdout}\n{stderr}"):
+            raise UnreadableOutput(
+                "not_a_run",
+                "The output is that of pgbench -i, --help or --version, and of no benchmark.",
+                "Send what pgbench printed while it measured.",
+            )
         if not logs.found and any(item.code == "not_pgbench_output" for item in result.problems):
             raise UnreadableOutput(
                 "not_pgbench_output",
@@ -64,6 +78,11 @@ def _reading(result: PgbenchResult, logs: LogReading) -> Reading:
         workload=workload.of_result(result),
         unknown_lines=shown((*result.unknown_lines, *logs.unknown_lines)),
     )
+
+
+def _is_other_use(result: PgbenchResult, text: str) -> bool:
+    """Whether pgbench did something else than to measure: no figure, and words of that use."""
+    return result.transaction_type is None and _OTHER_USE.search(text) is not None
 
 
 def _log_alone(result: PgbenchResult, logs: LogReading) -> Reading:

@@ -91,7 +91,7 @@ def send_batch(web, token, number):
     def send():
         connected = http.client.HTTPConnection("127.0.0.1", web.port, timeout=60)
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        body = text({"runs": [run(levels={"clients": each}) for each in range(number)]})
+        body = text({"runs": [run(levels={"clients": each + 1}) for each in range(number)]})
         try:
             connected.request("POST", "/api/v1/uploads/batch/", body, headers)
             answers.append(connected.getresponse().status)
@@ -153,3 +153,26 @@ def open_transactions():
             " AND backend_type = 'client backend'"
         )
         return cursor.fetchone()[0]
+
+
+def test_chunks_and_a_missing_slash_lose_nothing(web, token):
+    headers = {
+        "Authorization": f"Bearer {token}",
+        "Content-Type": "application/json",
+        "Transfer-Encoding": "chunked",
+    }
+    body = text(run()).encode()
+    half = len(body) // 2
+
+    def sent(path, *parts):
+        connected = http.client.HTTPConnection("127.0.0.1", web.port, timeout=60)
+        connected.request("POST", path, iter(parts), headers, encode_chunked=True)
+        answer = connected.getresponse()
+        found = (answer.status, json.loads(answer.read())["code"])
+        connected.close()
+        return found
+
+    assert sent("/api/v1/uploads/", body[:half], body[half:]) == (201, "")
+    assert sent("/api/v1/uploads", body) == (201, "")
+    assert sent("/api/v1/uploads/", *[bytes(2**20)] * 11) == (413, "too_large")
+    assert Run.objects.count() == 2
