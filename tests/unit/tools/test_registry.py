@@ -6,7 +6,7 @@ from runs.tools import registry
 
 NAMES = {
     *("benchbase", "fio", "go_tpc", "hammerdb", "pg_test_fsync", "pg_test_timing", "pgbench"),
-    "sysbench",
+    *("google_benchmark", "hyperfine", "lines", "pytest_benchmark", "sysbench"),
 }
 
 

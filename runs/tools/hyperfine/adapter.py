@@ -1,0 +1,88 @@
+"""hyperfine's JSON (`--export-json`). Source: hyperfine 1.15, its manual page.
+
+The median of each command counts. A command that failed leaves nothing to rely on.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from runs.tools.adapter import Files, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
+from runs.tools.documents import documents_in, number, part, rows, words
+from runs.tools.metrics import Metric
+from runs.tools.named_values import distinct, doubled
+from runs.tools.text import output_of, shown
+from runs.wording import gettext_noop as _
+
+_ELAPSED = Metric("elapsed", _("Elapsed time"), "s", "lower")
+_USER = Metric("user_time", _("Processor time, user"), "s", "lower")
+_SYSTEM = Metric("system_time", _("Processor time, system"), "s", "lower")
+_FIELDS = {"median": _ELAPSED, "user": _USER, "system": _SYSTEM}
+
+
+@dataclass(frozen=True)
+class HyperfineAdapter:
+    """Reads the file that hyperfine exports."""
+
+    name: str = "hyperfine"
+    title: str = "hyperfine"
+    takes: tuple[TakenFile, ...] = (
+        TakenFile("stdout", _("The file of --export-json"), required=True),
+    )
+
+    def read(self, files: Files) -> Reading:
+        """Read a run. Raises UnreadableOutput for what is no such JSON."""
+        documents = documents_in(output_of(files))
+        found = [each for each in documents.found if _is_one(each)]
+        if not found:
+            raise UnreadableOutput(
+                "not_hyperfine_output",
+                "The output has no JSON of hyperfine.",
+                "Run hyperfine with --export-json FILE, and send that file.",
+            )
+        commands = rows(found[0], "results")
+        reasons = tuple(_reasons(found, commands))
+        return Reading(
+            status="failed" if reasons else "finished",
+            tool_name=self.name,
+            reasons=reasons,
+            measurements=() if reasons else distinct(_values(commands)),
+            unknown_lines=shown(documents.other_text.split("\n")),
+        )
+
+
+def _is_one(document: Any) -> bool:
+    return any(
+        words(row.get("command")) and isinstance(row.get("times"), list)
+        for row in rows(document, "results")
+    )
+
+
+def _name(row: dict[str, Any]) -> str:
+    """The command; with parameters those, as what parts the commands."""
+    given = part(row, "parameters")
+    if given:
+        return " ".join(f"{name} {value}" for name, value in given.items())[:200]
+    return words(row.get("command")) or ""
+
+
+def _reasons(found: list[Any], commands: list[dict[str, Any]]) -> Iterator[Reason]:
+    if len(found) > 1:
+        yield Reason("several_results", "The output holds more than one run: send each by itself.")
+    for row in commands:
+        statuses = row.get("exit_codes")
+        if isinstance(statuses, list) and any(status != 0 for status in statuses):
+            yield Reason("command_failed", f"{words(row.get('command'))} ended with an error.")
+    yield from doubled([_name(row) for row in commands])
+    if not any(_ELAPSED.of(number(row.get("median"))) for row in commands):
+        yield Reason("no_result", "No command has a median.")
+
+
+def _values(commands: list[dict[str, Any]]) -> Iterator[MetricValue]:
+    for row in commands:
+        for field, metric in _FIELDS.items():
+            of = metric if len(commands) == 1 else metric.part(_name(row))
+            yield from of.of(number(row.get(field)))
+
+
+ADAPTER = HyperfineAdapter()

@@ -1,0 +1,1 @@
+"""Lines of any tool: metric=value unit."""

@@ -1,0 +1,90 @@
+"""Any tool's figures by lines of their own: `metric=value unit direction`.
+
+The direction may be left out for units of time (lower is better) and for rates (tps, anything a
+second: higher is better); of others nobody can tell it.
+"""
+
+import re
+from dataclasses import dataclass
+
+from runs.tools.adapter import (
+    Direction,
+    Files,
+    MetricValue,
+    Reading,
+    Reason,
+    TakenFile,
+    UnreadableOutput,
+)
+from runs.tools.documents import number
+from runs.tools.named_values import MOST, doubled
+from runs.tools.text import lines_of, output_of, shown, slug
+from runs.wording import gettext_noop as _
+
+_LARGEST = 1e18
+_LINE = re.compile(
+    r"(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,79})=(?P<value>[-+0-9.eE]{1,40})"
+    r"(?: (?P<unit>[^\s=]{1,40}?))?(?: (?P<direction>higher|lower|neutral))?"
+)
+_TIMES = frozenset({"ns", "us", "µs", "ms", "s", "min", "h"})
+
+
+@dataclass(frozen=True)
+class LinesAdapter:
+    """Reads lines such as `tps=14203.5 tps` and `wal_size=81 MiB lower` among other lines."""
+
+    name: str = "lines"
+    title: str = "metric=value unit"
+    takes: tuple[TakenFile, ...] = (
+        TakenFile("stdout", _("Lines such as tps=14203.5 tps; others are left alone"), True),
+    )
+
+    def read(self, files: Files) -> Reading:
+        """Read a run. Raises UnreadableOutput where no line has that form."""
+        lines = lines_of(output_of(files))
+        found = [(line, _LINE.fullmatch(line.strip())) for line in lines.whole]
+        matches = [match for _line, match in found if match]
+        if not matches:
+            raise UnreadableOutput(
+                "no_figures",
+                "No line has the form metric=value unit.",
+                "Print lines such as tps=14203.5 tps or wal_size=81 MiB lower.",
+            )
+        values, reasons = _values(matches)
+        reasons += [Reason("cut", "The last line has no end.")] if lines.cut else []
+        return Reading(
+            status="failed" if reasons else "finished",
+            tool_name=self.name,
+            reasons=tuple(reasons),
+            measurements=() if reasons else tuple(values),
+            unknown_lines=shown(line for line, match in found if match is None),
+        )
+
+
+def _values(matches: list[re.Match[str]]) -> tuple[list[MetricValue], list[Reason]]:
+    reasons = list(doubled([slug(match["name"]) for match in matches]))
+    if len(matches) > MOST:
+        reasons.append(Reason("too_many", f"There are more than {MOST} figures."))
+    values = []
+    for match in matches:
+        unit, value = match["unit"] or "", number(match["value"])
+        direction = match["direction"] or _direction(unit)
+        if value is None or abs(value) > _LARGEST:
+            reasons.append(Reason("not_a_number", f"{match['name']} is no number."))
+        elif direction is None:
+            told = f"Nobody can tell which {match['name']} is better: add higher, lower or neutral."
+            reasons.append(Reason("no_direction", told))
+        else:
+            values.append(
+                MetricValue(slug(match["name"]), value, unit, direction, match["name"])  # type: ignore[arg-type]
+            )
+    return values, reasons
+
+
+def _direction(unit: str) -> Direction | None:
+    if unit in _TIMES:
+        return "lower"
+    return "higher" if unit == "tps" or unit.endswith("/s") else None
+
+
+ADAPTER = LinesAdapter()
