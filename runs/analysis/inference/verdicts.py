@@ -15,7 +15,8 @@ Verdict = Literal[
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 PROVEN: tuple[Verdict, ...] = ("faster", "slower", "different")
-Reason = Literal[Difference, "not_positive", "not_measured", "single_run", "spread_unknown"]
+Without = Literal["not_positive", "not_measured", "single_run", "spread_unknown", "few_points"]
+Reason = Literal[Difference, Without]
 
 SIGNIFICANCE = 0.05
 MINIMUM_EFFECT = 0.03

@@ -16,8 +16,8 @@ from runs.api.compare import schema as compare_schema
 from runs.api.compare.markdown import markdown
 from runs.api.queries import QueryDoor
 from runs.models import Metric
+from runs.selectors.compare import baselines, verdicts
 from runs.selectors.compare import head_and_base as sides
-from runs.selectors.compare import verdicts
 from runs.selectors.compare.head_and_base import BadSide, NoBaseline, Side
 from runs.selectors.compare.state import CONDITIONS
 from runs.selectors.compare.verdict_words import HEADLINES, REASONS, size
@@ -76,6 +76,8 @@ def _compared(request: Request) -> SideVerdict:
         )
     except BadSide as error:
         raise queries.refuse(error.parameter, error.code, error.message) from error
+    if base.points:
+        return baselines.between(base, head, asked)
     return verdicts.between(base, head, asked)
 
 

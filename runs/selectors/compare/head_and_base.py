@@ -16,6 +16,8 @@ from runs.selectors.histories import revisions
 from runs.selectors.histories.revisions import UnknownRevision
 
 MOST_CELLS = 500
+# The points of a branch that are one baseline.
+POINTS = 10
 LARGEST_ID = 2**63 - 1
 
 
@@ -41,7 +43,8 @@ class NoBaseline(Exception):
 class Side:
     """One side as it was named, with its cells. `run` is set if it was named by a run.
 
-    `levels` are those of each cell, including the version but not the revision.
+    `levels` are those of each cell, the version among them and the revision not. `points` are the
+    revisions of a history, where the side is one.
     """
 
     text: str
@@ -50,6 +53,7 @@ class Side:
     revision: Revision | None = None
     run: int | None = None
     fixed: frozenset[str] = frozenset()
+    points: int = 0
 
     @property
     def levels(self) -> dict[int, dict[str, Any]]:
@@ -62,6 +66,9 @@ class Side:
         if self.revision is not None:
             ref = f" ({self.revision.ref})" if self.revision.ref else ""
             return f"{self.revision.sha[:12]}{ref}"
+        if self.points:
+            words = {"points": self.points, "branch": self.text.partition(":")[2]}
+            return _("the last %(points)d points of %(branch)s") % words
         if self.run is not None:
             return _("run %(id)d") % {"id": self.run}
         return self.text.partition(":")[2] if ":" in self.text else self.campaign.title
@@ -88,10 +95,27 @@ def both(base: str, head: str, *, campaign: str, reader: Reader) -> tuple[Side, 
     head_side = _named("head", head, within, reader) if head else _newest(within)
     if not base:
         return _before(within, head_side), head_side
+    if base.startswith("history:"):
+        return _history(base, within, head_side), head_side
     names_revision = base.startswith("revision:") and base != "revision:"
     if within is not None and head_side.revision is not None and names_revision:
         return _baseline(base, within, head_side, head_side.revision), head_side
     return _named("base", base, within, reader), head_side
+
+
+def _history(text: str, within: Campaign | None, head: Side) -> Side:
+    """The last points of a branch before the head, the newest first."""
+    name = text.partition(":")[2]
+    if within is None or head.revision is None or not name:
+        message = _("history:<branch> takes a campaign and a commit as head.")
+        raise BadSide("base", "not_a_side", message)
+    before = revisions.last(within, head.revision, name, POINTS)
+    if not before:
+        raise NoBaseline(head)
+    place = {revision.pk: number for number, revision in enumerate(before)}
+    cells = Cell.objects.filter(campaign=within, revision__in=place)
+    found = sorted(_loaded("base", cells), key=lambda cell: place[cell.revision_id or 0])
+    return Side(text, within, tuple(found), points=len(before))
 
 
 def _baseline(text: str, within: Campaign, head: Side, revision: Revision) -> Side:
@@ -120,7 +144,10 @@ def _named(parameter: str, text: str, within: Campaign | None, reader: Reader) -
     if kind == "run" and name.isascii() and name.isdigit():
         return _of_run(parameter, text, int(name), reader)
     if kind != "revision" or not name:
-        message = _("“%(text)s” is not campaign:<slug>, revision:<sha or branch> or run:<id>.")
+        message = _(
+            "“%(text)s” is not campaign:<slug>, revision:<sha or branch>, history:<branch> or "
+            "run:<id>."
+        )
         raise BadSide(parameter, "not_a_side", message % {"text": text})
     if within is None:
         message = _("A revision is looked for within a campaign: give campaign=<slug> as well.")

@@ -47,6 +47,7 @@ class VerdictRow:
     head_runs: CellRuns
     comparison: Inference
     is_asked: bool = True
+    head_cell: int | None = None
 
     @property
     def counts(self) -> bool:
@@ -96,7 +97,7 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
     judge = judging.of_cells(ids, asked.metrics, runs=runs)
     rows: list[VerdictRow] = []
     found = _ordered(metric for metric, _cell in summaries)
-    primary = _primary(head, found, asked.metrics)
+    primary = primary_of(head, found, asked.metrics)
     for metric in found:
         measured = [
             (levels, one, other)
@@ -119,14 +120,15 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
                 runs.get(other or 0, CellRuns()),
                 comparison,
                 is_asked=metric.name in primary,
+                head_cell=other,
             )
             for (levels, one, other), comparison in zip(measured, judged, strict=True)
         ]
     return SideVerdict(base, head, tuple(rows), asked.effect)
 
 
-def _primary(head: Side, found: Sequence[Metric], asked: Sequence[str]) -> set[str]:
-    """The metrics that decide: the requested ones, else the campaign's primary one."""
+def primary_of(head: Side, found: Sequence[Metric], asked: Sequence[str]) -> set[str]:
+    """The metrics that decide: those asked for, else the one that the campaign is about."""
     if asked:
         return set(asked)
     name = judging.primary_name(head.campaign, found)

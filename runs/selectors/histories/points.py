@@ -5,10 +5,21 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from django.db.models import Aggregate, Count, F, FloatField, Max, Min, QuerySet
+from django.db.models import (
+    Aggregate,
+    Count,
+    Exists,
+    F,
+    FloatField,
+    Max,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+)
 from django.db.models.functions import Coalesce, TruncDay
 
-from runs.models import Campaign, Cell, CellSummary, Measurement, Metric, Run
+from runs.models import Campaign, Cell, CellSummary, Measurement, Metric, RevisionRef, Run
 
 # A commit without a date is placed at its first upload.
 OF_CELL = Coalesce("cell__revision__committed_at", "cell__revision__created_at")
@@ -92,7 +103,8 @@ def _revisions(
         cell__revision__isnull=False,
     )
     if ref:
-        rows = rows.filter(cell__revision__ref=ref)
+        further = RevisionRef.objects.filter(revision=OuterRef("cell__revision"), ref=ref)
+        rows = rows.filter(Q(cell__revision__ref=ref) | Q(Exists(further)))
     if since:
         rows = rows.alias(made_at=OF_CELL).filter(made_at__gte=since)
     of_cell = ("cell__series_key", "cell_id", "n", "median", "minimum", "maximum")

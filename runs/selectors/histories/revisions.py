@@ -53,6 +53,16 @@ def baseline(campaign: Campaign, head: Revision, ref: str) -> Revision | None:
     return on_branch.filter(made_at__lte=at).first()  # type: ignore[misc]  # annotated above
 
 
+def last(campaign: Campaign, head: Revision, ref: str, number: int) -> list[Revision]:
+    """The last revisions before a commit, the newest first; never the commit itself.
+
+    They are those of the branch, of all branches where none is named.
+    """
+    on_branch = measured(campaign).filter(on_ref(ref) if ref else Q()).exclude(pk=head.pk)
+    at = head.committed_at or head.created_at
+    return list(on_branch.filter(made_at__lte=at)[:number])  # type: ignore[misc]  # annotated above
+
+
 def ancestors(head: Revision) -> list[str]:
     """The known ancestors of a commit, the nearest first and first parents before others.
 
