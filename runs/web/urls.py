@@ -134,6 +134,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("scenarios/", scenarios.scenario_list, name="scenario-list"),
     path("scenarios/<slug:slug>/", scenarios.scenario_detail, name="scenario-detail"),
     path("download/benchlab-upload", downloads.upload_client, name="upload-client"),
+    path("download/benchlab-comment", downloads.comment_client, name="comment-client"),
     path("projects/", people.project_list, name="project-list"),
     path("projects/<slug:slug>/people/", people.project_people, name="project-people"),
     path(

@@ -1,12 +1,14 @@
 """A verdict as Markdown: what a CI job posts to a pull request."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from runs.analysis.inference.overall import PRECEDENCE
 from runs.reports.tables import Table, as_markdown, shown
+from runs.selectors.compare import trails
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_keys import level_text
 from runs.selectors.compare.verdict_words import HEADLINES, VERDICTS, missing, sentence, size
@@ -14,6 +16,7 @@ from runs.selectors.compare.verdicts import SideVerdict, VerdictRow
 
 SIGNS = {"slower": "🔴", "faster": "🟢", "same": "⚪", "different": "🔵"}
 UNDECIDED = "🟡"
+BARS = "▁▂▃▄▅▆▇█"
 # GitHub takes comments of 65,536 characters.
 MOST_ROWS = 200
 
@@ -28,20 +31,54 @@ def markdown(found: SideVerdict, address: Address) -> str:
     rows = sorted(found.rows, key=lambda row: PRECEDENCE.index(row.comparison.verdict))
     parts = [
         f"### {_sign(found.overall)} {HEADLINES[found.overall]}",
-        _("Base: %(base)s – head: %(head)s")
-        % {"base": _link(found.base, address), "head": _link(found.head, address)},
+        _sides(found, address),
     ]
     if rows:
         parts.append(as_markdown(_table(rows[:MOST_ROWS], address)).rstrip())
     if len(rows) > MOST_ROWS:
         left = {"number": len(rows) - MOST_ROWS}
         parts.append(_("%(number)d more rows are in the JSON of this comparison.") % left)
+    if lines := _trails(found, address):
+        parts.append("\n".join(lines))
     rule = _(
         "Head against base by one model of all runs; the intervals hold together in 95 of 100 "
         "tables. The same: within %(effect)s %%. Undecided: more runs are needed."
     )
     parts.append(f"<sub>{rule % {'effect': f'{found.effect:g}'}}</sub>")
     return "\n\n".join(parts) + "\n"
+
+
+def _sides(found: SideVerdict, address: Address) -> str:
+    """What was compared, and the job that measured it."""
+    sides = {"base": _link(found.base, address), "head": _link(found.head, address)}
+    text = _("Base: %(base)s – head: %(head)s") % sides
+    job = trails.job_of(found)
+    return f"{text} – [{_('CI job')}]({_in_link(job)})" if job else text
+
+
+def _trails(found: SideVerdict, address: Address) -> list[str]:
+    """A line a row that decides: its last points up to the head, and its history."""
+    page = reverse("campaign-history", args=[found.head.campaign.slug])
+    lines = []
+    for trail in trails.of(found):
+        row = trail.row
+        query = [("metric", row.metric.name)]
+        query += [("level", f"{name}={level_text(level)}") for name, level in row.levels.items()]
+        link = f"[{_('history')}]({_in_link(address(f'{page}?{urlencode(query)}'))})"
+        levels = ", ".join(f"{name} {level_text(level)}" for name, level in row.levels.items())
+        name = _plain(f"{row.metric.name}, {levels}" if levels else row.metric.name)
+        lines.append(f"- {name}: {sparkline(trail.values, found.effect / 100)} {link}")
+    return lines
+
+
+def sparkline(values: Sequence[float], effect: float) -> str:
+    """Values as bars of eight heights; what differs by less than the effect is drawn level."""
+    low, high = min(values), max(values)
+    middle = (low + high) / 2
+    half = max((high - low) / 2, abs(middle) * effect)
+    if half == 0:
+        return BARS[3] * len(values)
+    return "".join(BARS[round((value - middle + half) / (2 * half) * 7)] for value in values)
 
 
 def _table(rows: list[VerdictRow], address: Address) -> Table:
@@ -92,12 +129,17 @@ def _link(side: Side, address: Address) -> str:
     page = address(reverse("campaign-detail", args=[side.campaign.slug]))
     if side.revision is not None and side.revision.url:
         page = side.revision.url
-    return f"[{_plain(side.label)}]({page.replace(')', '%29').replace(' ', '%20')})"
+    return f"[{_plain(side.label)}]({_in_link(page)})"
+
+
+def _in_link(address: str) -> str:
+    return address.replace(")", "%29").replace(" ", "%20")
 
 
 def _plain(text: str) -> str:
     """A name of a branch is somebody's text: it must not become Markdown of its own."""
-    return "".join(f"\\{each}" if each in "\\`*_[]<>()#|!~" else each for each in text)
+    words = " ".join(text.split())
+    return "".join(f"\\{each}" if each in "\\`*_[]<>()#|!~" else each for each in words)
 
 
 def _in_cell(text: str) -> str:

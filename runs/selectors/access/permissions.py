@@ -213,6 +213,7 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "scenario-list": _LOOK,
     "scenario-detail": _LOOK,
     "upload-client": _LOOK,
+    "comment-client": _LOOK,
     "token-list": _form(Right.OWN),
     "token-revoke": _act(Right.OWN),
     "audit-list": {"GET": Right.AUDIT},

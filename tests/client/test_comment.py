@@ -1,0 +1,216 @@
+"""The action and the component, run as GitHub and GitLab run them, against a forge of our own."""
+
+import json
+import re
+import subprocess
+
+import pytest
+import yaml
+
+from runs.models import Revision, Run
+from tests.api.web_server import ROOT
+from tests.client.forge import Forge
+from tests.client.test_ci_docs import Checkout
+
+ACTION = yaml.safe_load((ROOT / "ci" / "github" / "action.yml").read_text())
+HEAD = "f" * 40
+CONDITIONS = {
+    "inputs.publish != 'true'": lambda of: of["publish"] != "true",
+    "inputs.publish != 'true' && inputs.token == ''": lambda of: (
+        of["publish"] != "true" and not of["token"]
+    ),
+    "inputs.publish == 'true'": lambda of: of["publish"] == "true",
+    "inputs.token != ''": lambda of: bool(of["token"]),
+}
+
+
+@pytest.fixture
+def forge():
+    with Forge() as made:
+        yield made
+
+
+@pytest.fixture
+def here(tmp_path, plain):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return Checkout(folder, plain)
+
+
+class Actions:
+    """Runs the steps of the composite action: what its expressions give is worked out here."""
+
+    def __init__(self, here, forge, reach) -> None:
+        self.here = here
+        self.forge = forge
+        self.given = {name: str(each.get("default", "")) for name, each in ACTION["inputs"].items()}
+        self.given |= {
+            "url": reach["BENCHLAB_URL"], "token": reach["BENCHLAB_TOKEN"], "campaign": "demo",
+            "scenario": "tpcb-like", "run": "pgbench -n -c 2 -j 2 -T 60", "github-token": "secret",
+        }  # fmt: skip
+
+    def uses(self, event, **inputs) -> int:
+        given = self.given | inputs
+        sha = self.here.git("rev-parse", "HEAD")
+        path = self.here.folder / "event.json"
+        path.write_text(json.dumps(event))
+        runner = {
+            "GITHUB_ACTIONS": "true", "GITHUB_SHA": sha, "GITHUB_REPOSITORY": "o/r",
+            "GITHUB_REF_NAME": self.here.git("rev-parse", "--abbrev-ref", "HEAD"),
+            "GITHUB_API_URL": self.forge.url, "GITHUB_EVENT_PATH": str(path),
+            "GITHUB_STEP_SUMMARY": "summary.md", "GITHUB_RUN_ID": "77",
+            "GITHUB_ACTION_PATH": str(ROOT / "ci" / "github"),
+        }  # fmt: skip
+        for step in ACTION["runs"]["steps"]:
+            if "run" not in step or not CONDITIONS[step["if"]](given):
+                continue
+            env = {name: expanded(text, given) for name, text in step["env"].items()}
+            done = subprocess.run(
+                ["bash", "-e", "-o", "pipefail", "-c", step["run"]], cwd=self.here.folder,
+                env=self.here.environment | runner | env, capture_output=True, text=True,
+                timeout=120, check=False,
+            )  # fmt: skip
+            self.out = done.stdout + done.stderr
+            if done.returncode:
+                break
+        return done.returncode
+
+
+def expanded(text, given):
+    act = "publish" if given["publish"] == "true" else "report"
+    text = text.replace("${{ inputs.publish == 'true' && 'publish' || 'report' }}", act)
+    return re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda found: given[found[1]], text)
+
+
+@pytest.fixture
+def actions(here, forge, reach):
+    return Actions(here, forge, reach)
+
+
+PULL = {"pull_request": {"number": 7, "head": {"sha": HEAD}}}
+
+
+def test_a_pull_request_has_one_comment_that_is_edited_and_a_check(actions, here, forge):
+    here.replay.measure("18.6")
+    assert actions.uses({}) == 0, actions.out
+    assert not forge.own()
+    here.commit("topic")
+    here.replay.measure("18.6", factor=0.7)
+    assert actions.uses(PULL) == 1, actions.out
+
+    (comment,) = forge.own()
+    text = comment["body"]
+    assert text.startswith("<!-- benchlab: demo -->\n### 🔴 Slower")
+    assert "| 🔴 slower" in text
+    assert re.search(r"[▁▂▃▄▅▆▇█]{2,} \[history\]\(http://127[^)]*/campaigns/demo/history/", text)
+    assert re.search(r"\]\(http://127[^)]*/runs/\d+/\)", text)
+    assert "[CI job](https://github.com/o/r/actions/runs/77)" in text
+    check = forge.checks[-1]
+    assert (check["head_sha"], check["conclusion"]) == (HEAD, "failure")
+    assert text.partition("\n")[2].strip() in (here.folder / "summary.md").read_text()
+
+    here.commit("topic")
+    here.replay.measure("18.6")
+    assert actions.uses(PULL) == 0, actions.out
+    (comment,) = forge.own()
+    assert "Slower" not in comment["body"]
+    assert forge.checks[-1]["conclusion"] == "success"
+    assert all(each["body"].endswith("mine") for each in forge.comments[:120])
+
+
+def test_a_forge_that_is_away_loses_no_verdict(actions, here, forge):
+    here.replay.measure("18.6")
+    actions.uses({})
+    here.commit("topic")
+    forge.is_broken = True
+    here.replay.measure("18.6", factor=0.7)
+
+    assert actions.uses(PULL) == 1
+    assert "no comment: " in actions.out
+
+
+def test_a_fork_without_secrets_is_reported_by_a_second_job(actions, here, forge):
+    here.replay.measure("18.6")
+    assert actions.uses({}) == 0, actions.out
+    main = here.git("rev-parse", "HEAD")
+    here.commit("topic")
+    here.replay.measure("18.6", factor=0.7)
+    assert actions.uses(PULL, token="") == 0, actions.out
+    assert Run.objects.count() == 3
+
+    # What a fork may have written into its artifact.
+    kept = sorted((here.folder / ".benchlab").glob("*.json"))
+    assert len(kept) == 3
+    hostile = json.loads(kept[0].read_text())
+    hostile["url"] = "http://evil.example.org"
+    hostile["body"] |= {"campaign": "other", "server": "lab", "labels": {"job_url": "http://evil"}}
+    hostile["body"]["revision"] = {"sha": main, "ref": "main"}
+    kept[0].write_text(json.dumps(hostile))
+    forge.pulls = [
+        {
+            "number": 7, "html_url": "https://github.com/o/r/pull/7", "merge_commit_sha": "e" * 40,
+            "head": {"sha": HEAD, "ref": "topic", "user": {"login": "fork"}},
+            "base": {"sha": main},
+        }
+    ]  # fmt: skip
+    event = {
+        "head_branch": "topic", "head_sha": HEAD, "html_url": "https://github.com/o/r/actions/1",
+        "head_repository": {"owner": {"login": "fork"}},
+    }  # fmt: skip
+
+    assert actions.uses({"workflow_run": event}, publish="true") == 1, actions.out
+
+    (comment,) = forge.own()
+    assert "### 🔴 Slower" in comment["body"]
+    made = Revision.objects.get(sha="e" * 40)
+    assert (made.ref, made.parents[0]) == ("fork:topic", main)
+    runs = Run.objects.filter(cell__revision=made)
+    assert [run.campaign.slug for run in runs] == ["demo"] * 3
+    assert {run.labels["job_url"] for run in runs} == {"https://github.com/o/r/actions/1"}
+    assert Run.objects.filter(cell__revision__sha=main).count() == 3
+
+
+def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, reach):
+    spec, jobs = yaml.safe_load_all((ROOT / "ci" / "gitlab" / "benchlab.yml").read_text())
+    given = {name: str((each or {}).get("default", "")) for name, each in
+             spec["spec"]["inputs"].items()}  # fmt: skip
+    given |= {"url": reach["BENCHLAB_URL"], "campaign": "demo", "scenario": "tpcb-like",
+              "run": "pgbench -n -c 2 -j 2 -T 60"}  # fmt: skip
+
+    def pipeline(merge_request=""):
+        runner = {
+            "GITLAB_CI": "true", "CI_API_V4_URL": f"{forge.url}/api/v4", "CI_PROJECT_ID": "3",
+            "CI_COMMIT_SHA": here.git("rev-parse", "HEAD"), "CI_JOB_URL": "https://gitlab.test/j/1",
+            "CI_COMMIT_REF_NAME": here.git("rev-parse", "--abbrev-ref", "HEAD"),
+            "CI_MERGE_REQUEST_IID": merge_request,
+        }  # fmt: skip
+        secrets = {"BENCHLAB_TOKEN": reach["BENCHLAB_TOKEN"], "GITLAB_TOKEN": "secret"}
+        for name, job in jobs.items():
+            variables = {
+                key: re.sub(r"\$\[\[ inputs\.([\w-]+) \]\]", lambda of: given[of[1]], text)
+                for key, text in job["variables"].items()
+            }
+            more = secrets if name == "benchlab-report" else {}
+            done = subprocess.run(
+                ["bash", "-e", "-o", "pipefail", "-c", "\n".join(job["script"])],
+                cwd=here.folder, env=here.environment | runner | variables | more,
+                capture_output=True, text=True, timeout=120, check=False,
+            )  # fmt: skip
+            if done.returncode:
+                break
+        return done.returncode, done.stdout + done.stderr
+
+    here.replay.measure("17.8")
+    assert pipeline()[0] == 0
+    here.commit("topic")
+    here.replay.measure("17.8", factor=0.7)
+    assert pipeline("7")[0] == 1
+    here.commit("topic")
+    here.replay.measure("17.8")
+    status, out = pipeline("7")
+    assert status == 0, out
+
+    (comment,) = forge.own()
+    assert "[CI job](https://gitlab.test/j/1)" in comment["body"]
+    assert "Slower" not in comment["body"]
+    assert [each["conclusion"] for each in forge.checks] == ["success", "failed", "success"]
