@@ -45,6 +45,15 @@ class Mark:
 
 
 @dataclass(frozen=True)
+class Decided:
+    """What people said of a change: `label` stands at its line, `text` tells it all."""
+
+    at: datetime
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
 class HostMark:
     """The machine is another one from here on: `label` stands at the line, `text` tells it all."""
 
@@ -60,10 +69,12 @@ def history(
     y_title: str,
     words: Words | None = None,
     hosts: Sequence[HostMark] = (),
+    decisions: Sequence[Decided] = (),
 ) -> Figure:
     """Points with their ranges; the levels between steps as thick lines, alarms as crosses.
 
-    Where the machine changed stands a dashed line with a label.
+    Where the machine changed stands a dashed line with a label, and where people have decided
+    about a change a dotted one with their words.
     """
     words = words or Words()
     steps = sorted((mark for mark in marks if mark.is_step), key=lambda mark: mark.at)
@@ -81,8 +92,12 @@ def history(
             shapes=[
                 *(_rule(step.at, "dot") for step in steps),
                 *(_rule(host.at, "dash") for host in hosts),
+                *(_rule(each.at, "dot") for each in decisions),
             ],
-            annotations=[_host_label(host) for host in hosts],
+            annotations=[
+                *(_label(host, top=True) for host in hosts),
+                *(_label(each, top=False) for each in decisions),
+            ],
             showlegend=False,
         ),
     }
@@ -148,18 +163,21 @@ def _alarms(alarms: Sequence[Mark], words: Words) -> dict[str, Any]:
     }
 
 
-def _host_label(host: HostMark) -> dict[str, Any]:
-    """Along the line, in the colour of the page's text; the whole change on hovering."""
+def _label(mark: HostMark | Decided, *, top: bool) -> dict[str, Any]:
+    """Along the line, in the colour of the page's text; all of it on hovering.
+
+    The machine's stand at the top, those of people at the bottom.
+    """
     return {
-        "x": host.at.isoformat(),
-        "y": 1,
+        "x": mark.at.isoformat(),
+        "y": 1 if top else 0,
         "yref": "paper",
         "xanchor": "right",
-        "yanchor": "top",
+        "yanchor": "top" if top else "bottom",
         "textangle": -90,
         "showarrow": False,
-        "text": wrapped(host.label),
-        "hovertext": wrapped(host.text),
+        "text": wrapped(mark.label),
+        "hovertext": wrapped(mark.text),
         "font": {"size": 11},
     }
 

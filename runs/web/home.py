@@ -16,6 +16,7 @@ from runs.selectors.runs import runs as run_selectors
 from runs.selectors.servers import servers
 from runs.web.archive import versions
 from runs.web.campaigns import page as campaign_page
+from runs.web.changes import inbox
 
 NEWEST = 6
 NEWEST_FINDINGS = 3
@@ -48,6 +49,8 @@ def home(request: HttpRequest) -> HttpResponse:
     line = versions.context(request)
     context |= {
         "newest_findings": _newest_findings(request.user),
+        "new_changes": inbox.newest(request.user),
+        "decisions": inbox.DECISIONS,
         "line": line["figure"],
         "measured": [pair for step in line["steps"] for pair in step.pairs[-NEWEST_PAIRS:]],
     }

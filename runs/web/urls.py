@@ -6,7 +6,7 @@ from runs.web import home, styleguide
 from runs.web.access import audit, people, tokens
 from runs.web.archive import archive, figure, versions
 from runs.web.campaigns import annotations, campaigns, scenarios, topologies, workloads
-from runs.web.changes import webhooks
+from runs.web.changes import inbox, webhooks
 from runs.web.compare import compare
 from runs.web.compare import report as compare_report
 from runs.web.configurations import configurations, settings_diff
@@ -86,6 +86,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("campaigns/<slug:slug>/history/", histories.campaign_history, name="campaign-history"),
     path("campaigns/<slug:slug>/watch/", histories.campaign_watch, name="campaign-watch"),
     path("campaigns/<slug:slug>/badge.svg", badges.campaign_badge, name="campaign-badge"),
+    path("changes/", inbox.change_list, name="change-list"),
     path("changes/<int:change_id>/decision/", histories.change_decide, name="change-decide"),
     path("webhooks/", webhooks.webhook_list, name="webhook-list"),
     path("webhooks/<int:webhook_id>/ping/", webhooks.webhook_ping, name="webhook-ping"),

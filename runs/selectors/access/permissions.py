@@ -148,6 +148,7 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "campaign-priority": _act(Right.PRIORITISE),
     "campaign-rounds": _act(Right.QUEUE),
     "campaign-history": _LOOK,
+    "change-list": _LOOK,
     "campaign-watch": _act(Right.EXPECT),
     "campaign-badge": _LOOK,
     "campaign-report": _LOOK,

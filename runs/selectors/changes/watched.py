@@ -9,7 +9,7 @@ from runs.analysis.alarm import MINIMUM_RUNS, RECENT
 from runs.analysis.change_points import SAME_PLACE, WINDOW
 from runs.analysis.monitoring import Known
 from runs.models import Campaign, Cell, CellSummary, Change, Measurement, Metric, Run
-from runs.selectors.histories import histories, revisions
+from runs.selectors.histories import histories, moments, revisions
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
 
@@ -62,7 +62,7 @@ def _metrics(cells: Collection[int]) -> list[Metric]:
 def _since(campaign: Campaign, key: str, cells: Collection[int]) -> datetime | None:
     """The start of the window: this many revisions before the oldest one with new runs."""
     made = [
-        each.revision.committed_at or each.revision.created_at
+        moments.of(each.revision)
         for each in Cell.objects.filter(pk__in=cells).select_related("revision")
         if each.revision is not None
     ]

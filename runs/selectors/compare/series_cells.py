@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q, QuerySet
-from django.db.models.functions import Coalesce
 
 from runs.models import Campaign, Cell
 from runs.models.campaigns import Origin
 from runs.selectors.compare import series_keys
 from runs.selectors.compare.series_keys import SeriesKey, level_text
+from runs.selectors.histories import moments
 
 VERSION, REVISION = "version", "revision"
 # The factor of a campaign over several servers; its levels are their slugs.
@@ -19,8 +19,7 @@ SERVER = "server"
 CONFIGURATION = "configuration"
 # What is measured, as opposed to its conditions.
 SUBJECTS = (VERSION, "build", "bindir", REVISION)
-# A commit without a date is placed at its first upload.
-MADE_AT = Coalesce("revision__committed_at", "revision__created_at")
+MADE_AT = moments.made_at("revision")
 
 
 def wanted(keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str) -> QuerySet[Cell]:

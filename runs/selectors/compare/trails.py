@@ -1,13 +1,12 @@
 """Where the rows of a verdict come from: the newest points of their histories, and the CI job."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from runs.models import Run
 from runs.selectors.compare.verdicts import SideVerdict, VerdictRow
+from runs.selectors.histories import moments, revisions
 from runs.selectors.histories import points as history_points
-from runs.selectors.histories import revisions
+from runs.selectors.runs import jobs
 
 POINTS = 20
 MOST_ROWS = 10
@@ -29,11 +28,11 @@ def of(found: SideVerdict) -> list[Trail]:
     keys = {cell.pk: cell.series_key for cell in head.cells if cell.series_key}
     rows = [row for row in found.rows if row.is_asked and row.head_cell in keys][:MOST_ROWS]
     ref = _branch(found)
-    at = head.revision.committed_at or head.revision.created_at
+    at = moments.of(head.revision)
     earlier = revisions.last(head.campaign, head.revision, ref, POINTS)
     if not earlier:
         return []
-    begin = earlier[-1].committed_at or earlier[-1].created_at
+    begin = moments.of(earlier[-1])
     trails = []
     for metric in dict.fromkeys(row.metric for row in rows):
         of_metric = [row for row in rows if row.metric == metric]
@@ -60,10 +59,7 @@ def job_of(found: SideVerdict) -> str:
     runs = [row.head_runs.first for row in found.rows if row.head_runs.first]
     if not runs:
         return ""
-    labels: Mapping[str, Any] = Run.objects.values_list("labels", flat=True).get(pk=max(runs))
-    address = str(labels.get("job_url", ""))
-    is_one = address.startswith(("https://", "http://")) and len(address.split()) == 1
-    return address if is_one else ""
+    return jobs.address(Run.objects.values_list("labels", flat=True).get(pk=max(runs)))
 
 
 def _branch(found: SideVerdict) -> str:

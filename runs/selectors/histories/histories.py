@@ -16,7 +16,8 @@ from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
 
 MOST_SERIES = 20
-# What fits in an answer of 150 kB.
+MOST_STANDING = 20
+# What an answer of 150 kB has room for.
 MOST_POINTS = 700
 
 
@@ -90,6 +91,13 @@ def all_changes() -> QuerySet[Change]:
     related = ("cell__campaign", "cell__revision", "metric", "run", "decided_by")
     found = Change.objects.select_related(*related).defer("run__plan")
     return found.order_by("-pk")
+
+
+def standing(campaign: Campaign) -> list[Change]:
+    """The changes of a campaign that nobody and nothing took back, the newest first."""
+    gone = (Change.Decision.DISMISSED, Change.Decision.REFUTED)
+    found = all_changes().filter(cell__campaign=campaign).exclude(decision__in=gone)
+    return list(found[:MOST_STANDING])
 
 
 def changes(campaign: Campaign, metric: Metric, keys: Collection[str]) -> QuerySet[Change]:

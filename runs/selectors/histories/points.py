@@ -1,8 +1,9 @@
 """The points of a history: one per revision, or one per day if uploads name no revision."""
 
+import heapq
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from django.db.models import (
@@ -17,12 +18,12 @@ from django.db.models import (
     Q,
     QuerySet,
 )
-from django.db.models.functions import Coalesce, TruncDay
+from django.db.models.functions import TruncDay
 
 from runs.models import Campaign, Cell, CellSummary, Measurement, Metric, RevisionRef, Run
+from runs.selectors.histories import moments
 
-# A commit without a date is placed at its first upload.
-OF_CELL = Coalesce("cell__revision__committed_at", "cell__revision__created_at")
+OF_CELL = moments.made_at("cell__revision")
 
 
 @dataclass(frozen=True)
@@ -111,13 +112,47 @@ def _revisions(
     of_revision = ("cell__revision__sha", "cell__revision__ref", "cell__revision__url")
     ordered = rows.order_by(OF_CELL, "cell__revision_id")
     found: Points = defaultdict(list)
-    for key, cell, n, median, low, high, sha, branch, url, at in ordered.values_list(
-        *of_cell, *of_revision, OF_CELL
+    parents: dict[str, list[str]] = {}
+    for key, cell, n, median, low, high, sha, branch, url, of_sha, at in ordered.values_list(
+        *of_cell, *of_revision, "cell__revision__parents", OF_CELL
     ):
+        parents[sha] = of_sha
         found[key].append(
             HistoryPoint(at, cell, n, median, low, high, sha=sha, ref=branch, url=url)
         )
-    return dict(found)
+    return {key: by_commit(points, parents) for key, points in found.items()}
+
+
+def by_commit(
+    points: Sequence[HistoryPoint], parents: Mapping[str, Sequence[str]]
+) -> list[HistoryPoint]:
+    """Points in the order of their times, but none before a parent that is among them.
+
+    A clock that is wrong, or a commit that was rebased, dates a child before its parent. Such a
+    child takes its parent's time, so that the order on the axis is that of the commits.
+    """
+    there = {point.sha for point in points}
+    before: dict[str, int] = {}
+    after: dict[str, list[str]] = defaultdict(list)
+    for point in points:
+        own = {sha for sha in parents.get(point.sha, ()) if sha in there and sha != point.sha}
+        before[point.sha] = len(own)
+        for sha in own:
+            after[sha].append(point.sha)
+    place = {point.sha: number for number, point in enumerate(points)}
+    ready = [number for number, point in enumerate(points) if not before[point.sha]]
+    heapq.heapify(ready)
+    made: list[HistoryPoint] = []
+    while ready:
+        point = points[heapq.heappop(ready)]
+        at = max(point.at, made[-1].at) if made else point.at
+        made.append(replace(point, at=at) if at != point.at else point)
+        for sha in after[point.sha]:
+            before[sha] -= 1
+            if not before[sha]:
+                heapq.heappush(ready, place[sha])
+    # Commits that name each other as parents are in no order at all.
+    return made if len(made) == len(points) else list(points)
 
 
 def _days(

@@ -1,12 +1,11 @@
 """Revisions of a campaign's history, in the order in which they were made."""
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.db.models.functions import Coalesce
 
 from runs.models import Campaign, Cell, Revision, RevisionRef
+from runs.selectors.histories import moments
 
-# A commit without a date is placed at its first upload.
-MADE_AT = Coalesce("committed_at", "created_at")
+MADE_AT = moments.made_at()
 SHORTEST_SHA = 4
 MOST_ANCESTORS = 1000
 
@@ -49,7 +48,7 @@ def baseline(campaign: Campaign, head: Revision, ref: str) -> Revision | None:
     nearest = next((measured_there[sha] for sha in lineage if sha in measured_there), None)
     if nearest is not None:
         return nearest
-    at = head.committed_at or head.created_at
+    at = moments.of(head)
     return on_branch.filter(made_at__lte=at).first()  # type: ignore[misc]  # annotated above
 
 
@@ -59,7 +58,7 @@ def last(campaign: Campaign, head: Revision, ref: str, number: int) -> list[Revi
     They are those of the branch, of all branches where none is named.
     """
     on_branch = measured(campaign).filter(on_ref(ref) if ref else Q()).exclude(pk=head.pk)
-    at = head.committed_at or head.created_at
+    at = moments.of(head)
     return list(on_branch.filter(made_at__lte=at)[:number])  # type: ignore[misc]  # annotated above
 
 
@@ -87,7 +86,7 @@ def newest(campaign: Campaign) -> Revision | None:
 def before(campaign: Campaign, revision: Revision) -> Revision | None:
     """The one in the history before a revision, which need not be in the history itself."""
     others = tracked(campaign).exclude(pk=revision.pk)
-    at = revision.committed_at or revision.created_at
+    at = moments.of(revision)
     return others.filter(made_at__lte=at).first()  # type: ignore[misc]  # annotated above
 
 

@@ -21,6 +21,7 @@ from runs.selectors.access import permissions, projects
 from runs.selectors.archive.reproduction import Reproduction, reproduction
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import noise
+from runs.selectors.histories import histories
 from runs.services.campaigns import campaigns
 from runs.services.campaigns.drafts import Draft
 from runs.services.errors import ServiceError
@@ -117,6 +118,9 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     written = annotations.context(request, campaign)
     context = {"section": "campaigns", **live, **conditions, **written}
     context |= published_page.side_by_side(campaign)
+    if campaign.origin == Origin.UPLOADED:
+        found = histories.standing(campaign)
+        context["regressions"] = [each for each in found if each.verdict == "slower"]
     return render(request, "campaigns/detail.html", context)
 
 

@@ -46,6 +46,8 @@ def change_decide(request: HttpRequest, change_id: int) -> HttpResponse:
         messages.success(request, _("The decision is kept."))
     else:
         messages.error(request, _("This is no decision: confirm the change or dismiss it."))
+    if request.POST.get("from") == "inbox":
+        return redirect("change-list")
     return redirect(events.history_path(change.cell.campaign, change))
 
 

@@ -8,13 +8,15 @@ from typing import Any
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from runs.charts.history import HostMark, Mark, Point, Words, history
+from runs.charts.history import Decided, HostMark, Mark, Point, Words, history
 from runs.models import Campaign, Change
 from runs.selectors.histories import histories, host_changes
 from runs.selectors.histories.histories import Histories, History
 from runs.selectors.histories.host_changes import HostChange
 from runs.selectors.histories.points import HistoryPoint
 from runs.web.histories import machine_changes as host_words
+
+LONGEST_LABEL = 40
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ def _figure(each: History, found: Histories, hosts: Sequence[HostPart]) -> dict[
         y_title=title or (_(metric.title) if metric else ""),
         words=words,
         hosts=[HostMark(host.at, host.label, "\n".join(host.lines)) for host in hosts],
+        decisions=_decided(each),
     )
 
 
@@ -103,6 +106,22 @@ def _point(point: HistoryPoint) -> Point:
         label=label,
         url=reverse("run-detail", args=[point.run]) if point.run else "",
     )
+
+
+def _decided(each: History) -> list[Decided]:
+    """What people have said of changes, dismissed ones included."""
+    found = []
+    for change in each.changes:
+        place = histories.place(change, each.points)
+        if place is None or (change.decided_at is None and not change.note):
+            continue
+        by = change.decided_by.get_username() if change.decided_by else ""
+        words = [str(change.get_decision_display()), change.note]
+        label = ": ".join(filter(None, words))
+        short = label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
+        text = "\n".join(filter(None, (label, by)))
+        found.append(Decided(each.points[place].at, short, text))
+    return found
 
 
 def _marks(each: History) -> list[Mark]:

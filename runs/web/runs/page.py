@@ -18,7 +18,7 @@ from runs.selectors.archive import versions
 from runs.selectors.campaigns import treatments
 from runs.selectors.campaigns.factor_names import factor_titles
 from runs.selectors.compare.series_cells import SERVER
-from runs.selectors.runs import certificate_words
+from runs.selectors.runs import certificate_words, jobs
 from runs.services.runs.flame_graphs import NAME as FLAME_GRAPH
 from runs.web.configurations.page import recorded_changes
 from runs.web.runs import machines as run_machines
@@ -32,7 +32,6 @@ MOST_ROWS = 300
 
 
 # The label with which benchlab-upload names the job of a CI.
-JOB_URL = "job_url"
 
 
 @dataclass(frozen=True)
@@ -82,8 +81,8 @@ def live(run: Run) -> dict[str, Any]:
         "run": run,
         "campaign": run.campaign,
         "levels": _levels(run),
-        "job_url": _job_url(run),
-        "labels": [(name, value) for name, value in run.labels.items() if name != JOB_URL],
+        "job_url": jobs.address(run.labels),
+        "labels": [(name, value) for name, value in run.labels.items() if name != jobs.JOB_URL],
         "treatment": treatments.told(run.campaign),
         "is_live": not run.has_ended,
         "can_retry": run.can_retry,
@@ -169,12 +168,6 @@ def _took(
         return now - began
     later = [entered[state] for state in way[place + 1 : position + 1] if state in entered]
     return later[0] - began if later else None
-
-
-def _job_url(run: Run) -> str:
-    """The CI job that made the run, as its uploader labels it; only an address of the web."""
-    address = str(run.labels.get(JOB_URL, ""))
-    return address if address.startswith(("https://", "http://")) else ""
 
 
 def _levels(run: Run) -> list[tuple[str, Any]]:

@@ -1,0 +1,137 @@
+"""The inbox of changes: on its page, on the first page, and on the campaign's own."""
+
+from dataclasses import replace
+
+import pytest
+
+from runs.models import Campaign, Change, Metric, Revision, Run
+from runs.selectors.histories import histories
+from runs.services.access import projects
+from runs.services.changes import changes
+from tests.histories import commit, history, repeats, sha, store
+
+pytestmark = pytest.mark.django_db
+
+
+def change(number, *, campaign="nightly", ratio=0.9, decision="open", kind="step"):
+    """A change at the so-manieth commit."""
+    run = Run.objects.filter(
+        campaign__slug=campaign, cell__revision__sha=sha(number)
+    ).earliest("pk")  # fmt: skip
+    return Change.objects.create(
+        cell=run.cell, run=run, metric=Metric.objects.get(name="tps"), kind=kind, ratio=ratio,
+        before=1000, after=1000 * ratio, decision=decision,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def some(db):
+    store(history([1000] * 6, noise=0.001))
+    Run.objects.update(labels={"job_url": "https://ci.example.org/7"})
+    Revision.objects.filter(sha=sha(3)).update(url="https://git.example.org/3")
+    return [change(3), change(4, decision="confirmed"), change(5, decision="dismissed")]
+
+
+def ids(page):
+    return [number for number in range(1, 10_000) if f'id="change-{number}"' in page]
+
+
+def test_the_inbox_has_what_nobody_has_decided_about(client, some):
+    page = client.get("/changes/").content.decode()
+
+    assert ids(page) == [some[0].pk]
+    for link in ("https://git.example.org/3", "https://ci.example.org/7", "/campaigns/nightly/"):
+        assert f'href="{link}' in page
+    assert "slower" in page
+    for which, expected in (("confirmed", [1]), ("dismissed", [2]), ("all", [0, 1, 2])):
+        page = client.get(f"/changes/?which={which}").content.decode()
+        assert ids(page) == [some[place].pk for place in expected]
+
+
+def test_deciding_there_leads_back_there_and_says_by_whom(admin_client, some):
+    sent = {"decision": "confirmed", "note": "Known.", "from": "inbox"}
+    answer = admin_client.post(f"/changes/{some[0].pk}/decision/", sent)
+
+    assert answer.headers["Location"] == "/changes/"
+    assert ids(admin_client.get("/changes/").content.decode()) == []
+    page = admin_client.get("/changes/?which=confirmed").content.decode()
+    assert "admin," in page
+    assert 'value="Known."' in page
+
+
+def test_it_has_pages_and_asks_as_much_for_many(client, some, django_assert_max_num_queries):
+    for number in range(60):
+        run = Run.objects.filter(campaign__slug="nightly")[number % 18]
+        metric = Metric.objects.create(name=f"m{number}", unit="ms", direction="lower")
+        Change.objects.create(cell=run.cell, run=run, metric=metric, kind="step", ratio=1.1,
+                              before=1, after=1.1)  # fmt: skip
+    with django_assert_max_num_queries(6):
+        page = client.get("/changes/").content.decode()
+    first = ids(page)
+    assert len(first) == 50
+    older = client.get(f"/changes/?before={min(first)}").content.decode()
+    assert len(ids(older)) == 11
+    assert f"before={min(first)}" in page
+    assert client.get("/changes/?which=x&before=" + 30 * "9").status_code == 200
+
+
+def test_what_is_private_is_not_there_for_others(client):
+    secret = projects.create(slug="secret", is_public=False)
+    store(repeats(commit(1), campaign="hidden", tps=[1000, 1001]), project=secret)
+    change(1, campaign="hidden")
+
+    assert ids(client.get("/changes/").content.decode()) == []
+    assert "hidden" not in client.get("/").content.decode()
+
+
+def test_the_first_page_has_the_newest(client, some):
+    page = client.get("/").content.decode()
+
+    assert ids(page) == [some[0].pk]
+    assert 'href="/changes/"' in page
+
+
+def test_the_campaigns_page_says_that_a_regression_was_found(client, some):
+    page = client.get("/campaigns/nightly/").content.decode()
+    assert "A regression was found." in page
+    assert f"#change-{some[0].pk}" in page
+    assert f"#change-{some[2].pk}" not in page
+
+    Change.objects.update(decision="dismissed")
+    assert "A regression was found." not in client.get("/campaigns/nightly/").content.decode()
+
+
+def test_the_chart_says_what_people_decided(client, some, django_user_model):
+    by = django_user_model.objects.create_user("ichiro")
+    changes.decide(change=some[2], by=by, decision="dismissed", note="The disk was full.")
+
+    context = client.get("/campaigns/nightly/history/").context
+    (part,) = context["parts"]
+    labels = {each["text"]: each["hovertext"] for each in part.figure["layout"]["annotations"]}
+    assert any("The disk was full." in label for label in labels)
+    assert any("ichiro" in text for text in labels.values())
+
+
+def shas():
+    (found,) = histories.histories(Campaign.objects.get()).series
+    return [point.sha for point in found.points]
+
+
+def test_a_commit_without_a_date_stands_where_it_was_measured_and_not_where_it_arrived():
+    store(history([1000, 1000]))  # the first and second of January
+    late = replace(commit(9), committed_at=None)
+    early = replace(commit(8), committed_at=None)
+    store(repeats(late, tps=[1000, 1001], at=commit(5).committed_at))
+    store(repeats(early, tps=[1000, 1001], at=commit(0).committed_at.replace(hour=12)))
+
+    assert shas() == [sha(0), sha(8), sha(1), sha(9)]
+
+
+def test_a_child_never_stands_before_its_parent():
+    store(repeats(commit(3), tps=[1000, 1001]))
+    store(repeats(commit(1, parents=[sha(3)]), tps=[1000, 1001]))  # with a clock two days behind
+    store(repeats(commit(2), tps=[1000, 1001]))
+
+    assert shas() == [sha(2), sha(3), sha(1)]
+    points = histories.histories(Campaign.objects.get()).series[0].points
+    assert [point.at for point in points] == sorted(point.at for point in points)
