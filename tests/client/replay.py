@@ -1,5 +1,6 @@
 """pgbench and psql as programs that replay recorded outputs, changed as a test wants them."""
 
+import json
 import os
 import re
 import stat
@@ -14,7 +15,11 @@ echo $((number + 1)) >"$REPLAY/number"
 cat "$REPLAY/out.$((number % 3))"
 """
 PSQL = """#!/bin/sh
-case "$*" in *SHOW*) cat "$REPLAY/version" ;; *) cat "$REPLAY/settings" ;; esac
+case "$*" in
+  *SHOW*) cat "$REPLAY/version" ;;
+  *json*) cat "$REPLAY/settings.json" ;;
+  *) cat "$REPLAY/settings" ;;
+esac
 """
 # Recorded against a server of 9.2, whose version is left out of the head; 14 prints as 15 but for
 # tries and failures; of 19 there is no recorded run against a server that it talks to.
@@ -66,6 +71,7 @@ class Replay:
         rows = {"server_version": version, "fsync": fsync, "shared_buffers": "128MB"}
         told = "".join(f"{name}\x1f{value}\x1e\n" for name, value in rows.items())
         (self.folder / "settings").write_text(told)
+        (self.folder / "settings.json").write_text(json.dumps({"fsync": fsync}))
 
 
 def _output(version: str, factor: float) -> str:
