@@ -104,3 +104,39 @@ def test_a_settled_alarm_stays_settled():
     found = news([*points((20, 1000)), [700.0], [1000.0]], [Known(1, "alarm", 20, 0.7, True)])
 
     assert (found.confirmed, found.refuted) == ((), ())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("runs", [1, 3])
+def test_no_change_is_told_in_20_flat_histories_of_300_revisions(runs):
+    random = Random(20)
+    told = 0
+    for _history in range(20):
+        history = []
+        for _revision in range(300):
+            history.append(noisy(1000, runs=runs, noise=0.02, random=random))
+            told += len(news(history, []).steps)
+
+    assert told == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("runs", "within", "exact"), [(1, 6, 0.8), (3, 4, 0.9)])
+def test_a_step_of_5_percent_is_found_within_a_few_revisions(runs, within, exact):
+    """The median of 100 histories, and how often the place is within one of the true one."""
+    random = Random(21)
+    delays, places = [], []
+    for _history in range(100):
+        history = [noisy(1000, runs=runs, noise=0.02, random=random) for _ in range(150)]
+        for delay in range(1, 41):
+            history.append(noisy(950, runs=runs, noise=0.02, random=random))
+            if steps := news(history, []).steps:
+                delays.append(delay)
+                places.append(abs(steps[-1].position - 150) <= 1)
+                break
+
+    assert len(delays) == 100
+    assert sorted(delays)[50] <= within
+    assert sum(places) >= 100 * exact

@@ -81,7 +81,7 @@ def test_what_is_private_is_not_there_for_others(client):
     change(1, campaign="hidden")
 
     assert ids(client.get("/changes/").content.decode()) == []
-    assert "hidden" not in client.get("/").content.decode()
+    assert "campaigns/hidden" not in client.get("/").content.decode()
 
 
 def test_the_first_page_has_the_newest(client, some):
