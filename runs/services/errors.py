@@ -21,7 +21,7 @@ class ServiceError(Exception):
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong with what was sent. `pointer` is its place, as a JSON pointer.
+    """One fault in what was sent. `pointer` is its place, as a JSON pointer.
 
     `remedy` says what to send instead, where the code alone does not tell it.
     """

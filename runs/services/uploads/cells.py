@@ -157,7 +157,7 @@ def _is_twin(one: Any, other: Any) -> bool:
 
 
 def _note_levels(campaign: Campaign, run: GivenRun) -> None:
-    """Add new levels to the campaign's factors: numbers in order, names as they come.
+    """Add new levels to the campaign's factors: numbers sorted, names in order of arrival.
 
     Raises Refused for one that is there in another way of writing: "4" and 4 are one level.
     """

@@ -15,7 +15,7 @@ Known = dict[str, tuple[int, str, str]]
 
 
 def question(runs: Sequence[GivenRun]) -> Statement:
-    """Asks for the metrics of these runs."""
+    """The query for the metrics of these runs, and of series with the name of a metric."""
     names = {each.metric for run in runs for each in run.measurements}
     return _question(names | {each.name for run in runs for each in run.series if each.unit})
 

@@ -14,7 +14,7 @@ Status = Literal["finished", "failed", "partial"]
 
 
 class GivenMeasurement(NamedTuple):
-    """One number. Unit and direction are None where the metric's own are meant. `bounds` are those
+    """One number. Unit and direction are None to use the metric's own. `bounds` are those
     of the samples behind it, where the uploader gave figures.
 
     A tuple, since a batch has thousands: it is created in a third of the time of a dataclass.
