@@ -21,7 +21,7 @@ REMEDIES: dict[str, str | Promise] = {
     "external_id_taken": _("Give each run an external id of its own, or leave it out."),
     "failed_with_figures": _("Remove “measurements”, or send “status”: “partial”."),
     "hardware_unknown": _('Send an object such as {"cpu_model": "EPYC 9354", "cores": 32}.'),
-    "idempotency_key_reused": _("Send each upload under a key of its own."),
+    "idempotency_key_reused": _("Send each upload with its own key."),
     "in_the_future": _("Set the clock of the sending machine, and its time zone."),
     "invalid_choice": _("Write one of the words listed."),
     "level_differs": _("Leave the field out: the output says it."),
