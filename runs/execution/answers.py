@@ -1,6 +1,6 @@
-"""What a command on a target prints, read with an eye on how much it is.
+"""Reads what a command on a target prints, with limits on its size.
 
-A target may be hostile, or just broken: it must not fill the memory of a worker or of the pages.
+A target may be hostile, or just broken: it must not fill the memory of a worker or a web process.
 """
 
 import asyncio
@@ -10,13 +10,13 @@ import asyncssh
 from runs.execution.errors import TargetProblem
 from runs.wording import gettext_noop as _
 
-# More than any question of BenchLab is answered with; what benchmarks print is asked for by steps.
+# No question of BenchLab has a longer answer; the output of benchmarks is read by steps instead.
 ANSWER_BYTES = 4 * 1024 * 1024
 _CHUNK_BYTES = 64 * 1024
 
 
 class AnswerTooLong(TargetProblem):
-    """A command prints more than BenchLab reads of it."""
+    """A command printed more than BenchLab reads."""
 
     code = "answer_too_long"
     remedy = _(
@@ -26,7 +26,7 @@ class AnswerTooLong(TargetProblem):
 
 
 class Budget:
-    """Bytes that the streams of one command may have together."""
+    """The bytes that the streams of one command may have together."""
 
     def __init__(self, most: int, address: object) -> None:
         self._most = most
@@ -34,7 +34,7 @@ class Budget:
         self._address = address
 
     def spend(self, count: int) -> None:
-        """Raise AnswerTooLong where there is not so much left."""
+        """Raise AnswerTooLong if less than that is left."""
         self._left -= count
         if self._left < 0:
             raise AnswerTooLong(f"{self._address} sent more than {self._most} bytes for a command.")
@@ -43,7 +43,7 @@ class Budget:
 async def read_all(
     process: "asyncssh.SSHClientProcess[bytes]", budget: Budget
 ) -> tuple[bytearray, bytearray]:
-    """Both streams of a command to their ends. Raises AnswerTooLong, and then reads no more."""
+    """Both streams of a command to their end. Raises AnswerTooLong, and then reads no more."""
     streams = [
         asyncio.ensure_future(_read(each, budget)) for each in (process.stdout, process.stderr)
     ]

@@ -1,8 +1,9 @@
-"""The further clusters of a run: made, started, watched and stopped in order, by durable steps.
+"""The further clusters of a run: created, started, watched and stopped in order, by durable steps.
 
-They come up after the run's own cluster, each one made anew: by initdb, or by a base backup of the
-run's own, which then lives by itself (a copy) or follows it (a standby). On one machine they talk
-to each other through the folder of the sockets; between machines through addresses, by password.
+They start after the run's own cluster, and each one is created for the run: by initdb, or by a base
+backup of the run's own cluster, which then is independent (a copy) or follows it (a standby). On
+one machine they connect through the folder of the sockets; between machines by address and
+password.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ _WRITE = 'cat >"$1"'
 
 
 class Arrangement:
-    """The clusters of one run besides its own; nothing happens where there are none."""
+    """The clusters of one run besides its own; does nothing if there are none."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
@@ -44,9 +45,9 @@ class Arrangement:
         return tuple(self.bench.members.values())
 
     def check_disk(self, free: Sequence[int], disk_bytes: int) -> None:
-        """Raise TargetProblem `disk_too_small` for a machine that has no room for its clusters.
+        """Raise TargetProblem `disk_too_small` if a machine has no room for its clusters.
 
-        `free` are the free bytes of the machines, in the order of the bench's.
+        `free` are the free bytes of the machines, in the order of the bench's machines.
         """
         for node, there in zip(self.bench.nodes, free, strict=True):
             own = sum(member.node is node for member in self.members)
@@ -60,7 +61,7 @@ class Arrangement:
                 )
 
     async def start(self) -> None:
-        """Make and start every cluster; the run's own serves already, and has its password.
+        """Create and start every cluster; the run's own is already running, and has its password.
 
         Raises TargetProblem `port_taken`, `postgres_does_not_start`,
         `standby_does_not_catch_up`, and those of steps.
@@ -73,7 +74,7 @@ class Arrangement:
         self._note()
 
     async def read_settings(self) -> None:
-        """Keep the settings that each cluster says it has, as files of the run."""
+        """Store the settings that each cluster reports, as files of the run."""
         for member in self.members:
             printed = await self.bench.sql(
                 f"read-settings-{member.name}", READ_SETTINGS, database="postgres", at=member.name
@@ -94,7 +95,7 @@ class Arrangement:
             )
 
     async def keep_logs(self) -> None:
-        """Keep the servers' logs as files of the run, as far as they are there."""
+        """Store the servers' logs as files of the run, if they exist."""
         for member in self.members:
             log = await self.bench.server_log(KEPT_LOG_LINES, member)
             if log:
@@ -102,10 +103,10 @@ class Arrangement:
                 self.bench.findings.artifacts.append(artifact)
 
     async def watch(self) -> NoReturn:
-        """Look while the load is on whether all are there; never ends well.
+        """Check during the load whether all clusters are there; ends only by an exception.
 
-        Raises TargetProblem `standby_gone`, for which commits may wait for ever, or `cluster_gone`.
-        Nothing is concluded while a machine does not answer.
+        Raises TargetProblem `standby_gone`, since commits may wait forever for it, or
+        `cluster_gone`. A machine that does not answer proves nothing.
         """
         while True:
             await asyncio.sleep(self.bench.look_s)
@@ -130,7 +131,7 @@ class Arrangement:
             raise await self.gone(self.bench.members[name])
 
     async def gone(self, member: Member) -> TargetProblem:
-        """What the absence of a cluster means, with the end of its log."""
+        """The problem for a cluster that is gone, with the end of its log."""
         log = await self.bench.server_log(LAST_LINES, member)
         if member.plan.origin == "standby":
             return TargetProblem(
@@ -147,7 +148,7 @@ class Arrangement:
         )
 
     async def _make(self, member: Member) -> None:
-        """Bring its folder into being, with data and settings, ready to be started."""
+        """Create its folder, with data and settings, ready to be started."""
         bench, node, cluster = self.bench, member.node, member.cluster
         left = await bench.step(
             f"clear-{member.name}", stopping.argv(cluster.directory), check=False, on=node
@@ -170,7 +171,7 @@ class Arrangement:
         bench.members[member.name] = made
 
     def _backup(self, member: Member) -> tuple[str, ...]:
-        """Copy the run's own cluster, with the WAL that was written meanwhile."""
+        """Copy the run's own cluster, with the WAL written during the copy."""
         host, port = self.main_seen_from(member)
         secret = self._secret(member)
         return (
@@ -190,9 +191,9 @@ class Arrangement:
         return ("env", f"PGPASSFILE={listening.passfile_of(member.node)}")
 
     async def _follow(self, member: Member) -> list[str]:
-        """Let it follow the run's own cluster; the lines of its configuration that say so.
+        """Let it follow the run's own cluster; returns the lines of its configuration for that.
 
-        Up to 11 a file of its own says it, and the server refuses to start with that from 12 on.
+        Up to 11 this needs a file of its own, with which a server from 12 on refuses to start.
         """
         host, port = self.main_seen_from(member)
         source = conninfo(host, port, application_name=member.name)
@@ -225,7 +226,7 @@ class Arrangement:
             )
 
     def _note(self) -> None:
-        """Say where clusters share a machine: they share its processors, memory and disk, too."""
+        """Note which clusters share a machine: they share its processors, memory and disk, too."""
         on: dict[str, list[str]] = defaultdict(list)
         on[self.bench.database.address].append(MAIN)
         for member in self.members:

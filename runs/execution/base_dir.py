@@ -1,8 +1,8 @@
-"""The folder below which BenchLab writes on a target, and the marks that make removal safe.
+"""The folder that BenchLab writes to on a target, and the marks that make removal safe.
 
 base_dir/.benchlab            this folder belongs to that BenchLab
 base_dir/clusters/...         clusters, each with its own mark
-base_dir/runs/RUN-ATTEMPT/    one folder a run: steps/, the Unix socket
+base_dir/runs/RUN-ATTEMPT/    one folder per run: steps/, the Unix socket
 base_dir/leases/SERVER/       who has the server (see `fence`)
 """
 
@@ -64,7 +64,7 @@ echo "benchlab-free $(free .)"
 """
 )
 
-# What lies above must be the claimed base directory or really be below it: links may lead out.
+# The folder above must be the claimed base directory or really be below it: links may lead out.
 _WITHIN = (
     _COMMON
     + """
@@ -121,15 +121,15 @@ rm -f .benchlab
 )
 
 _FREE = re.compile(rb"benchlab-free (\d+)")
-# What a shell reads even between double quotes, or would read if a quote were forgotten; and the
+# What a shell interprets even between double quotes, or would if a quote were forgotten; and the
 # comma, with which PostgreSQL separates the folders of its sockets.
 _NOT_ALLOWED = re.compile(r"""[\x00-\x1f\x7f"'`$\\,;&|<>(){}\[\]*?!#]""")
 
 
 def is_plain_path(path: str) -> bool:
-    """Whether a path is absolute, in its shortest form, and free of what a shell would read.
+    """Whether a path is absolute, in its shortest form, and free of shell characters.
 
-    PostgreSQL's own pg_ctl hands paths, between double quotes, to a shell.
+    PostgreSQL's own pg_ctl passes paths, between double quotes, to a shell.
     """
     is_shortest = posixpath.isabs(path) and posixpath.normpath(path) == path and path != "/"
     return is_shortest and not path.startswith("//") and _NOT_ALLOWED.search(path) is None
@@ -146,20 +146,20 @@ class BaseDir:
     instance: str
 
     def below(self, *parts: str) -> str:
-        """A path below the base directory. Raises ValueError for one that would lead out."""
+        """A path below the base directory. Raises ValueError if it would lead out."""
         path = posixpath.normpath(posixpath.join(self.path, *parts))
         if not path.startswith(self.path.rstrip("/") + "/"):
             raise ValueError(f"{path} is not below {self.path}")
         return path
 
     def mark(self, path: str) -> str:
-        """The text that marks a folder as made by this BenchLab at that very place."""
+        """The text that marks a folder as made by this BenchLab at exactly that place."""
         return f"benchlab {self.instance} {posixpath.relpath(path, self.path)}"
 
     async def claim(self, host: Host) -> int:
-        """Make the folder this BenchLab's own, or find that it is; return its free bytes.
+        """Claim the folder for this BenchLab, or check that it has it; return its free bytes.
 
-        Raises TargetProblem `base_dir_foreign` where others keep files in it.
+        Raises TargetProblem `base_dir_foreign` if others keep files in it.
         """
         answer = await host.run(["sh", "-c", _CLAIM, "claim", self.path, self.mark(self.path)])
         if answer.exit_status != 0:
@@ -171,9 +171,9 @@ class BaseDir:
         return int(free.group(1)) * 1024
 
     async def release(self, host: Host) -> None:
-        """Give the folder back: no mark and no folder of ours is left in it.
+        """Give the folder back: remove our mark and our folders from it.
 
-        Raises TargetProblem `base_dir_in_use` while something of ours lies there.
+        Raises TargetProblem `base_dir_in_use` while something of ours is in use there.
         """
         answer = await host.run(["sh", "-c", _RELEASE, "release", self.path, self.mark(self.path)])
         found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
@@ -187,25 +187,26 @@ class BaseDir:
             raise self._refusal(answer.exit_status, found)
 
     async def make_folder(self, host: Host, path: str) -> None:
-        """Make a marked folder, which `remove` will later accept; one that is ours stays as it is.
+        """Make a marked folder, which `remove` will later accept; one of ours stays as it is.
 
-        Raises TargetProblem `not_ours` for a folder in which others keep files, and `leads_out`.
+        Raises TargetProblem `not_ours` for a folder where others keep files, and `leads_out`.
         """
         await self._do(host, _MARKED_FOLDER, path)
 
     async def remove(self, host: Host, path: str) -> None:
-        """Remove a folder that carries this BenchLab's mark; do nothing where there is none.
+        """Remove a folder that carries this BenchLab's mark; do nothing if it does not exist.
 
         Raises TargetProblem `not_ours` for a folder without the mark, and `leads_out` for one that
-        a link brings elsewhere: both stay untouched. Links in the folder go, not what they name.
+        a link leads out of the base directory: both stay untouched. Links in the folder are
+        removed, not their targets.
         """
         await self._do(host, _REMOVE, path, timeout_s=REMOVAL_SECONDS)
 
     async def check(self, host: Host, path: str) -> None:
-        """Before something in a folder is started or ended: it is ours, and no link leads out.
+        """Check before starting or ending something in a folder: it is ours, and no link leads out.
 
-        A data directory that is a link is another one's: its PostgreSQL is not ours to stop. A
-        folder that is not there is no harm. Raises TargetProblem `not_ours`, `leads_out`.
+        A data directory that is a link belongs to somebody else: we must not stop its PostgreSQL. A
+        folder that does not exist is fine. Raises TargetProblem `not_ours`, `leads_out`.
         """
         await self._do(host, _CHECK, path)
 
@@ -221,7 +222,7 @@ class BaseDir:
             raise self._refusal_at(path, answer.exit_status, found)
 
     def _refusal_at(self, path: str, exit_status: int, found: str) -> TargetProblem:
-        """The refusal of a folder below the base directory."""
+        """The error for a folder below the base directory that is refused."""
         if exit_status == 91:
             return TargetProblem(
                 f"{self.path} does not carry this BenchLab's mark any more; {path} was left alone.",

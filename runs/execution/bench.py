@@ -1,8 +1,8 @@
 """The bench: what a scenario's procedure works with while its run is executed.
 
-The database's machine is the first of `nodes`; further machines of clusters follow, and where the
-load comes from others, those are the `generators`. A step is performed on the database's machine
-unless it says where else. `cluster` is the run's own; others, if there are any, are `members`.
+The database's machine is the first of `nodes`; further machines of clusters follow. If the load
+comes from other machines, those are the `generators`. A step is executed on the database's machine
+unless another one is given. `cluster` is the run's own; others, if there are any, are `members`.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ from runs.execution.steps import NO_SPACE, StepResult, disk_full, peek, perform
 from runs.wording import gettext_noop as _
 
 LAST_LINES = 20
-# What a shell says of a program that is missing, or cannot be executed.
+# The shell's exit statuses for a program that is missing, or cannot be executed.
 NOT_A_PROGRAM = frozenset({126, 127})
-# Of the time of a load, between the readings around it.
+# The part of a load's time between the readings around it.
 WHOLE = 0.98
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 class Bench:
-    """One run's place on its targets: steps, SQL, the cluster, and where findings go."""
+    """One run's environment on its targets: steps, SQL, the cluster, and its findings."""
 
     def __init__(
         self,
@@ -63,19 +63,20 @@ class Bench:
         self.reporter = reporter
         self.findings = Findings()
         self.running_step: str | None = None
-        # Steps that were begun and not yet reported, by name.
+        # Steps that were started and not yet reported, by name.
         self.in_hand: dict[str, InHand] = {}
-        # Whether PostgreSQL was started and is to run: only then it can be what has ended.
+        # Whether PostgreSQL was started and should run: only then a failure can mean that it ended.
         self.is_serving = False
-        # The port at which the load enters instead of the cluster's own, such as a pool's.
+        # The port for the load if it is not that of the cluster, such as that of a pooler.
         self.entrance = 0
-        # When the load began and ended, on each machine's own clock.
+        # When the load started and ended, on each machine's own clock.
         self.load_spans: dict[str, tuple[float, float]] = {}
-        # What is still to be done once nothing is recorded any more: it must not show there.
+        # Actions left for when nothing is recorded any more, so that they do not show in the
+        # records.
         self.afterwards: list[Callable[[], Awaitable[None]]] = []
         # How far each machine's clock is ahead of this worker's.
         self.skews: dict[str, Skew] = {}
-        # What a step may take of time and must leave of the disk, unless it says more exactly.
+        # The default limits of a step: its time, and the free space that it must leave on the disk.
         self.floor_bytes = DISK_FLOOR_BYTES
         self.look_s = LOOK_SECONDS
         self.patience_s = generous_seconds(disk_bytes, plan.parameters)
@@ -87,12 +88,12 @@ class Bench:
 
     @property
     def parameters(self) -> dict[str, int]:
-        """What the campaign keeps constant."""
+        """The constants of the campaign."""
         return self.plan.parameters
 
     @property
     def clients(self) -> int:
-        """How many clients put the load on: a level, or the same for the whole campaign."""
+        """How many clients generate the load: a level, or the same for the whole campaign."""
         return int(self.levels.get("clients") or self.parameters["clients"])
 
     @property
@@ -102,12 +103,12 @@ class Bench:
 
     @property
     def generators(self) -> tuple[Node, ...]:
-        """The machines from which the load comes: the database's own where there are no others."""
+        """The machines that the load comes from: the database's own if there are no others."""
         return self.nodes[1 + len(self.plan.machines) :] or self.nodes[:1]
 
     @property
     def database_nodes(self) -> tuple[Node, ...]:
-        """The machines on which clusters lie, that of the run's own first."""
+        """The machines with clusters, that of the run's own first."""
         return self.nodes[: 1 + len(self.plan.machines)]
 
     @property
@@ -122,11 +123,11 @@ class Bench:
 
     @property
     def steps_directory(self) -> str:
-        """Where the steps keep their files."""
+        """The folder for the files of the steps."""
         return self.database.steps_directory
 
     def span_on(self, node: str) -> tuple[float, float] | None:
-        """When the load began and ended, on that machine's clock; None where there was none."""
+        """When the load started and ended, on that machine's clock; None if there was none."""
         if not self.load_spans:
             return None
         spans = [
@@ -137,9 +138,9 @@ class Bench:
         return min(begun for begun, _ in spans) + here, max(ended for _, ended in spans) + here
 
     def begun_apart(self) -> float | None:
-        """Seconds between the first and the last machine's begin of the load, at the least.
+        """Seconds between the start of the load on the first and the last machine, at least.
 
-        None where there is one only, or a clock is not known.
+        None if there is only one, or a clock is not known.
         """
         if len(self.load_spans) < 2 or not self.load_spans.keys() <= self.skews.keys():
             return None
@@ -148,12 +149,12 @@ class Bench:
         return max(0.0, max(begins) - min(begins) - doubt)
 
     def _ahead(self, node: str) -> float:
-        """Seconds that are to be taken from that machine's times."""
+        """Seconds to subtract from that machine's times."""
         skew = self.skews.get(node)
         return skew.skew_s if skew and len(self.nodes) > 1 else 0.0
 
     async def close(self) -> None:
-        """Close every line; what runs on the targets goes on."""
+        """Close every connection; what runs on the targets continues."""
         for node in self.nodes:
             await node.line.close()
 
@@ -168,11 +169,11 @@ class Bench:
         floor_bytes: int | None = None,
         on: Node | None = None,
     ) -> StepResult:
-        """Perform a durable step; names are unique within a run, on whichever machine.
+        """Execute a durable step; names are unique within a run, on all machines.
 
-        Raises TargetProblem `step_failed` for another exit status than 0 unless `check` is off,
+        Raises TargetProblem `step_failed` for an exit status other than 0 unless `check` is off,
         `step_timeout` for one that runs longer than `limit_s`, and `disk_almost_full` when less
-        than `floor_bytes` are left meanwhile.
+        than `floor_bytes` are left while it runs.
         """
         self.running_step = name
         node = on or self.database
@@ -201,9 +202,9 @@ class Bench:
         return result
 
     async def run(self, *argv: str, on: Node | None = None) -> Answer:
-        """A short, idempotent command that is no step: it leaves no record.
+        """A short, idempotent command that is not a step: it leaves no record.
 
-        Raises CommandTimeout for one that takes longer than `ssh.COMMAND_SECONDS`.
+        Raises CommandTimeout if it takes longer than `ssh.COMMAND_SECONDS`.
         """
         words: Sequence[str] = argv
 
@@ -213,7 +214,7 @@ class Bench:
         return await (on or self.database).on_host(act)
 
     async def server_log(self, lines: int, of: Member | None = None) -> str:
-        """The last lines of a server's log of this run; empty where none can be read."""
+        """The last lines of a server's log of this run; empty if it cannot be read."""
         log, node = (of.cluster.log, of.node) if of else (self.cluster.log, self.database)
         try:
             answer = await self.run("tail", "-n", str(lines), log, on=node)
@@ -225,9 +226,9 @@ class Bench:
     async def sql(
         self, name: str, statement: str, *, database: str = DATABASE, at: str = MAIN
     ) -> str:
-        """Run SQL as a step and return what it prints: rows by line, columns by tab.
+        """Run SQL as a step and return its output: rows by line, columns by tab.
 
-        `at` is the name of the cluster: by default the run's own.
+        `at` is the name of the cluster; the default is the run's own.
         """
         member = None if at == MAIN else self.members[at]
         cluster, node = (member.cluster, member.node) if member else (self.cluster, self.database)
@@ -246,10 +247,10 @@ class Bench:
         limit_s: float | None = None,
         on: Node | None = None,
     ) -> StepResult:
-        """Perform a step and, while it runs, hand over what it has written to a stream so far.
+        """Execute the step that is the load, and hand over its growing output while it runs.
 
-        It is the load: its time is that of measuring. The exit status is left to the caller, who
-        knows what the tool's output means.
+        Its time is the time of measuring. The caller handles the exit status, since it knows what
+        the tool's output means.
         """
         node = on or self.database
         watching = asyncio.create_task(self._watch(node, name, stream, interval_s, on_output))
@@ -264,7 +265,7 @@ class Bench:
         return result
 
     def _loaded_machines(self, generator: Node) -> dict[str, tuple[Node, list[str]]]:
-        """The machines that a generator loads, with their data folders; the first one tells all."""
+        """The machines that a generator loads, with their data folders; the first has all."""
         found: dict[str, tuple[Node, list[str]]] = {generator.name: (generator, [])}
         if generator is self.generators[0]:
             found |= {node.name: (node, []) for node in self.database_nodes}
@@ -282,9 +283,9 @@ class Bench:
         before: dict[str, usage.Reading],
         after: dict[str, usage.Reading],
     ) -> None:
-        """Keep who took the processors; not of a step that was begun by another worker.
+        """Store who used the processors; not for a step that another worker started.
 
-        That one ran longer than between these two readings.
+        Such a step ran longer than the time between these two readings.
         """
         for name in before.keys() & after.keys():
             own = load.cpu_seconds if name == generator.name else 0.0
@@ -294,7 +295,7 @@ class Bench:
                 self.findings.usage[name] = found.as_json()
 
     async def loaded(self, work: Coroutine[Any, Any, None]) -> None:
-        """Put the load on; disks of databases are guarded also where no step of it runs there.
+        """Run the load; disks of databases are guarded even on machines without a step of it.
 
         Raises TargetProblem `disk_almost_full`, and whatever `work` raises.
         """
@@ -307,11 +308,11 @@ class Bench:
     def note(
         self, code: str, message: str, *, level: Literal["info", "warning"] = "warning"
     ) -> None:
-        """Add something that a reader of the result should know."""
+        """Add a note that a reader of the result should know."""
         self.findings.notes.append(Note(code, message, level))
 
     async def on_host(self, act: Callable[[Host], Awaitable[T]]) -> T:
-        """Do something idempotent on the database's machine, until it is done."""
+        """Do something idempotent on the database's machine, until it succeeds."""
         return await self.database.on_host(act)
 
     async def _watch(
@@ -322,14 +323,14 @@ class Bench:
         interval_s: float,
         on_output: Callable[[str], Awaitable[None]],
     ) -> None:
-        """Look at a running step now and then. Whatever goes wrong here must not cost the step."""
+        """Look at a running step now and then. No error here must cost the step."""
         seen, wait = b"", interval_s
         while True:
             await asyncio.sleep(wait)
             host = node.line.open_host()
             if host is None:
                 continue
-            wait *= 2  # a look that hangs, as on a dead NFS, leaves a process there
+            wait *= 2  # a hanging look, as on a dead NFS mount, leaves a process there
             try:
                 new = await peek(host, node.steps_directory, name, stream, len(seen))
                 if new:
@@ -341,7 +342,7 @@ class Bench:
 
 
 def failed(result: StepResult, base_dir: str) -> TargetProblem:
-    """What a step's failure means, with the last lines that it printed."""
+    """The problem for a failed step, with the last lines that it printed."""
     said = result.stderr + result.stdout
     if NO_SPACE in said:
         return disk_full(base_dir, said)

@@ -1,4 +1,4 @@
-"""Cleaning a run's machines: end what it started, set back what it set, remove what it made."""
+"""Cleans up a run's machines: ends its processes, restores settings, removes its files."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -16,21 +16,21 @@ INCOMPLETE = "cleanup_incomplete"
 
 
 class Cleaning:
-    """Cleans the machines of one run, each by itself: what one refuses is done on the others."""
+    """Cleans up the machines of one run separately: a failure on one does not stop the others."""
 
     def __init__(self, bench: Bench, preparing: Preparing) -> None:
         self.bench = bench
         self.preparing = preparing
 
     async def clean_up(self, *, keeps_folders: bool = False) -> None:
-        """End every step in progress, set the machines back, stop the cluster, remove what is left.
+        """End every step in progress, restore the machines, stop the cluster, remove what is left.
 
-        A prepared cluster stays for the campaign's other runs; with `keeps_folders` so do the
-        run's folders, for a person to look at. What the steps had printed is kept before anything
-        is removed. What cannot be done is told as an event, and the folder stays that leads a sweep
-        to it: that of a step that does not end, of a server that does not stop, and of a machine
-        that is not set back. Raises HostUnreachable (and its like) when a machine is out of reach:
-        then it is not clean.
+        A prepared cluster stays for the campaign's other runs; with `keeps_folders` so do the run's
+        folders, for a person to look at. The output of the steps is stored before anything is
+        removed. What cannot be done is reported as an event, and the folder that a later clean-up
+        needs stays: that of a step that does not end, of a server that does not stop, and of a
+        machine that is not restored. Raises HostUnreachable (and its subclasses) when a machine is
+        out of reach: then it is not clean.
         """
         if not await self.attempt(self._check_fences):
             return
@@ -50,7 +50,7 @@ class Cleaning:
                     await self.attempt(partial(self._remove_folder, node))
 
     async def attempt(self, part: Callable[[], Awaitable[None]], *, told: str = INCOMPLETE) -> bool:
-        """Whether it could be done; if not, the event `told` says why."""
+        """Whether it succeeded; if not, the event `told` gives the reason."""
         try:
             await part()
         except OUT_OF_REACH:
@@ -61,13 +61,13 @@ class Cleaning:
         return True
 
     def _clusters(self) -> list[tuple[Node, Cluster]]:
-        """Every cluster that this run may have begun; standbys before whom they follow."""
+        """Every cluster that this run may have started; standbys before their primaries."""
         members = reversed(self.bench.members.values())
         found = [(member.node, member.cluster) for member in members]
         return found + [(self.bench.database, each) for each in self.preparing.clusters]
 
     async def _on_each(self, part: Callable[[Node], Awaitable[None]]) -> list[Node]:
-        """The machines on which it could be done. The last comes first: two may be the same."""
+        """The machines on which it succeeded. The last comes first: two may be the same."""
         nodes = reversed(self.bench.nodes)
         return [node for node in nodes if await self.attempt(partial(part, node))]
 
@@ -93,16 +93,16 @@ class Cleaning:
         await node.on_host(partial(stopping.stop, directory=cluster.directory))
 
     async def _remove_where_needless(self, node: Node, cluster: Cluster) -> None:
-        """Remove what no other run can use: what is not whole, and what does not start."""
+        """Remove what no other run can use: incomplete clusters, and those that do not start."""
         directory = cluster.directory
         marked = await self.bench.run("test", "-f", f"{directory}/{PREPARED}", on=node)
-        # A cluster to which others connect has an address and a port by now.
+        # A cluster that others connect to has an address and a port by now.
         is_broken = self.preparing.is_broken and directory == self.bench.cluster.directory
         if marked.exit_status != 0 or is_broken:
             await node.on_host(partial(node.base.remove, path=directory))
 
     async def _remove_placed(self) -> None:
-        """The folders in which a cluster that has been stopped had a part of its files."""
+        """The folders with parts of the files of a cluster that was stopped."""
         run_id = self.bench.plan.run_id
         for node in self.bench.database_nodes[1:]:
             path = node.base.below("clusters", folder_of(run_id, PLACED))

@@ -1,4 +1,4 @@
-"""How far a machine's clock is ahead of this worker's: NTP's way, by the fastest round trip."""
+"""How far a machine's clock is ahead of this worker's: as in NTP, by the fastest round trip."""
 
 import re
 import time
@@ -20,7 +20,7 @@ class Skew:
 
 
 async def measure(host: Host) -> Skew | None:
-    """The skew by the sample with the shortest round trip; None where `date` tells no fractions."""
+    """The skew from the sample with the shortest round trip; None if `date` prints no fractions."""
     samples = []
     for _sample in range(SAMPLES):
         sent = time.time()

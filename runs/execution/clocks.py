@@ -1,7 +1,7 @@
 """Clocks of the machines of a run, compared before it is measured.
 
-A clock that is wrong harms no measurement of one machine, whose times are all its own; it shifts
-the series of several machines against each other, which is what `skew_s` is taken out of.
+A wrong clock does not affect measurements on one machine, whose times are all its own. It shifts
+the series of several machines against each other, which `skew_s` corrects.
 """
 
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from runs.execution.clock_skew import Skew, measure
 from runs.execution.errors import ConnectionLost
 from runs.execution.nodes import Node
 
-# Two machines whose clocks differ by more are told of: logs of both cannot be read side by side.
+# A larger difference is reported: logs of two such machines cannot be read side by side.
 SKEW_LIMIT_SECONDS = 1.0
 
 
 async def compare(bench: Bench) -> None:
-    """Measure every machine's clock, note what was found, and tell of one that is far off."""
+    """Measure every machine's clock, store the result, and report one that is far off."""
     for node in bench.nodes:
         skew = await _of(node)
         if skew is not None:
@@ -37,7 +37,7 @@ async def compare(bench: Bench) -> None:
 
 
 def is_off(skews: Sequence[Skew]) -> bool:
-    """Whether one is further from the worker, or from another, than the limit for certain."""
+    """Whether one certainly differs from the worker, or another one, by more than the limit."""
     least = [max(abs(each.skew_s) - each.uncertainty_s, 0.0) for each in skews]
     apart = [
         abs(one.skew_s - other.skew_s) - one.uncertainty_s - other.uncertainty_s

@@ -1,7 +1,7 @@
-"""Characters that do something in place of being shown: a target's words must not have any.
+"""Control characters, which act instead of being shown: text from a target must not have any.
 
-A terminal that shows `\\x1b]0;...` changes its title, `\\x1b[2J` clears it, and U+202E turns the
-reading direction of the rest of a page.
+A terminal that prints `\\x1b]0;...` changes its title, `\\x1b[2J` clears it, and U+202E reverses
+the reading direction of the rest of a page.
 """
 
 import re
@@ -12,7 +12,7 @@ _REPLACED = {"\0": "\N{SYMBOL FOR NULL}"}
 
 
 def neutralised(text: str) -> str:
-    """The text with each such character written out, as in `\\x1b`; a CR before a LF just goes."""
+    """The text with each such character escaped, as in `\\x1b`; a CR before a LF is dropped."""
     return _ACTING.sub(_written_out, text.replace("\r\n", "\n"))
 
 

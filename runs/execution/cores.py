@@ -1,8 +1,8 @@
-"""Running PostgreSQL on a number of processor cores: which ones, and that it really does.
+"""Runs PostgreSQL on a number of processor cores: chooses them, and checks that it uses them.
 
-The number is what a campaign asks for; the list follows from the machine: one hardware thread of
-each core, a socket filled before the next, further threads of the same cores last. It is a durable
-step, so that a worker that takes the run over finds the same list.
+A campaign chooses the number; the list depends on the machine: one hardware thread of each core,
+one socket filled before the next, further threads of the same cores last. The choice is a durable
+step, so a worker that takes the run over uses the same list.
 """
 
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ from runs.execution.errors import TargetProblem
 from runs.execution.probe_report import number_in
 from runs.wording import gettext_noop as _
 
-# The processors that this account may use, then what each of them is part of.
+# The processors that this account may use, then their cores, sockets and nodes.
 _SHOW = """
 export LC_ALL=C
 sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status
 lscpu -p=CPU,CORE,SOCKET,NODE 2>/dev/null | grep -v '^#'
 """
-# Whether the affinity may be set, and which one the command then has.
+# Whether the affinity can be set, and which one the command then has.
 _TRY = ["grep", "Cpus_allowed_list", "/proc/self/status"]
 _OF_POSTMASTER = """
 read -r pid <"$1/postmaster.pid" &&
@@ -30,7 +30,7 @@ read -r pid <"$1/postmaster.pid" &&
 
 @dataclass(frozen=True)
 class Thread:
-    """A hardware thread: the number of the CPU, and the core, socket and NUMA node it is of."""
+    """A hardware thread: the number of the CPU, and its core, socket and NUMA node."""
 
     cpu: int
     core: int
@@ -40,7 +40,7 @@ class Thread:
 
 @dataclass(frozen=True)
 class Choice:
-    """The CPUs that were chosen; how many of them are second threads of a core that has one."""
+    """The chosen CPUs; and how many of them are second threads of a core already in use."""
 
     cpus: tuple[int, ...]
     second_threads: int
@@ -48,7 +48,7 @@ class Choice:
 
 
 async def pin(bench: Bench) -> None:
-    """Let the cluster, which is stopped, be started on the plan's number of cores.
+    """Prepare the stopped cluster to start on the plan's number of cores.
 
     Raises TargetProblem `cores_not_there`, `affinity_refused`.
     """
@@ -71,7 +71,7 @@ async def pin(bench: Bench) -> None:
 
 
 async def check(bench: Bench) -> None:
-    """The running server is on its CPUs; keep the list. Raises TargetProblem `affinity_refused`."""
+    """Check that the server is on its CPUs; store them. Raises TargetProblem `affinity_refused`."""
     argv = ["sh", "-c", _OF_POSTMASTER, "affinity", bench.cluster.data]
     found = await bench.step("read-affinity", argv, check=False)
     given = found.stdout.strip()
@@ -82,7 +82,7 @@ async def check(bench: Bench) -> None:
 
 
 def read(text: str) -> tuple[frozenset[int], list[Thread]]:
-    """(CPUs that may be used, threads) of the machine; what lscpu does not tell is taken for 0."""
+    """(CPUs that may be used, threads) of the machine; what lscpu does not show counts as 0."""
     first, *lines = text.splitlines() or [""]
     threads = []
     for line in lines:
@@ -97,8 +97,8 @@ def read(text: str) -> tuple[frozenset[int], list[Thread]]:
 def choose(wanted: int, allowed: frozenset[int], threads: Sequence[Thread]) -> Choice:
     """The first `wanted` CPUs: cores of one socket and node after the other, then second threads.
 
-    A CPU that lscpu does not tell of is a core by itself. Each level holds those of the smaller
-    ones, so that a curve has no steps from somewhere else on the machine.
+    A CPU that lscpu does not show is a core by itself. Each level includes those of the smaller
+    ones, so a curve has no steps caused by a different part of the machine.
     """
     known = {each.cpu: each for each in threads}
     usable = [known.get(cpu, Thread(cpu, cpu, 0, 0)) for cpu in sorted(allowed)]

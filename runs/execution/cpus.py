@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterable
 
-HIGHEST = 8191  # the most that Linux is built for
+HIGHEST = 8191  # the maximum of Linux
 _LIST = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*", re.ASCII)
 
 
 def parse(text: str) -> frozenset[int]:
-    """The numbers of a list; blanks do not count. Raises ValueError, with the reason."""
+    """The numbers of a list; blanks are ignored. Raises ValueError, with the reason."""
     compact = "".join(text.split())
     if not _LIST.fullmatch(compact):
         raise ValueError(f"{text[:40]!r} is not a list of CPUs such as 0-3,8")
@@ -25,7 +25,7 @@ def parse(text: str) -> frozenset[int]:
 
 
 def spelled(numbers: Iterable[int]) -> str:
-    """The list in its one spelling: ascending, with neighbours as ranges."""
+    """The list in canonical form: ascending, with neighbours as ranges."""
     parts: list[list[int]] = []
     for number in sorted(set(numbers)):
         if parts and number == parts[-1][-1] + 1:
@@ -36,5 +36,5 @@ def spelled(numbers: Iterable[int]) -> str:
 
 
 def pinned(cpus: str) -> tuple[str, ...]:
-    """What stands before a command that, with all its children, is to run on these only."""
+    """The prefix for a command that must run, with all its children, on these CPUs only."""
     return ("taskset", "-c", cpus) if cpus else ()

@@ -1,7 +1,7 @@
 """The director: takes one run through its phases on its target.
 
-Everything it decides rests on durable steps, so that executing the same plan again in the same
-folder takes the same way: that is how another worker goes on with a run.
+Everything it decides is based on durable steps: executing the same plan again in the same folder
+takes the same path. That is how another worker can continue a run.
 """
 
 from collections.abc import Coroutine, Sequence
@@ -69,14 +69,15 @@ class Director:
         self.cleaning = Cleaning(self.bench, self.preparing)
 
     async def execute(self) -> None:
-        """Take the run through preparing, measuring and collecting, and report what it found.
+        """Take the run through preparing, measuring and collecting, and report the results.
 
-        What was found is reported before the target is cleaned, so that it is never in neither
-        place. Raises TargetProblem for the target's faults, with what was found until then in
+        The result is reported before the target is cleaned up, so one of the two always has it.
+        Raises TargetProblem for the target's faults, with what was found until then in
         `bench.findings`, and with the target left clean. When the target cannot be reached any
-        more, and when this worker lets go (Detached, task cancelled), it is left as it is:
-        another worker goes on there. A fault of BenchLab itself after the load was put on leaves
-        the run's folders, and says so: they have all that is left of the measurement.
+        When the target is out of reach, and when this worker lets go (Detached, task cancelled),
+        the target is left as it is: another worker continues there. A fault of BenchLab itself
+        after the load leaves the run's folders, and says so: they have all that is left of the
+        measurement.
         """
         is_loaded = False
         try:
@@ -119,7 +120,7 @@ class Director:
             await self.procedure.warm(self.bench)
 
     async def _start(self, free: int) -> None:
-        """Bring the cluster into being and start it; what the machines are is told meanwhile."""
+        """Create the cluster and start it; probe the machines at the same time."""
         probing = Probing(self.bench)
         probing.begin()
         try:
@@ -150,14 +151,14 @@ class Director:
             self.bench.cluster = await listening.prepare(self.bench)
 
     async def _claim(self) -> int:
-        """Make every base directory this BenchLab's own; the free bytes of the database's."""
+        """Claim every base directory; returns the free bytes of the database's."""
         free = [await node.claim() for node in self.bench.nodes]
         if not self.taken_over:
             self.arrangement.check_disk(free, self.preparing.disk_bytes)
         return free[0]
 
     async def _measure(self) -> None:
-        """Put the load on while every machine is watched."""
+        """Run the load while every machine is watched."""
         await clocks.compare(self.bench)
         monitors, profile = Monitors(self.bench), Profile(self.bench)
         try:
@@ -187,7 +188,7 @@ class Director:
         self._check_checksums()
 
     def _check_checksums(self) -> None:
-        """The server itself must say what initdb was asked for, or its figures say nothing."""
+        """The server itself must confirm what initdb was asked for, or its figures mean nothing."""
         wanted = makes_checksums(self.plan.version_num, self.plan.initdb_options)
         said = self.bench.findings.settings.get("data_checksums", {}).get("setting", "off")
         if said != ("on" if wanted else "off"):
@@ -198,7 +199,7 @@ class Director:
             )
 
     async def _collect(self) -> None:
-        """Store what was measured, however the server stops: cleaning up stops it harder."""
+        """Store what was measured even if the server does not stop: the clean-up is stricter."""
         await self.cleaning.attempt(self._stop, told="stop_failed")
         await self.cleaning.attempt(partial(treating.set_back_now, self.bench))
         await self._keep_log()
@@ -207,7 +208,7 @@ class Director:
     async def _stop(self) -> None:
         await self.arrangement.stop()
         await self.preparing.check(self.bench.cluster)
-        # What was measured is not lost for a disk that is almost full: stopping needs little.
+        # A disk that is almost full must not cost the result: stopping needs little space.
         await self.bench.step("stop", self.bench.cluster.stop(), limit_s=MINUTES, floor_bytes=0)
 
     def _told_where(self) -> str:
@@ -218,7 +219,7 @@ class Director:
         )
 
     async def _keep_log(self) -> None:
-        """Keep the server's log of this run as an artifact, if there is one."""
+        """Store the server's log of this run as an artifact, if there is one."""
         log = await self.bench.server_log(KEPT_LOG_LINES)
         if log:
             self.bench.findings.artifacts.append(ArtifactData("server.log", log.encode()))

@@ -1,4 +1,4 @@
-"""Ending an asyncio task for good."""
+"""Ends an asyncio task for good."""
 
 import asyncio
 from collections.abc import Coroutine, Iterable
@@ -10,20 +10,20 @@ SECONDS_BEFORE_ASKING_AGAIN = 0.2
 
 
 async def end(task: "asyncio.Task[Any]") -> None:
-    """Cancel a task until it has ended, whatever its end is.
+    """Cancel a task until it has ended, with whatever result.
 
-    Once is not enough: `asyncio.wait_for` of Python 3.11 swallows a cancel that comes in the
-    moment in which what it waits for is done, and the task would go on as if nothing were.
+    Once is not enough: `asyncio.wait_for` of Python 3.11 swallows a cancel that arrives at the
+    moment when what it waits for is done, and the task would simply continue.
     """
     while not task.done():
         task.cancel()
         await asyncio.wait({task}, timeout=SECONDS_BEFORE_ASKING_AGAIN)
     if not task.cancelled():
-        task.exception()  # seen here, so that nobody is told of it later
+        task.exception()  # retrieved here, so that asyncio does not log it later
 
 
 async def together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """The results of all; the first failure ends the others, and is raised as it is."""
+    """The results of all; the first failure ends the others, and is raised unchanged."""
     tasks = [asyncio.create_task(work) for work in works]
     try:
         return await asyncio.gather(*tasks)

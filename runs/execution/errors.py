@@ -1,20 +1,20 @@
-"""What can go wrong on a target, each with a stable code, what was found and what to do."""
+"""Errors on a target, each with a stable code, what was found and what to do."""
 
 from runs.execution.control_characters import neutralised
 from runs.wording import gettext_noop as _
 
 
 class TargetProblem(Exception):
-    """A run or an inspection cannot go on, and the target is where to look."""
+    """A run or an inspection cannot continue, because of the target."""
 
     code = "target_problem"
     remedy = ""
-    # Which server it is that cannot be reached, where a run has several.
+    # Which server cannot be reached, if a run has several.
     server_id: int | None = None
 
     def __init__(self, message: str, *, code: str = "", remedy: str = "") -> None:
         super().__init__(message)
-        # Most of them quote what the target said.
+        # Most messages quote the target.
         self.message = neutralised(message)
         self.code = code or self.code
         self.remedy = remedy or self.remedy
@@ -52,14 +52,14 @@ OUT_OF_REACH = (HostUnreachable, HostKeyChanged, LoginRefused)
 
 
 class ConnectionLost(TargetProblem):
-    """The connection broke; what was started on the target goes on there."""
+    """The connection broke; what was started on the target continues there."""
 
     code = "connection_lost"
     remedy = _("BenchLab connects again and picks up the step where it is.")
 
 
 class TooFewSessions(TargetProblem):
-    """The connection is open, and the server opens no further session on it."""
+    """The connection is open, but the server opens no further session on it."""
 
     code = "too_few_sessions"
     remedy = _(
@@ -69,7 +69,7 @@ class TooFewSessions(TargetProblem):
 
 
 class CommandTimeout(TargetProblem):
-    """A command does not end though its machine answers."""
+    """A command does not end although its machine answers."""
 
     code = "command_timeout"
     remedy = _(
@@ -86,7 +86,7 @@ class TargetRestarted(TargetProblem):
 
 
 class LoadsApart(TargetRestarted):
-    """The load generators did not begin together: their figures cannot be added up."""
+    """The load generators did not start together: their figures cannot be added up."""
 
     code = "loads_apart"
 
@@ -96,8 +96,8 @@ class Cancelled(Exception):
 
 
 class Detached(Exception):
-    """This worker lets go of the run without touching it: another one goes on."""
+    """This worker lets go of the run without touching it: another one continues."""
 
 
 class EndNotSeen(Detached):
-    """A step has ended on the target, and this worker waits on: another one will see it."""
+    """A step has ended on the target, but this worker still waits: another one will see it."""

@@ -1,4 +1,4 @@
-"""What is behind a step that failed: a full disk, a server that is gone, a cut network."""
+"""The cause behind a failed step: a full disk, a server that is gone, a cut network."""
 
 from functools import partial
 
@@ -10,21 +10,21 @@ from runs.execution.postgres import NOT_RUNNING, Cluster
 from runs.execution.steps import NO_SPACE, disk_full, free_bytes
 from runs.wording import gettext_noop as _
 
-# A crashed server says why before hundreds of its backends say that they end.
+# A crashed server logs the reason before the ends of hundreds of its backends.
 LINES_TO_SEARCH = 2000
-# With less than that neither a log nor a tool's output can be written.
+# With less space neither a log nor a tool's output can be written.
 NOTHING_FREE_BYTES = 64 * 1024
-# How pgbench tells, in whichever version, that its server did not answer any more.
+# How pgbench reports, in all versions, that its server did not answer any more.
 _LOST = (
     "the backend died", "timeout expired", "timed out", "No route to host",
     "Network is unreachable", "Connection refused",
 )  # fmt: skip
-# ... and what its server says where that was not for the network.
+# ... and the server's own messages, if the network was not the cause.
 _ENDED = ("was terminated by signal", "terminating connection")
 
 
 async def explained(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> TargetProblem:
-    """The problem, or the deeper one behind it; `taken_over` from a worker that was lost.
+    """The problem, or its underlying cause; `taken_over` from a worker that was lost.
 
     Call it before anything is stopped or removed.
     """
@@ -61,7 +61,7 @@ async def _deeper(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> 
 
 
 async def _gone(bench: Bench) -> TargetProblem | None:
-    """The first of the further clusters, of those that were begun, that does not run any more."""
+    """The first of the started further clusters that does not run any more."""
     for member in bench.members.values():
         begun = f"{member.cluster.data}/postmaster.opts"
         if (await bench.run("test", "-e", begun, on=member.node)).exit_status != 0:
@@ -73,12 +73,12 @@ async def _gone(bench: Bench) -> TargetProblem | None:
 
 
 async def is_running(bench: Bench, cluster: Cluster) -> bool:
-    """Whether that cluster's server runs; it is taken to where its pg_ctl cannot say."""
+    """Whether that cluster's server runs; assumed if its pg_ctl cannot say."""
     return (await bench.run(*cluster.status())).exit_status not in NOT_RUNNING
 
 
 def _is_cut_off(problem: TargetProblem, bench: Bench, log: str) -> bool:
-    """Whether generators lost a server that knows of nothing."""
+    """Whether generators lost a server that logged no problem."""
     is_lost = any(each in problem.message for each in _LOST)
     return bool(bench.plan.generators) and is_lost and not any(each in log for each in _ENDED)
 
@@ -94,7 +94,7 @@ def _out_of_reach(problem: TargetProblem, bench: Bench) -> TargetProblem:
 
 
 async def _no_space(problem: TargetProblem, bench: Bench, log: str) -> str:
-    """What tells that the disk is full; a full one may have kept the server from telling it."""
+    """Evidence of a full disk, which may have kept the server from logging it."""
     said = [line for line in f"{problem.message}\n{log}".splitlines() if NO_SPACE in line]
     if said:
         return said[-1]

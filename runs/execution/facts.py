@@ -1,4 +1,4 @@
-"""What a target is: hardware, operating system and PostgreSQL installations, discovered."""
+"""The facts of a target: hardware, operating system and PostgreSQL installations."""
 
 import re
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ _VERSION = re.compile(r"\)\s+(\d+)(?:\.(\d+))?(?:\.(\d+))?((?:devel|alpha|beta|r
 class InstallationFacts:
     """One set of PostgreSQL binaries. `version_num` as in `server_version_num`.
 
-    Sizes are in bytes; what the binaries do not tell without a cluster is None or empty.
+    Sizes are in bytes; what the binaries do not report without a cluster is None or empty.
     """
 
     bindir: str
@@ -54,7 +54,7 @@ class InstallationFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """All that the probe found."""
+    """All results of the probe."""
 
     hardware: Hardware
     operating_system: OperatingSystem
@@ -62,23 +62,23 @@ class Facts:
 
 
 async def discover(host: Host, bindirs: Sequence[str], *, base_dir: str = "/") -> Facts:
-    """Look at a target: read-only, one command. `bindirs` are looked at before the usual places.
+    """Inspect a target: read-only, one command. `bindirs` are searched before the usual places.
 
-    The storage told is that below `base_dir`.
+    The reported storage is that below `base_dir`.
     """
     answer = await host.run(["sh", "-c", _PROBE, "probe", base_dir, *bindirs], timeout_s=60)
     return read(answer.stdout.decode(errors="replace"))
 
 
 def machine_probe(base_dir: str) -> list[str]:
-    """The command line that looks at a machine alone, and not for installations: it is quick."""
+    """A quick command line for the machine alone, without its installations."""
     return ["sh", "-c", _MACHINE + _END, "probe", base_dir]
 
 
 def of_machine(report: str) -> Facts:
-    """Read what `machine_probe` has printed. Raises TargetProblem for a report that is not whole.
+    """Read the output of `machine_probe`. Raises TargetProblem for an incomplete report.
 
-    A machine that has, for instance, no memory left for another process must not pass for another.
+    A machine that, say, had no memory for another process must not count as a different machine.
     """
     found = read(report)
     if "end" not in sections_of(report) or not found.operating_system.kernel:
@@ -91,7 +91,7 @@ def of_machine(report: str) -> Facts:
 
 
 def read(report: str) -> Facts:
-    """Read the probe's report. What a machine did not tell stays unknown."""
+    """Read the probe's report. What a machine did not report stays unknown."""
     sections = sections_of(report)
     return Facts(
         hardware=hardware(sections),
@@ -152,7 +152,7 @@ def _installation(told: dict[str, str]) -> InstallationFacts | None:
 
 
 def _wal_segment_size(told: dict[str, str], number: int) -> int | None:
-    """To version 10 the size is told in WAL blocks."""
+    """Up to version 10 the size is given in WAL blocks."""
     size, block = number_in(told.get("wal_segment_size")), number_in(told.get("wal_block_size"))
     if size is None or number >= 110000:
         return size

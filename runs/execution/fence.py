@@ -1,8 +1,8 @@
 """The fence on a target: of two workers with the same server, the one with the older token stops.
 
-The results database gives each claim of a server a higher token. It is left on the target as an
-empty file; a worker that was given up, and wakes again, finds a higher one there and starts
-nothing any more. Files are only added, so that two workers at once cannot undo each other's.
+The results database gives each claim of a server a higher token, which is left on the target as an
+empty file. A worker that was given up and wakes up again finds a higher one there, and starts
+nothing any more. Files are only added, so two workers cannot undo each other's work.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from runs.execution.errors import Detached
 from runs.execution.ssh import Host
 
-# Before a step is looked at; it takes the fence's two arguments away. Nothing here forks.
+# Runs before a step is looked at; it removes the fence's two arguments. Nothing here forks.
 CHECK = """
 for lease in "$1"/*; do
     [ "${lease##*/}" -gt "$2" ] 2>/dev/null && { echo "benchlab-fence ${lease##*/}"; exit 96; }
@@ -29,7 +29,7 @@ _MARKER = b"benchlab-fence "
 
 
 class LeaseLost(Detached):
-    """A younger claim has the target: `token`. This worker starts nothing there any more."""
+    """A newer claim has the target: `token`. This worker starts nothing there any more."""
 
     def __init__(self, token: int) -> None:
         super().__init__(f"The target has been claimed again, as {token}.")
@@ -38,30 +38,30 @@ class LeaseLost(Detached):
 
 @dataclass(frozen=True)
 class Fence:
-    """The tokens of one server lie in `directory`; `token` is this worker's."""
+    """The tokens of one server are in `directory`; `token` is this worker's."""
 
     directory: str
     token: int
 
     @property
     def arguments(self) -> tuple[str, str]:
-        """What CHECK takes."""
+        """The arguments of CHECK."""
         return self.directory, str(self.token)
 
     async def raise_it(self, host: Host) -> None:
-        """Leave the token there. Raises LeaseLost where a higher one lies."""
+        """Leave the token there. Raises LeaseLost if a higher one is there."""
         await self.check(host)
         await host.run(["sh", "-c", _RAISE, "raise", *self.arguments])
         await self.check(host)
 
     async def check(self, host: Host) -> None:
-        """Raise LeaseLost where a higher token lies."""
+        """Raise LeaseLost if a higher token is there."""
         answer = await host.run(["sh", "-c", CHECK, "check", *self.arguments])
         if answer.exit_status == BEHIND:
             raise lease_lost(answer.stdout)
 
 
 def lease_lost(printed: bytes) -> LeaseLost:
-    """The error that CHECK's output tells of."""
+    """The error that CHECK's output reports."""
     number = printed.partition(_MARKER)[2].split()[:1]
     return LeaseLost(int(number[0]) if number else 0)

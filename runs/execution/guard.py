@@ -1,4 +1,4 @@
-"""Guarding a step while it runs: its time, the last free space of the disks, and an unseen end."""
+"""Guards a running step: its time, the free space of the disks, and an end that was missed."""
 
 import asyncio
 import logging
@@ -15,11 +15,11 @@ from runs.execution.nodes import Node
 from runs.execution.steps import Look, free_bytes, look
 from runs.wording import gettext_noop as _
 
-# What PostgreSQL's own waits (pg_ctl -t) allow, and then some.
+# The time limit of PostgreSQL's own waits (pg_ctl -t), and some more.
 MINUTES = 30 * 60.0
-# Beyond its duration a tool connects its clients and waits for the last transactions.
+# In addition to its duration, a tool connects its clients and waits for the last transactions.
 GRACE_SECONDS = 600.0
-# Steps whose time depends on the data may take as long as the slowest disk that one would use.
+# Steps whose time depends on the data may take as long as the slowest usable disk needs.
 SLOWEST_BYTES_PER_SECOND = 2_000_000
 DISK_FLOOR_BYTES = 128 * 1024 * 1024
 LOOK_SECONDS = 5.0
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 def generous_seconds(disk_bytes: int, parameters: Mapping[str, int]) -> float:
-    """How long any step on data of that size may take: an hour, its disk, and the duration."""
+    """How long a step on data of that size may take: an hour, its disk, and the duration."""
     return 3600 + disk_bytes / SLOWEST_BYTES_PER_SECOND + parameters.get("duration", 0)
 
 
@@ -38,10 +38,10 @@ def generous_seconds(disk_bytes: int, parameters: Mapping[str, int]) -> float:
 class Guard:
     """Looks at a running step every `look_s` seconds, on the machine at `address`.
 
-    `limit_s` counts from when this worker began to wait: by its own clock, since the target's
-    may jump. `floor_bytes` of the disk under `base_dir` stay free; 0 is not looked at. An end
-    that is on the target and not with the worker for `stuck_s` gives the run to another one.
-    A machine that answers while its disk does not for `hangs_s` has no more than that either.
+    `limit_s` counts from when this worker began to wait, on its own clock, since the target's may
+    jump. `floor_bytes` of the disk under `base_dir` must stay free; 0 turns this off. If a step has
+    ended on the target and the worker has not noticed for `stuck_s`, another worker gets the run.
+    If the machine answers but its disk does not for `hangs_s`, `limit_s` applies all the same.
     """
 
     directory: str
@@ -51,15 +51,15 @@ class Guard:
     limit_s: float
     floor_bytes: int = DISK_FLOOR_BYTES
     look_s: float = LOOK_SECONDS
-    # An output of the greatest size needs its time over a slow line.
+    # The largest output needs this long on a slow line.
     stuck_s: float = 300.0
-    # Longer than a broken connection goes unnoticed (`ssh.SECONDS_TO_NOTICE`).
+    # Longer than it takes to notice a broken connection (`ssh.SECONDS_TO_NOTICE`).
     hangs_s: float = 180.0
 
     async def watch(self, line: Line) -> NoReturn:
-        """Never ends well. Raises TargetProblem (`step_timeout`, `disk_almost_full`), EndNotSeen.
+        """Ends only by TargetProblem (`step_timeout`, `disk_almost_full`) or EndNotSeen.
 
-        Nothing is concluded while there is no connection.
+        Without a connection nothing is concluded.
         """
         begun = time.monotonic()
         ended: float | None = None
@@ -77,7 +77,7 @@ class Guard:
                 raise EndNotSeen(f"Step {self.name} has ended on the target without being seen.")
 
     async def _look(self, line: Line, begun: float) -> Look | None:
-        """One look, however long it takes: each one more would leave a process that hangs too."""
+        """One look, however long it takes: another one would leave a hanging process too."""
         host = line.open_host()
         if host is None:
             return None
@@ -91,7 +91,7 @@ class Guard:
                     self._check_time(now - begun, grace_s=self.hangs_s)
             return looking.result()
         except ConnectionLost:
-            return None  # the step itself hears of it, and connects again
+            return None  # the step itself notices, and connects again
         finally:
             await end(looking)
 
@@ -116,7 +116,7 @@ class Guard:
 class DiskGuard:
     """Looks every `look_s` seconds at the disk of a machine whose load comes from others.
 
-    No step of the load runs there that would have a guard, and it is the one that fills up.
+    No step of the load runs there whose guard could do it, and it is the disk that fills up.
     """
 
     node: Node
@@ -124,9 +124,9 @@ class DiskGuard:
     look_s: float = LOOK_SECONDS
 
     async def watch(self) -> NoReturn:
-        """Never ends well. Raises TargetProblem `disk_almost_full`, TooFewSessions.
+        """Ends only by TargetProblem `disk_almost_full` or TooFewSessions.
 
-        A connection that is lost is opened again: nobody else may have a use for it meanwhile.
+        It reopens a lost connection: nobody else may need it during that time.
         """
         base_dir = self.node.base.path
         where = f"{base_dir} on {self.node.address}"
@@ -138,7 +138,7 @@ class DiskGuard:
             except TooFewSessions:
                 raise
             except TargetProblem:
-                # Nothing is concluded while the target does not answer; and each look at a disk
+                # A target that does not answer proves nothing; and each look at a disk
                 # that hangs leaves a process there.
                 wait *= 2
                 continue
@@ -160,7 +160,7 @@ def _check_free(what: str, free: int | None, where: str, floor_bytes: int) -> No
 
 
 async def guarded(work: Coroutine[Any, Any, T], watch: Coroutine[Any, Any, NoReturn]) -> T:
-    """The result of `work`, unless the watch raises first: then the work is let go of."""
+    """The result of `work`, unless the watch raises first: then the work is abandoned."""
     task, watching = asyncio.create_task(work), asyncio.create_task(watch)
     try:
         await asyncio.wait({task, watching}, return_when=asyncio.FIRST_COMPLETED)
@@ -172,9 +172,9 @@ async def guarded(work: Coroutine[Any, Any, T], watch: Coroutine[Any, Any, NoRet
 
 
 async def _let_go(*tasks: "asyncio.Task[Any]") -> None:
-    """End tasks; one that does not even end when it is cancelled must not hold up the run.
+    """End tasks; one that does not end even when cancelled must not hold up the run.
 
-    The endings are tasks of their own: they go on where this very wait is cancelled.
+    The endings are tasks of their own: they continue if this wait itself is cancelled.
     """
     endings = {asyncio.create_task(end(task)) for task in tasks}
     _done, pending = await asyncio.wait(endings, timeout=SECONDS_FOR_LETTING_GO)

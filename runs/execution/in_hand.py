@@ -1,4 +1,4 @@
-"""Steps in hand: what those had printed that a guard or a cancel has ended is kept."""
+"""Steps in hand: stores the output of steps that a guard or a cancel has ended."""
 
 import logging
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class InHand:
-    """A step that was given to a machine and not yet reported."""
+    """A step that was started on a machine and not yet reported."""
 
     node: Node
     name: str
@@ -22,7 +22,7 @@ class InHand:
     stdin: str
 
     async def result(self) -> StepResult | None:
-        """What it has left there; None where it was never begun."""
+        """What it has left there; None if it was never started."""
         act = partial(
             so_far,
             directory=self.node.steps_directory,
@@ -34,10 +34,10 @@ class InHand:
 
 
 async def keep(steps: dict[str, InHand], reporter: Reporter, findings: Findings) -> None:
-    """Report steps as they are, add their outputs to the findings as files, and forget the steps.
+    """Report steps as they are, add their outputs to the findings as files, and forget them.
 
-    Call it when they have been ended, and before their folders are removed. One that cannot be
-    read is left out. Raises HostUnreachable (and its like) when a machine is out of reach.
+    Call it after they were ended, and before their folders are removed. One that cannot be read
+    is left out. Raises HostUnreachable (and its subclasses) when a machine is out of reach.
     """
     for name in list(steps):
         try:

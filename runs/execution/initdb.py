@@ -1,4 +1,4 @@
-"""initdb's options through the versions: one wish, in the words of the version that is to do it.
+"""initdb's options across versions: the same wish, in the form that each version understands.
 
 Source: the initdb page of each version's manual.
 """
@@ -6,7 +6,7 @@ Source: the initdb page of each version's manual.
 from collections.abc import Sequence
 
 CHECKSUMS_SINCE = 90300
-# From 18 on initdb turns checksums on unless it is told otherwise.
+# From 18 on initdb enables checksums by default.
 CHECKSUMS_BY_DEFAULT_SINCE = 180000
 NO_SYNC_SINCE = 90300
 
@@ -26,10 +26,10 @@ SINCE = {
 
 
 def options_for(version_num: int, wanted: Sequence[str]) -> tuple[str, ...]:
-    """The options for that version, such that the same wish makes clusters that are alike.
+    """The options for that version, so that the same wish gives equal clusters.
 
-    Without a wish for checksums there are none, also where initdb would make them by default.
-    Raises ValueError, with the reason, for an option that came later.
+    Without a wish for checksums there are none, even if initdb would enable them by default.
+    Raises ValueError, with the reason, for an option that a later version introduced.
     """
     for option in wanted:
         _require_known(version_num, option.partition("=")[0])
@@ -39,12 +39,12 @@ def options_for(version_num: int, wanted: Sequence[str]) -> tuple[str, ...]:
 
 
 def about_checksums(wanted: Sequence[str]) -> bool:
-    """Whether options say that there are page checksums, or that there are none."""
+    """Whether options decide on page checksums, on or off."""
     return not {*CHECKSUMS, NO_CHECKSUMS}.isdisjoint(wanted)
 
 
 def makes_checksums(version_num: int, wanted: Sequence[str]) -> bool:
-    """Whether a cluster that is made with these wishes has page checksums."""
+    """Whether a cluster made with these wishes has page checksums."""
     return "--data-checksums" in options_for(version_num, wanted)
 
 

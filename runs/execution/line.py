@@ -1,4 +1,4 @@
-"""A connection that comes back: reconnecting is its business, not that of the steps."""
+"""A connection that reconnects by itself, so that steps need not care."""
 
 import asyncio
 import contextlib
@@ -14,16 +14,16 @@ Connect = Callable[[], Awaitable[Host]]
 Tell = Callable[[str, str], Awaitable[None]]
 
 WAITS_SECONDS = (1, 2, 4, 8, 15, 30, 60, 60, 60, 60)
-# A connection that was of use for so long is not one of those that break again and again.
+# A connection that lasted this long is not one that breaks again and again.
 STEADY_SECONDS = 60.0
 
 
 class Line:
-    """The way to one target, for as long as a run takes.
+    """The connection to one target, for the duration of a run.
 
-    The first connection is tried once: who is not there when a run begins lets it wait in the
-    queue. A connection that is lost later is tried again with back-off, which grows from one loss
-    to the next until a connection has held for `STEADY_SECONDS`.
+    The first connection is tried once: if the target is away when a run starts, the run waits in
+    the queue. A connection that is lost later is tried again with back-off, which grows with each
+    loss until a connection has held for `STEADY_SECONDS`.
     """
 
     def __init__(self, connect: Connect, waits: Sequence[float] = WAITS_SECONDS) -> None:
@@ -36,9 +36,9 @@ class Line:
         self._opening = asyncio.Lock()
 
     async def do(self, act: Callable[[Host], Awaitable[T]], tell: Tell) -> T:
-        """Do something on the target, again after each loss of the connection until it is done.
+        """Do something on the target, again after each loss of the connection, until it succeeds.
 
-        `act` must be idempotent. `tell` hears of each loss. Raises HostUnreachable when the
+        `act` must be idempotent. `tell` is called for each loss. Raises HostUnreachable when the
         connection does not come back, TooFewSessions when a new one has no room for this either,
         and whatever else `act` raises.
         """
@@ -51,7 +51,8 @@ class Line:
                 if await self._drop(host):
                     await tell(lost.code, lost.message)
             except TooFewSessions:
-                # What was let go of may still be counted there, and is in the way of a clean-up.
+                # The abandoned session may still be counted there, and be in the way of the
+                # clean-up.
                 await self._drop(host)
                 if is_anew:
                     raise

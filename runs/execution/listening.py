@@ -1,8 +1,8 @@
-"""Clusters that other machines reach: where they know them, on a free port, only they, by password.
+"""Clusters that other machines reach: on known addresses and a free port, only they, by password.
 
-The others are load generators, and further machines of clusters. The password is made on the
-database's machine for one run, and goes from there to the others through this worker's memory. It
-is in no argument list, step, log or record; the files that hold it go with the run's folders.
+The others are load generators, and further machines of clusters. The password is created on the
+database's machine for one run, and reaches the others through this worker's memory. It is in no
+argument list, step, log or record; the files with it are removed with the run's folders.
 """
 
 import re
@@ -20,9 +20,9 @@ from runs.execution.steps import NO_SPACE, disk_full
 from runs.wording import gettext_noop as _
 
 SCRAM_SINCE = 100000
-# A generator gives up after so long without a sign of the database; shorter cuts it lives through.
+# A generator gives up after this long without an answer of the database; it survives shorter cuts.
 SECONDS_OF_SILENCE = 60
-# What goes into pg_ctl's -o, which a shell reads, and into pg_hba.conf.
+# What is part of pg_ctl's -o, which a shell reads, and of pg_hba.conf.
 NO_SUCH_PROGRAM = 127
 _ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:_%-]{0,252}")
 _EVERY_ADDRESS = re.compile(r"(0x)?0*([.:](0x)?0*)*")
@@ -45,7 +45,7 @@ address=$(getent ahosts "$1" 2>/dev/null | awk 'NR == 1 { print $1 }')
 ip -o route get "${address:-$1}" | sed -n 's/.* src \([^ ]*\).*/\1/p'
 """
 _ONLY_THESE = 'cat >"$1/pg_hba.conf"'
-# Idempotent: another worker finds the password that the first one made.
+# Idempotent: another worker finds the password that the first one created.
 _MAKE = r"""
 umask 077
 export LC_ALL=C
@@ -55,7 +55,7 @@ export LC_ALL=C
 } || exit 1
 cat "$1/password"
 """
-# The server must not write the statement into its log, whatever its settings are.
+# The server must not log the statement, whatever its settings are.
 _SET = r"""
 directory=$1 method=$2 role=$3
 shift 3
@@ -69,10 +69,10 @@ _KEEP = 'umask 077; export LC_ALL=C; cat >"$1"'
 
 
 async def prepare(bench: Bench) -> Cluster:
-    """Choose a port, and let only the run's other machines in; the cluster as it is to be started.
+    """Choose a port, and admit only the run's other machines; returns the cluster to be started.
 
-    It listens on each address by which one of them knows the database. The cluster must not be
-    running. Raises TargetProblem `address_unknown`, `no_free_port`.
+    It listens on each address by which one of them knows the database. The cluster must be stopped.
+    Raises TargetProblem `address_unknown`, `no_free_port`.
     """
     plan = bench.plan
     known_by = [_checked(each.address_of_database) for each in plan.connecting]
@@ -94,13 +94,13 @@ async def prepare(bench: Bench) -> Cluster:
 
 
 async def prepare_member(bench: Bench, member: Member) -> Cluster:
-    """The same of a named cluster, to which the machine of the run's own cluster connects."""
+    """The same for a named cluster, to which the machine of the run's own cluster connects."""
     if not bench.plan.machines:
         await _admit(bench, f"admit-at-{member.name}", member.cluster, member.node, [])
         return member.cluster
     machine = next((m for m in bench.plan.machines if m.name == member.node.name), None)
     passfile = passfile_of(member.node)
-    if machine is None:  # beside the run's own cluster, which reaches it by its socket
+    if machine is None:  # on the machine of the run's own cluster, which reaches it by its socket
         await _admit(bench, f"admit-at-{member.name}", member.cluster, member.node, [])
         return replace(member.cluster, passfile=passfile)
     address = _checked(machine.host)
@@ -134,7 +134,7 @@ async def _free_port(bench: Bench, step: str, node: Node) -> int:
 async def _admit(
     bench: Bench, step: str, cluster: Cluster, node: Node, hosts: Sequence[str]
 ) -> None:
-    """Replace pg_hba.conf: the socket, standbys by the socket where there are any, and hosts."""
+    """Replace pg_hba.conf: the socket, standbys by the socket if there are any, and hosts."""
     lines = ["local all all trust"]
     lines += ["local replication all trust"] if bench.plan.clusters else []
     argv = ["sh", "-c", _ONLY_THESE, "admit", cluster.data]
@@ -142,7 +142,7 @@ async def _admit(
 
 
 async def give_password(bench: Bench) -> None:
-    """Set the password in the running cluster, and leave it on each other machine (PGPASSFILE).
+    """Set the password in the running cluster, and store it on each other machine (PGPASSFILE).
 
     Raises TargetProblem `password_not_set`, `disk_full`.
     """
@@ -160,7 +160,7 @@ async def give_password(bench: Bench) -> None:
 
 
 async def give_member_the_password(bench: Bench, member: Member) -> None:
-    """Set it in a named cluster that others reach, and that is no copy of one that has it."""
+    """Set it in a named cluster that others reach, unless it is a copy of one that has it."""
     encryption = _encryption(bench, member.plan.version_num)
     await _set(bench, member.node, member.cluster, encryption)
 
@@ -180,7 +180,7 @@ def _encryption(bench: Bench, version_num: int) -> str:
 
 
 def passfile_of(node: Node) -> str:
-    """Where the password lies on a machine that connects to another one's cluster."""
+    """The password file's place on a machine that connects to another machine's cluster."""
     return f"{node.directory}/pgpass"
 
 
@@ -209,7 +209,7 @@ def _not_set(node: Node, answer: Answer) -> TargetProblem:
 
 
 def _method(bench: Bench) -> str:
-    """SCRAM where the server and every client know it."""
+    """SCRAM if the server and every client support it."""
     versions = [each.client_version_num for each in bench.plan.generators]
     versions += [each.version_num for each in bench.plan.clusters]
     knows = min([bench.plan.version_num, *versions]) >= SCRAM_SINCE
@@ -217,7 +217,7 @@ def _method(bench: Bench) -> str:
 
 
 async def _source(bench: Bench, node: Node, address: str, *, step: str = "") -> str:
-    """A machine's own address on the way to a database, with its whole length as mask.
+    """A machine's own address on the way to a database, with a full-length mask.
 
     Raises TargetProblem `missing_program`, `address_unknown`.
     """
@@ -240,7 +240,7 @@ async def _source(bench: Bench, node: Node, address: str, *, step: str = "") -> 
 
 
 def _checked(address: str) -> str:
-    """One address, never all of a machine: 0.0.0.0, which is also written 0 and 0x0, and ::."""
+    """One address, never all of a machine's: 0.0.0.0, also written 0 and 0x0, and ::."""
     if _ADDRESS.fullmatch(address) and not _EVERY_ADDRESS.fullmatch(address):
         return address
     raise TargetProblem(

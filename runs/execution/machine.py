@@ -1,7 +1,7 @@
-"""What a machine is made of, and how it is set up; each with a fingerprint.
+"""A machine's hardware and its environment, each with a fingerprint.
 
-A fingerprint leaves out what changes by itself: names that the kernel gives to devices, and the
-few pages of memory that another kernel keeps for itself.
+A fingerprint leaves out what changes by itself: the kernel's names for devices, and the few pages
+of memory that another kernel reserves.
 """
 
 import hashlib
@@ -14,11 +14,11 @@ from typing import Any
 from runs.execution.probe_report import Sections, first, number_in, pairs
 
 SECTOR_BYTES = 512
-# Kernels differ by some MB in what they keep of the same memory.
+# Kernels reserve a few MB more or less of the same memory.
 MEMORY_GRAIN_BYTES = 256 * 1024 * 1024
 _CHOSEN = re.compile(r"\[(.+?)\]")
 _CLOUD = re.compile(r'"(?:cloud_name|instance_type|machine_type|vmSize)": *"([^"]*)"')
-# Limits that a PostgreSQL server or a load generator with many clients runs into.
+# Limits that affect a PostgreSQL server or a load generator with many clients.
 _LIMITS = {
     "Max open files": "open_files",
     "Max processes": "processes",
@@ -29,7 +29,7 @@ _LIMITS = {
 
 @dataclass(frozen=True)
 class Disk:
-    """A block device; size in bytes; unknown is None."""
+    """A block device; size in bytes; None is unknown."""
 
     name: str
     size_bytes: int | None
@@ -39,7 +39,7 @@ class Disk:
 
 @dataclass(frozen=True)
 class NetworkCard:
-    """A network device of the machine's own; speed in Mbit/s, unknown for most virtual ones."""
+    """A physical network device; speed in Mbit/s, unknown for most virtual ones."""
 
     name: str
     driver: str
@@ -49,7 +49,7 @@ class NetworkCard:
 
 @dataclass(frozen=True)
 class Storage:
-    """Where the base directory lies. `disks` are the devices below a volume or partition."""
+    """The storage of the base directory. `disks` are the devices below a volume or partition."""
 
     device: str = ""
     filesystem: str = ""
@@ -60,9 +60,9 @@ class Storage:
 
 @dataclass(frozen=True)
 class Hardware:
-    """What the machine is made of. Memory in bytes; unknown is None or empty.
+    """The hardware. Memory in bytes; unknown is None or empty.
 
-    `cloud` is its kind as the cloud names it (provider and instance type).
+    `cloud` is the instance in the cloud's terms (provider and instance type).
     """
 
     cpu_model: str
@@ -80,7 +80,7 @@ class Hardware:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same hardware, whatever its devices are called after a restart."""
+        """The same for the same hardware, even if its devices are renamed at a restart."""
         facts = asdict(self)
         if self.memory_bytes is not None:
             facts["memory_bytes"] = round(self.memory_bytes / MEMORY_GRAIN_BYTES)
@@ -91,12 +91,12 @@ class Hardware:
 
 @dataclass(frozen=True)
 class OperatingSystem:
-    """What changes without the hardware changing.
+    """What can change while the hardware stays.
 
-    `governor` holds every governor in use; `smt` and `turbo` whether they are on; `huge_pages` is
+    `governor` has every governor in use; `smt` and `turbo` whether they are on; `huge_pages` is
     the setting of transparent ones. `kernel_settings` are sysctls, `limits` the soft limits of
-    the user that BenchLab logs in as (None is unlimited), `tools` versions by name, `more` whatever
-    else the probe tells by name.
+    the user that BenchLab logs in as (None is unlimited), `tools` versions by name, `more` any
+    other named values from the probe.
     """
 
     name: str
@@ -114,7 +114,7 @@ class OperatingSystem:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same environment, whatever the disk is called after a restart."""
+        """The same for the same environment, even if the disk is renamed at a restart."""
         facts = asdict(self)
         facts["storage"] |= {"device": "", "disks": ()}
         return _fingerprint(facts)
@@ -183,7 +183,7 @@ def _disk(line: str) -> Disk:
 
 def _card(line: str) -> NetworkCard:
     name, driver, speed, mtu = line.split("\t")
-    # A card without a cable says -1, and so does one that does not know.
+    # A card without a cable reports -1, and so does one that does not know.
     return NetworkCard(name, driver, number_in(speed), number_in(mtu))
 
 
@@ -191,7 +191,7 @@ def _storage(told: dict[str, str]) -> Storage:
     return Storage(
         device=told.get("device", ""),
         filesystem=told.get("filesystem", ""),
-        # Those of the mount and those of the file system: many are in both.
+        # Options of the mount and of the file system: many are in both.
         options=tuple(dict.fromkeys(filter(None, told.get("options", "").split(",")))),
         disks=tuple(told.get("disks", "").split()),
         scheduler=told.get("scheduler", ""),
@@ -220,7 +220,7 @@ def _after_colon(text: str) -> str:
 
 
 def _nameless(devices: Sequence[dict[str, Any]]) -> list[str]:
-    """Devices in an order of their own: the kernel numbers them as it finds them."""
+    """Devices in a stable order: the kernel numbers them as it finds them."""
     return sorted(json.dumps({**device, "name": ""}, sort_keys=True) for device in devices)
 
 

@@ -8,9 +8,9 @@ from runs.execution.nodes import Node
 from runs.execution.plan import MAIN, ClusterPlan, RunPlan
 from runs.execution.postgres import PORT, SUPERUSER, Cluster
 
-# It stands in names of steps, files and standbys, and in SQL.
+# The form of names: they are used in names of steps, files and standbys, and in SQL.
 _NAME = re.compile(r"[a-z][a-z0-9]{0,30}")
-# The folder of a run for files of its own cluster that lie on another device; no cluster's name.
+# The run's folder for files of its own cluster on another device; no cluster may have this name.
 PLACED = "placed"
 
 
@@ -24,15 +24,15 @@ class Member:
 
     @property
     def name(self) -> str:
-        """What its steps and files have in their names."""
+        """The prefix in the names of its steps and files."""
         return self.plan.name
 
 
 def members_of(plan: RunPlan, nodes: Sequence[Node]) -> dict[str, Member]:
     """The run's further clusters by name, in the order in which they are started.
 
-    Each has a folder of its own. On a machine they share the folder of the sockets, and have ports
-    of their own there. Raises ValueError for what is no name or twice, and for no machine.
+    Each has a folder of its own. On one machine they share the folder of the sockets, with
+    different ports. Raises ValueError for an invalid or duplicate name, and for an unknown machine.
     """
     by_name = {node.name: node for node in nodes}
     found: dict[str, Member] = {}

@@ -1,4 +1,4 @@
-"""What monitors recorded, as series of a run, its means, and what puts the result in doubt."""
+"""Turns monitor records into series of a run, their means, and doubts about the result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ STOLEN = 2.0
 
 @dataclass(frozen=True)
 class Watched:
-    """A machine's reading, and when its monitor began on that machine's clock."""
+    """A machine's samples, and when its monitor started, on that machine's clock."""
 
     node: str
     started: float
     reading: HostReading
 
     def while_loaded(self, column: str, span: tuple[float, float]) -> list[float]:
-        """The values of the samples that lie within the load; half a second is nobody's."""
+        """The values of the samples within the load; an overlap of half a second is dropped."""
         begin, finish = span[0] - self.started + 0.5, span[1] - self.started + 0.5
         values = self.reading.columns.get(column, ())
         return [
@@ -37,7 +37,7 @@ class Watched:
 
 
 def series_name(node: str, column: str, *, alone: bool) -> str:
-    """`cpu_idle` where the run has one machine, `load1-cpu_idle` where it has several."""
+    """`cpu_idle` if the run has one machine, `load1-cpu_idle` if it has several."""
     return column if alone else f"{node}-{column}"
 
 
@@ -48,7 +48,7 @@ def column_of(name: str) -> tuple[str, str]:
 
 
 def is_monitored(name: str) -> bool:
-    """Whether a series of that name tells of a machine, not of the load."""
+    """Whether a series with that name is about a machine, not the load."""
     return bool(unit_of(column_of(name)[1]))
 
 
@@ -71,7 +71,7 @@ def conclude(bench: Bench, watched: Sequence[Watched]) -> None:
 
 
 def _series(each: Watched, span: tuple[float, float] | None, *, alone: bool) -> list[SeriesData]:
-    """On the run's axis, whose zero is the begin of the load."""
+    """On the run's time axis, whose zero is the start of the load."""
     shift = each.started - (span[0] if span else each.started)
     interval = interval_of(each.reading.seconds) or 1.0
     found = []
@@ -99,7 +99,7 @@ def _note_steal(bench: Bench, each: Watched, span: tuple[float, float]) -> None:
 
 
 def _note_saturation(bench: Bench, idle: dict[str, float]) -> None:
-    """A generator that is busy while the database is not measures itself."""
+    """If a generator is busy while the database is not, the run measures the generator."""
     database = idle.get(DATABASE_NODE, 0.0)
     for name, mean in idle.items():
         if name != DATABASE_NODE and mean < SATURATED_IDLE and database > IDLING_DATABASE:

@@ -1,7 +1,7 @@
-"""Monitors: what each machine of a run does with its processors, memory, disks and network.
+"""Monitors: how each machine of a run uses its processors, memory, disks and network.
 
-They are durable steps as well: they outlive the worker, and end with the run's other steps. What
-goes wrong with them costs the run nothing but their series.
+They are durable steps as well: they outlive the worker, and end with the run's other steps. If a
+monitor fails, the run loses only its series.
 """
 
 import asyncio
@@ -9,8 +9,8 @@ import logging
 from dataclasses import replace
 
 from runs.execution import cpus, recording
+from runs.execution.background import SECONDS_FOR_ITS_END, Background
 from runs.execution.bench import Bench
-from runs.execution.beside import SECONDS_FOR_ITS_END, Beside
 from runs.execution.errors import TargetProblem
 from runs.execution.monitored import Watched, conclude
 from runs.execution.nodes import DATABASE_NODE, Node
@@ -23,9 +23,9 @@ from runs.tools.vmstat import reader as vmstat
 
 NO_SUCH_PROGRAM = 127
 
-# Not `sar -o`: that records whatever the kernel counts, such as each interrupt of each processor,
-# a megabyte in three seconds on a large machine. The folders are those of Debian, of 64-bit Red Hat
-# and SUSE, of others, and of who compiles it. The first record is where the counting begins.
+# Not `sar -o`: that records everything that the kernel counts, such as each interrupt of each
+# processor, a megabyte in three seconds on a large machine. The folders are those of Debian, 64-bit
+# Red Hat and SUSE, others, and own builds. The first record is the start of the counting.
 _RECORD = """
 for folder in /usr/lib/sysstat /usr/lib64/sa /usr/lib/sa /usr/local/lib64/sa /usr/local/lib/sa; do
     if [ -x "$folder/sadc" ] && command -v sadf >/dev/null; then
@@ -46,30 +46,30 @@ class Monitors:
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
-        self._monitors: list[Beside] = []
+        self._monitors: list[Background] = []
 
     def begin(self) -> None:
-        """Start one on each machine, without waiting for it; attach to one that runs already."""
+        """Start one on each machine, without waiting; attach to one that runs already."""
         parameters = self._bench.parameters
         numbers = [str(recording.interval(parameters)), str(recording.samples(parameters))]
         for node in self._bench.nodes:
             argv = ["sh", "-c", _RECORD, "monitor", f"{node.directory}/monitor.sar", *numbers]
-            self._monitors.append(Beside(node, self._step_name(node), argv))
+            self._monitors.append(Background(node, self._step_name(node), argv))
 
     async def end(self) -> None:
-        """End them, and add what they recorded to the findings."""
+        """End them, and add their records to the findings."""
         watched = await asyncio.gather(*map(self._collect, self._monitors))
         conclude(self._bench, [each for each in watched if each is not None])
 
     async def let_go(self) -> None:
-        """Wait for them no longer; on the machines they go on until the run's steps are ended."""
+        """Stop waiting for them; on the machines they continue until the run's steps are ended."""
         for monitor in self._monitors:
             await monitor.let_go()
 
     def _step_name(self, node: Node) -> str:
         return "monitor" if len(self._bench.nodes) == 1 else f"monitor-{node.name}"
 
-    async def _collect(self, monitor: Beside) -> Watched | None:
+    async def _collect(self, monitor: Background) -> Watched | None:
         try:
             recorded = await monitor.finish()
             reading = await self._read(monitor, recorded)
@@ -81,8 +81,8 @@ class Monitors:
             return None
         return Watched(monitor.node.name, recorded.started, reading)
 
-    async def _read(self, monitor: Beside, recorded: StepResult) -> HostReading:
-        """What vmstat has printed, or what sadc has kept in its file.
+    async def _read(self, monitor: Background, recorded: StepResult) -> HostReading:
+        """The output of vmstat, or the records in sadc's file.
 
         Raises TargetProblem, UnreadableOutput.
         """
@@ -108,12 +108,12 @@ class Monitors:
         return reading
 
     def _cpus_of(self, node: Node) -> frozenset[int]:
-        """The CPUs that alone count on a machine, as PostgreSQL has no others; none: all do."""
+        """The CPUs to count on a machine, since PostgreSQL uses no others; empty means all."""
         of_cluster = self._bench.cluster.cpus if node is self._bench.database else ""
         return cpus.parse(of_cluster) if of_cluster else frozenset()
 
     def _without_cpus(self, reading: HostReading, name: str) -> HostReading:
-        """vmstat knows only all CPUs together: that would be the idle time of unused ones."""
+        """vmstat only shows all CPUs together, which would include the idle time of unused ones."""
         if name != DATABASE_NODE or not self._bench.cluster.cpus:
             return reading
         message = "The idle time of the CPUs that PostgreSQL ran on is not known: sysstat is not "

@@ -1,4 +1,4 @@
-"""The machines of a run, each with its line, its base directory and its folder of steps."""
+"""The machines of a run, each with its connection, its base directory and its folder of steps."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ DATABASE_NODE = "db"
 
 @dataclass(frozen=True)
 class Place:
-    """The way to one machine of a run, and the token of the lease that its server has.
+    """How to reach one machine of a run, and the token of its server's lease.
 
-    `privileges` are the actions that may be done there as root (`privileged`). `title` is what the
-    machine is called in texts and in the record (empty: by its address).
+    `privileges` are the actions that may be done there as root (`privileged`). `title` is the
+    machine's name in texts and in the record (empty: its address).
     """
 
     line: Line
@@ -32,7 +32,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Node:
-    """One machine of a run. `name` is db, db2, ..., or load1, ...; `address` is as it is shown."""
+    """One machine of a run. `name` is db, db2, ..., or load1, ...; `address` is for display."""
 
     name: str
     address: str
@@ -45,7 +45,7 @@ class Node:
 
     @property
     def steps_directory(self) -> str:
-        """Where the steps on this machine keep their files."""
+        """The folder for the files of the steps on this machine."""
         return f"{self.directory}/steps"
 
     async def on_host(self, act: Callable[[Host], Awaitable[T]]) -> T:
@@ -53,7 +53,7 @@ class Node:
         return await self.line.do(act, self.tell)
 
     async def claim(self) -> int:
-        """Make the base directory this BenchLab's own, and raise the fence; its free bytes."""
+        """Claim the base directory, and raise the fence; returns its free bytes."""
         free = await self.on_host(self.base.claim)
         if self.fence:
             await self.on_host(self.fence.raise_it)
@@ -68,7 +68,7 @@ class Node:
 def nodes_of(
     plan: RunPlan, places: Sequence[Place], *, attempt: int, instance: str, tell: Tell
 ) -> list[Node]:
-    """The run's machines: the database's, further ones of clusters, generators; so are `places`."""
+    """The run's machines in the order of `places`: database, further clusters, generators."""
     machines = [(DATABASE_NODE, plan.host, plan.base_dir)]
     machines += [(each.name, each.host, each.base_dir) for each in plan.others]
     nodes = []
@@ -82,7 +82,7 @@ def nodes_of(
 
 
 def _fence(base: BaseDir, place: Place) -> Fence | None:
-    """By server: two may be one machine under two names, each with tokens of its own."""
+    """By server: two may be one machine under two names, each with its own tokens."""
     if place.token is None:
         return None
     return Fence(base.below("leases", str(place.server_id)), place.token)

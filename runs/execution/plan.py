@@ -6,16 +6,16 @@ from typing import Any, Literal, Self
 from runs.execution.ssh import Address
 from runs.execution.treatment import UNTREATED, Treatment
 
-# What the run's own cluster is called among others.
+# The name of the run's own cluster among others.
 MAIN = "main"
 
 
 @dataclass(frozen=True)
 class GeneratorPlan:
-    """A machine from which the load comes, apart from the database's.
+    """A machine that generates load, apart from the database's.
 
-    `address_of_database` is the database's machine as it is seen from here; `client_bindir` is
-    where its pgbench lies, of `client_version_num`.
+    `address_of_database` is the database's address as seen from here; `client_bindir` is the folder
+    of its pgbench, of version `client_version_num`.
     """
 
     name: str
@@ -31,7 +31,7 @@ class GeneratorPlan:
 
 @dataclass(frozen=True)
 class ScriptPlan:
-    """A script of a person's own, in the words of pgbench 9.6 and later."""
+    """A user's own script, in the syntax of pgbench 9.6 and later."""
 
     name: str
     text: str
@@ -43,7 +43,7 @@ class WorkloadPlan:
     """A version of a workload as it was when the run was queued.
 
     `slug` and `number` name it. The tables are those of `pgbench -i` with `init_options` unless
-    it `has_own_tables`; `init_sql` is run after that, and `variables` are given to the scripts.
+    it `has_own_tables`; `init_sql` is run after that, and `variables` are passed to the scripts.
     """
 
     slug: str
@@ -56,7 +56,7 @@ class WorkloadPlan:
 
     @classmethod
     def of(cls, stored: dict[str, Any] | None) -> Self | None:
-        """The workload as it was stored with a plan."""
+        """The workload as stored with a plan."""
         if stored is None:
             return None
         scripts = tuple(ScriptPlan(**each) for each in stored["scripts"])
@@ -65,10 +65,10 @@ class WorkloadPlan:
 
 @dataclass(frozen=True)
 class MachinePlan:
-    """A further machine of the databases, on which named clusters lie.
+    """A further machine of the databases, with named clusters on it.
 
-    `host` is also the address at which its clusters listen, and `address_of_database` the first
-    machine as it is seen from here.
+    `host` is also the address that its clusters listen on, and `address_of_database` the address
+    of the first machine as seen from here.
     """
 
     name: str
@@ -87,9 +87,9 @@ Origin = Literal["initdb", "copy", "standby"]
 class ClusterPlan:
     """A named cluster besides the run's own, on the database's machine or a further one.
 
-    `origin` says how it comes into being, each run anew: by `initdb`, as a `copy` of the loaded
-    run's own cluster, or as a `standby` of it. `machine` is the name of its machine. `settings`
-    are appended to what it has from its origin; a copy has the settings of the run's own cluster.
+    `origin` says how each run creates it: by `initdb`, as a `copy` of the loaded cluster of the
+    run, or as a `standby` of it. `machine` is the name of its machine. `settings` are appended to
+    what it has from its origin; a copy has the settings of the run's own cluster.
     """
 
     name: str
@@ -104,7 +104,7 @@ class ClusterPlan:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
-        """The cluster as it was stored."""
+        """The cluster as stored."""
         return cls(**{**data, "initdb_options": tuple(data.get("initdb_options", ()))})
 
 
@@ -112,21 +112,20 @@ class ClusterPlan:
 class RunPlan:
     """What a run does, fixed when it was queued.
 
-    `version_num` and `client_version_num` are in the form of `server_version_num`; `bindir` is
-    of the server measured, `client_bindir` of the pgbench that puts the load on it, `psql_bindir`
-    of psql (empty: the same). `cluster_key` names the prepared cluster that reading runs share;
-    runs that write have none (empty), but may have a `template_key`: the name of the prepared
-    cluster of which each of them gets a copy. `translated` tells what of `settings` the
-    configuration says in the words of another version (`name_from`, `value_from`, `name_to`,
-    `value_to`, `reason`, `parameters`; an empty `name_to` is what was left out). `generators` are
-    the machines from which the load comes; without them it comes from the database's own.
-    `treatment` is what is done to the machines. `cores` is the number of processor cores that
-    PostgreSQL may use; 0 are all. `workload` is what a person's own scripts put on, where the
-    cell's level names such.
+    `version_num` and `client_version_num` are in the form of `server_version_num`. `bindir` is for
+    the measured server, `client_bindir` for the pgbench that generates the load, `psql_bindir` for
+    psql (empty: the same). `cluster_key` names the prepared cluster that reading runs share. Runs
+    that write have none (empty), but may have a `template_key`: the name of the prepared cluster
+    that each of them copies. `translated` says where `settings` differ from the configuration
+    because another version writes them differently (`name_from`, `value_from`, `name_to`,
+    `value_to`, `reason`, `parameters`; an empty `name_to` was left out). `generators` are the
+    machines that the load comes from; without them it comes from the database's own. `treatment`
+    is what is done to the machines. `cores` is the number of processor cores that PostgreSQL may
+    use; 0 means all. `workload` is a user's own scripts, if the cell's level names some.
 
-    The fields up to here are those of the run's own cluster, which is called `main` where there are
-    others. These are in `clusters`, in the order in which they are started; `machines` are those of
-    them that do not lie on the database's own machine. A run of one cluster has neither.
+    The fields up to here describe the run's own cluster, which is called `main` if there are
+    others. The others are in `clusters`, in the order in which they are started; `machines` are
+    theirs, apart from the database's own machine. A run of one cluster has neither.
     """
 
     run_id: int
@@ -157,12 +156,12 @@ class RunPlan:
 
     @property
     def others(self) -> tuple[MachinePlan | GeneratorPlan, ...]:
-        """The machines besides the database's: of further clusters, then the generators."""
+        """The machines besides the database's: for further clusters, then the generators."""
         return (*self.machines, *self.generators)
 
     @property
     def joined(self) -> tuple[MachinePlan, ...]:
-        """The further machines whose clusters connect to others; without clusters none does."""
+        """The further machines whose clusters connect to others; empty without clusters."""
         return self.machines if self.clusters else ()
 
     @property
@@ -181,12 +180,12 @@ class RunPlan:
         return Address(self.host, self.port, self.username)
 
     def as_json(self) -> dict[str, Any]:
-        """The plan as it is stored with the run."""
+        """The plan in its stored form."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
-        """The plan as it was stored. Raises TypeError for a plan of another shape."""
+        """The plan from its stored form. Raises TypeError for a plan of another shape."""
         parts = {
             "initdb_options": tuple(data["initdb_options"]),
             "translated": tuple(data.get("translated", ())),

@@ -1,6 +1,6 @@
 """A PostgreSQL cluster on a target: initdb, configure, start, query, stop.
 
-Each act is a durable step; this module only knows the commands and what their failures mean.
+Each action is a durable step; this module only knows the commands and what their failures mean.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,9 +17,9 @@ SUPERUSER = "benchlab"
 DATABASE = "benchlab"
 PORT = 5432
 # A fast shutdown writes a checkpoint, and a start may have to recover: with large shared_buffers
-# that takes its time. It ends before the step's own limit (`guard.MINUTES`), and says what it was.
+# that takes time. It ends before the step's own limit (`guard.MINUTES`), and reports the reason.
 WAIT_SECONDS = 29 * 60
-# 1 is what the oldest say; 4: there is no data directory.
+# The oldest versions return 1; 4 means: there is no data directory.
 NOT_RUNNING = frozenset((1, 3, 4))
 # pg_ctl takes a killed postmaster for alive until init has reaped it; in a container that may be
 # never. Such a process serves nobody.
@@ -32,12 +32,12 @@ case $(sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null) in Z*) exit 3 ;; esac
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where a cluster lives and which binaries serve it.
+    """A cluster's place, and the binaries that serve it.
 
-    `client_bindir` is where psql lies, `log` the server's log file of this run. The server listens
-    on a Unix socket in a folder that only its owner can enter; and on `address`, if there is one
-    (several with commas between them). It runs on the processors `cpus` only, or on all. In
-    `passfile` lies the password with which the server itself connects to others.
+    `client_bindir` is the folder of psql, `log` the server's log file of this run. The server
+    listens on a Unix socket in a folder that only its owner can enter; and on `address`, if there
+    is one (several separated by commas). It runs only on the processors `cpus`, or on all.
+    `passfile` has the password with which the server itself connects to others.
     """
 
     bindir: str
@@ -61,7 +61,7 @@ class Cluster:
         return f"{self.directory}/data"
 
     def initdb(self, options: Sequence[str]) -> tuple[str, ...]:
-        """Create the cluster; durable writes of initdb itself do not matter to a measurement."""
+        """Create the cluster; initdb need not sync its files for a measurement."""
         return (
             f"{self.bindir}/initdb", "-D", self.data, "-U", SUPERUSER, "-A", "trust",
             "-E", "UTF8", "--locale=C", *options_for(self.version_num, options),
@@ -70,8 +70,8 @@ class Cluster:
     def configure(self, settings: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
         """Append settings to postgresql.conf: (argv, standard input).
 
-        Raises TargetProblem `setting_refused` for one that would run something on the target, as
-        plans that were queued long ago may have it, or that does not fit into one line.
+        Raises TargetProblem `setting_refused` for one that would run a program on the target (plans
+        queued long ago may have it), or that does not fit into one line.
         """
         return self.append(["listen_addresses = ''", *lines_for(settings)])
 
@@ -81,7 +81,7 @@ class Cluster:
         return argv, "\n".join(["", "# BenchLab", *lines, ""])
 
     def reload(self) -> tuple[str, ...]:
-        """Let the running server read its configuration anew."""
+        """Let the running server reload its configuration."""
         return (f"{self.bindir}/pg_ctl", "reload", "-D", self.data)
 
     def start(self) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ class Cluster:
     def status(self) -> tuple[str, ...]:
         """Exit status 0 while the server runs, one of NOT_RUNNING when it does not.
 
-        Any other says nothing: its pg_ctl may be gone.
+        Any other status means nothing: its pg_ctl may be gone.
         """
         return ("sh", "-c", _STATUS, "status", f"{self.bindir}/pg_ctl", self.data)
 

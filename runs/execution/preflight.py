@@ -1,4 +1,4 @@
-"""Looking at a target before anything is queued: read-only, one command, every problem at once."""
+"""Checks a target before anything is queued: read-only, one command, all problems at once."""
 
 import re
 import time
@@ -21,14 +21,14 @@ _SCRIPT = (Path(__file__).parent / "preflight.sh").read_text()
 
 @dataclass(frozen=True)
 class Target:
-    """What a target says of itself. Bytes and seconds; unknown is None.
+    """What a target reports. Bytes and seconds; unknown is None.
 
-    `skew_s` is how far its clock is ahead of this one, `skew_error_s` how far that may be wrong.
-    `tools` are those of taskset, perf, ip, strace and pgbouncer that are there; `paranoia` is
-    perf_event_paranoid, and `governors` are those of its processors, none where it has no cpufreq.
-    `clients` are the folders whose pgbench starts; `unresolved` and `no_routes` the addresses to
-    which it knows no way.
-    `allows_sessions`: as many at once on one connection as a run needs.
+    `skew_s` is how far its clock is ahead of this one, `skew_error_s` the uncertainty of that.
+    `tools` are those of taskset, perf, ip, strace and pgbouncer that exist; `paranoia` is
+    perf_event_paranoid, and `governors` are those of its processors, empty without cpufreq.
+    `clients` are the folders whose pgbench starts; `unresolved` and `no_routes` are addresses that
+    it cannot reach. `allows_sessions`: whether one connection can have as many sessions as a run
+    needs.
     """
 
     skew_s: float | None
@@ -57,7 +57,7 @@ class Target:
     allows_sessions: bool = True
 
     def lacks(self, bindir: str) -> list[str]:
-        """The server programs that are not in a folder."""
+        """The server programs that a folder lacks."""
         return [each for each in NEEDED_PROGRAMS if f"{bindir}/{each}" not in self.programs]
 
 
@@ -68,7 +68,7 @@ async def look(
     privileges: Sequence[str],
     addresses: Sequence[str] = (),
 ) -> Target:
-    """Ask a target everything, by one command. Raises ConnectionLost, TargetProblem."""
+    """Ask a target everything in one command. Raises ConnectionLost, TargetProblem."""
     sudo = [" ".join(words) for name in privileges for words in privileged.action(name).commands]
     argv = ["sh", "-c", _SCRIPT, "preflight", base.path, base.mark(base.path), *bindirs]
     before = time.time()
@@ -87,7 +87,7 @@ async def look(
 
 
 def read(report: str, *, before: float, after: float) -> Target:
-    """Read the report of a script that ran between two moments of this machine's clock."""
+    """Read the report of a script that ran between two times of this machine's clock."""
     said: dict[str, list[str]] = {}
     for line in report.splitlines():
         name, _tab, value = line.partition("\t")
@@ -96,7 +96,7 @@ def read(report: str, *, before: float, after: float) -> Target:
     def first(name: str) -> str:
         return said.get(name, [""])[0]
 
-    # The clock is read first of all, so near the beginning; a login that greets may take its time.
+    # The clock is read first, so close to the start; a login that prints a greeting may take time.
     clock = _number(first("clock").partition("%")[0])
     return Target(
         skew_s=_skew(clock, before, after),
@@ -126,7 +126,7 @@ def read(report: str, *, before: float, after: float) -> Target:
 
 
 def _skew(clock: float | None, before: float, after: float) -> float | None:
-    """0 where the target's clock lies between the two moments; else how far it is outside."""
+    """0 if the target's clock is between the two times; else how far it is outside."""
     if clock is None:
         return None
     if clock < before:
@@ -135,7 +135,7 @@ def _skew(clock: float | None, before: float, after: float) -> float | None:
 
 
 def _two_words(text: str) -> tuple[str, str]:
-    """A folder, which may hold blanks, and what its postgres said."""
+    """A folder, which may contain blanks, and the output of its postgres."""
     bindir, found, version = text.partition(" postgres (")
     return (bindir, f"postgres ({version}") if found else (text, "")
 

@@ -1,6 +1,6 @@
-"""Preparing a run's cluster: found, made, or copied from a template; and starting it.
+"""Prepares a run's cluster: found, created, or copied from a template; and starts it.
 
-Whatever decides the way is a durable step, so that a worker that takes the run over goes the same.
+Each decision is a durable step, so that a worker that takes the run over decides the same.
 """
 
 from functools import partial
@@ -20,13 +20,13 @@ from runs.wording import gettext_noop as _
 BYTES_TO_SPARE = 256 * 1024 * 1024
 PREPARED = "prepared"
 
-# As every version says it of an address or of a socket that somebody else has.
+# The message of every version for an address or a socket that is already in use.
 _PORT_TAKEN = (
     "Address already in use", "Is another postmaster already running on port", "using socket file",
 )  # fmt: skip
 
 SERVING = "serving "
-# "serving" and its folder for each cluster in which a server works: a run that was given up, such
+# "serving" and its folder for each cluster with a running server: a run that was given up, such
 # as one that was cancelled while its machine was away, may have left it.
 _SERVING = """
 for dir; do
@@ -36,7 +36,7 @@ done 2>/dev/null
 """
 _LOOK_FOR_CLUSTER = _SERVING + 'if [ -f "$1/prepared" ]; then cat "$1/prepared"; fi'
 _MARK_PREPARED = 'cat >"$1/prepared"'
-# A prepared template, or the free kB that decide whether there will be one.
+# A prepared template, or the free kB that decide whether to make one.
 _LOOK_FOR_TEMPLATE = f"""{_SERVING}
 if [ -f "$1/prepared" ]; then
     echo prepared
@@ -44,7 +44,7 @@ else
     LC_ALL=C df -Pk "${{1%/*}}" | awk 'NR == 2 {{ print $4 }}'
 fi
 """
-# Without a copy where the file system can share blocks; written out before anything is measured.
+# Without copying, if the file system can share blocks; synced to disk before the measurement.
 _COPY = """
 reflink=
 cp --help 2>/dev/null | grep -q -e --reflink && reflink=--reflink=auto
@@ -53,10 +53,10 @@ cp -a $reflink "$1" "$2" && { sync -f "$2" 2>/dev/null || sync; }
 
 
 class Preparing:
-    """Brings the cluster of one run into being. `cluster` is what the run measures.
+    """Creates the cluster of one run. `cluster` is what the run measures.
 
     A run that writes and has a template key gets a copy of a stopped, loaded cluster, which the
-    first such run of the campaign makes; where the disk has no room for two, it loads its own.
+    first such run of the campaign makes; if the disk has no room for two, it loads its own.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class Preparing:
 
     @property
     def clusters(self) -> tuple[Cluster, ...]:
-        """Every cluster that this run may have begun."""
+        """Every cluster that this run may have started."""
         return (self.cluster, self.template) if self.template else (self.cluster,)
 
     async def prepare(self, free: int) -> None:
-        """See to it that the cluster is there, loaded and stopped; `free` is in bytes."""
+        """Make sure that the cluster is there, loaded and stopped; `free` is in bytes."""
         if self.template is not None:
             await self._restore_or_rebuild(self.template, free)
         elif not await self._find_cluster():
@@ -137,9 +137,9 @@ class Preparing:
         self.bench.note("cluster_restored", message, level="info")
 
     async def _look(self, step: str, script: str) -> str:
-        """What it prints of the clusters, after a server that works in one of them was stopped.
+        """The output about the clusters, after stopping a server that still runs in one of them.
 
-        Once in an attempt: a replay must not stop what the attempt itself has started since.
+        Once per attempt: a replay must not stop what the attempt itself has started since.
         """
         directories = [cluster.directory for cluster in reversed(self.clusters)]
         found = await self.bench.step(step, ["sh", "-c", script, "look", *directories])
@@ -197,7 +197,7 @@ class Preparing:
 
 
 async def replace_folder(bench: Bench, node: Node, directory: str) -> None:
-    """Begin with an empty, marked folder, once: a replay must not remove what it then finds."""
+    """Start with an empty, marked folder, once: a replay must not remove what it then finds."""
     begun = f"{node.directory}/begun-{directory.rpartition('/')[2]}"
     if (await bench.run("test", "-e", begun, on=node)).exit_status != 0:
         await node.check()
@@ -207,7 +207,7 @@ async def replace_folder(bench: Bench, node: Node, directory: str) -> None:
 
 
 def did_not_start(result: StepResult, log: str) -> TargetProblem:
-    """Why a server does not start: what the step said, and the last lines of its log."""
+    """Why a server does not start: the step's output, and the last lines of its log."""
     said = log + result.stderr
     if NO_SPACE in said:
         return TargetProblem(

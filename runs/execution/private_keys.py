@@ -1,4 +1,4 @@
-"""Private keys that others made: PEM, PKCS#8 or OpenSSH, with or without a passphrase."""
+"""Private keys made elsewhere: PEM, PKCS#8 or OpenSSH, with or without a passphrase."""
 
 import asyncssh
 
@@ -9,7 +9,7 @@ SMALLEST_RSA_BITS = 2048
 
 
 class PrivateKeyRefused(Exception):
-    """What was given is no private key of use. `field`: private_key or passphrase."""
+    """The text is not a usable private key. `field`: private_key or passphrase."""
 
     def __init__(self, code: str, message: str, remedy: str, field: str = "private_key") -> None:
         super().__init__(message)
@@ -22,7 +22,7 @@ class PrivateKeyRefused(Exception):
 def read(text: str, passphrase: str = "") -> tuple[str, str]:
     """(private key in OpenSSH form without passphrase, public key line). Raises PrivateKeyRefused.
 
-    The text may come through a form, with carriage returns and without a last newline.
+    The text may come from a form, with carriage returns and without a final newline.
     """
     text = "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
     if len(text) > LONGEST_BYTES or "PRIVATE KEY" not in text.partition("\n")[0]:
@@ -49,7 +49,7 @@ def _imported(text: str, passphrase: str) -> asyncssh.SSHKey:
 
 
 def _refusal(said: str, passphrase: str) -> PrivateKeyRefused:
-    """By the words of asyncssh, which tells both with one exception."""
+    """Decides by asyncssh's message, since both cases raise the same exception."""
     if not passphrase and "passphrase must be specified" in said:
         return PrivateKeyRefused(
             "passphrase_missing",

@@ -1,8 +1,8 @@
-"""The few things that need root on a target, each a fixed command line that sudo allows exactly.
+"""The few actions that need root on a target, each a fixed command line that sudo allows exactly.
 
-Nothing of it is used unless a person has ticked it for that server. There are no wildcards, and no
-program that would run or write something else: perf itself never runs as root, only the kernel's
-permission for it is widened and set back (`runs.execution.set_back`).
+They are used only if a person has ticked them for that server. There are no wildcards, and no
+program that could run or write something else. perf itself never runs as root: only the kernel's
+permission for it is widened and restored (`runs.execution.set_back`).
 """
 
 import re
@@ -16,14 +16,14 @@ from runs.wording import gettext_noop as _
 SYSCTL = "/usr/sbin/sysctl"
 CPUPOWER = "/usr/bin/cpupower"
 GOVERNORS = ("performance", "powersave", "schedutil", "ondemand", "conservative")
-# The kernel's own values, Debian's 3 and Ubuntu's 4 among them: it must be possible to set back.
+# The kernel's own values, including Debian's 3 and Ubuntu's 4, so that they can be restored.
 PARANOIA = ("-1", "0", "1", "2", "3", "4")
 PARANOIA_FOR_PERF = "-1"
 
 Command = tuple[str, ...]
 
 DROP_CACHES: Command = (SYSCTL, "-w", "vm.drop_caches=3")
-# What can be set, and set back: by the name of the action, the command line for each value.
+# What can be set and restored: by the name of the action, the command line for each value.
 SETTINGS: dict[str, dict[str, Command]] = {
     "governor": {each: (CPUPOWER, "frequency-set", "-g", each) for each in GOVERNORS},
     "perf": {each: (SYSCTL, "-w", f"kernel.perf_event_paranoid={each}") for each in PARANOIA},
@@ -32,7 +32,7 @@ SETTINGS: dict[str, dict[str, Command]] = {
 
 @dataclass(frozen=True)
 class Action:
-    """Something that needs root: its commands are all that sudo has to allow for it."""
+    """Something that needs root: sudo has to allow only its commands."""
 
     name: str
     title: str
@@ -53,7 +53,7 @@ def action(name: str) -> Action:
 
 
 def sudoers(username: str, names: Iterable[str]) -> str:
-    """The fragment for /etc/sudoers.d that allows these actions and nothing else; empty for none.
+    """The fragment for /etc/sudoers.d that allows exactly these actions; empty for none.
 
     See sudoers(5): in arguments `,`, `:`, `=` and the backslash are escaped.
     """
@@ -82,10 +82,10 @@ async def refused(host: Host, names: Iterable[str]) -> list[str]:
 
 
 def as_root(name: str, command: Command, granted: Collection[str]) -> tuple[str, ...]:
-    """The command line by which a target performs a command of an action as root.
+    """The command line with which a target executes a command of an action as root.
 
-    Raises TargetProblem `privilege_missing` where it is not ticked, ValueError for a command that
-    is none of the action's.
+    Raises TargetProblem `privilege_missing` if it is not ticked, ValueError for a command that
+    does not belong to the action.
     """
     if command not in action(name).commands:
         raise ValueError(f"{command} is no command of {name}")
@@ -95,7 +95,7 @@ def as_root(name: str, command: Command, granted: Collection[str]) -> tuple[str,
 
 
 def missing(name: str, reason: str) -> TargetProblem:
-    """An action that was asked for and is not possible: `privilege_missing`."""
+    """An action that was requested but is not possible: `privilege_missing`."""
     return TargetProblem(
         f"{action(name).title}: {reason}",
         code="privilege_missing",

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from runs.execution.control_characters import neutralised
 
 MOST_DIGITS = 18
-# Longer than any line that the probe prints for a machine or an installation.
+# Longer than any line that the probe prints about a machine or an installation.
 MOST_CHARACTERS = 20_000
 
 Sections = Mapping[str, Sequence[str]]
@@ -31,13 +31,13 @@ def pairs(lines: Sequence[str], separator: str) -> dict[str, str]:
 
 
 def first(sections: Sections, name: str) -> str:
-    """The first line of a section; empty where there is none."""
+    """The first line of a section; empty if there is none."""
     lines = sections.get(name) or [""]
     return lines[0].strip()
 
 
 def number_in(text: str | None) -> int | None:
-    """A whole number that a bigint of the database holds, or None for anything else."""
+    """A whole number that fits into a bigint of the database, or None for anything else."""
     if not text or len(text) > MOST_DIGITS or not (text.isascii() and text.isdigit()):
         return None
     return int(text)

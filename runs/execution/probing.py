@@ -1,7 +1,7 @@
-"""What each machine of a run is: looked at beside the preparing, before anything of it is changed.
+"""Probes each machine of a run while the cluster is prepared, before anything is changed.
 
-A durable step, though no part of the procedure: whoever takes the run over finds what was told
-then, and not what the run itself has set since.
+A durable step, though not part of the procedure: whoever takes the run over finds the facts as they
+were then, and not what the run itself has set since.
 """
 
 import asyncio
@@ -15,15 +15,15 @@ from runs.execution.ssh import Host
 from runs.execution.steps import StepResult, perform
 
 STEP = "what-it-is"
-# It takes some hundredths of a second; a mount that hangs must not hold up the run.
+# It takes some hundredths of a second; a hanging mount must not hold up the run.
 LIMIT_SECONDS = 30
 UNKNOWN = "facts_unknown"
 
 
 class Probing:
-    """Looks at all machines of a run at once.
+    """Probes all machines of a run at once.
 
-    `begin`, and `finish` before they are treated, and before the load in any case.
+    Call `begin`, and `finish` before they are treated, and before the load in any case.
     """
 
     def __init__(self, bench: Bench) -> None:
@@ -35,12 +35,12 @@ class Probing:
         self._looking = asyncio.create_task(together(map(self._look, self._bench.nodes)))
 
     async def finish(self) -> None:
-        """Wait until every machine was reported. What one does not tell costs the run nothing."""
+        """Wait until every machine has reported. A missing fact does not affect the run."""
         if self._looking is not None:
             await self._looking
 
     async def let_go(self) -> None:
-        """Wait for it no longer."""
+        """Stop waiting for it."""
         if self._looking is not None:
             await end(self._looking)
 

@@ -1,4 +1,4 @@
-"""What the engine asks of a scenario."""
+"""The interface of a scenario that the engine uses."""
 
 from typing import Protocol, runtime_checkable
 
@@ -9,18 +9,18 @@ class Procedure(Protocol):
     """The part of a run that its scenario decides."""
 
     async def load(self, bench: Bench) -> None:
-        """Fill a fresh, running cluster."""
+        """Fill a new, running cluster."""
 
     async def warm(self, bench: Bench) -> None:
-        """Bring the data into memory."""
+        """Read the data into memory."""
 
     async def measure(self, bench: Bench) -> None:
-        """Put the load on and add the findings."""
+        """Run the load and add the findings."""
 
 
 @runtime_checkable
 class Arranging(Protocol):
-    """A scenario that has something to do once all clusters of a run serve."""
+    """A scenario that has something to do after all clusters of a run are running."""
 
     async def arrange(self, bench: Bench) -> None:
-        """Link or load the further clusters. Done in each run, before it is warmed."""
+        """Link or load the further clusters. Done in each run, before it is warmed up."""

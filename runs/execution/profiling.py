@@ -1,16 +1,16 @@
-"""A profile of the database's machine by perf, while the load is on.
+"""A profile of the database's machine by perf, during the load.
 
-The recording is a durable step beside the load, like a monitor. Where the action `perf` is ticked
-the kernel's permission is widened for the time of the run, and perf samples the whole machine;
-else only PostgreSQL's own processes. perf itself never runs as root. That nothing can be recorded
-costs the run its profile only, and is told with it.
+The recording is a durable step during the load, like a monitor. If the action `perf` is ticked, the
+kernel's permission is widened for the duration of the run, and perf samples the whole machine; else
+only PostgreSQL's own processes. perf itself never runs as root. If nothing can be recorded, the run
+only lacks its profile, and says so.
 """
 
 from pathlib import Path
 
 from runs.execution import privileged, treating
+from runs.execution.background import Background
 from runs.execution.bench import LAST_LINES, Bench
-from runs.execution.beside import Beside
 from runs.execution.errors import TargetProblem
 from runs.execution.recording import GRACE_SECONDS
 from runs.execution.reporter import ArtifactData
@@ -34,7 +34,7 @@ _REPORT = """
 PERF_CONFIG=/dev/null perf report --stdio --no-inline --no-children -n -g none \\
     --percent-limit 0.1 --sort comm,dso,symbol -i "$1/perf.data" 2>/dev/null | head -c "$2"
 """
-# Before the load begins, so that its very processes are sampled; at most 15 s.
+# Before the load starts, so that its own processes are sampled; at most 15 s.
 _WAIT = """
 tries=0
 while [ ! -s "$1/perf.data" ] && [ ! -L "$1/steps/$2/exit" ] && [ $tries -lt 150 ]; do
@@ -49,10 +49,10 @@ class Profile:
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
-        self._recording: Beside | None = None
+        self._recording: Background | None = None
         self._recorded: StepResult | None = None
         self._what = ""
-        # What a process is called whose name perf missed, as both began in the same moment.
+        # The name of a process that perf missed, as both started at the same moment.
         self._nameless = ""
 
     async def begin(self) -> None:
@@ -68,13 +68,13 @@ class Profile:
         seconds = str(int(self._bench.parameters.get("duration", 0) + GRACE_SECONDS))
         argv = ["sh", "-c", _RECORD, STEP, node.directory, seconds, LARGEST]
         argv += [] if sees_all else [self._bench.cluster.data]
-        self._recording = Beside(node, STEP, argv)
+        self._recording = Background(node, STEP, argv)
         self._what = "the whole machine" if sees_all else "PostgreSQL's processes"
         self._nameless = "[unknown]" if sees_all else "postgres"
         await self._bench.run("sh", "-c", _WAIT, "wait", node.directory, STEP)
 
     async def stop(self) -> None:
-        """End the sampling: what comes after the load is not of it."""
+        """End the sampling, so that nothing after the load is included."""
         if self._recording is None:
             return
         try:
@@ -109,7 +109,7 @@ class Profile:
         ]
 
     async def let_go(self) -> None:
-        """Wait for it no longer."""
+        """Stop waiting for it."""
         if self._recording is not None:
             await self._recording.let_go()
 

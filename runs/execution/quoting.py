@@ -1,4 +1,4 @@
-"""The one place where an argument list becomes a line of shell."""
+"""The only place where an argument list becomes a shell command line."""
 
 import shlex
 from collections.abc import Sequence

@@ -1,13 +1,13 @@
-"""How often a monitor looks at its machine, and what its recording takes of the disk."""
+"""How often a monitor samples its machine, and how much disk its recording takes."""
 
 import math
 from collections.abc import Mapping
 
-# Of a run of days a sample tells of so many seconds that there are no more than these.
+# In a run of days a sample covers this many seconds, which limits their number.
 MOST_SAMPLES = 7200
-# Whatever becomes of the worker, a monitor ends by itself.
+# A monitor ends by itself, whatever happens to the worker.
 GRACE_SECONDS = 3600
-# As recorded, and as printed in the end: 64 processors, 20 disks and 20 network cards have less.
+# As recorded, and as printed at the end: 64 processors, 20 disks and 20 network cards take less.
 BYTES_PER_SAMPLE = 25_000
 
 
@@ -22,6 +22,6 @@ def samples(parameters: Mapping[str, int]) -> int:
 
 
 def needed_bytes(parameters: Mapping[str, int]) -> int:
-    """What the recording of a run takes of each machine's disk at the most, until it is removed."""
+    """The disk space that the recording of a run takes on each machine at most, until removed."""
     taken = parameters.get("duration", 0) / interval(parameters)
     return math.ceil(taken) * BYTES_PER_SAMPLE

@@ -1,4 +1,4 @@
-"""Whether the server that was started is of the release that is to be measured."""
+"""Whether the server that was started is of the release to be measured."""
 
 from collections.abc import Mapping
 
@@ -9,10 +9,10 @@ from runs.wording import gettext_noop as _
 
 
 def check(plan: RunPlan, settings: Mapping[str, Mapping[str, str]]) -> None:
-    """Raise TargetProblem `installation_changed` where it is not, by `settings` as it tells them.
+    """Raise TargetProblem `installation_changed` if the reported `settings` say it is not.
 
-    Packages upgrade a release in place: the run would stand in the cell of the one before. All
-    development versions of a major version have one number, so that their names are compared.
+    Packages upgrade a release in place: the run would be stored in the cell of the old one. All
+    development versions of a major version share one number, so their names are compared.
     """
     wanted, said = str(plan.levels.get("version", "")), settings["server_version"]["setting"]
     is_other = int(settings["server_version_num"]["setting"]) != plan.version_num

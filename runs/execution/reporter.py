@@ -1,4 +1,4 @@
-"""What the engine tells about a run while it executes it; it reports, it does not record."""
+"""What the engine reports about a run while executing it; it does not store anything."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class ArtifactData:
 
 @dataclass(frozen=True)
 class Note:
-    """Something about the result that a reader should know; a warning puts it in doubt."""
+    """Something about the result that a reader should know; a warning makes it doubtful."""
 
     code: str
     message: str
@@ -41,14 +41,14 @@ class Note:
 
 @dataclass
 class Findings:
-    """All that a run has found; stored in one act when it finishes, or in part when it fails."""
+    """All findings of a run; stored in one transaction when it finishes, or in part if it fails."""
 
     measurements: dict[str, float] = field(default_factory=dict)
     series: list[SeriesData] = field(default_factory=list)
     artifacts: list[ArtifactData] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
-    # Who took the processors of each machine while the load was on; see runs.execution.usage.
+    # Who used the processors of each machine during the load; see runs.execution.usage.
     usage: dict[str, dict[str, float]] = field(default_factory=dict)
     server_version: str = ""
     tool_name: str = ""
@@ -56,7 +56,7 @@ class Findings:
 
 
 class Reporter(Protocol):
-    """Where the engine's reports go. Each call may raise Cancelled or Detached."""
+    """The destination of the engine's reports. Each call may raise Cancelled or Detached."""
 
     async def phase(self, phase: Phase) -> None:
         """The run enters a phase."""
@@ -65,20 +65,20 @@ class Reporter(Protocol):
         """A step has ended. A replayed step is reported again."""
 
     async def machine(self, name: str, facts: Facts | None) -> None:
-        """What the machine of that name in the plan is; None where it does not tell.
+        """The facts of the plan's machine with that name; None if unknown.
 
-        It was so before the run changed anything of it, also when a worker that takes the run over
-        reports it again.
+        They are from before the run changed anything, even if a worker that takes the run over
+        reports them again.
         """
 
     async def event(self, code: str, message: str) -> None:
-        """Something worth telling happened on the way."""
+        """Something noteworthy happened."""
 
     async def cluster(self, directory: str, *, prepared_now: bool) -> None:
-        """The run uses the shared cluster in `directory`; whether it has just made it."""
+        """The run uses the shared cluster in `directory`; and whether it has just made it."""
 
     async def found(self, findings: Findings) -> None:
-        """Everything that the run has found; to be kept before the target is cleaned."""
+        """All findings of the run; to be stored before the target is cleaned up."""
 
     async def live_series(self, series: Sequence[SeriesData]) -> None:
         """Progress while measuring."""

@@ -1,4 +1,4 @@
-"""Sessions on an open connection: how they begin, and whether a target allows enough of them."""
+"""Sessions on an open connection: how they start, and whether a target allows enough of them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,28 +10,28 @@ from runs.execution.errors import TargetProblem, TooFewSessions
 from runs.execution.quoting import shell_line
 from runs.wording import gettext_noop as _
 
-# On a run's machine at once: the load, a monitor, a profile, the guard's look, a look at progress.
+# At once on a run's machine: the load, a monitor, a profile, the guard's look, a look at progress.
 NEEDED = 5
 # Sessions that have just ended may still be counted.
 WAITS_SECONDS = (0.2, 0.5, 1.0, 2.0)
-# Before whatever a command prints, and after what a login shell says by itself.
+# Separates a command's output from what a login shell prints before it.
 _BEGIN = b"benchlab-begin\n"
 
 
 async def begin(
     connection: asyncssh.SSHClientConnection, address: object, argv: Sequence[str], **streams: Any
 ) -> "asyncssh.SSHClientProcess[bytes]":
-    """Start a command in a session of its own; `own_output` tells what it printed itself.
+    """Start a command in a session of its own; `own_output` extracts what it printed itself.
 
-    Raises TooFewSessions when the connection is open and allows no further one, asyncssh.Error or
-    OSError when it is broken, ValueError for what cannot be an argument.
+    Raises TooFewSessions when the connection is open but allows no further one, asyncssh.Error or
+    OSError when it is broken, ValueError for an invalid argument.
     """
     line = f"echo {_BEGIN.decode().strip()}; {shell_line(argv)}"
     for wait in (*WAITS_SECONDS, None):
         try:
             return await connection.create_process(line, encoding=None, **streams)
         except asyncssh.ChannelOpenError as error:
-            # The word of a connection that has broken comes a moment later.
+            # The news that a connection has broken arrives a moment later.
             await asyncio.sleep(wait or 0)
             if connection.is_closed():
                 raise
@@ -42,9 +42,9 @@ async def begin(
 
 
 def own_output(stdout: bytes | bytearray) -> bytes:
-    """What a command printed, without the greeting of a login shell before it.
+    """A command's output, without the greeting of a login shell before it.
 
-    Raises TargetProblem `no_report` where the login shell started no command at all.
+    Raises TargetProblem `no_report` if the login shell started no command at all.
     """
     begin = stdout.find(_BEGIN)
     if begin < 0:
@@ -57,7 +57,7 @@ def own_output(stdout: bytes | bytearray) -> bytes:
 
 
 async def allows(connection: asyncssh.SSHClientConnection, count: int = NEEDED) -> bool:
-    """Whether so many sessions can be open at once; they are closed again.
+    """Whether this many sessions can be open at once; they are closed again.
 
     Raises asyncssh.Error or OSError when the connection is broken.
     """

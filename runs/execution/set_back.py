@@ -1,7 +1,7 @@
-"""What a machine was set to before a run: kept in the run's folder, and set back from there.
+"""The original settings of a machine: stored in the run's folder, and restored from there.
 
-It is written down before anything is changed, so that whoever ends the run can set it back: the
-worker that began it, another one that took it over, or the sweep that finds its folder.
+They are written down before anything is changed, so whoever ends the run can restore them: the
+worker that started it, another one that took it over, or the clean-up that finds its folder.
 """
 
 import shlex
@@ -31,7 +31,7 @@ if [ ! -f "$was" ]; then
 fi
 cat "$was"
 """
-# What could not be set is as it was: nothing is to be set back.
+# What could not be set is as it was: there is nothing to restore.
 # usage: sh -c "$this" forget FOLDER NAME PATTERN
 FORGET = """
 [ "$(cat $3 2>/dev/null | sort -u)" != "$(cat "$1/was-$2" 2>/dev/null)" ] || rm -f "$1/was-$2"
@@ -60,19 +60,19 @@ def _script() -> str:
 
 
 def argv(folder: str) -> tuple[str, ...]:
-    """Set back what a run's folder on that machine says; nothing where it says nothing."""
+    """Restore what a run's folder on that machine says; nothing if it says nothing."""
     return ("sh", "-c", _script(), "set-back", folder)
 
 
 async def set_back(host: Host, folder: str) -> None:
-    """Set a machine back to what it was before a run. Raises TargetProblem `not_set_back`."""
+    """Restore a machine's state before a run. Raises TargetProblem `not_set_back`."""
     answer = await host.run(argv(folder), timeout_s=LIMIT_SECONDS)
     if answer.exit_status != 0:
         raise not_set_back(str(host.address), answer.stderr.decode(errors="replace"))
 
 
 def not_set_back(where: str, said: str) -> TargetProblem:
-    """Something of a machine is still as a run has set it."""
+    """A machine still has a setting from a run."""
     return TargetProblem(
         f"{where} is not set back to what it was before the run: {said.strip()[-500:]}",
         code=NOT_SET_BACK,

@@ -1,14 +1,14 @@
-"""What a server says of its settings."""
+"""The settings that a server reports."""
 
 import json
 
-# One JSON object a line: a value may hold tabs and newlines. Known from 9.2 on.
+# One JSON object per line: a value may contain tabs and newlines. Works from 9.2 on.
 READ_SETTINGS = """
 SELECT row_to_json(s) FROM (
     SELECT name, setting, coalesce(unit, '') AS unit, source FROM pg_settings ORDER BY name
 ) s;
 """
-# Where the run lay, not how the server was set.
+# The places of the run's files, not how the server was set.
 PLACES = frozenset(
     (
         "config_file",

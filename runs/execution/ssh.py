@@ -28,14 +28,14 @@ CONNECT_TIMEOUT_SECONDS = 15
 CLOSING_SECONDS = 5
 KEEPALIVE_SECONDS = 15
 KEEPALIVE_MISSES = 4
-# Whoever is silent for longer than that has lost the connection.
+# After this long without any answer the connection counts as lost.
 SECONDS_TO_NOTICE = KEEPALIVE_SECONDS * (KEEPALIVE_MISSES + 1)
-# What is no step is soon done, on a busy machine as well; but not the removal of a cluster.
+# A command outside of steps is quick, even on a busy machine; except removing a cluster.
 COMMAND_SECONDS = 120.0
 _ERRNO = re.compile(r"\[Errno (\d+)\]")
 REMOVAL_SECONDS = 3600.0
 
-# What a person does about a hop; the page of the server behind it is the wrong place to look.
+# What to do about a hop; a person must look there, not at the page of the server behind it.
 REMEDIES_AT_A_HOP = {
     "host_unreachable": _("Repair the jump host, or remove it on the server's page."),
     "login_refused": _("Add the public key that is shown on the hop's own page, on the hop."),
@@ -45,10 +45,10 @@ REMEDIES_AT_A_HOP = {
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server answers, and as whom BenchLab logs in.
+    """The address of a server, and the user that BenchLab logs in as.
 
-    Shown is the server's name where it is given: texts about a target are stored and read by
-    everybody, and where its machines are is nobody else's business.
+    Shown is the server's name if given: texts about a target are stored and everybody can read
+    them, while the addresses of machines are private.
     """
 
     host: str
@@ -62,7 +62,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Login:
-    """An address, the host key that it must show, and the key that lets BenchLab in there."""
+    """An address, the host key that it must show, and the key with which BenchLab logs in."""
 
     address: Address
     host_key: str
@@ -71,7 +71,7 @@ class Login:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one command on the target gave back."""
+    """The result of one command on the target."""
 
     exit_status: int
     stdout: bytes
@@ -90,7 +90,7 @@ def fingerprint(host_key: str) -> str:
 
 
 async def offered_host_key(address: Address, through: Sequence[Login] = ()) -> str:
-    """Ask a server for its host key, without logging in there; the hops before it are logged in to.
+    """Ask a server for its host key, without logging in there; logs in to the hops before it.
 
     Raises HostUnreachable, and for a hop what `connect` raises.
     """
@@ -130,15 +130,15 @@ class Host:
         timeout_s: float | None = COMMAND_SECONDS,
         most_bytes: int = ANSWER_BYTES,
     ) -> Answer:
-        """Run a command and wait for its end, at most `timeout_s` (None: for ever).
+        """Run a command and wait for its end, at most `timeout_s` (None: forever).
 
-        What a login shell says by itself is not of the output. Raises TooFewSessions, `no_report`
-        where it was not started, ConnectionLost when the connection breaks first, or may have, and
-        CommandTimeout when the machine still answers after the time: then the command may still be
-        running, though the latter ends it by TERM as far as that is possible. So it does by
-        AnswerTooLong, raised when both streams together bring more than `most_bytes`.
+        The output does not include what a login shell prints itself. Raises TooFewSessions,
+        `no_report` if it was not started, ConnectionLost when the connection breaks first, or may
+        have, and CommandTimeout when the machine still answers after the time: the command is ended
+        by TERM as far as that is possible, but may still be running. The same holds for
+        AnswerTooLong, raised when both streams together have more than `most_bytes`.
         """
-        # An empty input would leave the command waiting for the end of its standard input.
+        # Without an input the command would wait for the end of its standard input.
         source = {"input": stdin} if stdin else {"stdin": asyncssh.DEVNULL}
         try:
             process = await sessions.begin(self._connection, self.address, argv, **source)
@@ -172,7 +172,7 @@ class Host:
         argv: Sequence[str],
         timeout_s: float,
     ) -> TargetProblem:
-        """Let go of a command; the next ones on this connection must not pay for it."""
+        """Abandon a command; it must not affect the next ones on this connection."""
         _let_go(process)
         if timeout_s < SECONDS_TO_NOTICE:
             return ConnectionLost(f"No answer from {self.address} within {timeout_s:.0f} s.")
@@ -182,7 +182,7 @@ class Host:
         )
 
     async def close(self) -> None:
-        """Close the connection; what runs detached on the target goes on."""
+        """Close the connection; what runs detached on the target continues."""
         await _close(self._connection)
         await self._hops.aclose()
 
@@ -196,10 +196,10 @@ class Host:
 async def connect(
     address: Address, *, host_key: str, private_key: str, through: Sequence[Login] = ()
 ) -> Host:
-    """Open a connection to the server that holds exactly `host_key`, by way of the hops.
+    """Open a connection to the server that holds exactly `host_key`, through the hops.
 
-    Raises HostKeyChanged, LoginRefused or HostUnreachable, each with what to do; of a hop with a
-    code that begins with `hop_`.
+    Raises HostKeyChanged, LoginRefused or HostUnreachable, each with what to do; for a hop with a
+    code that starts with `hop_`.
     """
     hops = contextlib.AsyncExitStack()
     try:
@@ -215,7 +215,7 @@ async def connect(
 async def _tunnel(
     through: Sequence[Login],
 ) -> AsyncIterator[asyncssh.SSHClientConnection | None]:
-    """The connection to the last hop, each reached through the one before; None without hops."""
+    """The connection to the last hop, each opened through the one before; None without hops."""
     opened: list[asyncssh.SSHClientConnection] = []
     try:
         for passed, hop in enumerate(through):
@@ -250,7 +250,7 @@ async def _log_in(
             agent_path=None,
             config=None,
             connect_timeout=CONNECT_TIMEOUT_SECONDS,
-            # A small packet may be a large one when it is unpacked.
+            # A small compressed packet can unpack to a large one.
             compression_algs=None,
             keepalive_interval=KEEPALIVE_SECONDS,
             keepalive_count_max=KEEPALIVE_MISSES,
@@ -266,14 +266,14 @@ async def _log_in(
 
 
 def _at_a_hop(problem: TargetProblem, hop: Address) -> TargetProblem:
-    """The same problem, told as that of a hop on the way."""
+    """The same problem, reported for a hop on the way."""
     code = f"hop_{problem.code.removeprefix('host_')}"
     remedy = REMEDIES_AT_A_HOP.get(problem.code, problem.remedy)
     return type(problem)(f"At the hop {hop}: {problem.message}", code=code, remedy=remedy)
 
 
 def _pinned_first(key: asyncssh.SSHKey) -> list[str]:
-    """The pinned key's type before all others: a server with several keys shows that very one.
+    """The pinned key's type first: a server with several keys then shows exactly that one.
 
     The others stay allowed, so that a server without that type shows a key that can be refused.
     """
@@ -298,7 +298,7 @@ def _unreachable(
 
 
 def _reason(error: Exception) -> str:
-    """ "Connection refused", without Python's frame and the numbers of each address tried."""
+    """ "Connection refused", without Python's wrapping and the numbers of each address tried."""
     number = error.errno if isinstance(error, OSError) and (error.errno or 0) > 0 else None
     if number is None and (found := _ERRNO.search(str(error))):
         number = int(found[1])
@@ -306,14 +306,14 @@ def _reason(error: Exception) -> str:
 
 
 def _let_go(process: "asyncssh.SSHClientProcess[bytes]") -> None:
-    """End a command as far as that is possible, and read no more of it."""
+    """End a command as far as possible, and read no more of it."""
     with contextlib.suppress(OSError, asyncssh.Error):
         process.terminate()
         process.close()
 
 
 async def _close(connection: asyncssh.SSHClientConnection) -> None:
-    """Close a connection; one whose other end takes nothing any more is cut."""
+    """Close a connection; abort it if the other end does not respond any more."""
     connection.close()
     try:
         async with asyncio.timeout(CLOSING_SECONDS):

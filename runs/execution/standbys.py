@@ -1,4 +1,4 @@
-"""Standbys as their primary, the run's own cluster, sees them: who follows, how, how far behind.
+"""Standbys as seen from their primary, the run's own cluster: who follows, how, how far behind.
 
 Source: pg_stat_replication and synchronous_standby_names in the manuals of 9.2 to 18.
 """
@@ -11,11 +11,11 @@ from runs.execution.errors import TargetProblem
 from runs.execution.postgres import lines_for
 from runs.wording import gettext_noop as _
 
-# Names of WAL and of positions changed with 10.
+# Version 10 renamed the functions for WAL and positions.
 LSN_SINCE = 100000
 LIST_SINCE = 90600
 FIRST_AND_ANY_SINCE = 100000
-# A base backup brings nearly all; replaying the rest of a load may take its time.
+# A base backup has nearly everything; replaying the rest of a load may take time.
 CATCH_UP_SECONDS = 600
 POLLS_A_SECOND = 5
 
@@ -37,7 +37,7 @@ REPLICA_SINCE = 90600
 
 
 def needed_settings(version_num: int) -> dict[str, str]:
-    """What a cluster of which base backups are taken is not without."""
+    """The settings that a cluster needs to be the source of base backups."""
     level = "replica" if version_num >= REPLICA_SINCE else "hot_standby"
     return {"wal_level": level, "max_wal_senders": "10"}
 
@@ -66,8 +66,8 @@ def behind_sql(version_num: int, column: str) -> str:
 def names_setting(version_num: int, names: Sequence[str], number: int, *, by: str = "FIRST") -> str:
     """synchronous_standby_names for `number` synchronous ones of `names`.
 
-    Raises ValueError for what the version cannot have, or more than there are names: it accepts
-    `4 (a, b)`, and then no commit ever ends.
+    Raises ValueError for what the version does not support, and for more than there are names: the
+    server accepts `4 (a, b)`, and then no commit ever ends.
     """
     if not number:
         return ""
@@ -86,7 +86,7 @@ def names_setting(version_num: int, names: Sequence[str], number: int, *, by: st
 
 
 async def set_synchronous(bench: Bench, value: str, step: str = "set-synchronous") -> None:
-    """Set synchronous_standby_names and let the primary read it."""
+    """Set synchronous_standby_names and reload the primary."""
     argv, text = bench.cluster.append(lines_for({"synchronous_standby_names": value}))
     await bench.step(step, argv, stdin=text)
     await bench.step(f"{step}-reload", bench.cluster.reload())
@@ -95,10 +95,10 @@ async def set_synchronous(bench: Bench, value: str, step: str = "set-synchronous
 async def wait(
     bench: Bench, names: Sequence[str], step: str, *, states: str = "", seconds: int = 0
 ) -> None:
-    """Wait until these follow and have replayed all that was written before; a durable step.
+    """Wait until these follow and have replayed all earlier WAL; a durable step.
 
-    With `states` (sync_state of each in the order of names, with commas between) until they are
-    that as well. Raises TargetProblem `standby_does_not_catch_up`.
+    With `states` (sync_state of each in the order of names, separated by commas) also until they
+    have these. Raises TargetProblem `standby_does_not_catch_up`.
     """
     version_num = bench.plan.version_num
     end = (await bench.sql(f"{step}-position", f"SELECT {position_sql(version_num)};")).strip()
@@ -122,7 +122,7 @@ async def seen(bench: Bench, step: str) -> list[Standby]:
 
 
 async def missing(bench: Bench, names: Sequence[str]) -> list[str]:
-    """Those that do not follow now; a look that is no step. None where the primary is silent."""
+    """Those that do not follow now; not a step. None if the primary does not answer."""
     sql = "SELECT application_name FROM pg_stat_replication WHERE state = 'streaming'"
     words = bench.cluster.psql()[:-2]  # not from standard input
     answer = await bench.run("env", "PGCONNECT_TIMEOUT=10", *words, "-c", sql)

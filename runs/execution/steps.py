@@ -1,9 +1,9 @@
 """Durable steps: commands on a target that outlive the connection and the worker.
 
-A step has a name and a folder below the run's directory on the target. To perform it is
-idempotent: it is started if it was not yet, otherwise its running process is waited for or its
-kept result is taken. So a worker that takes a run over replays the plan from the beginning, and
-finished steps answer from their files.
+A step has a name and a folder below the run's directory on the target. To execute it is idempotent:
+if it was not started yet, it is started; otherwise the running process is waited for, or its stored
+result is used. So a worker that takes a run over replays the plan from the beginning, and finished
+steps answer from their files.
 """
 
 import re
@@ -16,17 +16,17 @@ from runs.execution.fence import BEHIND, CHECK, Fence, lease_lost
 from runs.execution.ssh import REMOVAL_SECONDS, Answer, Host
 from runs.wording import gettext_noop as _
 
-# Of each stream of a step. sadc's recording of 48 hours is printed in as much.
+# Of each stream of a step. A 48-hour recording of sadc is no longer than this when printed.
 OUTPUT_CAP_BYTES = 64 * 1024 * 1024
-# With what comes before a step's report.
+# Including what comes before a step's report.
 REPORT_BYTES = OUTPUT_CAP_BYTES + 64 * 1024
 STDIN_CUT_OFF = 94
 DISK_FULL = 95
-# How every program of a target says it (LC_ALL=C).
+# The message of every program of a target (LC_ALL=C).
 NO_SPACE = "No space left on device"
 MARKER = b"benchlab-step "
 SECONDS_BETWEEN_SIGNALS = 3
-# More than a clock and what the kernel counts can differ by themselves.
+# More than a clock and the kernel's counter can differ by themselves.
 CLOCK_WAS_SET_SECONDS = 0.5
 
 _LOOK = """
@@ -38,7 +38,7 @@ echo "benchlab-look $state $(df -Pk "$2" 2>/dev/null | awk 'NR == 2 { print $4 }
 _LOOKED = re.compile(rb"benchlab-look (running|ended) (\d{0,15})(?!\d)")
 _FREE = """LC_ALL=C df -Pk "$1" | awk 'NR == 2 { print $4 }'"""
 _MINUTES_AND_SECONDS = re.compile(r"(\d{1,9})m(\d{1,2}(?:\.\d{1,9})?)s", re.ASCII)
-# The first line of step_report.sh: status, begin, end, bytes of both streams, processor time. A
+# The first line of step_report.sh: status, start, end, bytes of both streams, processor time. A
 # time is seconds since the epoch and, after a comma, since the boot; a `date` without nanoseconds
 # leaves its `%N`, or `N`, behind.
 _TIME = r"(?:-?\d{1,10}(?:\.\d{0,9}%?N?)?(?:,\d{0,10}(?:\.\d{1,9})?)?|-)"
@@ -47,7 +47,7 @@ _HEAD = re.compile(
 )
 _REPORT = (Path(__file__).parent / "step_report.sh").read_text()
 _STEP = (Path(__file__).parent / "step.sh").read_text() + _REPORT
-# Of a step that was never begun there is nothing to tell.
+# For a step that was never started there is nothing to report.
 _SO_FAR = f"""
 export LC_ALL=C
 dir=$1 cap=$2
@@ -58,13 +58,12 @@ _STOP = (Path(__file__).parent / "stop_steps.sh").read_text()
 
 @dataclass(frozen=True)
 class StepResult:
-    """A finished step. Times are seconds since the epoch on the target's clock as it began.
+    """A finished step. Times are seconds since the epoch on the target's clock at its start.
 
-    A clock that was set meanwhile does not change how long the step took. `exit_status` is None
-    for a step that was ended from outside, or that has vanished: then `finished` is when it was
-    ended, or where that is not known either, when it began.
-    `cpu_seconds` is the processor time of the command and of the children that it waited for;
-    None where the target did not tell.
+    If the clock was set in the meantime, the duration is still right. `exit_status` is None for a
+    step that was ended from outside, or that has vanished: then `finished` is when it was ended,
+    or when it started, if that is unknown too. `cpu_seconds` is the processor time of the command
+    and of the children that it waited for; None if the target did not report it.
     """
 
     name: str
@@ -79,7 +78,7 @@ class StepResult:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Its duration."""
         return self.finished - self.started
 
 
@@ -94,7 +93,7 @@ async def perform(
 ) -> StepResult:
     """Start the step in `directory/name`, or attach to it, and return its result.
 
-    Raises ConnectionLost (perform it again after connecting), TargetRestarted when its process
+    Raises ConnectionLost (call it again after connecting), TargetRestarted when its process
     vanished without an exit status, TargetProblem `disk_full` when the step cannot be written,
     LeaseLost when the fence is higher than this worker's token.
     """
@@ -122,9 +121,9 @@ async def perform(
 async def so_far(
     host: Host, directory: str, name: str, argv: Sequence[str], *, stdin: str = ""
 ) -> StepResult | None:
-    """What a step has left until now, whether or not it has ended; None where it was never begun.
+    """What a step has left so far, whether or not it has ended; None if it was never started.
 
-    Nothing is started or waited for. Raises ConnectionLost, CommandTimeout.
+    Does not start or wait for anything. Raises ConnectionLost, CommandTimeout.
     """
     folder = f"{directory}/{name}"
     answer = await host.run(
@@ -135,7 +134,7 @@ async def so_far(
 
 
 async def stop_all(host: Host, directory: str) -> None:
-    """End the processes of every step in `directory` that still runs: INT, then TERM, then KILL."""
+    """End the processes of every running step in `directory`: INT, then TERM, then KILL."""
     patience = str(SECONDS_BETWEEN_SIGNALS)
     answer = await host.run(
         ["sh", "-c", _STOP, "stop", directory, patience], timeout_s=REMOVAL_SECONDS
@@ -150,7 +149,7 @@ async def stop_all(host: Host, directory: str) -> None:
 
 @dataclass(frozen=True)
 class Look:
-    """A running step from outside. `free_bytes` of the disk looked at; None where df fails."""
+    """A running step as seen from outside. `free_bytes` of the disk; None if df fails."""
 
     has_ended: bool
     free_bytes: int | None
@@ -159,7 +158,7 @@ class Look:
 async def look(host: Host, directory: str, name: str, where: str) -> Look:
     """Whether a step has ended, and what is free under `where`. Raises ConnectionLost.
 
-    On a disk that does not answer it takes until the disk does.
+    If the disk does not answer, this takes until it does.
     """
     argv = ["sh", "-c", _LOOK, "look", f"{directory}/{name}", where]
     answer = await host.run(argv, timeout_s=None)
@@ -171,7 +170,7 @@ async def look(host: Host, directory: str, name: str, where: str) -> Look:
 
 
 async def free_bytes(host: Host, where: str) -> int | None:
-    """What is free on the disk under `where`; None where df fails. Raises CommandTimeout."""
+    """The free space of the disk under `where`; None if df fails. Raises CommandTimeout."""
     said = (await host.run(["sh", "-c", _FREE, "free", where])).stdout.strip()
     return int(said) * 1024 if re.fullmatch(rb"\d{1,15}", said) else None
 
@@ -184,7 +183,7 @@ async def peek(host: Host, directory: str, name: str, stream: str, offset: int) 
 
 
 def _read(name: str, argv: tuple[str, ...], stdin: str, report: bytes) -> StepResult:
-    # A login shell that greets has its say before the marker.
+    # A login shell with a greeting prints it before the marker.
     begin = report.find(MARKER)
     newline = report.find(b"\n", max(begin, 0))
     head = report[begin + len(MARKER) : newline].decode(errors="replace").strip()
@@ -218,7 +217,7 @@ def _no_report(name: str, report: bytes) -> TargetProblem:
 
 
 def _cpu_seconds(text: str) -> float | None:
-    """`0m1.250s,0m0.500s` (user, system) is 1.75; what reads otherwise is unknown."""
+    """`0m1.250s,0m0.500s` (user, system) is 1.75; None for any other form."""
     parts = _MINUTES_AND_SECONDS.findall(text)
     if len(parts) != 2:
         return None
@@ -231,7 +230,7 @@ def _seconds(text: str) -> float:
 
 
 def _end(started: str, finished: str) -> float:
-    """The end on the clock as it was at the begin; what the kernel counted tells if it was set."""
+    """The end on the clock of the start; the kernel's counter shows whether it was set."""
     begun, ended = _seconds(started), _seconds(finished)
     uptimes = [text.partition(",")[2] for text in (started, finished)]
     if not all(uptimes):

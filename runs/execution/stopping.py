@@ -1,4 +1,4 @@
-"""Stopping the PostgreSQL of a cluster's folder, without its own programs: they may be gone."""
+"""Stops the PostgreSQL in a cluster's folder without its own programs, which may be gone."""
 
 from pathlib import Path
 
@@ -13,14 +13,14 @@ _STOP = (Path(__file__).parent / "stop_cluster.sh").read_text()
 
 
 def argv(directory: str) -> tuple[str, ...]:
-    """Stop what serves a folder: fast, immediate, KILL; exit status 1 if it still does."""
+    """Stop the server of a folder: fast, immediate, KILL; exit status 1 if it still runs."""
     return ("sh", "-c", _STOP, "stop", f"{directory}/data", str(SECONDS_BETWEEN_SIGNALS))
 
 
 async def stop(host: Host, directory: str) -> None:
     """Stop it. Raises TargetProblem `postgres_does_not_stop`.
 
-    Look first (`BaseDir.check`) whether the folder is ours.
+    Check first (`BaseDir.check`) whether the folder is ours.
     """
     patience = SIGNALS * SECONDS_BETWEEN_SIGNALS + COMMAND_SECONDS
     answer = await host.run(argv(directory), timeout_s=patience)
@@ -29,7 +29,7 @@ async def stop(host: Host, directory: str) -> None:
 
 
 def does_not_stop(directory: str) -> TargetProblem:
-    """A server that not even KILL has ended."""
+    """A server that even KILL did not end."""
     return TargetProblem(
         f"PostgreSQL in {directory} does not stop.",
         code="postgres_does_not_stop",

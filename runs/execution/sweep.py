@@ -1,4 +1,4 @@
-"""Leftovers on a target: what still runs in folders with this BenchLab's mark, and the folders."""
+"""Leftovers on a target: folders with this BenchLab's mark, and what still runs in them."""
 
 import re
 
@@ -8,7 +8,7 @@ from runs.execution.set_back import set_back
 from runs.execution.ssh import Host
 from runs.execution.steps import stop_all
 
-# Each marked folder with its mark, in two lines; nothing where the base directory is not ours.
+# Each marked folder with its mark, in two lines; nothing if the base directory is not ours.
 _LIST = """
 [ "$(cat "$1/.benchlab" 2>/dev/null)" = "$2" ] || exit 0
 for dir in "$1"/runs/* "$1"/clusters/*; do
@@ -21,10 +21,10 @@ exit 0
 
 
 async def marked(host: Host, base: BaseDir) -> list[str]:
-    """Folders with this BenchLab's mark for that very place; runs first, the newest.
+    """Folders with this BenchLab's mark for exactly that place; runs first, the newest first.
 
-    Of runs that could not set their machine back the oldest knows how it was, so that it has the
-    last word.
+    If several runs could not restore their machine, the oldest knows its original state, so it
+    comes last.
     """
     answer = await host.run(["sh", "-c", _LIST, "list", base.path, base.mark(base.path)])
     lines = answer.stdout.decode(errors="replace").splitlines()
@@ -38,7 +38,7 @@ async def marked(host: Host, base: BaseDir) -> list[str]:
 
 
 async def end(host: Host, base: BaseDir, path: str) -> None:
-    """End what still runs in a folder, and set the machine back to what is noted there.
+    """End what still runs in a folder, and restore the machine to the state stored there.
 
     Raises TargetProblem `step_does_not_end`, `not_set_back`, `postgres_does_not_stop`, `not_ours`
     or `leads_out`; with the last two nothing was ended.
@@ -50,9 +50,9 @@ async def end(host: Host, base: BaseDir, path: str) -> None:
 
 
 async def remove(host: Host, base: BaseDir, path: str) -> None:
-    """End what still runs in a leftover folder, set the machine back, and remove the folder.
+    """End what still runs in a leftover folder, restore the machine, and remove the folder.
 
-    Raises as `end` does; then the folder is left.
+    Raises as `end` does; then the folder stays.
     """
     await end(host, base, path)
     await base.remove(host, path)

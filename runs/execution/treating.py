@@ -1,7 +1,7 @@
-"""Treating the machines of a run as its plan says: caches, governor, processors.
+"""Treats the machines of a run as its plan says: caches, governor, processors.
 
-Each act is a durable step, so that the run's commands show it and a worker that takes the run over
-does nothing twice. What was before is kept in the run's folder first (`set_back`).
+Each action is a durable step, so the run's commands show it and a worker that takes the run over
+does nothing twice. The original state is stored in the run's folder first (`set_back`).
 """
 
 from functools import partial
@@ -17,12 +17,12 @@ GOVERNOR_FILES = "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"
 PARANOIA_FILES = "/proc/sys/kernel/perf_event_paranoid"
 NO_SUCH_SETTING = {"governor": "no_cpufreq", "perf": "no_perf_events"}
 _ALLOWED = ["grep", "Cpus_allowed_list", "/proc/self/status"]
-# A pattern of file names is for the shell.
+# A pattern of file names, which the shell must expand.
 _KEEP_BY_PATTERN = 'pattern=$4\nset -- "$1" "$2" "$3" $pattern\n' + set_back.KEEP
 
 
 async def check_cpus(bench: Bench) -> None:
-    """Before anything is started on them: the machines have these processors.
+    """Before anything is started on them: check that the machines have these processors.
 
     Raises TargetProblem `cpus_not_there`.
     """
@@ -37,7 +37,7 @@ async def check_cpus(bench: Bench) -> None:
 
 
 async def before_start(bench: Bench) -> None:
-    """Treat the machines before the prepared, stopped cluster is started to be measured.
+    """Treat the machines before the prepared, stopped cluster is started for measuring.
 
     Raises TargetProblem `privilege_missing`, `cannot_be_set_back`, `no_cpufreq`.
     """
@@ -49,7 +49,7 @@ async def before_start(bench: Bench) -> None:
 
 
 async def change(bench: Bench, node: Node, name: str, files: str, value: str) -> str:
-    """Set something of a machine, after what it was has been kept; what it was."""
+    """Set something on a machine after storing its original state, which is returned."""
     step = _named(bench, node, f"keep-{name}")
     allowed = " ".join(privileged.SETTINGS[name])
     argv = ["sh", "-c", _KEEP_BY_PATTERN, "keep", node.directory, name, allowed, files]
@@ -70,9 +70,9 @@ async def change(bench: Bench, node: Node, name: str, files: str, value: str) ->
 
 
 async def set_back_now(bench: Bench) -> None:
-    """Set every machine back, as steps that the run's commands show.
+    """Restore every machine, as steps that the run's commands show.
 
-    Raises TargetProblem where a step does not end; the result is not to be lost for it.
+    Raises TargetProblem if a step does not end; the result must not be lost for that.
     """
     for node in reversed(bench.nodes):
         if not _may_be_changed(bench, node) or not set(privileged.SETTINGS) & set(node.privileges):
@@ -87,7 +87,7 @@ async def set_back_now(bench: Bench) -> None:
 
 
 async def set_back_whatever_was(bench: Bench, node: Node) -> None:
-    """Set a machine back if its folder says so. Raises TargetProblem `not_set_back`.
+    """Restore a machine if its folder says so. Raises TargetProblem `not_set_back`.
 
     The last one first: two may be the same.
     """
@@ -101,7 +101,7 @@ def _may_be_changed(bench: Bench, node: Node) -> bool:
 
 
 async def _empty_caches(bench: Bench) -> None:
-    """The cluster is stopped, so that what the server itself would keep is gone as well."""
+    """The cluster is stopped, so what the server itself would cache is gone as well."""
     await bench.step("write-out", ["sync"])
     node = bench.database
     await _as_root(bench, node, "drop_caches", privileged.DROP_CACHES, step="drop-caches")
@@ -113,7 +113,7 @@ async def _empty_caches(bench: Bench) -> None:
 
 
 async def _set_governor(bench: Bench, governor: str) -> None:
-    """On the database's machine, and on those generators for which it is ticked."""
+    """On the database's machine, and on those generators where it is ticked."""
     chosen = [bench.database]
     chosen += [node for node in bench.nodes[1:] if "governor" in node.privileges]
     for node in chosen:
@@ -132,7 +132,7 @@ async def _as_root(
 
 
 async def _check_cpus(bench: Bench, node: Node, of: str, wanted: str) -> None:
-    """The kernel quietly leaves out of a list what it does not have, unless that is all of it."""
+    """The kernel silently drops unknown processors from a list, unless all are unknown."""
     step = _named(bench, node, f"check-cpus-of-{of}")
     found = await bench.step(step, [*cpus.pinned(wanted), *_ALLOWED], check=False, on=node)
     given = found.stdout.partition(":")[2]

@@ -1,4 +1,4 @@
-"""The treatment of a run: what is done to its machines and processes, beside its scenario."""
+"""The treatment of a run: what is done to its machines and processes, besides its scenario."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -9,12 +9,12 @@ from runs.execution import cpus
 
 @dataclass(frozen=True)
 class Treatment:
-    """Conditions that a campaign asks for; by default none.
+    """Conditions that a campaign asks for; none by default.
 
-    `cold_cache`: the database's machine forgets all files before the load, and nothing is read
-    ahead. `governor`: that of the processors during the run; empty leaves it as it is.
+    `cold_cache`: the database's machine drops its file cache before the load, and nothing is
+    prewarmed. `governor`: that of the processors during the run; empty leaves it unchanged.
     `server_cpus` and `pgbench_cpus`: the processors on which each may run, as in "0-3,8"; empty is
-    all. `profile`: perf samples the database's machine while the load is on.
+    all. `profile`: perf samples the database's machine during the load.
     """
 
     cold_cache: bool = False
@@ -24,9 +24,9 @@ class Treatment:
     profile: bool = False
 
     def chosen(self) -> dict[str, Any]:
-        """What was asked for, by name; empty for a run without any. Lists are in one spelling.
+        """What was requested, by name; empty for a run without any. Lists are in canonical form.
 
-        Raises ValueError for a list of CPUs that is none.
+        Raises ValueError for an invalid list of CPUs.
         """
         found = {name: value for name, value in asdict(self).items() if value}
         for name in ("server_cpus", "pgbench_cpus"):
@@ -35,12 +35,12 @@ class Treatment:
         return found
 
     def on_generator(self) -> Self:
-        """What of it is done to a machine that only puts the load on."""
+        """The part of it that applies to a machine that only generates load."""
         return replace(self, cold_cache=False, server_cpus="", profile=False)
 
     @classmethod
     def of(cls, stored: Mapping[str, Any] | None) -> Self:
-        """The treatment that `chosen` gave; what a later BenchLab wrote besides is left out."""
+        """The treatment from its stored form; unknown fields of a later BenchLab are ignored."""
         known = {each.name for each in fields(cls)}
         return cls(**{name: value for name, value in (stored or {}).items() if name in known})
 

@@ -1,7 +1,8 @@
-"""Who took the processors of a machine while the load was on: PostgreSQL, the generator, others.
+"""Who used the processors of a machine during the load: PostgreSQL, the generator, others.
 
-Read from /proc right before and after the load: a machine's whole time, and that of its PostgreSQL
-servers. The generator's is its step's own. What is left is others', who have taken it from the run.
+Read from /proc right before and after the load: a machine's total time, and that of its PostgreSQL
+servers. The generator's time is that of its step. The rest belongs to other processes, which took
+it from the run.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Reading:
-    """What a machine has taken since its start, in seconds of processor time."""
+    """The processor time that a machine has used since its start, in seconds."""
 
     at: float
     processors: int
@@ -33,10 +34,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Usage:
-    """What was taken of a machine during the load, in seconds of processor time.
+    """The processor time used on a machine during the load, in seconds.
 
-    `busy` is all of the machine's own, without waiting; `stolen` what its host gave to others.
-    `kernel` are the threads by which the kernel writes and receives for everybody.
+    `busy` is the machine's own time, without waiting; `stolen` what its host gave to others.
+    `kernel` are the threads with which the kernel writes and receives on behalf of everybody.
     """
 
     processors: int
@@ -48,12 +49,12 @@ class Usage:
     generator: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """As it is stored."""
+        """Its stored form."""
         return {name: round(value, 3) for name, value in asdict(self).items()}
 
 
 async def read(node: Node, data: Sequence[str]) -> Reading | None:
-    """What a machine tells now, with the servers of these data folders; None if it does not."""
+    """A machine's present reading, with the servers of these data folders; None without one."""
 
     async def act(host: Any) -> Any:
         return await host.run(["sh", "-c", _SCRIPT, "usage", *data])
@@ -67,13 +68,13 @@ async def read(node: Node, data: Sequence[str]) -> Reading | None:
 
 
 async def read_all(nodes: dict[str, tuple[Node, list[str]]]) -> dict[str, Reading]:
-    """What several machines tell, by name; those that do not are left out."""
+    """The readings of several machines, by name; those without one are left out."""
     found = await asyncio.gather(*(read(node, data) for node, data in nodes.values()))
     return {name: each for name, each in zip(nodes, found, strict=True) if each is not None}
 
 
 def parse(report: str) -> Reading:
-    """Read what the script prints. Raises ValueError, KeyError for anything else."""
+    """Read the script's output. Raises ValueError, KeyError for anything else."""
     told = {words[0]: words[1:] for line in report.splitlines() if (words := line.split())}
     ticks = int(told["ticks"][0])
     machine, stolen = (int(text) for text in told["machine"])
@@ -88,7 +89,7 @@ def parse(report: str) -> Reading:
 
 
 def between(before: Reading, after: Reading, *, generator: float) -> Usage | None:
-    """What was taken from one reading to the next; None where the machine was restarted."""
+    """The usage between two readings; None if the machine was restarted."""
     seconds = after.at - before.at
     if seconds <= 0 or after.machine < before.machine:
         return None

@@ -1,4 +1,4 @@
-"""Executing under watch: signs of life, and orders that reach a run in the middle of a step."""
+"""Executes a run under watch: signs of life, and orders that reach it in the middle of a step."""
 
 import asyncio
 import logging
@@ -18,9 +18,9 @@ logger = logging.getLogger(__name__)
 async def execute_watched(director: Director, pulse: Pulse, *, interval_s: float) -> None:
     """Execute the run; every `interval_s` seconds show a sign of life and take an order.
 
-    Raises Cancelled once the run's processes have ended and the target is clean; Detached when
-    the run now belongs to somebody else, or no sign of life can be given any more: then whoever
-    comes next finds the target as it is.
+    Raises Cancelled after the run's processes have ended and the target is clean; Detached when
+    the run now belongs to another worker, or no sign of life can be given any more: then the next
+    worker finds the target as it is.
     """
     work = asyncio.create_task(director.execute())
     order = await _watch(work, pulse, interval_s, heed=("cancel", "detach"))
@@ -34,7 +34,7 @@ async def execute_watched(director: Director, pulse: Pulse, *, interval_s: float
 
 
 async def clean_up_watched(director: Director, pulse: Pulse, *, interval_s: float) -> None:
-    """Clean the target, with signs of life meanwhile: it may take longer than a lease lasts."""
+    """Clean up the target while showing signs of life: it may take longer than a lease lasts."""
     work = asyncio.create_task(director.clean_up())
     order = await _watch(work, pulse, interval_s, heed=("detach",))
     if order == "detach":
@@ -46,7 +46,7 @@ async def clean_up_watched(director: Director, pulse: Pulse, *, interval_s: floa
 async def _watch(
     work: "asyncio.Task[None]", pulse: Pulse, interval_s: float, *, heed: tuple[Order, ...]
 ) -> Order:
-    """Pulse until the work is done ("go_on") or an order to heed comes."""
+    """Pulse until the work is done ("go_on") or there is an order to follow."""
     try:
         while not work.done():
             order = await _pulse(pulse)

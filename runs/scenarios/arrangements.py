@@ -15,8 +15,8 @@ from typing import Any
 
 from runs.execution import standbys
 from runs.execution.arrangement import Arrangement
+from runs.execution.background import Background
 from runs.execution.bench import Bench
-from runs.execution.beside import Beside
 from runs.execution.errors import TargetProblem
 from runs.execution.members import conninfo
 from runs.execution.postgres import DATABASE, SUPERUSER
@@ -252,7 +252,7 @@ async def _through_pooler(bench: Bench, procedure: Procedure) -> None:
         pooler=POOLER_PORT, size=POOL_SIZE,
     )  # fmt: skip
     await bench.step("write-pooler", ["sh", "-c", _WRITE, "write", path], stdin=text)
-    pooler = Beside(bench.database, "pooler", ("env", PATH, "pgbouncer", path))
+    pooler = Background(bench.database, "pooler", ("env", PATH, "pgbouncer", path))
     try:
         await _wait_for_pooler(bench)
         bench.entrance = POOLER_PORT

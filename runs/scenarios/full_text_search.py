@@ -11,8 +11,8 @@ not use the index gives no result.
 from collections.abc import Mapping
 from typing import Any
 
+from runs.execution.background import Background
 from runs.execution.bench import Bench
-from runs.execution.beside import Beside
 from runs.execution.errors import TargetProblem
 from runs.execution.recording import GRACE_SECONDS
 from runs.scenarios import percentiles, prewarming
@@ -134,7 +134,7 @@ class Search(Data):
             await pgbench.measure(bench, f"{query};\n")
             return
         before = await _rows(bench, "count-before")
-        inserting = Beside(bench.database, "background-inserts", await _background(bench))
+        inserting = Background(bench.database, "background-inserts", await _background(bench))
         try:
             await pgbench.measure(bench, f"{query};\n")
             result = await inserting.finish()

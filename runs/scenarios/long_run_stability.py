@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from runs.execution.background import Background
 from runs.execution.bench import Bench
-from runs.execution.beside import Beside
 from runs.scenarios import percentiles, prewarming, stability_verdict
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
@@ -150,13 +150,13 @@ def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
     return ClusterOptions(settings=settings, required=required, data=(levels["fillfactor"],))
 
 
-def _hold_snapshot(bench: Bench) -> Beside | None:
+def _hold_snapshot(bench: Bench) -> Background | None:
     """A session with an old snapshot: VACUUM may remove nothing that it could still see."""
     if bench.levels["old_snapshot"] != "on":
         return None
     held = HOLD_SNAPSHOT.format(seconds=bench.parameters["duration"] + 60)
     psql = [*bench.cluster.psql()[:-2], "-c", held]
-    return Beside(bench.database, "old-snapshot", psql)
+    return Background(bench.database, "old-snapshot", psql)
 
 
 async def _vacuums(bench: Bench) -> list[float]:

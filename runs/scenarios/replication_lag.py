@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from runs.execution import standbys
+from runs.execution.background import Background
 from runs.execution.bench import Bench
-from runs.execution.beside import Beside
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import SeriesData
 from runs.execution.standbys import LSN_SINCE
@@ -38,7 +38,7 @@ class Lag:
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
-        self._asking: Beside | None = None
+        self._asking: Background | None = None
 
     def begin(self) -> None:
         """Start to ask, without waiting for it."""
@@ -48,7 +48,7 @@ class Lag:
         psql = bench.cluster.psql()[:-2]  # not from standard input
         text = f"{_sql(bench.plan.version_num)} \\watch 1"
         argv = ["sh", "-c", _ASK, "lag", text, bench.directory, *psql]
-        self._asking = Beside(bench.database, STEP, argv)
+        self._asking = Background(bench.database, STEP, argv)
 
     async def end(self) -> None:
         """End it, and add the series; what goes wrong costs the run nothing but them."""

@@ -7,8 +7,8 @@ the others have reported, and leaves no snapshot behind that would hold VACUUM b
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from runs.execution.background import Background
 from runs.execution.bench import Bench
-from runs.execution.beside import Beside
 from runs.execution.errors import TargetProblem
 from runs.execution.recording import GRACE_SECONDS
 from runs.execution.reporter import SeriesData
@@ -53,11 +53,11 @@ class Samples:
             "sh", "-c", _LOOP, "samples", str(duration + GRACE_SECONDS), str(self.interval_s),
             " ".join(query.split()), *psql[:-1],
         )  # fmt: skip
-        self._beside: Beside | None = None
+        self._beside: Background | None = None
 
     def begin(self) -> None:
         """Start asking."""
-        self._beside = Beside(self._bench.database, STEP, self._argv)
+        self._beside = Background(self._bench.database, STEP, self._argv)
 
     async def end(self) -> Mapping[str, list[tuple[float, float]]]:
         """Stop asking, add the series, and return (seconds of the load, value) by column."""

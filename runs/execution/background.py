@@ -1,4 +1,4 @@
-"""A durable step that runs beside the others until it is ended: a monitor, a profiler."""
+"""A durable step that runs in the background until it is ended: a monitor, a profiler."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ SECONDS_FOR_ITS_END = 30
 _END = (Path(__file__).parent / "end_monitor.sh").read_text()
 
 
-class Beside:
-    """Starts the step, or attaches to it if it runs already, and does not wait for it."""
+class Background:
+    """Starts the step, or attaches to it if it is running already, without waiting for it."""
 
     def __init__(self, node: Node, name: str, argv: Sequence[str]) -> None:
         self.node = node
@@ -23,7 +23,7 @@ class Beside:
         self._recording = asyncio.create_task(self._record())
 
     async def finish(self) -> StepResult:
-        """End it kindly, and take what it left. Raises TargetProblem, TimeoutError."""
+        """End it gently, and take its output. Raises TargetProblem, TimeoutError."""
         folder = f"{self.node.steps_directory}/{self.name}"
 
         async def act(host: Host) -> None:
@@ -33,7 +33,7 @@ class Beside:
         return await asyncio.wait_for(asyncio.shield(self._recording), SECONDS_FOR_ITS_END)
 
     async def let_go(self) -> None:
-        """Wait for it no longer; on the machine it goes on until the run's steps are ended."""
+        """Stop waiting for it; on the machine it continues until the run's steps are ended."""
         await end(self._recording)
 
     async def _record(self) -> StepResult:
