@@ -6,7 +6,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from runs.models import Discrepancy, PrintedFigure, PublishedTable
+from runs.models import Discrepancy, PrintedFigure, PublishedTable, Run
 from runs.models.sources import SAID_BY
 
 
@@ -92,6 +92,17 @@ def address(table: PublishedTable, figure: PrintedFigure) -> str:
     """The address of the figure's page."""
     at = (table.campaign.slug, figure.row + 1, figure.column + 1)
     return reverse("archive-figure", args=at)
+
+
+def address_of_run(run: Run) -> str:
+    """The address of the figure that a published run stands for; "" where it stands for none."""
+    figure = (
+        PrintedFigure.objects.filter(measurement__run=run)
+        .select_related("table__campaign")
+        .order_by("row", "column")
+        .first()
+    )
+    return "" if figure is None else address(figure.table, figure)
 
 
 def dispute(discrepancy: Discrepancy) -> Dispute:

@@ -5,12 +5,15 @@ from collections.abc import Callable
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Run
+from runs.models.campaigns import Origin
 from runs.selectors.access import projects
+from runs.selectors.archive import provenance
 from runs.selectors.campaigns import waiting
 from runs.selectors.runs import runs as run_selectors
 from runs.selectors.seals import seals
@@ -29,6 +32,10 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
         run = run_selectors.detail(run_id, to=request.user)
     except Run.DoesNotExist as error:
         raise Http404 from error
+    if run.campaign.origin == Origin.PUBLISHED:
+        # BenchLab executed nothing: what is known of a printed figure is on the figure's page.
+        address = provenance.address_of_run(run)
+        return redirect(address or reverse("campaign-detail", args=[run.campaign.slug]))
     hindrances = waiting.of_run(run)
     context = {
         "section": "campaigns",

@@ -50,6 +50,7 @@ def test_the_archive_as_readers_meet_it(archive, client):
     _searches_find_the_right_result_first()
     _versions_of_factors_are_found(client)
     _a_figure_says_what_is_known_of_it(client)
+    _a_published_run_leads_to_its_figure(client)
     _warnings_travel_with_the_data(client)
     _the_data_package_is_whole(client)
     _a_publication_can_be_cited(client)
@@ -99,6 +100,14 @@ def _a_figure_says_what_is_known_of_it(client):
     assert "not exact" in page
     assert "all on HDD | 2501.0 | 614.2(*)" in page
     assert client.get("/archive/figures/wg1-2013-4-7/99-1/").status_code == 404
+
+
+def _a_published_run_leads_to_its_figure(client):
+    figure = PrintedFigure.objects.filter(measurement__isnull=False).first()
+    answer = client.get(f"/runs/{figure.measurement.run_id}/")
+
+    assert answer.status_code == 302
+    assert f"/archive/figures/{figure.table.campaign.slug}/" in answer.url
 
 
 def _warnings_travel_with_the_data(client):
