@@ -1,8 +1,9 @@
 """Arrangements: the clusters around a database, as a factor of any scenario with pgbench's tables.
 
-One cluster, standbys that follow it (synchronous, asynchronous, of a quorum, mixed), a subscriber
-of logical replication, or a connection pool in front. What is asked for is proved before the load
-and after it, and kept as files of the run; how far behind the others are at its end is a metric.
+One cluster, standbys that follow it (synchronous, asynchronous, with a quorum, mixed), a subscriber
+of logical replication, or a connection pool in front. The arrangement is verified before and after
+the load, with the evidence stored as files of the run; the lag of the others at the end is a
+metric.
 
 Sources: chapters on high availability and logical replication of PostgreSQL's manual, 9.2 to 18;
 PgBouncer's config.md.
@@ -44,17 +45,17 @@ MODES = {
     "sync": ("sync",), "async": ("async",), "quorum": ("quorum", "quorum"),
     "mixed": ("sync", "async"),
 }  # fmt: skip
-# What a topology of such runs is called.
+# The kinds of topology of such runs.
 KINDS = dict.fromkeys(STREAMING, "streaming") | {LOGICAL: "logical", POOLED: "pooled"}
 PROGRAMS = {POOLED: "pgbouncer"}
 SUBSCRIBER = "subscriber"
 LOGICAL_SINCE = QUORUM_SINCE = 100000
 KEEP_SIZE_SINCE = 130000
-# PgBouncer's own default; as many connections to the server for all clients.
+# PgBouncer's default; the same number of connections to the server for all clients.
 POOL_SIZE = 20
 POOLER_PORT = 6432
 SECONDS_FOR_THE_POOLER = 15
-# Debian has it where a login shell of an ordinary user does not look.
+# Debian installs it outside the PATH of an ordinary user.
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TABLES = ("accounts", "branches", "tellers", "history")
 
@@ -119,7 +120,7 @@ def further(levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
 
 
 def wanted(version_num: int, levels: Mapping[str, Any], own: ClusterOptions) -> ClusterOptions:
-    """What the run's own cluster is not without; the same of one cluster, so that they compare."""
+    """Settings that the run's own cluster needs; also set for one cluster, so that they compare."""
     level = str(levels[NAME])
     required = standbys.needed_settings(version_num) | {
         "hot_standby": "on",
@@ -134,7 +135,7 @@ def wanted(version_num: int, levels: Mapping[str, Any], own: ClusterOptions) -> 
     return ClusterOptions(
         settings=own.settings,
         initdb_options=own.initdb_options,
-        # Its configuration is added to: no other run begins with it.
+        # Its configuration gets additions, so no other run can start with this cluster.
         data=(*own.data, level),
         required={**own.required, **required},
     )
@@ -151,7 +152,7 @@ class Arranged:
         await self.procedure.load(bench)
 
     async def arrange(self, bench: Bench) -> None:
-        """Once all clusters serve: make them follow as the level says."""
+        """After all clusters are running: make them follow as the level says."""
         steps: Steps = self.procedure
         if isinstance(steps, Arranging):
             await steps.arrange(bench)
@@ -166,7 +167,7 @@ class Arranged:
         await self.procedure.warm(bench)
 
     async def measure(self, bench: Bench) -> None:
-        """The scenario's load, between two proofs of the arrangement."""
+        """The scenario's load, between two checks of the arrangement."""
         level = str(bench.levels[NAME])
         if level == POOLED:
             await _through_pooler(bench, self.procedure)
@@ -180,11 +181,11 @@ class Arranged:
             await self.procedure.measure(bench)
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
-        """As the scenario's; each further cluster takes as much again."""
+        """As for the scenario; each further cluster takes the same again."""
         return self.procedure.sizes(parameters)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """2 s and 0.05 s a scale unit for each further cluster: its copy, start and stop."""
+        """2 s and 0.05 s per unit of scale for each further cluster: its copy, start and stop."""
         load, run = self.procedure.seconds(parameters)
         clusters = len(names_of(str(parameters.get(NAME, SINGLE))))
         return load, run + clusters * (2 + 0.05 * int(parameters.get("scale", 1)))
@@ -201,7 +202,7 @@ async def _set_modes(bench: Bench, level: str) -> None:
 
 
 async def _subscribe(bench: Bench) -> None:
-    """The subscriber is a copy of the loaded cluster: it has the rows, and gets what changes."""
+    """The subscriber is a copy of the loaded cluster: it has the rows, and receives changes."""
     tables = ", ".join(f"pgbench_{name}" for name in TABLES)
     await bench.sql("publish", f"CREATE PUBLICATION benchlab FOR TABLE {tables};")
     member = bench.members[SUBSCRIBER]
@@ -218,7 +219,7 @@ async def _subscribe(bench: Bench) -> None:
 async def _proof(
     bench: Bench, names: Sequence[str], level: str, step: str
 ) -> list[standbys.Standby]:
-    """pg_stat_replication, kept as a file; it must say what the level does."""
+    """pg_stat_replication, stored as a file; it must match the level."""
     seen = await standbys.seen(bench, step)
     text = "\n".join(f"{each.name}\t{each.state}\t{each.sync_state}" for each in seen)
     bench.findings.artifacts.append(ArtifactData(f"{step}.txt", f"{text}\n".encode()))
@@ -239,7 +240,7 @@ async def _note_behind(bench: Bench, names: Sequence[str]) -> None:
 
 
 async def _through_pooler(bench: Bench, procedure: Procedure) -> None:
-    """Put the load on through PgBouncer, which runs as long as the load does."""
+    """Run the load through PgBouncer, which runs as long as the load does."""
     if bench.plan.generators:
         raise TargetProblem(
             "The connection pool lies on the database's machine; the load comes from others.",
@@ -273,7 +274,7 @@ async def _through_pooler(bench: Bench, procedure: Procedure) -> None:
 
 
 async def _wait_for_pooler(bench: Bench) -> None:
-    """Until it answers. Raises TargetProblem `pooler_does_not_start`."""
+    """Wait until it answers. Raises TargetProblem `pooler_does_not_start`."""
     words = list(bench.cluster.psql())
     words[words.index("-p") + 1] = str(POOLER_PORT)
     words[-2:] = ["-c", "SELECT 1"]

@@ -1,10 +1,10 @@
 """Block size: loading, indexing, scanning, grouping and joining the tables of TPC-H.
 
 Source: an article of the PostgreSQL Advent Calendar 2012 (day 22), scale factor 10, blocks of 8, 16
-and 32 kB. A block size is fixed when PostgreSQL is compiled: each is an installation of its own,
-and what the server says of itself is kept with each run. Printed: load, keys and indexes once; a
-restart, then five scans in a row; five joins. Ours: five groupings as well, ANALYZE before, serial
-plans, work_mem and effective_cache_size as they were in 2012. Derived from TPC-H.
+and 32 kB. The block size is fixed when PostgreSQL is compiled, so each one is an installation of
+its own, and each run stores what the server reports. Printed: load, keys and indexes once; a
+restart, then five scans in a row; five joins. Added here: five groupings, ANALYZE before, serial
+plans, work_mem and effective_cache_size as in 2012. Derived from TPC-H.
 """
 
 from collections.abc import Mapping
@@ -68,10 +68,10 @@ GROUP BY current_setting('block_size');
 
 
 class BlockSize:
-    """Send the files once; then, in each run, load, key, index, restart and ask."""
+    """Send the files once; then, in each run, load, key, index, restart and query."""
 
     async def load(self, bench: Bench) -> None:
-        """The eight files, beside the cluster's own, so that its copies have them."""
+        """The eight files, next to the cluster's own, so that copies of the cluster have them."""
         scale = bench.parameters["scale_percent"] / 100
         await sending.placed(
             bench, "place-files", list(tpch.KEYS), lambda folder: tpch.command(scale, folder)
@@ -102,19 +102,19 @@ class BlockSize:
                 await _note_cached(bench)
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
-        """The files, tables with keys and indexes, and the WAL of making them."""
+        """The files, tables with keys and indexes, and the WAL of creating them."""
         scale = parameters["scale_percent"] / 100
         tables = int(tpch.BYTES_PER_SCALE * scale)
         return Sizes(2 * tables + int(tpch.CSV_BYTES_PER_SCALE * scale) + 128 * 1024 * 1024)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """Ours on two cores: 30 s a unit to make and send; 250 s to load, index and ask."""
+        """Measured on two cores: 30 s per unit to generate and send; 250 s to load and query."""
         scale = parameters["scale_percent"] / 100
         return 5 + 30 * scale, 8 + 250 * scale
 
 
 async def _repeated(bench: Bench, name: str, query: str) -> None:
-    """Five times in a row; each is kept as a series, as caches decide the first ones."""
+    """Five times in a row, stored as a series, since caches affect the first ones."""
     plan = await planned(bench, name, query)
     if name == "scan" and not any(node.kind.endswith("Seq Scan") for node in plan.nodes()):
         raise TargetProblem(
@@ -138,14 +138,14 @@ async def _note_sizes(bench: Bench) -> None:
 
 
 async def _restart(bench: Bench) -> None:
-    """So that shared buffers are empty; the operating system's cache is as the load left it."""
+    """To empty shared buffers; the operating system's cache stays as the load left it."""
     cluster = bench.cluster
     await bench.step("stop-to-empty-buffers", cluster.stop(), limit_s=MINUTES)
     await bench.step("start-with-empty-buffers", cluster.start(), limit_s=MINUTES)
 
 
 async def _note_cached(bench: Bench) -> None:
-    """A build without pg_buffercache cannot say; the rest of the run stands without it."""
+    """A build without pg_buffercache cannot say; the rest of the run is valid without it."""
     if (await bench.sql("look-for-buffercache", CACHE_AVAILABLE)).strip() != "1":
         message = "What shared buffers held is unknown: pg_buffercache is not installed."
         bench.note("no_buffercache", message, level="info")
@@ -155,7 +155,7 @@ async def _note_cached(bench: Bench) -> None:
 
 
 def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
-    """As the article, with units: bare numbers would be blocks. Room for the WAL of loading."""
+    """As in the article, with units: bare numbers would be blocks. Room for the WAL of loading."""
     settings = {
         "autovacuum": "off",
         "checkpoint_timeout": "60min",

@@ -1,4 +1,4 @@
-"""Checkpoints while a run was measured: counted by the server itself, and told with the result."""
+"""Checkpoints during a measurement: counted by the server itself, and reported with the result."""
 
 from runs.execution.bench import Bench
 
@@ -9,13 +9,13 @@ COUNT_FROM_OWN_VIEW = "SELECT num_timed + num_requested FROM pg_stat_checkpointe
 
 
 async def count(bench: Bench, step: str) -> int:
-    """How many checkpoints the server has begun since its statistics were reset."""
+    """How many checkpoints the server has started since its statistics were reset."""
     has_own_view = bench.plan.version_num >= OWN_VIEW_SINCE
     return int(await bench.sql(step, COUNT_FROM_OWN_VIEW if has_own_view else COUNT))
 
 
 def note(bench: Bench, before: int, after: int) -> None:
-    """Put the result in doubt if a checkpoint came between."""
+    """Make the result doubtful if a checkpoint happened in between."""
     if after > before:
         bench.note(
             "checkpoint_during_run",

@@ -1,7 +1,7 @@
 """Factors that a campaign of many scenarios can have: processor cores, and arrangements.
 
-A campaign names them among its levels like the scenario's own; the scenario is then widened by
-them, and all that reads scenarios takes them for its own.
+A campaign names them among its levels like the scenario's own factors. The scenario is then
+extended by them, and all code that reads scenarios treats them as its own.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ EVERY: tuple[AnyFactor, ...] = (CORES, arrangements.FACTOR)
 def too_few_clients(
     levels: Mapping[str, Any], parameters: Mapping[str, int | None]
 ) -> Objection | None:
-    """With fewer clients than cores the clients would be what is measured."""
+    """With fewer clients than cores the number of clients would be the limit."""
     clients, cores = levels.get("clients") or parameters.get("clients"), levels.get(CORES.name)
     if not isinstance(clients, int) or not isinstance(cores, int) or clients >= cores:
         return None
@@ -38,14 +38,14 @@ def too_few_clients(
 
 
 def offered(scenario: Scenario) -> tuple[AnyFactor, ...]:
-    """The common factors that a scenario can be widened by."""
+    """The common factors that a scenario can be extended by."""
     own = {each.name for each in scenario.factors}
     found = EVERY if scenario.has_pgbench_tables and not scenario.kind else ()
     return tuple(each for each in found if each.name not in own)
 
 
 def widened(scenario: Scenario, levels: Mapping[str, Iterable[Level]]) -> Scenario:
-    """The scenario with those common factors that a campaign has levels of."""
+    """The scenario with the common factors for which a campaign has levels."""
     asked = [each for each in offered(scenario) if each.name in levels]
     if not asked:
         return scenario
@@ -81,7 +81,7 @@ def _arranged(scenario: Scenario, chosen: Iterable[Level]) -> Scenario:
         arrangement=lambda _version_num, levels: arrangements.further(levels),
         kind="varied" if len(kinds) > 1 else next(iter(kinds), ""),
         requires=(*scenario.requires, *arrangements.REQUIRES),
-        # Standbys follow one cluster only: each run of them has its own.
+        # Standbys follow one cluster only, so each run has its own.
         writes=True,
         only_reads=lambda levels: (
             levels[arrangements.NAME] in untouched and not scenario.changes_data(levels)

@@ -24,7 +24,7 @@ Level = int | str
 
 @dataclass(frozen=True)
 class MetricDefinition:
-    """A metric: its name in measurements, title for people, unit, and which way is better."""
+    """A metric: its name in measurements, title, unit, and which direction is better."""
 
     name: str
     title: str
@@ -34,7 +34,7 @@ class MetricDefinition:
 
 @dataclass(frozen=True)
 class Factor:
-    """What a campaign varies beside the version: whole numbers within bounds."""
+    """A factor besides the version: whole numbers within bounds."""
 
     name: str
     title: str
@@ -53,7 +53,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Choice:
-    """A level that has a name: what is stored, and its title for people."""
+    """A named level: what is stored, and its title."""
 
     value: str
     title: str
@@ -61,10 +61,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class ChoiceFactor:
-    """What a campaign varies and no number tells: one of a few choices, in their order.
+    """A factor without numbers: one of a few choices, in their order.
 
-    `further` is the form of levels that are not listed here, as a regular expression: what people
-    have made themselves, such as their own scripts. Empty where there are none.
+    `further` is a regular expression for levels that are not listed here and that users create,
+    such as their own scripts. Empty if there are none.
     """
 
     name: str
@@ -94,7 +94,7 @@ AnyFactor = Factor | ChoiceFactor
 class Requirement:
     """What only versions from `since` (as in server_version_num) on can run, and why.
 
-    Holds for the whole scenario, for one level of one factor, or for all levels of a factor but
+    Applies to the scenario as such, to one level of one factor, or to all levels of a factor except
     one (`other_than`).
     """
 
@@ -134,7 +134,7 @@ class ExtensionRequirement:
 class Objection:
     """Why a cell makes no sense with the campaign's parameters, and what to do.
 
-    `of` is the factor or parameter to change; `words` fill the two texts.
+    `of` is the factor or parameter to change; `words` are the values for both texts.
     """
 
     reason: str
@@ -166,7 +166,7 @@ class Quick:
 
 @dataclass(frozen=True)
 class ByHand:
-    """The scenario for a machine that BenchLab does not log in to: `benchlab-upload` does it there.
+    """The scenario for a machine that BenchLab does not log in to: `benchlab-upload` runs it there.
 
     `load` are pgbench's options besides `-i` and the scale, and `script` is what it then runs.
     """
@@ -177,9 +177,9 @@ class ByHand:
 
 @dataclass(frozen=True)
 class Place:
-    """How a place of the archive reads in a scenario's words, where its own names do not tell it.
+    """How an archived campaign is expressed in a scenario's terms, if its own names differ.
 
-    By default a printed factor or parameter is the scenario's of the same name.
+    By default a printed factor or parameter is the scenario's with the same name.
     """
 
     parameters: Mapping[str, int] = field(default_factory=dict)
@@ -194,11 +194,11 @@ def as_printed(_parameters: Mapping[str, Any]) -> Mapping[str, int]:
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """What a scenario wants of the cluster of one cell, beside the campaign's configuration.
+    """What a scenario wants from the cluster of one cell, besides the campaign's configuration.
 
-    `data` are the levels that decide what is loaded: cells that differ in them share no cluster.
-    The configuration has its way over `settings`, and `required` over the configuration: what the
-    cell is not without.
+    `data` are the levels that decide what is loaded: cells with different ones share no cluster.
+    The configuration overrides `settings`, and `required` overrides the configuration: the cell
+    cannot do without these.
     """
 
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -208,7 +208,7 @@ class ClusterOptions:
 
 
 def ordinary_cluster(_version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
-    """No wishes: what the campaign's configuration says."""
+    """No wishes: the campaign's configuration applies."""
     return ClusterOptions()
 
 
@@ -216,7 +216,7 @@ def ordinary_cluster(_version_num: int, _levels: Mapping[str, Any]) -> ClusterOp
 class FurtherCluster:
     """A named cluster that a cell needs besides its own (`execution.plan.ClusterPlan`).
 
-    Its settings are those of the campaign's configuration, and these; `role` is for people:
+    Its settings are those of the campaign's configuration, and these; `role` is for display:
     standby, foreign server, node.
     """
 
@@ -233,7 +233,7 @@ def one_cluster(_version_num: int, _levels: Mapping[str, Any]) -> tuple[FurtherC
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a campaign keeps constant: a whole number with a unit and bounds."""
+    """A constant of a campaign: a whole number with a unit and bounds."""
 
     name: str
     title: str
@@ -246,26 +246,26 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What one cluster of a scenario needs of its server, and a run beside it. Bytes."""
+    """What one cluster of a scenario needs on its server, and what a run needs besides. Bytes."""
 
     disk_bytes: int
     run_bytes: int = 0
 
 
 class Procedure(Protocol):
-    """The steps of a scenario, in the words of the report that it comes from."""
+    """The steps of a scenario, named as in its source."""
 
     async def load(self, bench: Bench) -> None:
-        """Fill a fresh, running cluster with the scenario's data. Done once a prepared cluster."""
+        """Fill a new, running cluster with the scenario's data. Done once per prepared cluster."""
 
     async def warm(self, bench: Bench) -> None:
-        """Bring the data into memory. Done after each start of the cluster."""
+        """Read the data into memory. Done after each start of the cluster."""
 
     async def measure(self, bench: Bench) -> None:
-        """Put the load on and report the measurements."""
+        """Run the load and report the measurements."""
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
-        """What the data of these parameters, and of a cell's levels, will take."""
+        """How much space the data of these parameters, and of a cell's levels, will take."""
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
         """Rough time of (preparing a cluster, one run of these levels) in seconds."""
@@ -280,22 +280,19 @@ def never(_levels: Mapping[str, Any]) -> bool:
 class Scenario:
     """A procedure with factors and metrics.
 
-    `writes` says whether a run changes the data: such runs get a fresh cluster each, but those of
-    cells of which `only_reads` says otherwise.
-    `cluster` tells what the cluster of a version at a cell's levels needs, `arrangement` which
-    further ones there are, and `kind` what such a topology is called; `extensions` are those that
-    an installation must have; `requires` tells which
-    versions cannot run the scenario, or a level of it. `objection` says why a cell makes no sense,
-    and `measures` leaves cells out that are not of the design where that is not the full product
-    of its factors; a parameter that was not given is None in both. `quick` is its quick form.
-    `places` are published campaigns, by their slugs, that this scenario repeats although the
-    archive's file names another one, or under other names; `printed` gives its parameters of
-    those that a publication prints. `by_hand` is there where a machine without SSH can run it.
-    `extensions` are those of PostgreSQL that levels need,
-    `packages` are those of Python that a worker needs to make its data. Of one that
-    `has_pgbench_tables`, and puts its load on them by pgbench, cores and arrangement can be
-    factors (`common_factors`).
-    `primary_metric` is the one that charts and comparisons show first.
+    `writes` says whether a run changes the data: each such run gets a new cluster, except in cells
+    for which `only_reads` is true. `cluster` gives what the cluster of a version needs at a cell's
+    levels, `arrangement` the further clusters, and `kind` the kind of such a topology. `requires`
+    lists the versions that cannot run the scenario, or a level of it. `objection` says why a cell
+    makes no sense, and `measures` leaves out cells if the design is not the full product of the
+    factors; a parameter that was not given is None in both. `quick` is its quick form. `places` are
+    published campaigns, by slug, that this scenario repeats although the archive's file names
+    another scenario, or uses other names; `printed` converts the parameters that a publication
+    prints. `by_hand` is set if a machine without SSH can run it. `extensions` are the PostgreSQL
+    extensions that it or some levels need, `packages` the Python packages that a worker needs to
+    generate its data. If it `has_pgbench_tables`, and pgbench generates the load on them, cores and
+    arrangement can be factors (`common_factors`). `primary_metric` is the one that charts and
+    comparisons show first.
     """
 
     slug: str
@@ -326,20 +323,20 @@ class Scenario:
     has_pgbench_tables: bool = False
 
     def changes_data(self, levels: Mapping[str, Any]) -> bool:
-        """Whether a run of a cell of these levels changes the data."""
+        """Whether a run of a cell with these levels changes the data."""
         return self.writes and not self.only_reads(levels)
 
     def missing_packages(self) -> list[str]:
-        """Which of its packages BenchLab's own environment lacks."""
+        """The packages that BenchLab's own environment lacks."""
         return [name for name in self.packages if not _is_installed(name)]
 
     def refusal(self, version_num: int, levels: Mapping[str, Any]) -> Requirement | None:
-        """Why that version cannot run a cell of these levels; None where it can."""
+        """Why that version cannot run a cell with these levels; None if it can."""
         unmet = (each for each in self.requires if not each.is_met(version_num, levels))
         return next(unmet, None)
 
     def metric(self, name: str) -> MetricDefinition:
-        """The metric of that name; KeyError where the scenario has none."""
+        """The metric with that name; KeyError if the scenario has none."""
         for metric in self.metrics:
             if metric.name == name:
                 return metric

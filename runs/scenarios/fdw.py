@@ -1,6 +1,6 @@
 """postgres_fdw: servers, user mappings and foreign tables of a run's further clusters.
 
-The statements are those that every version from 9.3 on knows, with what later ones can do better.
+The statements work in every version from 9.3 on, and use improvements of later ones.
 """
 
 import re
@@ -32,7 +32,7 @@ class ForeignTable:
 
 
 async def require(bench: Bench) -> None:
-    """Make the extension. Raises TargetProblem `missing_extension`."""
+    """Create the extension. Raises TargetProblem `missing_extension`."""
     if (await bench.sql("look-for-postgres-fdw", _AVAILABLE)).strip() != "1":
         raise TargetProblem(
             f"{bench.plan.bindir} has no extension {EXTENSION}.",
@@ -43,7 +43,7 @@ async def require(bench: Bench) -> None:
 
 
 async def link(bench: Bench, names: Sequence[str]) -> None:
-    """A server of the cluster's name for each of these clusters, and a way to log in there."""
+    """A foreign server with the name of each of these clusters, and a user mapping for it."""
     lines = []
     for name in names:
         cluster = bench.members[name].cluster
@@ -66,7 +66,7 @@ def _better(bench: Bench) -> str:
 
 
 def foreign_table(table: ForeignTable) -> str:
-    """The statement that makes it."""
+    """The statement that creates it."""
     return (
         f"CREATE FOREIGN TABLE {table.schema}.{table.name} ({table.columns}) "
         f"SERVER {table.cluster} OPTIONS (schema_name 'public', table_name '{table.name}');"

@@ -1,7 +1,7 @@
 """Fixed-point observation, reading: the same read-only load on each version.
 
-Source: PGECons WG1 reports 2013 (2.2), 2017 (4.3) and 2021. pgbench's own `-S` puts too little
-load on the processors, so the script counts 10,000 rows from a random account on.
+Source: PGECons WG1 reports 2013 (2.2), 2017 (4.3) and 2021. pgbench's own `-S` loads the processors
+too little, so the script counts 10,000 rows starting at a random account.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class FixedPointRead:
         await pgbench.initialise(bench)
 
     async def warm(self, bench: Bench) -> None:
-        """pg_prewarm, or a sequential read where it is missing."""
+        """pg_prewarm, or a sequential read if it is missing."""
         await pgbench.prewarm(bench)
 
     async def measure(self, bench: Bench) -> None:
@@ -45,7 +45,7 @@ class FixedPointRead:
         return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """About 4 s to make a cluster, 0.3 s a scale unit to load it; 2 s to start and warm it."""
+        """About 4 s to create a cluster, 0.3 s per scale unit to load; 2 s to start and warm it."""
         scale = parameters["scale"]
         return 4 + 0.3 * scale, 2 + 0.02 * scale + parameters["duration"]
 

@@ -1,8 +1,8 @@
 """Fixed-point observation, updating: the same single-row updates on each version.
 
-Source: PGECons WG1 reports 2017 (4.6) and 2021. Each run begins with the same freshly loaded
-cluster, its pages filled to 80 % so that an update finds room beside the row (HOT), and no
-checkpoint comes while it is measured.
+Source: PGECons WG1 reports 2017 (4.6) and 2021. Each run starts with a copy of the same loaded
+cluster, with pages filled to 80 % so that an update finds room on the row's page (HOT), and no
+checkpoint happens during the measurement.
 """
 
 from collections.abc import Mapping
@@ -28,8 +28,8 @@ SCRIPT = r"""\set naccounts 100000 * :scale
 \set aid_val random(1, :naccounts)
 UPDATE pgbench_accounts SET filler=repeat(md5(current_timestamp::text),2) WHERE aid = :aid_val;
 """
-# Checkpoints were spaced by segments of 16 MB until 9.4. The reports gave 160 GB; the WAL that a
-# run really writes stays far below either.
+# Up to 9.4, segments of 16 MB set the distance of checkpoints. The reports used 160 GB; the WAL
+# that a run really writes stays far below either.
 MAX_WAL_SIZE_SINCE = 90500
 MAX_WAL_SIZE = "160GB"
 CHECKPOINT_SEGMENTS = "4000"
@@ -43,7 +43,7 @@ class FixedPointUpdate:
         await pgbench.initialise(bench, fillfactor=FILLFACTOR)
 
     async def warm(self, bench: Bench) -> None:
-        """pg_prewarm, or a sequential read where it is missing."""
+        """pg_prewarm, or a sequential read if it is missing."""
         await pgbench.prewarm(bench)
 
     async def measure(self, bench: Bench) -> None:
@@ -61,13 +61,13 @@ class FixedPointUpdate:
         return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """About 4 s to make a cluster, 0.3 s a scale unit to load it; 0.05 s to copy and warm."""
+        """About 4 s to create a cluster, 0.3 s per scale unit to load; 0.05 s to copy and warm."""
         scale = parameters["scale"]
         return 4 + 0.3 * scale, 2 + 0.05 * scale + parameters["duration"]
 
 
 def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
-    """Room for WAL, so that no checkpoint is asked for while the load is on."""
+    """Room for WAL, so that no checkpoint is requested during the load."""
     if version_num >= MAX_WAL_SIZE_SINCE:
         return ClusterOptions(settings={"max_wal_size": MAX_WAL_SIZE})
     return ClusterOptions(settings={"checkpoint_segments": CHECKPOINT_SEGMENTS})

@@ -69,7 +69,7 @@ PATTERNS = {
     3: ("ext2", "public"),
     4: ("ext2", "ext1"),
 }
-# An update of a foreign row is one statement there; before it was a select and an update.
+# From then on the update of a foreign row is one statement; before, a select and an update.
 UPDATE_SENT_WHOLE_SINCE = 90600
 SELECT = """\\set naccounts 100000 * :scale
 \\set id random(1, :naccounts)
@@ -90,7 +90,7 @@ INSERT INTO {accounts}.pgbench_history (tid, bid, aid, delta) VALUES (:tid, 1, :
 
 
 class ForeignTables:
-    """Load one server and copy it twice, link the tables, look at the plan, put the load on."""
+    """Load one server and copy it twice, link the tables, check the plan, run the load."""
 
     async def load(self, bench: Bench) -> None:
         """`pgbench -i`, and the address book."""
@@ -108,17 +108,17 @@ class ForeignTables:
         await bench.sql("create-foreign-tables", "\n".join(lines))
 
     async def warm(self, bench: Bench) -> None:
-        """Nothing is printed of it: the seconds that are not counted do it."""
+        """The report prints nothing about it: the seconds that are not counted warm the cache."""
 
     async def measure(self, bench: Bench) -> None:
-        """Keep and check the plan, then the statement of the operation by pgbench -M prepared."""
+        """Store and check the plan, then run the operation's statement by pgbench -M prepared."""
         await self._check_plan(bench)
         warm_up = bench.parameters["warm_up"]
         options = Options(query_mode="prepared", warm_up_s=warm_up)
         await pgbench.measure(bench, script(bench.levels), options)
 
     async def _check_plan(self, bench: Bench) -> None:
-        """A plan that fetches a whole table, or joins elsewhere, is another experiment."""
+        """A plan that fetches a complete table, or joins elsewhere, would be another experiment."""
         last = script(bench.levels).splitlines()
         statement = " ".join(line for line in last if not line.startswith("\\"))
         for name in (":id", ":aid", ":tid", ":delta"):
@@ -140,7 +140,7 @@ class ForeignTables:
         return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
 
     def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
-        """About 2 s a scale unit to load; 6 s to copy, start, link and stop three servers."""
+        """About 2 s per unit of scale to load; 6 s to copy, start, link and stop three servers."""
         measured = parameters["warm_up"] + parameters["duration"]
         return 4 + 2.0 * parameters["scale"], 6 + 0.3 * parameters["scale"] + measured
 
@@ -155,7 +155,7 @@ def script(levels: Mapping[str, Any]) -> str:
 
 
 def plan_problem(plan: str, version_num: int, levels: Mapping[str, Any]) -> str:
-    """Why a plan (EXPLAIN VERBOSE) is not that of the cell; empty where it is."""
+    """Why a plan (EXPLAIN VERBOSE) is not that of the cell; empty if it is."""
     sent, wanted = fdw.remote_sql(plan), sent_statements(version_num, levels)
     if len(sent) != wanted:
         return f"The plan sends {len(sent)} statements to other servers, and {wanted} are meant:"

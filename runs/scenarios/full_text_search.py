@@ -1,10 +1,10 @@
 """Full-text search in Japanese: searches and inserts by kind of index.
 
 Source: PGECons WG1 report 2017, chapter 7, with one database: 203,317 records of video metadata in
-jsonb, an index on the title or the description, count(*) of the records that hold a word, alone and
-beside about 1,200 inserts a second. Ours: the records, and two indexes that need no extension from
+jsonb, an index on the title or the description, count(*) of the records with a word, alone and
+during about 1,200 inserts a second. Ours: the records, and two indexes without extensions from
 elsewhere, under their own names: `trgm` (pg_trgm) and `bigram` (all pieces of two characters, in
-plain SQL). pg_bigm and PGroonga are levels where an installation has them. A search whose plan does
+plain SQL). pg_bigm and PGroonga are levels if an installation has them. A search whose plan does
 not use the index gives no result.
 """
 
@@ -52,7 +52,7 @@ COPY_ROWS = """
 ALTER TABLE records ADD PRIMARY KEY (id);
 INSERT INTO nikoniko SELECT tag, record FROM records;
 """
-# All pieces of two characters; immutable, as an index asks.
+# All pieces of two characters; immutable, as an index requires.
 BIGRAMS = """
 CREATE FUNCTION bigrams(given text) RETURNS text[] LANGUAGE sql IMMUTABLE AS $body$
     SELECT array_agg(substr($1, i, 2)) FROM generate_series(1, greatest(length($1) - 1, 1)) i
@@ -101,7 +101,7 @@ class Data:
             await _check_letters(bench, name)
         if index in CREATE_INDEX:
             await bench.sql("create-index", f"{CREATE_INDEX[index].format(text=text(bench))};")
-        # What inserts left on an index's pending list would be the searches' to clear up.
+        # Otherwise the searches would have to clear what inserts left on an index's pending list.
         await bench.sql("vacuum-analyze", "VACUUM ANALYZE;")
         await bench.sql("checkpoint-after-load", "CHECKPOINT;")
 
@@ -116,15 +116,15 @@ class Data:
         return Sizes(2 * data + 256 * 1024 * 1024, run_bytes=logs)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """Ours on two cores: 0.25 ms a record to make and index."""
+        """Measured on two cores: 0.25 ms per record to generate and index."""
         return 5 + 25e-5 * parameters["records"], 4 + parameters["duration"]
 
 
 class Search(Data):
-    """Search for a word, alone or beside inserts at a rate."""
+    """Search for a word, alone or during inserts at a fixed rate."""
 
     async def measure(self, bench: Bench) -> None:
-        """The plan first: it must use the index. Then one client searches for the whole time."""
+        """The plan first: it must use the index. Then one client searches all the time."""
         query = f"SELECT count(*) FROM nikoniko WHERE {condition(bench)}"
         await _check_plan(bench, query)
         hits = await bench.sql("count-hits", f"{query};")
@@ -169,7 +169,7 @@ def text(bench: Bench) -> str:
 
 
 def condition(bench: Bench) -> str:
-    """What is searched for, in the words of the cell's index."""
+    """The search condition that the cell's index supports."""
     return WHERE[str(bench.levels["index"])].format(text=text(bench))
 
 
@@ -186,7 +186,7 @@ async def _check_plan(bench: Bench, query: str) -> None:
 
 
 async def _check_letters(bench: Bench, extension: str) -> None:
-    """pg_trgm sees letters by the database's locale: with C there is no trigram of Japanese."""
+    """pg_trgm uses the database's locale: with C, Japanese has no trigrams."""
     if extension != "pg_trgm":
         return
     said = await bench.sql("show-trigrams", f"SELECT show_trgm('{videos.KEYWORD}') <> '{{}}';")

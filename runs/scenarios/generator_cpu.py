@@ -1,4 +1,4 @@
-"""What the load generator itself takes of the processors."""
+"""How much processor time the load generator itself uses."""
 
 from collections.abc import Sequence
 
@@ -6,12 +6,12 @@ from runs.execution.bench import Bench
 from runs.execution.steps import StepResult
 from runs.scenarios.metrics import GENERATOR_CPU
 
-# A thread of pgbench that waits for answers less than this share's rest has no time to ask more.
+# A thread of pgbench that is busy for more than this share of its time cannot send more.
 SATURATED_THREADS = 0.9
 
 
 def note(bench: Bench, steps: Sequence[StepResult], threads: Sequence[int | None]) -> None:
-    """Add what pgbench took of the processors, and whether it was its threads that were slow."""
+    """Add pgbench's processor time, and whether its threads were the bottleneck."""
     known = [each.cpu_seconds / each.seconds for each in steps if each.cpu_seconds is not None]
     if len(known) < len(steps):
         return

@@ -1,8 +1,8 @@
-"""Long-run stability: whether a load like TPC-C's keeps its throughput over minutes to days.
+"""Long-run stability: whether a TPC-C-like load keeps its throughput over minutes to days.
 
 Source: an article on 8.2 to 8.4, whose driver, machine and settings are not printed: 48 hours of
 load, with and without autovacuum and its cost delay. Those versions are out of reach, so this shows
-what the article is about on versions of today and does not claim to repeat it: nine tables,
+the subject of the article with current versions and does not claim to repeat it: nine tables,
 PL/pgSQL functions and scripts weighted 45, 43, 4, 4, 4, derived from TPC-C. Throughput, sizes, dead
 rows and vacuums are series. A mean over days hides the result: trend and deepest dip are metrics.
 """
@@ -37,7 +37,7 @@ from runs.wording import gettext_noop as _
 
 ITEMS, CUSTOMERS = 2000, 100
 BYTES_A_WAREHOUSE = 2_500_000
-# What orders leave behind, data and WAL kept; about 1.5 kB a transaction.
+# What orders leave behind, including data and WAL; about 1.5 kB per transaction.
 BYTES_A_SECOND = 3_000_000
 MOST_WRITTEN = 400_000_000_000
 MAX_WAL_SIZE_SINCE = 90500
@@ -77,12 +77,12 @@ DEAD = MetricDefinition("dead_rows", _("Dead rows at the end"), "rows", "lower")
 VACUUM_COUNT = MetricDefinition("autovacuums", _("Autovacuums"), "vacuums", "neutral")
 LONGEST_VACUUM = MetricDefinition("longest_vacuum", _("Longest autovacuum"), "s", "lower")
 HOT = MetricDefinition("hot_share", _("Share of HOT updates"), "%", "neutral")
-# Less than this is worth telling.
+# Below these percentages the result gets a note.
 DRIFTING, DIPPING = 90.0, 60.0
 
 
 class LongRunStability:
-    """Load, VACUUM ANALYZE, CHECKPOINT; then the load without pause, and samples beside it."""
+    """Load, VACUUM ANALYZE, CHECKPOINT; then continuous load, with samples during it."""
 
     async def load(self, bench: Bench) -> None:
         """Nine tables, and the functions of the five transactions."""
@@ -99,11 +99,11 @@ class LongRunStability:
         await bench.sql("checkpoint-after-load", "CHECKPOINT;")
 
     async def warm(self, bench: Bench) -> None:
-        """All of it: a long run forgets how it began, a quick one does not."""
+        """All of it: a long run forgets how it started, a quick one does not."""
         await prewarming.prewarm_all(bench)
 
     async def measure(self, bench: Bench) -> None:
-        """pgbench with all five scripts for the whole duration; no vacuum by hand in between."""
+        """pgbench with all five scripts for the full duration; no manual vacuum in between."""
         samples, holding = Samples(bench, SAMPLE, COLUMNS), _hold_snapshot(bench)
         samples.begin()
         variables = {"warehouses": str(bench.parameters["warehouses"])}
@@ -119,19 +119,19 @@ class LongRunStability:
         _note_verdict(bench, found)
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
-        """The tables, and what the load adds to them and to WAL at the most."""
+        """The tables, and what the load adds to them and to WAL at most."""
         data = parameters["warehouses"] * BYTES_A_WAREHOUSE
         written = min(parameters["duration"] * BYTES_A_SECOND, MOST_WRITTEN)
         logs = percentiles.log_bytes(parameters["duration"])
         return Sizes(2 * data + written + 256 * 1024 * 1024, run_bytes=logs)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """Ours on two cores: 0.3 s a warehouse to load."""
+        """Measured on two cores: 0.3 s per warehouse to load."""
         return 5 + 0.3 * parameters["warehouses"], 5 + parameters["duration"]
 
 
 def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
-    """The levels are settings that no configuration may overrule; vacuum often, and tell of it."""
+    """The levels are settings that no configuration may override; vacuum often, and log it."""
     required = {
         "autovacuum": str(levels["autovacuum"]),
         "autovacuum_vacuum_cost_delay": f"{levels['cost_delay']}ms",
@@ -151,7 +151,7 @@ def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
 
 
 def _hold_snapshot(bench: Bench) -> Background | None:
-    """A session with an old snapshot: VACUUM may remove nothing that it could still see."""
+    """A session with an old snapshot: VACUUM must keep everything that it could still see."""
     if bench.levels["old_snapshot"] != "on":
         return None
     held = HOLD_SNAPSHOT.format(seconds=bench.parameters["duration"] + 60)
@@ -160,7 +160,7 @@ def _hold_snapshot(bench: Bench) -> Background | None:
 
 
 async def _vacuums(bench: Bench) -> list[float]:
-    """The seconds of each autovacuum, as the server's log tells them."""
+    """The duration of each autovacuum in seconds, from the server's log."""
     argv = ["sh", "-c", VACUUMS, "vacuums", bench.cluster.log]
     told = await bench.step("read-vacuums", argv)
     return [float(each) for each in _ELAPSED.findall(told.stdout)]
@@ -188,7 +188,7 @@ def _note_samples(
 
 
 def _check_vacuums(bench: Bench, count: float) -> None:
-    """A level that was not what it says puts the result in doubt."""
+    """A level that did not take effect makes the result doubtful."""
     is_on = bench.levels["autovacuum"] == "on"
     if is_on and not count:
         bench.note("no_autovacuum", "Autovacuum was on and no table was vacuumed: a longer run.")
@@ -212,7 +212,7 @@ def _note_verdict(bench: Bench, found: Mapping[str, Sequence[tuple[float, float]
 
 
 def _told_dip(verdict: Verdict, found: Mapping[str, Sequence[tuple[float, float]]]) -> str:
-    """A dip is called vacuum's only if a vacuum ended then."""
+    """A dip is attributed to vacuum only if a vacuum ended at that time."""
     begun, ended = verdict.dip_at_s, verdict.dip_at_s + verdict.interval_s
     counts = [count for at, count in found.get("autovacuums", ()) if begun - 2 <= at <= ended + 2]
     beside = "while autovacuum worked" if counts and counts[-1] > counts[0] else "without a vacuum"
@@ -259,7 +259,7 @@ SCENARIO = Scenario(
     cluster=cluster,
     printed=printed,
     places={
-        # The print names no value; 20 ms is what 8.3 to 11 have for autovacuum.
+        # The article prints no value; 20 ms is the default of 8.3 to 11 for autovacuum.
         "stability-8-3-delay": Place(levels={"cost_delay": (0, 20)}),
         "stability-8-4": Place(levels={"cost_delay": (0, 20)}),
     },

@@ -6,7 +6,7 @@ from runs.wording import gettext_noop as _
 
 TPS = MetricDefinition("tps", _("Transactions per second"), "tps", "higher")
 LATENCY_AVERAGE = MetricDefinition("latency_average", _("Average latency"), "ms", "lower")
-# By percent; named as in uploads.
+# In percent; named as in uploads.
 LATENCY_PERCENTILES = {
     percent: MetricDefinition(metric.name, metric.title, metric.unit, metric.direction)
     for percent in ("50", "90", "95", "99", "99.9")
@@ -24,7 +24,7 @@ FAILED_TRANSACTIONS = MetricDefinition(
 )
 ELAPSED = MetricDefinition("elapsed", _("Elapsed time"), "s", "lower")
 ROWS_RETURNED = MetricDefinition("rows_returned", _("Rows returned"), "rows", "neutral")
-# What a run of pgbench gives.
+# The metrics of a pgbench run.
 PGBENCH = (
     TPS,
     LATENCY_AVERAGE,
@@ -37,5 +37,5 @@ CPU_IDLE = MetricDefinition("cpu_idle", _("CPU idle"), "%", "neutral")
 GENERATOR_CPU = MetricDefinition(
     "generator_cpu", _("Processors used by the load generator"), "processors", "neutral"
 )
-# Whatever the scenario: what the monitors tell of a run.
+# For any scenario: what the monitors record about a run.
 MONITORED = (CPU_IDLE, GENERATOR_CPU)

@@ -2,12 +2,12 @@
 
 Source: PGECons WG3 report 2017, chapter 5: the fixed-point loads on Windows and Linux (5.4.1,
 5.4.2), shared_buffers small and large (5.4.3), pg_test_fsync (table 5.3) and wal_sync_method
-(5.4.4). The operating system is what a server is: choose several servers, and `server` is the
+(5.4.4). The operating system belongs to the server: choose several servers, and `server` is the
 factor. shared_buffers (with reading) and wal_sync_method (with updating) vary on one server.
 
 Chapter 5 prints no procedure of its own and refers to the fixed-point observations: load, prewarm,
-their scripts, with whole pages (fillfactor 100). Before the updates of a wal_sync_method
-pg_test_fsync says, on the same disk, what one write of that method takes by itself.
+their scripts, with full pages (fillfactor 100). Before the updates of a wal_sync_method,
+pg_test_fsync measures on the same disk how long one write with that method takes by itself.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ UPDATE = fixed_point_update.SCENARIO
 AS_CONFIGURED = "as-configured"
 SIZES = ("16MB", "64MB", "256MB", "1GB", "4GB", "16GB", "38GB")
 METHODS = ("open_datasync", "fdatasync", "fsync", "fsync_writethrough", "open_sync")
-# Without these nothing waits for the disk, and the method says nothing.
+# Without these nothing waits for the disk, and the method has no effect.
 WAITING = ("fsync", "synchronous_commit")
 FSYNC_OPERATIONS = MetricDefinition(
     "fsync_operations", _("Synchronised writes (pg_test_fsync)"), "ops/s", "higher"
@@ -45,18 +45,18 @@ FSYNC_OPERATIONS = MetricDefinition(
 
 
 class OperatingSystems:
-    """Load, prewarm, look at the setting and the disk, put the load on."""
+    """Load, prewarm, check the setting and the disk, run the load."""
 
     async def load(self, bench: Bench) -> None:
-        """`pgbench -i` at the scale, with whole pages."""
+        """`pgbench -i` at the scale, with full pages."""
         await pgbench.initialise(bench)
 
     async def warm(self, bench: Bench) -> None:
-        """pg_prewarm, or a sequential read where it is missing."""
+        """pg_prewarm, or a sequential read if it is missing."""
         await pgbench.prewarm(bench)
 
     async def measure(self, bench: Bench) -> None:
-        """The fixed-point reading or updating load, once the settings are what the levels say."""
+        """The fixed-point reading or updating load, after checking the settings of the levels."""
         if bench.levels["operation"] == "read":
             await pgbench.measure(bench, fixed_point_read.SCRIPT)
             return
@@ -70,7 +70,7 @@ class OperatingSystems:
         checkpoints.note(bench, before, after)
 
     async def _test_fsync(self, bench: Bench, method: str) -> None:
-        """What one write of the method takes on the disk of the WAL; a note where nobody tells."""
+        """The time of one write with the method on the disk of the WAL; a note if unknown."""
         seconds = bench.parameters["fsync_seconds"]
         if not seconds:
             return
@@ -95,19 +95,19 @@ class OperatingSystems:
             bench.findings.measurements[FSYNC_OPERATIONS.name] = rate
 
     def sizes(self, parameters: Mapping[str, int]) -> Sizes:
-        """As the fixed-point updates, without room in the pages."""
+        """As for the fixed-point updates, without room in the pages."""
         return UPDATE.procedure.sizes(parameters)
 
     def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
-        """As the fixed-point updates; pg_test_fsync makes 17 tests."""
+        """As for the fixed-point updates; pg_test_fsync runs 17 tests."""
         prepare, measure = UPDATE.procedure.seconds(parameters)
         return prepare, measure + 17 * parameters["fsync_seconds"]
 
 
 def check_method(settings: Mapping[str, Mapping[str, str]], method: str) -> None:
-    """The server uses that method, and waits for the disk at all. Raises TargetProblem.
+    """Check that the server uses that method, and waits for the disk. Raises TargetProblem.
 
-    `settings` is what the server says of itself. A refused method leaves the old one in place.
+    `settings` is what the server reports. If a method is refused, the old one stays in place.
     """
     said = settings.get("wal_sync_method", {}).get("setting", "")
     if said != method:
@@ -126,7 +126,7 @@ def check_method(settings: Mapping[str, Mapping[str, str]], method: str) -> None
 
 
 def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
-    """The settings that the levels name; room for WAL where the load writes."""
+    """The settings that the levels name; room for WAL if the load writes."""
     required = {
         name: str(levels[name])
         for name in ("shared_buffers", "wal_sync_method")

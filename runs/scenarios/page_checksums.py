@@ -1,9 +1,9 @@
-"""Page checksums: what they cost a reading load.
+"""Page checksums: their cost for a read-only load.
 
 Source: PGECons WG1 report 2013 (2.4, 2.5): the fixed-point reading load on a cluster that initdb
-made with `--data-checksums`, against one without. A checksum is verified when a page comes into
-the buffer pool, so the cost shows where not all data fit into shared_buffers; builds with other
-compiler flags (2.5) are other installations.
+made with `--data-checksums`, compared with one without. A checksum is verified when a page is read
+into the buffer pool, so the cost shows if the data do not all fit into shared_buffers; builds with
+other compiler flags (2.5) are other installations.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ READ = fixed_point_read.SCENARIO
 
 
 def cluster(_version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
-    """initdb with or without checksums; where they are the default, without is asked for."""
+    """initdb with or without checksums; if they are the default, they are turned off explicitly."""
     on = levels["checksums"] == "on"
     return ClusterOptions(initdb_options=("--data-checksums" if on else "--no-data-checksums",))
 

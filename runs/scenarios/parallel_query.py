@@ -1,11 +1,11 @@
 """Parallel query: two analytical queries by version and number of workers.
 
-Source: PGECons WG1 report 2017, chapter 6: Q10 and Q11 in the words of the report, on tables of
-TPC-DS; results are derived from TPC-DS, and are none of the benchmark. Printed: settings, restart,
+Source: PGECons WG1 report 2017, chapter 6: Q10 and Q11 as in the report, on tables of TPC-DS;
+results are derived from TPC-DS, and are not results of that benchmark. Printed: settings, restart,
 pg_prewarm of everything, the query once. Ours: max_worker_processes is 32 for every cell, so that
-the levels can share a loaded cluster; the query is run by itself for its time, and once more under
-EXPLAIN ANALYZE for its plan and the parallel part. At small scales the planner does not turn Q10
-over to the hashed sub-plans that made it thousands of times as fast in 9.6: that needs scale 1.
+the levels can share a loaded cluster; the query runs once for its time, and once more under
+EXPLAIN ANALYZE for its plan and the parallel part. At small scales the planner does not change Q10
+to the hashed sub-plans that made it thousands of times as fast in 9.6: that needs scale 1.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ QUERIES = {
     name: (Path(__file__).parent / "datasets" / f"tpcds_{name.lower()}.sql").read_text()
     for name in ("Q10", "Q11")
 }
-# What the report counts as the parallel part of each.
+# The parallel part of each query, as the report defines it.
 AS_PRINTED = {"Q10": parallel.seconds_in_subplans, "Q11": parallel.seconds_to_the_last_step}
 PARALLEL_PART = MetricDefinition(
     "parallel_part_elapsed", _("Elapsed time of the parallel part"), "s", "lower"
@@ -80,12 +80,12 @@ class ParallelQuery:
             _note_parallel(bench, plan)
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
-        """The tables and their keys; what work_mem does not hold is sorted on disk."""
+        """The tables and their keys; sorts that exceed work_mem use the disk."""
         scale = parameters["scale_percent"] / 100
         return Sizes(tpcds.disk_bytes(scale), run_bytes=int(1_000_000_000 * scale))
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """Measured at scale 0.2 and 1 on two cores: 60 s a unit to make, send and load."""
+        """Measured at scale 0.2 and 1 on two cores: 60 s per unit to generate, send and load."""
         scale = parameters["scale_percent"] / 100
         limit = parameters["statement_timeout"] or 3600
         return 15 + 60 * scale, 3 + min(2 * limit, 40 * scale)
@@ -104,7 +104,7 @@ def session(bench: Bench) -> list[str]:
 
 
 def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
-    """As the report; what came later and is on by default is off, so that versions compare."""
+    """As in the report; later features that are on by default are off, so that versions compare."""
     settings = {"autovacuum": "off"}
     if version_num >= PARALLEL_SINCE:
         settings["max_worker_processes"] = WORKER_PROCESSES
@@ -114,7 +114,7 @@ def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
 
 
 def _note_parallel(bench: Bench, plan: Plan) -> None:
-    """The parallel part: as the report counts it for this query, and all of it."""
+    """The parallel part: as the report defines it for this query, and in total."""
     found = parallel.gathered(plan)
     figures = bench.findings.measurements
     figures[PLANNED.name] = float(sum(each.planned for each in found))

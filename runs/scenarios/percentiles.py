@@ -1,4 +1,4 @@
-"""Percentiles of latency: pgbench logs a sample of its transactions, which its machine counts."""
+"""Percentiles of latency: pgbench logs a sample of its transactions, counted on its machine."""
 
 import math
 from collections.abc import Sequence
@@ -13,23 +13,23 @@ from runs.tools import pgbench
 from runs.tools.pgbench import histogram, versions
 from runs.tools.pgbench.histogram import Histogram
 
-# What may be logged, all machines together: counted in about half a second, 90 MB.
+# The maximum number of logged lines of all machines: counted in about half a second, 90 MB.
 MOST_LINES = 2_000_000
 LINE_BYTES = 45
-# How many transactions a second a run may have at the most, as nobody knows before it: of one
+# The highest number of transactions a second to expect, which is unknown before the run: of one
 # client, and of all.
 FASTEST_CLIENT_TPS = 10_000
 FASTEST_TPS = 100_000
-# A sample has by chance so many lines less than its share of the transactions, and not more.
+# A sample may by chance fall this far short of its share of the transactions, but not more.
 STANDARD_DEVIATIONS = 6
 
 
 @dataclass(frozen=True)
 class Logged:
-    """The log of one machine: where it lies, and how many transactions ended there.
+    """The log of one machine: its place, and how many transactions ended there.
 
-    `suffix` is what the machine's steps and files have behind their names. `log` is None where
-    its pgbench could not log.
+    `suffix` is the end of the names of the machine's steps and files. `log` is None if its pgbench
+    could not log.
     """
 
     node: Node
@@ -39,7 +39,7 @@ class Logged:
 
 
 def share(clients: int, duration_s: int) -> float:
-    """The share of transactions that is logged: all of them where they cannot be too many.
+    """The share of transactions to log: all of them if they cannot be too many.
 
     From 20 s on, 51 transactions a second are enough for 1,000 lines: for a 99th percentile.
     """
@@ -48,7 +48,7 @@ def share(clients: int, duration_s: int) -> float:
 
 
 def log_bytes(duration_s: int) -> int:
-    """What the logs of a run take of the disk at the most."""
+    """The disk space that the logs of a run take at most."""
     return min(duration_s * FASTEST_TPS, MOST_LINES) * LINE_BYTES
 
 
@@ -60,7 +60,7 @@ def log(directory: str, share_logged: float, version_num: int) -> pgbench.Log | 
 
 
 async def add(bench: Bench, logs: Sequence[Logged]) -> None:
-    """Count the logs of all machines and add the percentiles; figures stand without them."""
+    """Count the logs of all machines and add the percentiles; the figures do not need them."""
     if any(each.log is None for each in logs):
         _missing(bench, "pgbench 9.2 cannot log a sample of its transactions")
         return
@@ -77,12 +77,12 @@ async def add(bench: Bench, logs: Sequence[Logged]) -> None:
 
 
 async def _counted(bench: Bench, logged: Logged) -> Histogram | None:
-    """One machine's latencies; None, with a note, where its log is missing or incomplete."""
+    """One machine's latencies; None, with a note, if its log is missing or incomplete."""
     if logged.log is None:
         return None
     name = f"count-latencies{logged.suffix}"
     command = histogram.count(logged.log)
-    # What was measured is not lost for a disk that is almost full: counting needs little.
+    # A disk that is almost full must not cost the result: counting needs little space.
     step = await bench.step(name, command, check=False, floor_bytes=0, on=logged.node)
     artifact = ArtifactData(f"latencies{logged.suffix}.txt", step.stdout.encode())
     bench.findings.artifacts.append(artifact)
@@ -107,7 +107,7 @@ async def _counted(bench: Bench, logged: Logged) -> Histogram | None:
 
 
 def _by_chance(transactions: int, share_logged: float) -> float:
-    """So many lines a sample may lack without anything being wrong."""
+    """How many lines a sample may lack without anything being wrong."""
     return STANDARD_DEVIATIONS * math.sqrt(transactions * share_logged * (1 - share_logged))
 
 

@@ -1,7 +1,7 @@
-"""pgbench as people know it: its built-in scripts, or one's own, in every way that it offers.
+"""pgbench as people know it: its built-in scripts, or own ones, with all of its options.
 
-A workload of one's own is a level of the factor `script` like `orders@3`: version 3 of the workload
-`orders`, whose scripts stand in the run's plan. A sweep over scales and clients with several
+A user's workload is a level of the factor `script` like `orders@3`: version 3 of the workload
+`orders`, whose scripts are in the run's plan. A campaign over scales and clients with several
 scripts, each measured on its own, is what pgbench-tools (Greg Smith) calls a set.
 """
 
@@ -28,7 +28,7 @@ from runs.scenarios.pgbench_procedure import Options, WeightedScript
 from runs.tools.pgbench import init_options, versions
 from runs.wording import gettext_noop as _
 
-# The built-in scripts as pgbench 18 has them, so that every version runs the very same statements.
+# The built-in scripts as in pgbench 18, so that every version runs exactly the same statements.
 _VALUES = r"""\set aid random(1, 100000 * :scale)
 \set bid random(1, 1 * :scale)
 \set tid random(1, 10 * :scale)
@@ -52,22 +52,22 @@ BUILT_IN = {
     "tpcb-like": f"{_VALUES}{_ACCOUNT}{_TELLER_AND_BRANCH}{_HISTORY}END;\n",
     "simple-update": f"{_VALUES}{_ACCOUNT}{_HISTORY}END;\n",
     "select-only": _SELECT_ONLY,
-    # pgbench-tools' insert.sql: the last statement of the TPC-B-like script by itself.
+    # pgbench-tools' insert.sql: only the last statement of the TPC-B-like script.
     "insert-only": f"{_VALUES}{_HISTORY}",
 }
 # Between the name of a workload and the number of its version.
 OWN_SEPARATOR = "@"
 OWN = r"[a-z0-9][a-z0-9-]*@[1-9][0-9]*"
-# What an insert of the built-in scripts adds to the history table and to WAL, with room to spare.
+# What an insert of the built-in scripts adds to the history table and to WAL, rounded up.
 BYTES_WRITTEN_A_SECOND = 2 * 1024 * 1024
 RECONNECTING = "each-transaction"
 
 
 class PgbenchLoad:
-    """Load the tables, warm them, put the chosen scripts on."""
+    """Load the tables, warm them, run the chosen scripts."""
 
     async def load(self, bench: Bench) -> None:
-        """`pgbench -i` with its options, then what a workload adds; or its own tables alone."""
+        """`pgbench -i` with its options, then what a workload adds; or only its own tables."""
         workload = bench.plan.workload
         if workload is None or not workload.has_own_tables:
             given = workload.init_options if workload else ""
@@ -83,7 +83,7 @@ class PgbenchLoad:
             await bench.sql("checkpoint-after-workload", "CHECKPOINT;")
 
     async def warm(self, bench: Bench) -> None:
-        """pg_prewarm, or a sequential read where it is missing; own tables warm themselves."""
+        """pg_prewarm, or a sequential read if it is missing; own tables are not prewarmed."""
         if bench.plan.workload is None or not bench.plan.workload.has_own_tables:
             await pgbench.prewarm(bench)
 
@@ -101,7 +101,7 @@ class PgbenchLoad:
         return Sizes(disk_bytes=data + wal + written + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """As the fixed-point observations, and the warm-up."""
+        """As for the fixed-point observations, plus the warm-up."""
         scale = int(parameters.get("scale", 1))
         measured = parameters["duration"] + parameters.get("warm_up", 0)
         return 4 + 0.3 * scale, 2 + 0.05 * scale + measured
@@ -122,9 +122,9 @@ def scripts_of(bench: Bench) -> list[WeightedScript]:
 
 
 def options_of(bench: Bench) -> Options:
-    """How the load is put on: the cell's levels and the campaign's parameters.
+    """The load's options: the cell's levels and the campaign's parameters.
 
-    Without a given random seed each run has that of its number, so that it can be repeated.
+    Without a given random seed each run uses its number as seed, so that it can be repeated.
     """
     parameters, workload = bench.parameters, bench.plan.workload
     seed = parameters.get("random_seed") or bench.plan.run_id
@@ -144,12 +144,12 @@ def options_of(bench: Bench) -> Options:
 
 
 def only_reads(levels: Mapping[str, Any]) -> bool:
-    """The one built-in script that changes nothing; of people's own nobody knows."""
+    """The one built-in script that changes nothing; own scripts may change anything."""
     return levels.get("script") == "select-only"
 
 
 def cluster(_version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
-    """Another scale is other data, and so is what a workload of one's own initialises."""
+    """A different scale is different data, and so is what a user's workload initialises."""
     script = str(levels.get("script", ""))
     own = () if script in BUILT_IN else (script,)
     return ClusterOptions(data=(levels["scale"], *own))

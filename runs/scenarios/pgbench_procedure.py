@@ -1,4 +1,4 @@
-"""The acts that the pgbench scenarios of the reports have in common."""
+"""The steps that the pgbench scenarios of the reports have in common."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -29,14 +29,14 @@ from runs.tools import pgbench
 from runs.tools.pgbench import generators, versions
 from runs.wording import gettext_noop as _
 
-# A row of pgbench_accounts with its index entry, and WAL while loading; bytes a scale unit.
+# A row of pgbench_accounts with its index entry, and WAL while loading; bytes per unit of scale.
 BYTES_PER_SCALE = 16 * 1024 * 1024
 
 WAL_BYTES = 1024 * 1024 * 1024
 BUSY_CLUSTER_BYTES = 64 * 1024 * 1024
-# pgbench tells each second (-P 1); looking that often would cost the target what is measured.
+# pgbench reports each second (-P 1); looking that often would disturb the measurement.
 LIVE_SECONDS = 5.0
-# The load of several machines is one load only while all of them put it on.
+# The load of several machines is one load only while all of them generate it.
 MOST_SECONDS_APART = 2.0
 MOST_SHARE_APART = 0.05
 
@@ -48,8 +48,8 @@ CREATE EXTENSION IF NOT EXISTS pg_prewarm;
 SELECT 'pgbench_accounts', pg_prewarm('pgbench_accounts');
 SELECT 'pgbench_accounts_pkey', pg_prewarm('pgbench_accounts_pkey');
 """
-# In the order of the key: this reads the table and its index, and through the buffer pool, while
-# a plain scan of a large table would go through a small ring of buffers only.
+# In the order of the key: this reads the table and its index, and into the buffer pool, while
+# a plain scan of a large table would only use a small ring of buffers.
 PREWARM_BY_READING = """
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
@@ -74,12 +74,12 @@ async def initialise(
 
 
 def scale_of(bench: Bench) -> int:
-    """The scale factor: a level where a campaign varies it, else its parameter, or 1."""
+    """The scale factor: a level if a campaign varies it, else its parameter, or 1."""
     return int(bench.levels.get("scale") or bench.parameters.get("scale", 1))
 
 
 async def prewarm(bench: Bench) -> None:
-    """Bring pgbench_accounts and its index into memory; the run's notes say by which means."""
+    """Read pgbench_accounts and its index into memory; the run's notes say how."""
     available = await bench.sql("look-for-pg-prewarm", PREWARM)
     if available.strip() == "1":
         await bench.sql("prewarm", PREWARM_BY_EXTENSION)
@@ -96,7 +96,7 @@ async def prewarm(bench: Bench) -> None:
 
 @dataclass(frozen=True)
 class WeightedScript:
-    """A script in the words of pgbench 9.6 and later, and how often it is chosen among several."""
+    """A script in the syntax of pgbench 9.6 and later, and its weight among several."""
 
     text: str
     weight: int = 1
@@ -104,10 +104,10 @@ class WeightedScript:
 
 @dataclass(frozen=True)
 class Options:
-    """How pgbench puts the load on. The defaults are those of the fixed-point observations.
+    """How pgbench generates the load. The defaults are those of the fixed-point observations.
 
-    `rate_tps` is None for as fast as it goes; with `reconnect` each transaction has a connection
-    of its own; `warm_up_s` seconds of the same load go before, and are not counted.
+    `rate_tps` is None for unlimited; with `reconnect` each transaction has a connection of its
+    own; `warm_up_s` seconds of the same load come first, and are not counted.
     """
 
     query_mode: str = "simple"
@@ -124,8 +124,8 @@ async def measure(
 ) -> None:
     """Run the script with pgbench and add what it measured; percentiles follow afterwards.
 
-    Raises TargetProblem with pgbench's own reason when the figures are not those of the run that
-    was asked for; the output is kept as artifacts in any case.
+    Raises TargetProblem with pgbench's own message when the figures do not belong to the requested
+    run; the output is kept as artifacts in any case.
     """
     scripts = (WeightedScript(script),) if isinstance(script, str) else tuple(script)
     shares = client_shares(bench.clients, len(bench.generators))
@@ -145,7 +145,7 @@ async def measure(
 
 
 def _check_together(bench: Bench) -> None:
-    """Raise LoadsApart where one began late, such as after the worker was lost in between."""
+    """Raise LoadsApart if one started late, such as after the worker was lost in between."""
     apart = bench.begun_apart() or 0.0
     if apart > max(MOST_SECONDS_APART, MOST_SHARE_APART * bench.parameters["duration"]):
         raise LoadsApart(
@@ -154,7 +154,7 @@ def _check_together(bench: Bench) -> None:
 
 
 def client_shares(clients: int, generators: int) -> list[int]:
-    """The clients of each generator, as even as can be; of too many generators some have none."""
+    """The clients of each generator, as even as possible; if there are too many, some get none."""
     share, rest = divmod(clients, generators)
     shares = [share + (place < rest) for place in range(generators)]
     return [each for each in shares if each]
@@ -172,7 +172,7 @@ class Load:
 
     @property
     def name(self) -> str:
-        """What its step and files are called."""
+        """The suffix of its step and files."""
         return "pgbench" if self._plan is None else f"pgbench-{self.node.name}"
 
     @property
@@ -182,18 +182,18 @@ class Load:
 
     @property
     def log(self) -> pgbench.Log | None:
-        """Where it logs transactions; None where its pgbench cannot."""
+        """The log file of transactions; None if its pgbench cannot log."""
         clients = self.bench.clients
         share = percentiles.share(clients, self.bench.parameters["duration"])
         return percentiles.log(self.node.directory, share, self.version_num)
 
     def logged(self, transactions: int) -> percentiles.Logged:
-        """Its log, once it has ended."""
+        """Its log, after it has ended."""
         suffix = self.name.removeprefix("pgbench")
         return percentiles.Logged(self.node, suffix, self.log, transactions)
 
     async def write_scripts(self) -> None:
-        """Put the scripts there, in the words of that pgbench."""
+        """Put the scripts there, in the syntax of that pgbench."""
         for path, script in zip(self._paths, self.scripts, strict=True):
             text = pgbench.for_tool(script.text, self.version_num)
             of_several = path.rpartition("/")[2].removeprefix("script").removesuffix(".sql")
@@ -203,14 +203,14 @@ class Load:
             await self.bench.step(step, argv, stdin=text, on=self.node)
 
     async def warm_up(self) -> None:
-        """Put the same load on for a while that is not counted."""
+        """Run the same load for a while without counting it."""
         if seconds := self.options.warm_up_s:
             step = self.name.replace("pgbench", "warm-up", 1)
             argv = self._argv(seconds, is_counted=False)
             await self.bench.step(step, argv, limit_s=seconds + GRACE_SECONDS, on=self.node)
 
     async def run(self, live: "_Live") -> StepResult:
-        """Put the load on; only the first machine's progress is shown meanwhile."""
+        """Run the load; only the first machine's progress is shown during it."""
         is_first = self.node is self.bench.generators[0]
         return await self.bench.follow(
             self.name,
@@ -261,7 +261,7 @@ class Load:
 
 
 def beside(bench: Bench, path: str, rate_tps: float, seconds: int) -> tuple[str, ...]:
-    """The command of one client at a rate beside the load; its own figures count for nothing."""
+    """The command of one client at a rate during the load; its own figures are not used."""
     command = pgbench.benchmark(
         bench.plan.client_bindir,
         _connection(bench),
@@ -278,11 +278,11 @@ def beside(bench: Bench, path: str, rate_tps: float, seconds: int) -> tuple[str,
 
 
 async def _unseen(_output: str) -> None:
-    """Progress that nobody is shown."""
+    """Progress that is not shown."""
 
 
 def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> list[int]:
-    """Add what was measured; the transactions of each machine, whose result must be complete."""
+    """Add the results; the transactions of each machine, whose result must be complete."""
     results = []
     for load, step in zip(loads, steps, strict=True):
         result = _parsed(bench, load, step)

@@ -1,4 +1,4 @@
-"""Bringing all data of a database into memory before it is measured."""
+"""Reads all data of a database into memory before it is measured."""
 
 from runs.execution.bench import Bench
 
@@ -15,7 +15,7 @@ WHERE n.nspname = 'public' AND c.relkind = 'r' ORDER BY 1;
 
 
 async def prewarm_all(bench: Bench) -> None:
-    """Read every table and index of the schema public; the notes say by which means."""
+    """Read every table and index of the schema public; the notes say how."""
     available = await bench.sql("look-for-pg-prewarm", AVAILABLE)
     if available.strip() == "1":
         await bench.sql("prewarm", _by_extension(bench))
@@ -32,7 +32,7 @@ async def prewarm_all(bench: Bench) -> None:
 
 
 def _by_extension(bench: Bench) -> str:
-    """regnamespace came with 9.5."""
+    """9.5 introduced regnamespace."""
     if bench.plan.version_num >= 90500:
         return BY_EXTENSION
     by_name = "(SELECT oid FROM pg_namespace WHERE nspname = 'public')"

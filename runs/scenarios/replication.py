@@ -2,13 +2,13 @@
 
 Source: PGECons WG3 report 2017, chapter 8: tables 8.8 (none to three synchronous standbys), 8.9
 (asynchronous ones) and 8.10 (three standbys, none to three of them synchronous). A cell is a pair
-of numbers, three standbys at most in all. With the parameter `standbys` only the pairs with that
-many are measured, which is the design of table 8.10.
+of numbers, at most three standbys in total. With the parameter `standbys` only the pairs with that
+total are measured, which is the design of table 8.10.
 
 As in the report: the data are loaded into the primary before the standbys are copied from it; then
 vacuum with analyze, checkpoint, prewarm of the accounts, and updates of single random accounts.
-Ours: each run has new copies of the same loaded cluster, where the report went on with the same
-ones; and only the wanted standbys are listed as synchronous, so that none is merely potential.
+Ours: each run has new copies of the same loaded cluster, while the report kept using the same ones;
+and only the wanted standbys are listed as synchronous, so that none is merely potential.
 """
 
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ class Replication:
         await pgbench.prewarm(bench)
 
     async def measure(self, bench: Bench) -> None:
-        """Make the standbys what they are to be, prove it, update, and prove it again."""
+        """Configure the standbys, verify that, update, and verify it again."""
         await self._set_modes(bench)
         before = await self._proof(bench, "replication-before")
         begin = await replication_lag.position(bench, "wal-begin")
@@ -96,7 +96,7 @@ class Replication:
         await standbys.wait(bench, names, "wait-for-modes", states=wanted)
 
     async def _proof(self, bench: Bench, step: str) -> list[Standby]:
-        """pg_stat_replication, kept as a file; it must say what the levels do."""
+        """pg_stat_replication, stored as a file; it must match the levels."""
         seen = await standbys.seen(bench, step)
         text = "\n".join(f"{each.name}\t{each.state}\t{each.sync_state}" for each in seen)
         bench.findings.artifacts.append(ArtifactData(f"{step}.txt", f"{text}\n".encode()))
@@ -105,20 +105,20 @@ class Replication:
         return seen
 
     def sizes(self, parameters: Mapping[str, int]) -> Sizes:
-        """Data, index and WAL of one cluster; each standby takes as much again."""
+        """Data, index and WAL of one cluster; each standby takes the same again."""
         data = parameters["scale"] * pgbench.BYTES_PER_SCALE
         wal = min(data, pgbench.WAL_BYTES) + pgbench.WAL_BYTES
         logs = percentiles.log_bytes(parameters["duration"])
         return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
 
     def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
-        """About 0.3 s a scale unit to load; 4 s and 0.1 s a unit for copies, starts and stops."""
+        """About 0.3 s per unit of scale to load; 4 s and 0.1 s per unit to copy, start and stop."""
         scale = parameters["scale"]
         return 4 + 0.3 * scale, 6 + 0.15 * scale + parameters["duration"]
 
 
 def states(levels: Mapping[str, Any]) -> dict[str, str]:
-    """What pg_stat_replication must say of each standby's sync_state."""
+    """The sync_state that pg_stat_replication must show for each standby."""
     as_asked = "quorum" if _is_quorum(levels) else "sync"
     names = standby_names(levels)
     number = levels["sync_standbys"]
@@ -145,7 +145,7 @@ def _differs(found: str) -> TargetProblem:
 
 
 def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
-    """What replication needs of every version, WAL kept without slots, and synchronous_commit."""
+    """What replication needs in every version, WAL kept without slots, and synchronous_commit."""
     required = standbys.needed_settings(version_num) | {
         "hot_standby": "on",
         "synchronous_commit": str(levels["synchronous_commit"]),
@@ -166,7 +166,7 @@ def arrangement(_version_num: int, levels: Mapping[str, Any]) -> tuple[FurtherCl
 
 
 def measures(levels: Mapping[str, Any], parameters: Mapping[str, int | None]) -> bool:
-    """Three standbys at most; with `standbys` just so many. A majority is one of synchronous."""
+    """At most three standbys; with `standbys` exactly as many. A quorum needs synchronous ones."""
     number, wanted = len(standby_names(levels)), parameters.get("standbys")
     if _is_quorum(levels) and not levels["sync_standbys"]:
         return False

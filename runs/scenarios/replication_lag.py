@@ -1,6 +1,6 @@
-"""How far each standby is behind while the load is on, as series, and the WAL that was written.
+"""The lag of each standby during the load, as series, and the WAL that was written.
 
-psql asks the primary once a second in one session, as a step beside the load. Bytes are known of
+psql asks the primary once a second in one session, as a step during the load. Bytes are known in
 every version; the three lags in seconds from 10 on, and only while something is sent.
 """
 
@@ -34,14 +34,14 @@ async def written_since(bench: Bench, begin: str) -> float:
 
 
 class Lag:
-    """Asks the primary while the load is on; nothing where there are no standbys."""
+    """Asks the primary during the load; does nothing if there are no standbys."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._asking: Background | None = None
 
     def begin(self) -> None:
-        """Start to ask, without waiting for it."""
+        """Start asking, without waiting for it."""
         bench = self._bench
         if not bench.members:
             return
@@ -51,7 +51,7 @@ class Lag:
         self._asking = Background(bench.database, STEP, argv)
 
     async def end(self) -> None:
-        """End it, and add the series; what goes wrong costs the run nothing but them."""
+        """End it, and add the series; if something fails, the run loses only these."""
         if self._asking is None:
             return
         try:
@@ -64,16 +64,16 @@ class Lag:
         self._bench.findings.series += series(told.stdout, span[0] if span else 0.0)
 
     async def let_go(self) -> None:
-        """Wait for it no longer; it ends with the run's steps."""
+        """Stop waiting for it; it ends with the run's steps."""
         if self._asking is not None:
             await self._asking.let_go()
 
 
 def series(printed: str, begin: float) -> list[SeriesData]:
-    """The series of what psql printed; `begin` is when the load began, in seconds of that clock.
+    """The series from psql's output; `begin` is when the load started, in seconds of that clock.
 
-    A line has time, standby, bytes behind, and the seconds of each phase, which may be empty. Of a
-    second in which a standby does not stand there is no value.
+    A line has time, standby, bytes behind, and the seconds of each phase, which may be empty. A
+    second without a line for a standby has no value.
     """
     rows: dict[str, dict[int, list[str]]] = defaultdict(dict)
     for line in printed.splitlines():

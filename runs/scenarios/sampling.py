@@ -1,7 +1,7 @@
-"""Samples of the server's own statistics while the load is on, as series of the run.
+"""Samples of the server's own statistics during the load, as series of the run.
 
-A step beside the load asks by psql at an interval, each time in a session of its own: it sees what
-the others have reported, and leaves no snapshot behind that would hold VACUUM back.
+A step during the load asks with psql at an interval, each time in a new session: it sees what the
+others have reported, and leaves no snapshot behind that would hold VACUUM back.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from runs.execution.reporter import SeriesData
 from runs.tools.series import regular
 
 STEP = "database-samples"
-# Of a run of days no more than these.
+# At most this many, even in a run of days.
 MOST_SAMPLES = 3000
 _LOOP = """
 seconds=$1 interval=$2 query=$3
@@ -30,7 +30,7 @@ done
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the samples: what its series is called, and its unit."""
+    """A column of the samples: the name of its series, and its unit."""
 
     name: str
     unit: str
@@ -85,7 +85,7 @@ class Samples:
         return found
 
     async def let_go(self) -> None:
-        """Wait for it no longer."""
+        """Stop waiting for it."""
         if self._beside is not None:
             await self._beside.let_go()
 

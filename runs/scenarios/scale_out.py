@@ -1,13 +1,13 @@
-"""Scale-out: one database in hash shards on one to four nodes, against PostgreSQL alone.
+"""Scale-out: one database in hash shards on one to four nodes, compared with PostgreSQL alone.
 
 Source: PGECons WG1 report 2013, chapter 5 (table 5.5, figures 5.2 to 5.6): Postgres-XC, reading
-and updating, at a fixed size and at a fixed size a node. Postgres-XC is no more, so that the
+and updating, at a fixed size and at a fixed size per node. Postgres-XC no longer exists, so the
 shards are hash partitions on nodes of their own, reached through postgres_fdw from a coordinator
-that holds no rows; it is called that, and never Postgres-XC. Each access goes through two servers,
-and a commit is not one act over several nodes: after an update run the four sums are compared.
+that holds no rows. Results name it so, and never Postgres-XC. Each access goes through two servers,
+and a commit over several nodes is not atomic: after an update run the four sums are compared.
 
-On one machine the nodes share its processors and disk: then the figures show what sharding costs
-and that it is right, not how it scales.
+On one machine the nodes share its processors and disk: then the figures show the cost of sharding
+and that it is correct, not how it scales.
 """
 
 from collections.abc import Mapping
@@ -41,12 +41,12 @@ from runs.wording import gettext_noop as _
 
 ALONE = "postgresql"
 NODES = {f"fdw-{number}": number for number in (1, 2, 3, 4)}
-# Rows through foreign tables into hash partitions came with 11.
+# Version 11 introduced rows through foreign tables into hash partitions.
 SINCE = 110000
-# Shard by shard a remote transaction is REPEATABLE READ: two updates of one branch collide.
+# In each shard a remote transaction is REPEATABLE READ: two updates of one branch collide.
 MOST_TRIES = 100
 
-# pgbench's tables: name, key, columns, rows a scale unit, and the columns of a row.
+# pgbench's tables: name, key, columns, rows per unit of scale, and the columns of a row.
 TABLES = (
     ("pgbench_branches", "bid", "bid int, bbalance int, filler char(88)", 1, "id, 0, ''"),
     (
@@ -74,7 +74,7 @@ ROWS_ON_A_NODE = MetricDefinition(
 
 
 class ScaleOut:
-    """Load every node with its shard, link them, warm them, put the load on, compare the sums."""
+    """Load every node with its shard, link them, warm them, run the load, compare the sums."""
 
     async def load(self, bench: Bench) -> None:
         """`pgbench -i` into PostgreSQL alone; a coordinator holds no rows."""
@@ -82,7 +82,7 @@ class ScaleOut:
             await pgbench.initialise(bench)
 
     async def arrange(self, bench: Bench) -> None:
-        """Load the shards at the same time, and make the coordinator's tables of them."""
+        """Load the shards at the same time, and create the coordinator's tables from them."""
         if not bench.members:
             return
         await fdw.require(bench)
@@ -96,7 +96,7 @@ class ScaleOut:
         await self._count_rows(bench, scale)
 
     async def warm(self, bench: Bench) -> None:
-        """Bring the data of every node into memory."""
+        """Read the data of every node into memory."""
         if not bench.members:
             await pgbench.prewarm(bench)
         await together(
@@ -123,7 +123,7 @@ class ScaleOut:
             await self._compare_sums(bench)
 
     async def _count_rows(self, bench: Bench, scale: int) -> None:
-        """Keep how many accounts lie where. Raises TargetProblem `rows_missing`."""
+        """Store how many accounts are on each node. Raises TargetProblem `rows_missing`."""
         counts = {
             name: int(
                 await bench.sql(f"count-{name}", "SELECT count(*) FROM pgbench_accounts;", at=name)
@@ -141,7 +141,7 @@ class ScaleOut:
             )
 
     async def _compare_sums(self, bench: Bench) -> None:
-        """A commit over several nodes is not one act; one that was cut in two shows in the sums."""
+        """A commit over several nodes is not atomic; the sums show one that was interrupted."""
         sums = (await bench.sql("compare-sums", SUMS)).split()
         if len(set(sums)) > 1:
             bench.note(
@@ -151,7 +151,7 @@ class ScaleOut:
             )
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
-        """Of PostgreSQL alone, and the largest node: a node of one has it all."""
+        """For PostgreSQL alone, and for the largest node: a single node has everything."""
         scale = int(parameters["scale"])
         data = scale * pgbench.BYTES_PER_SCALE
         wal = min(data, pgbench.WAL_BYTES) + pgbench.WAL_BYTES
@@ -159,19 +159,19 @@ class ScaleOut:
         return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """About 0.5 s a scale unit to load, in each run; 6 s to start and stop the nodes."""
+        """About 0.5 s per unit of scale to load, in each run; 6 s to start and stop the nodes."""
         scale = int(parameters["scale"])
         return 4 + 0.3 * scale, 8 + 0.7 * scale + parameters["duration"]
 
 
 def total_scale(levels: Mapping[str, Any], parameters: Mapping[str, int]) -> int:
-    """The scale of the whole database: the parameter, for each node where the size is per node."""
+    """The scale of the database: the parameter, times the nodes where the size is per node."""
     nodes = NODES.get(levels["cluster"], 1) if levels["size"] == "per-node" else 1
     return parameters["scale"] * nodes
 
 
 def shard_sql(scale: int, place: int, nodes: int) -> str:
-    """What loads a node with its share of the rows: those that the hash of the key gives it."""
+    """Loads a node with its share of the rows: those that the hash of the key assigns to it."""
     lines = ["CREATE TABLE shard (id int) PARTITION BY HASH (id);"]
     for name, key, columns, rows, values in TABLES:
         lines.append(f"CREATE TABLE {name} ({columns});")
@@ -187,7 +187,7 @@ def shard_sql(scale: int, place: int, nodes: int) -> str:
 
 
 def coordinator_sql(nodes: list[str]) -> str:
-    """Tables whose partitions are the nodes' own. A key over foreign partitions cannot be."""
+    """Tables partitioned over the nodes. Foreign partitions cannot have a common key."""
     lines = []
     for name, key, columns, _rows, _values in TABLES:
         lines.append(f"CREATE TABLE {name} ({columns}) PARTITION BY HASH ({key});")

@@ -1,4 +1,4 @@
-"""Whether a throughput holds over a long run: its trend, its deepest dip, how much it varies."""
+"""Whether throughput is stable over a long run: its trend, its deepest dip, its variation."""
 
 import statistics
 from collections.abc import Sequence
@@ -11,10 +11,11 @@ INTERVALS_AT_LEAST = 20
 
 @dataclass(frozen=True)
 class Verdict:
-    """Per cent: `trend` is the last tenth of the run against its second tenth.
+    """In percent: `trend` compares the last tenth of the run with its second tenth.
 
-    `dip` is the lowest interval against the median, which begins at `dip_at_s`; `variation` is the
-    standard deviation of the intervals against their mean. Intervals are of `interval_s` seconds.
+    `dip` compares the lowest interval, which starts at `dip_at_s`, with the median; `variation` is
+    the standard deviation of the intervals relative to their mean. Intervals are of `interval_s`
+    seconds.
     """
 
     trend: float
@@ -25,7 +26,7 @@ class Verdict:
 
 
 def judge(tps: Sequence[float | None]) -> Verdict | None:
-    """The verdict on a value a second; None where there are too few."""
+    """The verdict for one value per second; None if there are too few."""
     interval = max(1, min(LONGEST_INTERVAL_S, len(tps) // INTERVALS_AT_LEAST))
     means = _means(tps, interval)
     if len(means) < INTERVALS_AT_LEAST // 2:
@@ -46,7 +47,7 @@ def judge(tps: Sequence[float | None]) -> Verdict | None:
 
 
 def _means(tps: Sequence[float | None], interval: int) -> list[float]:
-    """Of whole intervals; a second without a figure counts as one without a transaction."""
+    """For complete intervals; a second without a figure counts as one without a transaction."""
     whole = len(tps) // interval * interval
     filled = [value or 0.0 for value in tps[:whole]]
     return [_mean(filled[at : at + interval]) for at in range(0, whole, interval)]

@@ -1,4 +1,4 @@
-"""Seconds in which nothing was committed although the load was on."""
+"""Seconds without any commit during the load."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,24 +7,24 @@ from itertools import pairwise
 from runs.execution.bench import Bench
 from runs.tools.pgbench import ProgressPoint
 
-# Fewer may be an accident of where one interval ends.
+# Fewer may be an accident of where an interval ends.
 SHORTEST_SECONDS = 2.0
-# Where transactions are rare, seconds without one are nothing to tell: so many should have come.
+# If transactions are rare, a second without one means nothing: this many should have come.
 MISSED_TRANSACTIONS = 20
 
 
 @dataclass(frozen=True)
 class Stall:
-    """No transaction from `begun` on for `seconds`; both in seconds of the load."""
+    """No transaction for `seconds`, starting at `begun`; both in seconds of the load."""
 
     begun: float
     seconds: float
 
 
 def longest(points: Sequence[ProgressPoint]) -> Stall | None:
-    """The longest stall in a progress at regular intervals; None where there is none to tell.
+    """The longest stall in a progress at regular intervals; None if there is none.
 
-    The first interval holds the making of connections and does not count.
+    The first interval includes connecting and does not count.
     """
     known = [point for point in points[1:] if point.tps is not None]
     usual = sum(point.tps or 0.0 for point in known) / len(known) if known else 0.0
@@ -43,7 +43,7 @@ def longest(points: Sequence[ProgressPoint]) -> Stall | None:
 
 
 def note(bench: Bench, points: Sequence[ProgressPoint]) -> None:
-    """Put the result in doubt if the load stood still."""
+    """Make the result doubtful if the load stood still."""
     if stall := longest(points):
         bench.note(
             "load_stalled",

@@ -1,13 +1,13 @@
-"""Storage bandwidth: what a device reads and writes by itself, and what flushing costs it.
+"""Storage bandwidth: how fast a device reads and writes by itself, and the cost of flushing.
 
 Source: PGECons WG1 report 2013: figures 4.1 and 4.2 (fio with direct I/O, 8 kB blocks and four
 jobs, each of 1 GB; the median of three runs), and table 5.6 (sequential writing with an fsync
-after each 8 kB, each 128 kB, and none). No database takes part: PostgreSQL is idle beside it.
+after each 8 kB, each 128 kB, and none). No database is involved: PostgreSQL is idle meanwhile.
 
-The device is the one of the server's base directory. To compare two devices of a machine register
-it under two of its names, with a base directory on each, and measure on both. fio's files lie in
-the run's folder. As printed, the jobs end when their size is done; a run that was too short says
-so.
+The device is that of the server's base directory. To compare two devices of a machine, register it
+under two of its names, with a base directory on each device, and measure on both. fio's files are
+in the run's folder. As in the report, the jobs end when their size is done; a run that was too
+short says so.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ WAYS = {
     "random write": "randwrite",
 }
 DIRECT = "direct"
-# After how many writes of a block a flush follows; 0 is never, but at the end.
+# A flush after this many writes of a block; 0 means only at the end.
 FLUSH_AFTER = {f"{kb}kB": kb // BLOCK_KB for kb in (8, 128)} | {"none": 0}
 IN_MEMORY = frozenset(("tmpfs", "ramfs"))
 
@@ -54,10 +54,10 @@ FSYNC = MetricDefinition("fsync_latency", _("Latency of a flush"), "ms", "lower"
 
 
 class StorageBandwidth:
-    """Look at the file system, let fio work on it, read its report."""
+    """Check the file system, run fio on it, read its report."""
 
     async def load(self, bench: Bench) -> None:
-        """No data: fio makes its own."""
+        """No data: fio creates its own."""
 
     async def warm(self, bench: Bench) -> None:
         """Nothing is cached: direct I/O, or a flush at the end."""
@@ -78,7 +78,7 @@ class StorageBandwidth:
         self._read(bench, done)
 
     async def _look(self, bench: Bench, folder: str) -> None:
-        """What the file system is; in memory there is no device to measure."""
+        """The type of the file system; in memory there is no device to measure."""
         await bench.step("make-folder", ["mkdir", "-p", folder])
         found = await bench.step("look-at-file-system", ["stat", "-f", "-c", "%T", folder])
         if found.stdout.strip() in IN_MEMORY:
@@ -119,22 +119,22 @@ class StorageBandwidth:
             )
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
-        """A file a job, and a cluster without data."""
+        """One file per job, and a cluster without data."""
         files = int(parameters["size_mb"]) * MIB * int(parameters["jobs"])
         return Sizes(disk_bytes=BUSY_CLUSTER_BYTES, run_bytes=files)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """Files that are read are laid out before, at 100 MB/s."""
+        """Files to be read are created first, at 100 MB/s."""
         laid_out = int(parameters["size_mb"]) * int(parameters["jobs"]) / 100
         return 4.0, 2 + laid_out + parameters["duration"]
 
 
 async def _unseen(_output: str) -> None:
-    """fio's report comes at the end."""
+    """fio prints its report at the end."""
 
 
 def argv(levels: Mapping[str, Any], parameters: Mapping[str, int], folder: str) -> tuple[str, ...]:
-    """fio's command line: as the report prints it, or buffered with flushes after an interval."""
+    """fio's command line: as printed in the report, or buffered with a flush after an interval."""
     interval = str(levels["fsync_interval"])
     common = (
         "fio", "--name=benchlab", f"--directory={folder}", f"--size={parameters['size_mb']}M",
@@ -147,7 +147,7 @@ def argv(levels: Mapping[str, Any], parameters: Mapping[str, int], folder: str) 
 
 
 def measures(levels: Mapping[str, Any], _parameters: Mapping[str, int | None]) -> bool:
-    """Flushes follow sequential writing only."""
+    """Flushes are combined with sequential writing only."""
     return bool(levels["fsync_interval"] == DIRECT or levels["access"] == "sequential write")
 
 

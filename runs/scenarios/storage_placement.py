@@ -1,16 +1,16 @@
-"""Storage placement: what it brings to put WAL, indexes, tables or everything on a fast device.
+"""Storage placement: the gain of putting WAL, indexes, tables or everything on a fast device.
 
 Source: PGECons WG1 report 2013, chapter 4: tables 4.5 and 4.6 (pgbench updating and reading, for
-each of five placements) and 4.7 (an index scan that needs the index only, and one that was made to
-look into the table by an update of a row in each page without VACUUM).
+each of five placements) and 4.7 (an index scan that needs only the index, and one that must also
+read the table because an update changed a row in each page without VACUUM).
 
-The slow device is that of the server's base directory, the fast one that of a second registration
-of the same machine, whose base directory lies there: it is chosen as the server for further
-clusters. Each run has a fresh copy of the loaded cluster, and moves to the fast device what its
-level says: WAL as a link, table and index by a tablespace. Then the server is restarted, so that
-nothing is in its buffers, and the files of its cluster leave the system's cache where the server
-may do so; nothing is prewarmed. On one and the same device the placements cannot differ: the run
-says so. With data that fit into memory they hardly do.
+The slow device is that of the server's base directory. The fast one belongs to a second
+registration of the same machine with its base directory there, which is chosen as the server for
+further clusters. Each run has a new copy of the loaded cluster, and moves to the fast device what
+its level says: WAL as a link, table and index by a tablespace. Then the server is restarted, so
+that its buffers are empty, and the files of its cluster are dropped from the system's cache where
+the server is allowed to; nothing is prewarmed. If both are the same device, the placements cannot
+differ, and the run says so. With data that fit into memory they hardly differ.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ INDEX_ONLY = """\\set naccounts 100000 * :scale
 \\set aid random(1, :naccounts)
 SELECT aid FROM pgbench_accounts WHERE aid = :aid;
 """
-# One row of each page; the first is enough, wherever a page's rows begin.
+# One row of each page; the first is enough, wherever a page's rows start.
 UPDATE_EACH_PAGE = """
 UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE ctid = ANY (ARRAY(
     SELECT ('(' || page || ',1)')::tid
@@ -62,7 +62,7 @@ EXPLAIN (ANALYZE) SELECT aid FROM pgbench_accounts WHERE aid BETWEEN 1 AND 1000;
 """
 FETCHES = MetricDefinition("heap_fetches", _("Heap fetches of 1,000 rows"), "rows", "lower")
 
-# Old and new place of the WAL; the folder was pg_xlog to 9.6.
+# Old and new place of the WAL; the folder was pg_xlog up to 9.6.
 _MOVE_WAL = """
 export LC_ALL=C
 for name in pg_wal pg_xlog; do
@@ -79,7 +79,7 @@ for dir; do
     echo "$(stat -c %d "$dir") $(stat -f -c %T "$dir") $can"
 done
 """
-# Files that were written out leave the cache; dd does it for a file's owner (nocache, count=0).
+# Drops files that are on disk from the cache; dd does it for a file's owner (nocache, count=0).
 _FORGET = """
 export LC_ALL=C
 sync
@@ -90,14 +90,14 @@ done
 
 
 class StoragePlacement:
-    """Place, update a row in each page where the scan is to fail, restart cold, put the load on."""
+    """Place, update a row in each page if the scan is to fail, restart cold, run the load."""
 
     async def load(self, bench: Bench) -> None:
         """`pgbench -i` with its VACUUM, all on the slow device."""
         await pgbench.initialise(bench)
 
     async def arrange(self, bench: Bench) -> None:
-        """Move what the level names, and begin with cold caches."""
+        """Move what the level names, and start with cold caches."""
         placement = str(bench.levels["placement"])
         folder = await self._fast_folder(bench) if placement != SLOW else ""
         if placement in {INDEX, TABLE, ALL}:
@@ -115,10 +115,10 @@ class StoragePlacement:
         await bench.step("start-placed", bench.cluster.start(), limit_s=MINUTES)
 
     async def warm(self, bench: Bench) -> None:
-        """Nothing: what the devices give is what is measured."""
+        """Nothing: the devices are what is measured."""
 
     async def measure(self, bench: Bench) -> None:
-        """pgbench's own scripts, or the look-up that needs the index only."""
+        """pgbench's own scripts, or the look-up that needs only the index."""
         before = await checkpoints.count(bench, "count-checkpoints")
         load = bench.levels["load"]
         script = (
@@ -133,7 +133,7 @@ class StoragePlacement:
             await self._check_scan(bench)
 
     async def _fast_folder(self, bench: Bench) -> str:
-        """A marked folder on the fast device, in which the database's user may write.
+        """A marked folder on the fast device that the database's user can write to.
 
         Raises TargetProblem `no_fast_device`, `memory_file_system`, `placement_not_writable`.
         """
@@ -158,7 +158,7 @@ class StoragePlacement:
         return folder
 
     async def _check_scan(self, bench: Bench) -> None:
-        """Whether the scan looked into the table is what the level is about."""
+        """Check that the scan read the table, or did not, as the level says."""
         plan = await bench.sql("explain", HEAP_FETCHES)
         bench.findings.artifacts.append(ArtifactData("plan.txt", plan.encode()))
         told = [line.split(":")[1] for line in plan.splitlines() if "Heap Fetches:" in line]
@@ -181,13 +181,13 @@ class StoragePlacement:
         return Sizes(disk_bytes=2 * data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """About 0.3 s a scale unit to load, as much to copy and move; 4 s for the restart."""
+        """About 0.3 s per unit of scale to load, the same to copy and move; 4 s for the restart."""
         scale = int(parameters["scale"])
         return 4 + 0.3 * scale, 6 + 0.3 * scale + parameters["duration"]
 
 
 def _move_sql(placement: str, folder: str) -> str:
-    """Statements that move table, index, or the whole database into a tablespace there."""
+    """Statements that move table, index, or the complete database into a tablespace there."""
     quoted = folder.replace("'", "''")
     lines = [f"CREATE TABLESPACE fast LOCATION '{quoted}';"]
     if placement == ALL:
@@ -227,7 +227,7 @@ def _check_devices(bench: Bench, told: str, folder: str) -> None:
 
 
 def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
-    """Room for WAL and time between checkpoints; no vacuum that would mend what an update broke."""
+    """Room for WAL and time between checkpoints; no vacuum that would undo the update's effect."""
     newer = version_num >= MAX_WAL_SIZE_SINCE
     room = {"max_wal_size": "64GB"} if newer else {"checkpoint_segments": "1000"}
     settings = {**room, "checkpoint_timeout": "60min"}

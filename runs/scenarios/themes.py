@@ -1,6 +1,6 @@
 """The themes of the published observations: what each scenario of the archive is about.
 
-A theme whose scenario has a module here runs; the others are data only, until they have one.
+A theme with a module here can be run; the others have data only, until they get one.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Single statements as a load: each in a psql session of its own, timed by psql itself."""
+"""Single statements as a load: each in a new psql session, timed by psql itself."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from runs.execution.steps import StepResult
 from runs.query_plans import Plan, read
 
 _TIME = re.compile(r"^Time: ([\d.]+) ms", re.MULTILINE)
-# What was measured is in front; psql tells both when the server ended the statement.
+# psql prints the time first, and both if the server ended the statement.
 _TIMED_OUT = "canceling statement due to statement timeout"
 EXPLAIN = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)"
 EXPLAIN_ONLY = "EXPLAIN (FORMAT JSON)"
@@ -18,9 +18,9 @@ EXPLAIN_ONLY = "EXPLAIN (FORMAT JSON)"
 
 @dataclass(frozen=True)
 class Timed:
-    """What a statement took, in seconds by psql's clock, and what it printed.
+    """How long a statement took, in seconds by psql's clock, and what it printed.
 
-    `is_cut` where statement_timeout ended it: the seconds are then those of the limit at least.
+    `is_cut` if statement_timeout ended it: the seconds are then at least those of the limit.
     """
 
     seconds: float
@@ -31,10 +31,10 @@ class Timed:
 async def timed(
     bench: Bench, name: str, statement: str, *, before: Sequence[str] = (), timeout_s: int = 0
 ) -> Timed:
-    """Run one statement as a step, and take its time; of several with semicolons that of all.
+    """Run one statement as a step, and take its time; for several with semicolons their sum.
 
-    `before` are statements of the same session that are not timed; with `timeout_s` the server
-    ends the statement, which is a result. Raises TargetProblem `step_failed` for other errors.
+    `before` are statements of the same session that are not timed; with `timeout_s` the server ends
+    the statement, which is a valid result. Raises TargetProblem `step_failed` for other errors.
     """
     limit = [f"SET statement_timeout = '{timeout_s}s'"] if timeout_s else []
     lines = [
@@ -58,9 +58,9 @@ async def timed(
 async def explained(
     bench: Bench, name: str, query: str, *, before: Sequence[str] = (), timeout_s: int = 0
 ) -> Plan | None:
-    """The plan of a query that is executed once more; kept as the artifact `plan-NAME.json`.
+    """The plan of a query that is executed once more; stored as the artifact `plan-NAME.json`.
 
-    None where statement_timeout ended it: then the plan that was only planned is kept.
+    None if statement_timeout ended it: then the plan without execution is stored.
     """
     done = await timed(
         bench, f"explain-{name}", f"{EXPLAIN} {query}", before=before, timeout_s=timeout_s
@@ -72,13 +72,13 @@ async def explained(
 
 
 async def planned(bench: Bench, name: str, query: str, *, before: Sequence[str] = ()) -> Plan:
-    """The plan of a query that is not executed; kept as the artifact `plan-NAME.json`."""
+    """The plan of a query that is not executed; stored as the artifact `plan-NAME.json`."""
     lines = [*(f"{each};" for each in before), f"{EXPLAIN_ONLY} {_bare(query)};"]
     return _kept(bench, name, await bench.sql(f"plan-{name}", "\n".join(lines)))
 
 
 def note_cut(bench: Bench, name: str, timeout_s: int) -> None:
-    """Tell that a statement took longer than it was given: its time is a lower bound."""
+    """Note that a statement exceeded its time limit: its time is a lower bound."""
     bench.note(
         "statement_timeout",
         f"{name} took more than {timeout_s} s and was ended by statement_timeout: its time is "
@@ -87,7 +87,7 @@ def note_cut(bench: Bench, name: str, timeout_s: int) -> None:
 
 
 def _bare(statement: str) -> str:
-    """Without what ends it: a semicolon in the middle of a line of psql would begin a second."""
+    """Without the final semicolon, which inside a line of psql would start a second statement."""
     return statement.rstrip().rstrip(";")
 
 

@@ -1,7 +1,7 @@
-"""Sending what the worker has made to a target, and copying it into tables there.
+"""Sends generated data to a target, and copies it into tables there.
 
-A generator is a package of BenchLab's own environment, so that a target needs none. The files are
-sent in pieces, each of which can be sent again, and removed once they are in the database.
+A generator is a package in BenchLab's own environment, so a target needs none. The files are sent
+in pieces, each of which can be sent again, and removed after they are in the database.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from runs.wording import gettext_noop as _
 
 PIECE_BYTES = 8 * 1024 * 1024
 _APPEND = 'truncate -s "$2" "$1" && cat >>"$1"'
-# Where a worker's own modules are found, whatever folder it was started in.
+# The path of a worker's own modules, whatever folder it was started in.
 ROOT = Path(runs.__file__).parents[1]
 
 
@@ -29,10 +29,10 @@ async def copied(
     generate: Callable[[Path], Sequence[str]],
     options: str = "FORMAT csv",
 ) -> None:
-    """Fill tables with `TABLE.csv` files that a command makes in a folder of the worker.
+    """Fill tables with `TABLE.csv` files that a command writes to a folder of the worker.
 
-    `generate` gives the command's words for a folder. The step is what copies the last table: a
-    run that another worker takes over makes and sends nothing that is in the database already.
+    `generate` gives the command for a folder. The step is the copy of the last table: a run that
+    another worker takes over does not generate or send what is in the database already.
     """
     if await _is_done(bench, f"{step}-{tables[-1]}"):
         for table in tables:
@@ -53,9 +53,9 @@ async def placed(
     tables: Sequence[str],
     generate: Callable[[Path], Sequence[str]],
 ) -> None:
-    """Send `TABLE.csv` files into a folder beside the cluster's own, where its copies have them.
+    """Send `TABLE.csv` files to a folder next to the cluster's own, so that its copies have them.
 
-    For scenarios that measure the loading itself: `copy_placed` is then what a run does.
+    For scenarios that measure the loading itself: each run then uses `copy_placed`.
     """
     folder_there = f"{bench.cluster.data}/benchlab"
     if not await _is_done(bench, step):
@@ -87,7 +87,7 @@ async def send(bench: Bench, local: Path, path: str) -> None:
 
 
 def module(name: str, *arguments: str) -> tuple[str, ...]:
-    """The words that run a module of ours in a process of its own."""
+    """The arguments that run a module of ours in a process of its own."""
     return (sys.executable, "-m", name, *arguments)
 
 

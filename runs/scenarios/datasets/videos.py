@@ -1,8 +1,8 @@
 """Records of video metadata with Japanese and English titles and descriptions: our own generator.
 
-The records of the 2017 report are not public; these have the keys of its printed example, titles of
+The records of the 2017 report are not public. These have the keys of its printed example, titles of
 10 to 25 characters and descriptions of 60 to 250, with the searched word in 0.5 % of the titles and
-1 % of the descriptions. The same seed makes the same records. Run as a program it writes the file:
+1 % of the descriptions. The same seed gives the same records. Run as a program, it writes the file:
 `python -m runs.scenarios.datasets.videos 40000 FOLDER`.
 """
 
@@ -18,7 +18,7 @@ KEYWORD = "カレー"
 IN_TITLES, IN_DESCRIPTIONS = 0.005, 0.01
 SEED = 20171
 BYTES_A_RECORD = 1_500
-# The searched word is none of them, nor can two of them make it.
+# None of these contains the searched word, and no two of them form it.
 _WORDS = """
 東京 大阪 京都 北海道 沖縄 富士山 桜 紅葉 花火 温泉 旅行 電車 新幹線 飛行機 散歩 料理
 弁当 寿司 うどん そば ラーメン 天ぷら 味噌汁 お茶 和菓子 音楽 歌ってみた 演奏 ピアノ
@@ -35,7 +35,7 @@ CATEGORIES = ("ゲーム", "音楽", "料理", "動物", "科学", "旅行", "�
 
 
 def records(count: int, seed: int = SEED) -> Iterator[tuple[int, str, str]]:
-    """(id, tag, record as JSON) of so many videos."""
+    """(id, tag, record as JSON) for this many videos."""
     chance = random.Random(seed)  # noqa: S311 -- repeatable on purpose
     for number in range(1, count + 1):
         record = {
@@ -57,14 +57,14 @@ def records(count: int, seed: int = SEED) -> Iterator[tuple[int, str, str]]:
 
 
 def _text(chance: random.Random, shortest: int, longest: int, share: float) -> str:
-    """Words until the length is reached; with that chance the searched word among them."""
+    """Words up to the length; with this probability the searched word is among them."""
     length = chance.randint(shortest, longest)
     words = [KEYWORD] if chance.random() < share else []
     size = sum(map(len, words))
     while size < length:
         words.append(chance.choice(WORDS) + chance.choice(PARTICLES))
         size += len(words[-1])
-    # The last one may be cut; in front of it the searched word is whole.
+    # The last word may be cut; the searched word before it stays complete.
     last = words.pop()
     chance.shuffle(words)
     return "".join([*words, last])[:longest]

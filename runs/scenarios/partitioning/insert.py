@@ -1,9 +1,9 @@
 """Inserting into partitions: by trigger functions, straight into them, declared, and without any.
 
 Table 3.5 of the report: elapsed seconds to load the days' files with COPY. Printed: single table
-and direct alike, C trigger 1.6 times, dynamic 2.3 times, static 8 times at 30 partitions and 32
+and direct are equal, C trigger 1.6 times, dynamic 2.3 times, static 8 times at 30 partitions and 32
 times at 90. Today static and dynamic change places at few partitions; static still grows with their
-number, the dynamic one does not. The C trigger needs a compiler for each version: not offered.
+number, dynamic does not. The C trigger needs a compiler for each version: not offered.
 """
 
 from collections.abc import Mapping
@@ -44,10 +44,10 @@ DYNAMIC = """
 
 
 class Insert:
-    """Make each day's file; then, for each run, make the tables and load the files."""
+    """Generate each day's file; then, for each run, create the tables and load the files."""
 
     async def load(self, bench: Bench) -> None:
-        """A file a day, beside the cluster's own, so that copies of the cluster have them too."""
+        """One file per day, next to the cluster's own, so that copies of the cluster have them."""
         rows = bench.parameters["rows_per_partition"]
         await bench.step("make-folder", ["mkdir", "-p", _folder(bench)])
         copies = [
@@ -57,7 +57,7 @@ class Insert:
         await bench.sql("make-files", "\n".join(copies))
 
     async def warm(self, bench: Bench) -> None:
-        """Nothing is read but the files, which have just been written or copied."""
+        """Only the files are read, and these have just been written or copied."""
 
     async def measure(self, bench: Bench) -> None:
         """New tables and trigger, a checkpoint, COPY of all files in one session; then count."""
@@ -83,13 +83,13 @@ class Insert:
         return Sizes(3 * table + 128 * 1024 * 1024)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """Ours on two cores: 2 µs a row to make, 4 to 20 to load."""
+        """Measured on two cores: 2 µs per row to generate, 4 to 20 to load."""
         rows = parameters["months"] * layout.DAYS_A_MONTH * parameters["rows_per_partition"]
         return 5 + 6e-6 * rows, 2 + 15e-6 * rows
 
 
 def ddl(way: str, count: int) -> str:
-    """The tables of a way of inserting, with its trigger."""
+    """The tables for a way of inserting, with its trigger."""
     tables = layout.create(KINDS.get(way, "partitioned"), count)
     if way == "static":
         return tables + TRIGGER.format(body=_static(count))
@@ -99,7 +99,7 @@ def ddl(way: str, count: int) -> str:
 
 
 def _static(count: int) -> str:
-    """A test for each partition in order, left at the hit: late days test most."""
+    """Tests each partition in order and stops at the match: late days test most."""
     return "\n".join(
         f"    IF NEW.date = {layout.day_of(day)} THEN "
         f"INSERT INTO {layout.child(day)} VALUES (NEW.*); RETURN NULL; END IF;"
@@ -108,7 +108,7 @@ def _static(count: int) -> str:
 
 
 async def _check_rows(bench: Bench, way: str) -> None:
-    """COPY tells nothing of rows that a trigger takes: all must be there, none in the parent."""
+    """COPY does not report rows that a trigger takes: all must be there, none in the parent."""
     only = "ONLY access_log" if way not in KINDS else "(SELECT 1 WHERE false) nothing"
     counted = await bench.sql(
         "count-rows",

@@ -12,7 +12,7 @@ DECLARATIVE_SINCE = 100000
 DAYS_A_MONTH = 30
 PRODUCTS = 1000
 FIRST_DAY = "DATE '2013-01-01'"
-# A row with its share of a page, and as text; and an entry of the index.
+# The size of a row in a page, and as text; and of an index entry.
 BYTES_A_ROW, BYTES_OF_TEXT, BYTES_OF_INDEX = 165, 140, 30
 COLUMNS = """
     date date NOT NULL,
@@ -33,7 +33,7 @@ FROM generate_series(0, {rows} - 1) i
 
 
 def rows_parameter(default: int) -> Parameter:
-    """How many rows a partition has."""
+    """The number of rows of a partition."""
     return Parameter(
         "rows_per_partition", _("Rows a partition"), "rows", default=default, minimum=100,
         maximum=10_000_000,
@@ -42,7 +42,7 @@ def rows_parameter(default: int) -> Parameter:
 
 
 def table_kind(*, with_declarative: bool) -> ChoiceFactor:
-    """How the table is made; partitions are by inheritance, as in 2013."""
+    """How the table is created; partitions use inheritance, as in 2013."""
     declarative = (Choice("declarative", _("declared partitions")),) if with_declarative else ()
     choices = (
         Choice("unpartitioned", _("one table")),
@@ -53,7 +53,7 @@ def table_kind(*, with_declarative: bool) -> ChoiceFactor:
 
 
 def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
-    """As the report, and serial plans; other months are other data."""
+    """As in the report, and serial plans; a different number of months is different data."""
     settings = {"autovacuum": "off", **comparable(version_num)}
     kind = (str(levels["table_kind"]),) if "table_kind" in levels else ()
     updated = ("updated",) if str(levels.get("scan", "")).endswith("after-updates") else ()
@@ -61,7 +61,7 @@ def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
 
 
 def days(bench: Bench) -> int:
-    """How many days, and partitions, a cell has."""
+    """The number of days, and partitions, of a cell."""
     return int(bench.levels["months"]) * DAYS_A_MONTH
 
 
@@ -76,7 +76,7 @@ def day_of(day: int) -> str:
 
 
 def create(kind: str, count: int) -> str:
-    """The table of that kind, with partitions for so many days."""
+    """The table of that kind, with partitions for this many days."""
     if kind == "unpartitioned":
         return f"CREATE TABLE access_log ({COLUMNS});"
     if kind == "declarative":
@@ -87,12 +87,12 @@ def create(kind: str, count: int) -> str:
 
 
 def rows_of(day: int, rows: int) -> str:
-    """The rows of a day, the same whenever they are made."""
+    """The rows of a day, always the same."""
     return ROWS.format(first=FIRST_DAY, day=day, rows=rows, products=PRODUCTS).strip()
 
 
 def bytes_of(parameters: Mapping[str, Any], *, with_index: bool) -> int:
-    """What the table of a cell takes."""
+    """The size of the table of a cell."""
     rows = int(parameters["months"]) * DAYS_A_MONTH * int(parameters["rows_per_partition"])
     return rows * (BYTES_A_ROW + (BYTES_OF_INDEX if with_index else 0))
 
@@ -119,7 +119,7 @@ def _inherited(day: int) -> str:
 
 
 def _declared(day: int) -> str:
-    """Bounds are constants to 11, so the statement is made by the server and run by psql."""
+    """Up to 11 bounds must be constants, so the server builds the statement and psql runs it."""
     bounds = f"{day_of(day)}, {day_of(day + 1)}"
     part = f"CREATE TABLE {child(day)} PARTITION OF public.access_log FOR VALUES FROM (%L) TO (%L)"
     return f"SELECT format('{part}', {bounds}) \\gexec"

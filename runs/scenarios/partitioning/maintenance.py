@@ -18,7 +18,7 @@ ANALYZE = MetricDefinition("elapsed_analyze", _("Elapsed time of ANALYZE"), "s",
 
 
 class Maintenance:
-    """Fill with an index; remove the first day while nobody else is there."""
+    """Fill with an index; remove the first day without concurrent sessions."""
 
     async def load(self, bench: Bench) -> None:
         """The data with an index on date and time, vacuumed and analysed."""
@@ -27,10 +27,10 @@ class Maintenance:
         await bench.sql("checkpoint-after-load", "CHECKPOINT;")
 
     async def warm(self, bench: Bench) -> None:
-        """Nothing: the report read nothing before."""
+        """Nothing: the report did not read anything first."""
 
     async def measure(self, bench: Bench) -> None:
-        """The child is named: TRUNCATE of the parent empties everything."""
+        """Names the child: TRUNCATE of the parent empties everything."""
         figures = bench.findings.measurements
         if bench.levels["table_kind"] != "unpartitioned":
             done = await timed(bench, "truncate", f"TRUNCATE {layout.child(1)}")
@@ -46,7 +46,7 @@ class Maintenance:
         return Sizes(2 * layout.bytes_of(parameters, with_index=True) + 128 * 1024 * 1024)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """Ours on two cores: 8 µs a row to load and index."""
+        """Measured on two cores: 8 µs per row to load and index."""
         rows = parameters["months"] * layout.DAYS_A_MONTH * parameters["rows_per_partition"]
         return 5 + 8e-6 * rows, 3 + 1e-6 * rows
 

@@ -1,8 +1,8 @@
 """Searching one day of an access log of months: in one table, and in partitions.
 
-Figures 3.7 and 3.8 of the report: with exactly one kind of scan on, avg() by product and error code
-over the days that are asked for; with an index-only scan, count() of their mornings, on data never
-updated and after an update of every page. What a level says is checked in the plan of each run.
+Figures 3.7 and 3.8 of the report: with exactly one kind of scan enabled, avg() by product and error
+code over the requested days; with an index-only scan, count() of their mornings, on data never
+updated and after an update of every page. Each run checks in the plan what its level says.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ SCANS = {
     AFTER_UPDATES: ("enable_indexonlyscan", "Index Only Scan"),
 }
 SETTINGS = ("enable_seqscan", "enable_indexscan", "enable_bitmapscan", "enable_indexonlyscan")
-# Every tenth product: some rows of each page, which so leaves the visibility map.
+# Every tenth product: some rows of each page, which clears its bit in the visibility map.
 UPDATE = "UPDATE access_log SET note = note WHERE productid % 10 = 0;"
 
 
@@ -56,11 +56,11 @@ class Search:
         await bench.sql("checkpoint-after-load", "CHECKPOINT;")
 
     async def warm(self, bench: Bench) -> None:
-        """All of it; where the disk is the point, a campaign asks for cold caches instead."""
+        """All of it; if the disk matters, a campaign asks for cold caches instead."""
         await prewarming.prewarm_all(bench)
 
     async def measure(self, bench: Bench) -> None:
-        """The search for its time, then its plan, which must be of the level's scan."""
+        """The search for its time, then its plan, which must use the level's scan."""
         scan = str(bench.levels["scan"])
         query = count_query(bench) if scan.startswith("index-only") else average_query(bench)
         before = session(scan)
@@ -82,7 +82,7 @@ class Search:
         return Sizes(2 * layout.bytes_of(parameters, with_index=True) + 128 * 1024 * 1024)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """Ours on two cores: 8 µs a row to load and index."""
+        """Measured on two cores: 8 µs per row to load and index."""
         rows = parameters["months"] * layout.DAYS_A_MONTH * parameters["rows_per_partition"]
         return 5 + 8e-6 * rows, 3 + 0.5e-6 * rows
 
@@ -111,7 +111,7 @@ def count_query(bench: Bench) -> str:
 
 
 def check_plan(bench: Bench, plan: Plan, scan: str) -> None:
-    """Raise TargetProblem `other_plan` where the level's scan is not what was done."""
+    """Raise TargetProblem `other_plan` if the plan does not use the level's scan."""
     wanted = SCANS[scan][1]
     scans = [node for node in plan.nodes() if _reads_rows(node)]
     others = {node.kind for node in scans} - {wanted}
@@ -125,7 +125,7 @@ def check_plan(bench: Bench, plan: Plan, scan: str) -> None:
 
 
 def _reads_rows(node: Node) -> bool:
-    """Of the log's parts; the empty parent is always read in sequence, and says nothing."""
+    """Scans of the log's parts; the empty parent is always read sequentially, and is ignored."""
     table = node.on.split(" ")[0]
     is_parent = table == "access_log" and node.kind == "Seq Scan" and not node.rows
     return table.startswith("access_log") and not is_parent and not node.is_never_executed
@@ -140,7 +140,7 @@ def _other_plan(bench: Bench, found: str) -> TargetProblem:
 
 
 def _days(bench: Bench, of: str = "") -> str:
-    """Literals: only they leave partitions out while planning. In the middle of the data."""
+    """Literals: only they exclude partitions while planning. In the middle of the data."""
     first = layout.days(bench) // 2
     last = first + bench.parameters["span_days"] - 1
     return f"{of}date BETWEEN DATE '2013-01-01' + {first - 1} AND DATE '2013-01-01' + {last - 1}"
