@@ -15,7 +15,7 @@ from runs import dispatch
 from runs.services.changes import changes, deliveries, mails
 from runs.services.changes import missing_uploads as watchdog
 from runs.services.operations import signs
-from runs.services.runs import supervision
+from runs.services.runs import certificates, supervision
 from runs.services.runs.pulses import held_here
 from runs.services.seals import sealing
 
@@ -85,9 +85,10 @@ def supervise() -> None:
 
 
 def watch() -> None:
-    """Notice uploads that stay away, and wake workers for what waits."""
+    """Notice uploads that stay away, wake workers, and judge what older rules judged."""
     watchdog.look()
     changes.wake()
     deliveries.wake()
     mails.wake()
     sealing.wake()
+    certificates.judge_some()

@@ -37,7 +37,11 @@ def noise_floor(summaries: Iterable[Summary]) -> NoiseFloor | None:
     Between cells nothing is compared, so that they may be of any scenario; those of the same
     metric on the same server belong together. None where no cell has two runs.
     """
-    known = [(cell.n - 1, cell.log_variance) for cell in summaries if cell.log_variance is not None]
+    known = [
+        ((cell.n or 1) - 1, cell.log_variance)
+        for cell in summaries
+        if cell.log_variance is not None
+    ]
     freedom = sum(runs for runs, _ in known)
     if freedom == 0:
         return None
@@ -100,7 +104,7 @@ def minimum_detectable_effect(
 
 def half_width(summary: Summary) -> float | None:
     """Half the 95 % interval of the cell's geometric mean, as a ratio - 1; None if unknown."""
-    if summary.log_variance is None or summary.n < 2:
+    if summary.log_variance is None or summary.n is None or summary.n < 2:
         return None
     from scipy.special import stdtrit  # noqa: PLC0415 (slow to import)
 

@@ -11,10 +11,11 @@ class Summary:
     """The repeats of a cell, in the metric's own unit.
 
     `log_mean` and `log_variance` are those of the natural logarithms: the mean is null where a
-    value is not positive, the sample variance (n - 1) also where n < 2.
+    value is not positive, the sample variance (n - 1) also where n < 2. `n` is None where a
+    publication does not print how many repeats its value stands for.
     """
 
-    n: int
+    n: int | None
     median: float
     minimum: float
     maximum: float

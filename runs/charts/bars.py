@@ -10,18 +10,24 @@ from runs.charts.scaling import Words
 
 # A logarithmic axis in Plotly counts in powers of ten.
 LOG_AXIS = {"type": "log", "dtick": 1}
+POINTS = {"type": "scatter", "mode": "markers+text", "textposition": "top center"}
 ENGLISH = Words()
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One cell: the name of its level, and median, minimum and maximum of its `n` runs."""
+    """One cell: the name of its level, and median, minimum and maximum of its `n` runs.
+
+    `n` is None where nobody knows how many they are; `doubtful` of them are in doubt, which
+    hatching shows.
+    """
 
     x: str
     median: float
     minimum: float
     maximum: float
-    n: int
+    n: int | None
+    doubtful: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,17 +50,20 @@ def bars(
 ) -> Figure:
     """Bars by level, one colour a group, each with its value in print.
 
-    Stacked bars have no whiskers, as a part does not begin at zero. A logarithmic axis leaves
-    out what is not positive. Groups without bars are left out.
+    Stacked bars have no whiskers, as a part does not begin at zero. On a logarithmic axis, which
+    has no zero for a bar to stand on, points are drawn instead, and what is not positive is left
+    out. Groups without bars are left out.
     """
     drawn = [group for group in groups if group.bars]
     yaxis: dict[str, Any] = {"title": title(y_title), "automargin": True}
     yaxis |= LOG_AXIS if log_y else {"rangemode": "tozero"}
+    together: dict[str, Any] = {"barmode": "stack" if stacked else "group", "bargap": 0.25}
+    if log_y:
+        together = {"scattermode": "group", "scattergap": 0.25}
     return {
         "data": [_trace(group, words, log_y=log_y, stacked=stacked) for group in drawn],
         "layout": layout(
-            barmode="stack" if stacked else "group",
-            bargap=0.25,
+            **together,
             xaxis={"title": title(x_title), "type": "category", "automargin": True},
             yaxis=yaxis,
             showlegend=len(drawn) > 1,
@@ -72,7 +81,9 @@ def _trace(group: Group, words: Words, *, log_y: bool, stacked: bool) -> dict[st
         "name": group.label,
         "x": [bar.x for bar in shown],
         "y": [bar.median for bar in shown],
-        "customdata": [[bar.minimum, bar.maximum, bar.n] for bar in shown],
+        "customdata": [
+            [bar.minimum, bar.maximum, words.number(bar.n, bar.doubtful)] for bar in shown
+        ],
         "texttemplate": "%{y:,.3~s}",
         # Whiskers stand where a label outside would.
         "textposition": "inside" if stacked or has_whiskers else "outside",
@@ -85,8 +96,19 @@ def _trace(group: Group, words: Words, *, log_y: bool, stacked: bool) -> dict[st
             f"<br>{words.runs}: %{{customdata[2]}}<extra></extra>"
         ),
     }
+    if log_y:
+        trace |= POINTS
+        for name in ("insidetextanchor", "textangle"):
+            del trace[name]
+    marker: dict[str, Any] = {}
     if group.major:
-        trace["marker"] = {"color": palette.style(group.major).colour}
+        marker["color"] = palette.style(group.major).colour
+    if any(bar.doubtful for bar in shown):
+        shapes = ("circle-open", "circle") if log_y else ("/", "")
+        chosen = [shapes[0] if bar.doubtful else shapes[1] for bar in shown]
+        marker |= {"symbol": chosen} if log_y else {"pattern": {"shape": chosen}}
+    if marker:
+        trace["marker"] = marker
     if has_whiskers:
         trace["error_y"] = {
             "type": "data",

@@ -26,9 +26,10 @@ class Spot:
     value: float
     low: float
     high: float
-    n: int
+    n: int | None
     url: str = ""
     conditions: str = ""
+    doubtful: int = 0
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def _lines(tracks: Sequence[Track], axes: Axes) -> Figure:
         Line(
             track.label,
             track.major,
-            tuple(Point(s.x, s.value, s.low, s.high, s.n) for s in track.spots),
+            tuple(Point(s.x, s.value, s.low, s.high, s.n, s.doubtful) for s in track.spots),
         )
         for track in tracks
     ]
@@ -108,8 +109,8 @@ def _bars(tracks: Sequence[Track], axes: Axes) -> Figure:
         Group(
             track.label,
             tuple(
-                Bar(_named(spot.x, track), spot.value, spot.low, spot.high, spot.n)
-                for spot in track.spots
+                Bar(_named(s.x, track), s.value, s.low, s.high, s.n, s.doubtful)
+                for s in track.spots
             ),
             track.major,
         )

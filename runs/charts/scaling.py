@@ -15,13 +15,18 @@ TICK_ROOM = 0.04
 
 @dataclass(frozen=True)
 class Point:
-    """One cell: its level, and median, minimum and maximum of its `n` runs in the metric's unit."""
+    """One cell: its level, and median, minimum and maximum of its `n` runs in the metric's unit.
+
+    `n` is None where nobody knows how many they are; `doubtful` of them are in doubt, which a
+    hollow marker shows.
+    """
 
     x: float
     median: float
     minimum: float
     maximum: float
-    n: int
+    n: int | None
+    doubtful: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,14 @@ class Words:
     median: str = "median"
     range: str = "range"
     runs: str = "runs"
+    unknown: str = "unknown"
+    doubtful: str = "in doubt: %d"
+
+    def number(self, n: int | None, doubtful: int = 0) -> int | str:
+        """A number of runs as it is told: 3, unknown, or 3 (in doubt: 1)."""
+        if n is None:
+            return self.unknown
+        return f"{n} ({self.doubtful % doubtful})" if doubtful else n
 
 
 def scaling(
@@ -100,9 +113,12 @@ def _trace(line: Line, dash: str, x_title: str, words: Words) -> dict[str, Any]:
         "x": [point.x for point in line.points],
         "y": [point.median for point in line.points],
         "line": {**colour, "width": 2, "dash": dash},
-        "marker": {**colour, "symbol": style.symbol if style else "circle", "size": 9},
+        "marker": {**colour, "symbol": _symbols(line, style), "size": 9},
         "error_y": _whiskers(line.points) | colour,
-        "customdata": [[point.minimum, point.maximum, point.n] for point in line.points],
+        "customdata": [
+            [point.minimum, point.maximum, words.number(point.n, point.doubtful)]
+            for point in line.points
+        ],
         "hovertemplate": (
             f"<b>%{{fullData.name}}</b><br>{x_title}: %{{x}}"
             f"<br>{words.median}: %{{y:,.6~g}}"
@@ -110,6 +126,15 @@ def _trace(line: Line, dash: str, x_title: str, words: Words) -> dict[str, Any]:
             f"<br>{words.runs}: %{{customdata[2]}}<extra></extra>"
         ),
     }
+
+
+def _symbols(line: Line, style: palette.Style | None) -> str | list[str]:
+    """The version's marker; hollow where runs are in doubt."""
+    symbol = style.symbol if style else "circle"
+    if not any(point.doubtful for point in line.points):
+        return symbol
+    hollow = f"{symbol.removesuffix('-open')}-open"
+    return [hollow if point.doubtful else symbol for point in line.points]
 
 
 def _whiskers(points: Sequence[Point]) -> dict[str, Any]:

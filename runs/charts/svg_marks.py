@@ -84,7 +84,8 @@ def scatter(
         for index, place in enumerate(places):
             if place:
                 own = colours[index] if isinstance(colours, list | tuple) else colour
-                parts.append(marker(symbol if isinstance(symbol, str) else "circle", *place, own))
+                shape = symbol if isinstance(symbol, str) else symbol[index]
+                parts.append(marker(shape, *place, own))
     return parts
 
 
@@ -129,7 +130,7 @@ def sample(trace: Mapping[str, Any], colour: str, left: float, top: float) -> li
     if "markers" in trace.get("mode", "lines"):
         symbol = trace.get("marker", {}).get("symbol", "circle")
         parts.append(
-            marker(symbol if isinstance(symbol, str) else "circle", left + 12, top, colour)
+            marker(symbol if isinstance(symbol, str) else symbol[0], left + 12, top, colour)
         )
     return parts
 

@@ -27,7 +27,14 @@ from runs.models.scenarios import Scenario
 from runs.models.schedules import Schedule, ScheduleEvent
 from runs.models.seals import Seal, SealRequest
 from runs.models.servers import Server, ServerEvent
-from runs.models.sources import Discrepancy, PrintedFigure, PublishedNode, PublishedTable, Source
+from runs.models.sources import (
+    Discrepancy,
+    PrintedFigure,
+    PublicationDraft,
+    PublishedNode,
+    PublishedTable,
+    Source,
+)
 from runs.models.ssh_keys import SSHKey
 from runs.models.tokens import Token
 from runs.models.topologies import Topology, TopologyNode
@@ -60,6 +67,7 @@ __all__ = [
     "PreparedCluster",
     "PrintedFigure",
     "Project",
+    "PublicationDraft",
     "PublishedNode",
     "PublishedTable",
     "Revision",

@@ -70,6 +70,10 @@ class Campaign(models.Model):
     remeasures = models.PositiveSmallIntegerField(
         _("repeats of doubtful runs"), default=1, db_default=1
     )
+    # Whether runs in doubt are withdrawn when the campaign has ended: a rule stated beforehand.
+    leaves_out_doubtful = models.BooleanField(
+        _("leaves out doubtful runs"), default=False, db_default=False
+    )
     # Of the runs that wait for a server those of the highest priority go first, then the oldest.
     priority = models.SmallIntegerField(_("priority"), default=0)
     paused_at = models.DateTimeField(null=True)
@@ -169,12 +173,13 @@ class CellSummary(models.Model):
     """A metric over the finished repeats of a cell, kept current by the write that changes them.
 
     `log_mean` and `log_variance` are those of the natural logarithms (sample variance, n - 1),
-    null where a value is not positive, and the variance also where n < 2.
+    null where a value is not positive, and the variance also where n < 2. `n` is null where a
+    publication does not print how many repeats its value stands for.
     """
 
     cell = models.ForeignKey("Cell", models.CASCADE, related_name="summaries", db_index=False)
     metric = models.ForeignKey("Metric", models.PROTECT)
-    n = models.PositiveIntegerField()
+    n = models.PositiveIntegerField(null=True)
     median = models.FloatField()
     minimum = models.FloatField()
     maximum = models.FloatField()

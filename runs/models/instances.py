@@ -10,6 +10,8 @@ class Instance(models.Model):
 
     name = models.UUIDField(default=uuid.uuid4, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    # By which rules all runs are certified; while they are older, some are judged again each time.
+    judged_rules = models.PositiveSmallIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = [models.CheckConstraint(name="one_instance", condition=models.Q(pk=1))]

@@ -77,6 +77,7 @@ class Configuration(models.Model):
 
     slug = models.SlugField(max_length=100, unique=True)
     name = models.CharField(_("name"), max_length=200)
+    name_ja = models.CharField(max_length=200, blank=True, db_default="", default="")
     description = models.TextField(_("description"), blank=True)
     origin = models.CharField(max_length=10, choices=Origin, default=Origin.OWN)
     written_for = models.CharField(_("written for"), max_length=8, blank=True)

@@ -1,5 +1,6 @@
 """Sources: publications, their tables, and every figure that they print."""
 
+from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
@@ -39,6 +40,37 @@ class Source(models.Model):
         return self.title
 
 
+class PublicationDraft(models.Model):
+    """A publication that is being transcribed in the browser: a data file, until it is accepted.
+
+    `accepted` is the text that another person has accepted and that the archive holds; `text` may
+    be further. A publication of the repository's own files is never one of these.
+    """
+
+    slug = models.SlugField(max_length=60, unique=True)
+    text = models.TextField()
+    accepted = models.TextField(blank=True)
+    edited_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
+    edited_at = models.DateTimeField(auto_now=True)
+    accepted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
+    accepted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["slug"]
+
+    def __str__(self) -> str:
+        return self.slug
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether the archive holds just this text."""
+        return self.accepted == self.text
+
+
 class PublishedTable(models.Model):
     """What a published campaign says of itself beyond its numbers, in both languages.
 
@@ -61,6 +93,9 @@ class PublishedTable(models.Model):
     repeats = models.PositiveIntegerField(_("repeats"), null=True)
     statistic = models.CharField(max_length=10, choices=Statistic, blank=True)
     method = models.JSONField(default=dict)
+    # What readers of the first page ask, and the least and greatest ratio that answer it.
+    asked = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    answer = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     findings = models.JSONField(default=list)
     notes = models.JSONField(default=list)
     columns = models.JSONField(default=list)

@@ -19,6 +19,7 @@ class Topology(models.Model):
 
     slug = models.SlugField(max_length=100, unique=True)
     name = models.CharField(_("name"), max_length=200)
+    name_ja = models.CharField(max_length=200, blank=True, db_default="", default="")
     kind = models.CharField(_("kind"), max_length=20, choices=Kind)
     created_at = models.DateTimeField(auto_now_add=True)
 

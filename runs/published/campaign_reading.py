@@ -37,6 +37,7 @@ def read_campaign(value: Any) -> CampaignEntry:
         slug=fields.text("slug", required=True),
         title=fields.pair("title", required=True),
         question=fields.pair("question"),
+        asked=fields.pair("asked"),
         scenario=fields.text("scenario", required=True),
         table=fields.text("table", required=True),
         section=fields.text("section"),

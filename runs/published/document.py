@@ -97,15 +97,21 @@ class MetricEntry:
 
 @dataclass(frozen=True)
 class HardwareEntry:
-    """A machine as printed; what is not printed is None or empty."""
+    """A machine as printed; what is not printed is None or empty.
+
+    `name_ja` is empty where the name is the same in both languages. `memory_printed` is the text
+    that `memory_bytes` was read from.
+    """
 
     key: str
     name: str
+    name_ja: str
     cpu_model: str
     sockets: int | None
     cores: int | None
     threads: int | None
     memory_bytes: int | None
+    memory_printed: str
     virtualization: str
     facts: Mapping[str, Any]
 
@@ -222,6 +228,7 @@ class CampaignEntry:
     slug: str
     title: Text
     question: Text
+    asked: Text
     scenario: str
     table: str
     section: str

@@ -21,7 +21,7 @@ from runs.published.yaml_text import parse
 
 FOLDER = Path(__file__).parent
 # Part of each file's hash: raised where the same file is to be stored otherwise than before.
-FORMAT = 4
+FORMAT = 5
 
 
 def files(folder: Path = FOLDER) -> list[Path]:
@@ -119,14 +119,18 @@ def _metric(fields: Fields, name: str) -> MetricEntry:
 
 
 def _hardware(fields: Fields, key: str) -> HardwareEntry:
+    name = fields.raw("name")
+    both = fields.pair("name") if isinstance(name, dict) else None
     return HardwareEntry(
         key=key,
-        name=fields.text("name", required=True),
+        name=both.en if both else fields.text("name", required=True),
+        name_ja=both.ja if both else "",
         cpu_model=fields.text("cpu_model"),
         sockets=fields.number("sockets"),
         cores=fields.number("cores"),
         threads=fields.number("threads"),
         memory_bytes=fields.size("memory"),
+        memory_printed=fields.text("memory"),
         virtualization=fields.text("virtualization"),
         facts=fields.mapping("facts"),
     )

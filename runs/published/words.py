@@ -41,6 +41,16 @@ def query(text: str) -> str:
     return " ".join(dict.fromkeys([*found, *_tokens(plain)]))
 
 
+def stands_alone(asked: str, title: str) -> bool:
+    """Whether the Japanese words of a query stand in a title as words of their own.
+
+    同期 does not within 非同期, which is its opposite.
+    """
+    plain = normal(title)
+    runs = JAPANESE.findall(normal(asked))
+    return all(re.search(rf"(?<![\u3400-\u9fff]){re.escape(run)}", plain) for run in runs)
+
+
 def in_titles(asked: str) -> str:
     """The words of a query for `to_tsquery`, all of them with the weight of titles."""
     quoted = (word.replace("\\", "\\\\").replace("'", "''") for word in asked.split())

@@ -14,6 +14,8 @@ _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 WHOLE = re.compile(r"-?(?:0|[1-9]\d*)")
 DECIMAL = re.compile(r"-?\d+\.\d+")
 WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+# The largest file of the archive has some 20,000.
+MOST_NODES = 500_000
 # Versions are names: 10 and 9.10 are no numbers.
 NAMES = frozenset({"version", "versions"})
 
@@ -38,10 +40,29 @@ class _TextLoader(_Base):  # type: ignore[misc]
 
 def parse(text: str) -> Any:
     """The document with all its scalars as text. Raises PublishedFileError for broken YAML."""
+    loader = _TextLoader(text)
     try:
-        return yaml.load(text, Loader=_TextLoader)  # noqa: S506  # a safe loader's child
-    except yaml.YAMLError as error:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        if _weight(node, {}) > MOST_NODES:
+            raise PublishedFileError("repeats itself by references beyond all measure.")
+        return loader.construct_document(node)
+    except (yaml.YAMLError, RecursionError) as error:
         raise PublishedFileError(f"is no YAML: {error}") from error
+    finally:
+        loader.dispose()
+
+
+def _weight(node: Any, known: dict[int, int]) -> int:
+    """How many nodes it is with every reference written out; a reference to itself is no YAML."""
+    key = id(node)
+    if key not in known:
+        known[key] = MOST_NODES
+        parts = node.value if isinstance(node.value, list) else []
+        flat = (each for part in parts for each in (part if isinstance(part, tuple) else (part,)))
+        known[key] = 1 + sum(_weight(each, known) for each in flat)
+    return known[key]
 
 
 def typed(value: Any, *, name: str = "") -> Any:

@@ -7,14 +7,51 @@ from math import isfinite
 from typing import Any
 
 from django import template
-from django.utils.translation import get_language, gettext, ngettext
+from django.utils.translation import get_language, gettext, gettext_lazy, ngettext
 
 from runs.analysis.inference import Inference
 from runs.models import Installation, Run
 from runs.selectors.compare.verdict_words import VERDICTS, missing, size
+from runs.selectors.runs.certificate_words import doubtful_runs
 from runs.selectors.servers import builds
 
 register = template.Library()
+
+# What publications tell of machines and keep constant, by the name in their data files.
+TERMS = {
+    "added_storage": gettext_lazy("Added storage"),
+    "background_inserts": gettext_lazy("Background inserts"),
+    "benchmark": gettext_lazy("Benchmark"),
+    "clients": gettext_lazy("Clients"),
+    "cpu_clock": gettext_lazy("CPU clock"),
+    "duration": gettext_lazy("Duration"),
+    "file_system": gettext_lazy("File system"),
+    "filesystem": gettext_lazy("File system"),
+    "fillfactor": gettext_lazy("Fill factor"),
+    "hdd": gettext_lazy("HDD"),
+    "host": gettext_lazy("Host"),
+    "host_cpu": gettext_lazy("CPU of the host"),
+    "hours": gettext_lazy("Hours"),
+    "java": gettext_lazy("Java"),
+    "jdbc_driver": gettext_lazy("JDBC driver"),
+    "kernel_settings": gettext_lazy("Kernel settings"),
+    "lent_by": gettext_lazy("Lent by"),
+    "memory_type": gettext_lazy("Kind of memory"),
+    "network": gettext_lazy("Network"),
+    "postgresql": gettext_lazy("PostgreSQL"),
+    "records": gettext_lazy("Records"),
+    "root_storage": gettext_lazy("Root storage"),
+    "rows_per_partition": gettext_lazy("Rows a partition"),
+    "scale": gettext_lazy("Scale factor"),
+    "setup": gettext_lazy("Set up by"),
+    "smt": gettext_lazy("SMT"),
+    "specification": gettext_lazy("Specification"),
+    "ssd": gettext_lazy("SSD"),
+    "storage": gettext_lazy("Storage"),
+    "vcpus": gettext_lazy("vCPUs"),
+    "warm_up": gettext_lazy("Warm-up"),
+    "word_size": gettext_lazy("Word size"),
+}
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
@@ -41,6 +78,12 @@ def milliseconds(value: float | None) -> str:
 
 
 @register.filter
+def repeats(n: int | None) -> str:
+    """How many repeats a value stands for: "n = 3"; unknown where a publication does not say."""
+    return gettext("n unknown") if n is None else f"n = {n}"
+
+
+@register.filter
 def ratio(value: float | None) -> str:
     """A ratio with three decimals: 1.083."""
     return "–" if value is None or not isfinite(value) else f"{value:.3f}"
@@ -60,6 +103,17 @@ def factor(value: float | None) -> str:
 def change(value: float | None) -> str:
     """A ratio as a change with its sign: 1.083 is +8.3 %."""
     return "–" if value is None or not isfinite(value) else f"{(value - 1) * 100:+.1f} %"
+
+
+@register.filter
+def ratio_range(ratios: Sequence[float]) -> str:
+    """The least and the greatest of some ratios: as changes, or as factors where they are large."""
+    if not ratios:
+        return "–"
+    least, greatest = min(ratios), max(ratios)
+    write = change if greatest < 2 else factor
+    times = "" if greatest < 2 else "×"
+    return f"{times}{write(least)} – {times}{write(greatest)}"
 
 
 @register.filter
@@ -125,6 +179,25 @@ def told(stored: Any, field: str) -> str:
 
 
 @register.filter
+def term(name: str) -> str:
+    """What a fact of a machine or a constant of a campaign is called: lent_by is Lent by."""
+    return str(TERMS.get(name) or name.replace("_", " "))
+
+
+@register.filter
+def named(stored: Any) -> str:
+    """The name of a stored object: its own Japanese one, else what the catalogue has for it."""
+    found = told(stored, "name")
+    return translated(found) if found == stored.name else found
+
+
+@register.filter
+def memory(profile: Any) -> str:
+    """The memory of a machine: as a publication prints it, else counted in binary units."""
+    return profile.memory_printed or bytesize(profile.memory_bytes)
+
+
+@register.filter
 def place(number: str) -> str:
     """Where a publication prints something: Table 2.2, Figure 3.7, or the name of a result."""
     if number.startswith("図"):
@@ -142,8 +215,9 @@ def verdict(value: str) -> str:
 
 @register.filter
 def sized(found: Inference) -> str:
-    """How large a difference is, as an interval: 4.2 to 14 % slower."""
-    return size(found)
+    """How large a difference is, as an interval, and what is in doubt of it: 4.2 to 14 % slower."""
+    doubt = doubtful_runs(found.doubtful) if found.doubtful else ""
+    return " ".join(filter(None, (size(found), doubt)))
 
 
 @register.filter

@@ -9,6 +9,7 @@ from django.views.decorators.vary import vary_on_headers
 from runs.models import Campaign, Cell, Installation, Run
 from runs.models.campaigns import Origin
 from runs.selectors.access import projects
+from runs.selectors.archive import archive
 from runs.selectors.campaigns import campaigns, metrics
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.operations.silences import silences
@@ -48,6 +49,7 @@ def home(request: HttpRequest) -> HttpResponse:
         return render(request, "home/_live.html", context)
     line = versions.context(request)
     context |= {
+        "asked": list(archive.asked()),
         "newest_findings": _newest_findings(request.user),
         "new_changes": inbox.newest(request.user),
         "decisions": inbox.DECISIONS,

@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from runs.web import home, styleguide
 from runs.web.access import audit, people, tokens
-from runs.web.archive import archive, figure, versions
+from runs.web.archive import archive, drafts, figure, versions
 from runs.web.campaigns import annotations, campaigns, scenarios, topologies, workloads
 from runs.web.changes import inbox, webhooks
 from runs.web.compare import compare
@@ -21,6 +21,15 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
     path("archive/", archive.archive_index, name="archive"),
     path("archive/discrepancies/", archive.archive_discrepancies, name="archive-discrepancies"),
+    path("archive/later/", drafts.archive_later, name="archive-later"),
+    path("archive/drafts/", drafts.archive_drafts, name="archive-drafts"),
+    path("archive/drafts/new/", drafts.archive_draft_new, name="archive-draft-new"),
+    path("archive/drafts/<slug:slug>/", drafts.archive_draft, name="archive-draft"),
+    path(
+        "archive/drafts/<slug:slug>/accept/",
+        drafts.archive_draft_accept,
+        name="archive-draft-accept",
+    ),
     path("archive/data.zip", archive.archive_data, name="archive-data"),
     path(
         "archive/figures/<slug:slug>/<int:row>-<int:column>/",

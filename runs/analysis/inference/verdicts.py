@@ -36,6 +36,7 @@ class Inference:
     the interval excludes 1. `more_rounds` is about how many further runs a side would decide an
     undecided row. `reasons` say why there is no verdict; `despite` what differs between the sides,
     or is not known of them, although they were compared; `differing` are the facts behind both.
+    `doubtful` is how many of the runs on both sides are in doubt by their certificates.
     """
 
     verdict: Verdict
@@ -52,6 +53,7 @@ class Inference:
     reasons: tuple[Reason, ...] = ()
     despite: tuple[Difference | Unknown, ...] = ()
     differing: tuple[Differing, ...] = ()
+    doubtful: int = 0
     rules: int = RULES
 
     @property

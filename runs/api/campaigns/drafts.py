@@ -120,6 +120,10 @@ class CampaignDraftSerializer(StrictSerializer):
         default=1,
         help_text="How often a run in doubt, which another may be spared, is measured again.",
     )
+    leaves_out_doubtful = serializers.BooleanField(
+        default=False,
+        help_text="Whether runs in doubt are withdrawn when all have ended: a rule stated before.",
+    )
     wanted_half_width = serializers.FloatField(
         required=False,
         help_text="0.02: a cell gets further repeats while its 95 % interval is wider than ±2 %.",
@@ -241,6 +245,7 @@ class CampaignDraftSerializer(StrictSerializer):
             priority=given["priority"],
             most_attempts=given.get("most_attempts"),
             remeasures=given["remeasures"],
+            leaves_out_doubtful=given["leaves_out_doubtful"],
             wanted_half_width=given.get("wanted_half_width"),
             most_repeats=given.get("most_repeats"),
             is_a_a=given["a_a"],

@@ -11,8 +11,9 @@ from runs.reports.tables import Table, as_markdown, shown
 from runs.selectors.compare import trails
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_keys import level_text
-from runs.selectors.compare.verdict_words import HEADLINES, VERDICTS, missing, sentence, size
+from runs.selectors.compare.verdict_words import HEADLINES, VERDICTS, missing, sentence
 from runs.selectors.compare.verdicts import SideVerdict, VerdictRow
+from runs.templatetags.formats import sized
 
 SIGNS = {"slower": "🔴", "faster": "🟢", "same": "⚪", "different": "🔵"}
 UNDECIDED = "🟡"
@@ -99,7 +100,7 @@ def _line(row: VerdictRow, address: Address) -> tuple[str, ...]:
         _value(row, "head", address),
         f"{found.ratio:.3f}" if found.ratio else "–",
         interval,
-        size(found) or "–",
+        sized(found) or "–",
     )
 
 
@@ -119,7 +120,8 @@ def _value(row: VerdictRow, side: str, address: Address) -> str:
     if summary is None:
         return "–"
     value = getattr(row.comparison, f"{side}_value")
-    text = f"{shown(summary.median if value is None else value)} (n {summary.n})"
+    n = "unknown" if summary.n is None else summary.n
+    text = f"{shown(summary.median if value is None else value)} (n {n})"
     if runs.first is None:
         return text
     return f"[{text}]({address(reverse('run-detail', args=[runs.first]))})"

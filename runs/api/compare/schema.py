@@ -34,7 +34,7 @@ class SideSerializer(Shape):
 class SideSummarySerializer(Shape):
     """A metric over the repeats; `run` is the first of them."""
 
-    n = serializers.IntegerField()
+    n = serializers.IntegerField(allow_null=True)
     median = serializers.FloatField()
     minimum = serializers.FloatField()
     maximum = serializers.FloatField()

@@ -11,7 +11,7 @@ from runs.published.checks import CheckedTable
 from runs.published.document import Document
 from runs.published.errors import PublishedFileError
 from runs.published.schema import Known
-from runs.services import archive
+from runs.services.archive import drafts
 
 
 class Command(BaseCommand):
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _load(self) -> None:
-        loaded = archive.load(files=reading.files())
+        loaded = drafts.load_all()
         for word, slugs in vars(loaded).items():
             if slugs:
                 self.stdout.write(f"{word}: {', '.join(slugs)}")

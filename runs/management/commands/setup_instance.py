@@ -10,9 +10,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
 from runs.models import Campaign, Server
-from runs.published import reading
 from runs.published.errors import PublishedFileError
-from runs.services import archive
+from runs.services.archive import drafts
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.configurations import configurations
 from runs.services.errors import ServiceError
@@ -41,7 +40,7 @@ class Command(BaseCommand):
 
     def _load_archive(self) -> None:
         try:
-            archive.load(files=reading.files())
+            drafts.load_all()
         except PublishedFileError as error:
             raise CommandError(str(error)) from error
 

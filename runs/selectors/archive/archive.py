@@ -20,6 +20,7 @@ from runs.models.campaigns import Origin
 from runs.published import words
 from runs.selectors.access import projects
 from runs.selectors.archive import versions
+from runs.templatetags.formats import named
 
 # Later measurements that the page of a figure lists.
 MOST_SINCE = 10
@@ -43,12 +44,15 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Entry:
-    """A published table in the list, with what one needs to know before opening it."""
+    """A published table in the list, with what one needs to know before opening it.
+
+    `hardware` has the names for readers by the names that filters take.
+    """
 
     table: PublishedTable
     versions: tuple[str, ...]
     systems: tuple[str, ...]
-    hardware: tuple[str, ...]
+    hardware: Mapping[str, str]
     figures: int
     discrepancies: int
 
@@ -102,7 +106,11 @@ def entries(source: Source | None = None) -> list[Entry]:
                 for node in table.nodes.all()
                 if node.environment
             ),
-            hardware=_unique(node.hardware.name for node in table.nodes.all() if node.hardware),
+            hardware={
+                node.hardware.name: named(node.hardware)
+                for node in table.nodes.all()
+                if node.hardware
+            },
             figures=table.figure_count,
             discrepancies=table.discrepancy_count,
         )
@@ -118,7 +126,13 @@ def matching(listed: Iterable[Entry], wanted: Wanted) -> list[Entry]:
         return found
     ranks = _ranks(asked)
     said = [entry for entry in found if entry.table.pk in ranks]
-    return sorted(said, key=lambda entry: ranks[entry.table.pk], reverse=True)
+
+    def rank(entry: Entry) -> tuple[bool, bool, float]:
+        titled, weight = ranks[entry.table.pk]
+        campaign = entry.table.campaign
+        return titled, words.stands_alone(wanted.words, campaign.title_ja), weight
+
+    return sorted(said, key=rank, reverse=True)
 
 
 def _ranks(asked: str) -> dict[int, tuple[bool, float]]:
@@ -179,6 +193,16 @@ def tables(source: Source) -> QuerySet[PublishedTable]:
     )
 
 
+def asked() -> QuerySet[PublishedTable]:
+    """The tables that answer what readers of the first page ask, the newest publication first."""
+    return (
+        PublishedTable.objects.exclude(asked={})
+        .select_related("campaign", "source")
+        .only("asked", "answer", "campaign__slug", "source__year")
+        .order_by("-source__year", "source", "ordinal")
+    )
+
+
 def discrepancies() -> QuerySet[Discrepancy]:
     """Every place where a publication contradicts itself, the most serious first."""
     return Discrepancy.objects.select_related(
@@ -236,7 +260,7 @@ def _offers(entry: Entry) -> dict[str, dict[str, str]]:
         "version": {version: version for version in entry.versions},
         "os": {name: name for name in entry.systems},
         "topology": {topology.kind: str(topology.get_kind_display())} if topology else {},
-        "hardware": {name: name for name in entry.hardware},
+        "hardware": dict(entry.hardware),
     }
 
 

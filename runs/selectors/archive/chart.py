@@ -224,7 +224,7 @@ def draw(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure:
         "x_title": "" if first.is_sparse else first.factors.title(first.x),
         "y_title": _axis_title([plot.metric for plot in drawn]),
         "log_y": bool(wanted.get("log")),
-        "words": Words(median=_("value"), range=_("min–max"), runs=_("runs")),
+        "words": Words(median=_("value"), range=_("min–max"), runs=_("runs"), unknown=_("unknown")),
     }
     if wanted.get("kind") == "lines" and len(drawn) == 1 and first.has_numbers:
         return scaling(first.lines, **common)

@@ -34,9 +34,9 @@ def grouped(table: PublishedTable) -> Iterator[tuple[str, list[Conclusion]]]:
     }
     for by, title in titles.items():
         found = [
-            Conclusion(spoken(each), each["section"], each["quote"])
+            Conclusion(spoken(each), each.get("section", ""), each.get("quote", ""))
             for each in table.findings
-            if each["by"] == by
+            if each.get("by", "publication") == by
         ]
         if found:
             yield title, found

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
 
-from runs.models import PrintedFigure, Source
+from runs.models import PrintedFigure, PublishedTable, Source
 from runs.reports.tables import csv_cell
 from runs.selectors.archive import archive, provenance
 
@@ -64,6 +64,14 @@ DISCREPANCIES: Columns = (
     ("recomputed", "string"),
     ("explanation", "string"),
 )
+CONCLUSIONS: Columns = (
+    ("source", "string"),
+    ("table", "string"),
+    ("by", "string"),
+    ("text", "string"),
+    ("section", "string"),
+    ("quote", "string"),
+)
 CORRECTIONS: Columns = (
     ("source", "string"),
     ("date", "date"),
@@ -75,12 +83,13 @@ CORRECTIONS: Columns = (
 
 
 def write(*, address: str) -> IO[bytes]:
-    """The package as an open file, at its start. Five queries, whatever the size."""
+    """The package as an open file, at its start. Six queries, whatever the size."""
     sources = list(archive.sources())
     resources = {
         "sources": (SOURCES, _sources(sources)),
         "figures": (FIGURES, _figures()),
         "discrepancies": (DISCREPANCIES, _discrepancies()),
+        "conclusions": (CONCLUSIONS, _conclusions()),
         "corrections": (CORRECTIONS, _corrections(sources)),
     }
     file = cast("IO[bytes]", SpooledTemporaryFile(max_size=IN_MEMORY_BYTES))  # noqa: SIM115
@@ -148,6 +157,14 @@ def _discrepancies() -> Iterable[Sequence[Any]]:
         told = asdict(provenance.dispute(each))
         told |= {"source": each.table.source.slug, "table": each.table.number}
         yield [told[name] for name, _kind in DISCREPANCIES]
+
+
+def _conclusions() -> Iterable[Sequence[Any]]:
+    tables = PublishedTable.objects.order_by("source__slug", "ordinal")
+    for source, number, found in tables.values_list("source__slug", "number", "findings"):
+        for each in found:
+            told = {**each, "source": source, "table": number, "text": each["en"]}
+            yield [told[name] for name, _kind in CONCLUSIONS]
 
 
 def _corrections(sources: Iterable[Source]) -> Iterable[Sequence[Any]]:

@@ -24,7 +24,7 @@ class MeasuredCell:
     is_level: bool = False
     value: float | None = None
     unit: str = ""
-    runs: int = 0
+    runs: int | None = 0
 
 
 @dataclass(frozen=True)

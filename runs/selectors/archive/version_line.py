@@ -121,7 +121,7 @@ def _enters(campaign: Campaign, summary: Summary) -> bool:
         return True
     seconds = campaign.parameters.get("duration")
     is_long = not isinstance(seconds, int | float) or seconds >= LEAST_SECONDS
-    return is_long and summary.n >= LEAST_REPEATS
+    return is_long and (summary.n or 0) >= LEAST_REPEATS
 
 
 def left_out(theme: str, *, to: Reader = NOBODY) -> int:

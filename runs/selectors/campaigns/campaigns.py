@@ -115,17 +115,18 @@ def can_retry(campaign: Campaign) -> bool:
 def lines(campaign: Campaign, metric_name: str) -> list[Line]:
     """The summaries of a metric over the factor across, one line per row of the grid.
 
-    Levels that are not numbers have no place on the axis and are left out. Two queries; one more
+    Levels that are not numbers have no place on the axis and are left out. Three queries; one more
     each if the server or the configuration is a factor.
     """
     cells = list(series_cells.current(campaign))
     factor = grids.across(cells)
     summaries = metrics.summaries(campaign, metric_name)
+    doubts = _doubts(campaign)
     return [
         Line(
             label=row.label,
             major=versions.major(row.version),
-            points=_points(row, factor, summaries),
+            points=_points(row, factor, summaries, doubts),
             version=row.version,
         )
         for row in grids.rows(cells, designs.level_names(campaign))
@@ -181,12 +182,31 @@ def _row(campaign: Campaign, counts: Mapping[str, int]) -> CampaignRow:
     return CampaignRow(campaign, counts, sum(counts.values()), ended)
 
 
+def _doubts(campaign: Campaign) -> dict[int, int]:
+    """How many finished runs of each cell are in doubt; cells without are not named. One query."""
+    doubted = campaign.runs.filter(state=Run.State.FINISHED, validity__in=Run.DOUBTED)
+    counted = doubted.order_by().values("cell").annotate(number=Count("pk"))
+    return dict(counted.values_list("cell", "number"))
+
+
 def _points(
-    row: grids.Row, factor: str | None, summaries: Mapping[int, Summary]
+    row: grids.Row,
+    factor: str | None,
+    summaries: Mapping[int, Summary],
+    doubts: Mapping[int, int],
 ) -> tuple[Point, ...]:
     points = []
     for cell in row.cells:
         level, summary = cell.levels.get(factor or ""), summaries.get(cell.pk)
         if summary is not None and isinstance(level, int | float):
-            points.append(Point(level, summary.median, summary.minimum, summary.maximum, summary.n))
+            points.append(
+                Point(
+                    level,
+                    summary.median,
+                    summary.minimum,
+                    summary.maximum,
+                    summary.n,
+                    doubts.get(cell.pk, 0),
+                )
+            )
     return tuple(sorted(points, key=lambda point: point.x))

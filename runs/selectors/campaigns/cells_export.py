@@ -15,7 +15,7 @@ from runs.reports import json_stream, tables
 
 CHUNK = 2000
 # After these comes one column per factor, then the figures.
-FIRST = ("campaign", "run", "repeat", "position", "state", "version")
+FIRST = ("campaign", "run", "repeat", "position", "state", "validity", "version")
 LAST = ("metric", "value", "unit", "n", "statistic", "started_at", "finished_at")
 
 OF_RUN = {
@@ -23,6 +23,7 @@ OF_RUN = {
     "repeat": "run__repeat",
     "position": "run__position",
     "state": "run__state",
+    "validity": "run__validity",
     "started_at": "run__started_at",
     "finished_at": "run__finished_at",
 }
@@ -38,7 +39,7 @@ OF_SUMMARY = {
     "unit": "metric__unit",
     **{name: name for name in ("n", "median", "minimum", "maximum", "mean")},
 }
-IN_JSON = ("run", "repeat", *OF_MEASUREMENT)
+IN_JSON = ("run", "repeat", "validity", *OF_MEASUREMENT)
 
 Row = dict[str, Any]
 

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from runs.models import Campaign, CampaignConfiguration, TopologyNode
 from runs.scenarios import registry
 from runs.selectors.compare.series_cells import CONFIGURATION, SERVER
+from runs.templatetags.formats import term
 
 # Names of servers and configurations by (factor, level): their levels are slugs.
 Names = Mapping[tuple[str, Any], str]
@@ -112,6 +113,6 @@ def parameters(campaign: Campaign) -> list[tuple[str, Any, str]]:
     return [
         (_(known[name].title), value, known[name].unit)
         if name in known
-        else (name.replace("_", " "), value, "")
+        else (term(name), value, "")
         for name, value in campaign.parameters.items()
     ]

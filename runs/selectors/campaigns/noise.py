@@ -96,11 +96,12 @@ def _pooled(cells: list[Summary]) -> Summary:
     """One cell from all their runs: the scatter within and between campaigns, on logs."""
     if len(cells) == 1:
         return cells[0]
-    runs = sum(cell.n for cell in cells)
+    counts = [cell.n or 1 for cell in cells]
+    runs = sum(counts)
     means = [cell.log_mean or 0.0 for cell in cells]
-    mean = math.fsum(cell.n * each for cell, each in zip(cells, means, strict=True)) / runs
+    mean = math.fsum(n * each for n, each in zip(counts, means, strict=True)) / runs
     squares = math.fsum(
-        (cell.n - 1) * (cell.log_variance or 0.0) + cell.n * (each - mean) ** 2
-        for cell, each in zip(cells, means, strict=True)
+        (n - 1) * (cell.log_variance or 0.0) + n * (each - mean) ** 2
+        for cell, n, each in zip(cells, counts, means, strict=True)
     )
     return replace(cells[0], n=runs, log_mean=mean, log_variance=squares / (runs - 1))

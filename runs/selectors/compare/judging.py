@@ -190,7 +190,8 @@ class Judge:
         if judged.reasons:
             reasons = (*judged.reasons, *found.reasons)
             found = Inference("not_comparable", reasons=reasons)
-        return replace(found, despite=judged.despite, differing=judged.differing)
+        doubtful = sum(self.runs[side].doubtful for side in (base, head) if side in self.runs)
+        return replace(found, despite=judged.despite, differing=judged.differing, doubtful=doubtful)
 
 
 def of_cells(
@@ -296,9 +297,11 @@ def _stored(
             "cell_id", "metric_id", "n", "log_mean", "log_variance", "mean"
         )
     )
-    values = _values(cells, metrics) if sum(row[2] for row in rows) <= MOST_VALUES else {}
+    values = _values(cells, metrics) if sum(row[2] or 1 for row in rows) <= MOST_VALUES else {}
     found = {}
-    for cell, metric, n, log_mean, log_variance, mean in rows:
+    for cell, metric, printed, log_mean, log_variance, mean in rows:
+        # A printed value of unknown repeats is one value without spread.
+        n = printed or 1
         runs = values.get((cell, metric), ())
         if len(runs) != n:
             # A printed summary may represent repeats that are not printed.
@@ -405,7 +408,7 @@ def _noise_of_servers(scopes: Sequence[_Scope], metrics: list[int]) -> dict[tupl
     for campaign, metric, server, hardware, n, variance in rows:
         machine = (server, hardware)
         machines[campaign].add(machine)
-        scatter[metric, machine].append((campaign, n, variance or 0.0))
+        scatter[metric, machine].append((campaign, n or 1, variance or 0.0))
     found = {}
     for campaign in asked:
         for metric in metrics:
@@ -439,7 +442,7 @@ def _noise_of_revisions(
     )
     scatter: dict[tuple[int, int], list[tuple[int, float]]] = defaultdict(list)
     for campaign, metric, n, variance in rows:
-        scatter[campaign, metric].append((n, variance or 0.0))
+        scatter[campaign, metric].append((n or 1, variance or 0.0))
     known = {key: noise_of(each[:NOISE_CELLS]) for key, each in scatter.items()}
     return {key: each for key, each in known.items() if each is not None}
 

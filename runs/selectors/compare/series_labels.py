@@ -4,12 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from django.utils.translation import gettext as _
-
 from runs.selectors.archive import archive, versions
 from runs.selectors.compare.series import Loaded, Series
 from runs.selectors.compare.series_cells import CONFIGURATION
 from runs.selectors.compare.series_keys import level_text
+from runs.templatetags.formats import named
 
 LONGEST_TITLE = 40
 ARRANGEMENT = "arrangement"
@@ -120,7 +119,7 @@ def _topology(_loaded: Loaded, each: Series) -> str:
 
 def _configuration(_loaded: Loaded, each: Series) -> str:
     configuration = each.campaign.configuration
-    return _(configuration.name) if configuration else ""
+    return named(configuration) if configuration else ""
 
 
 def _title(_loaded: Loaded, each: Series) -> str:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
-from django.utils.translation import gettext as _
 
 from runs.models import (
     Campaign,
@@ -22,6 +21,7 @@ from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns import campaigns
 from runs.selectors.campaigns.campaigns import CampaignRow
 from runs.selectors.compare.series_cells import CONFIGURATION
+from runs.templatetags.formats import named
 
 MOST_WORDS = 8
 
@@ -99,7 +99,7 @@ def contained(campaign: Campaign) -> list[Contained]:
 def _contained(
     configuration: Configuration, then: Configuration | ConfigurationRevision
 ) -> Contained:
-    return Contained(configuration.slug, _(configuration.name), then.settings, then.initdb_options)
+    return Contained(configuration.slug, named(configuration), then.settings, then.initdb_options)
 
 
 def installed_majors() -> list[str]:

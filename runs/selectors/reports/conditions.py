@@ -11,7 +11,7 @@ from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import treatments
 from runs.selectors.configurations import configurations
 from runs.selectors.servers import builds
-from runs.templatetags.formats import bytesize, quantity, spoken
+from runs.templatetags.formats import memory, named, quantity, spoken, term
 
 
 def machines(campaign: Campaign) -> list[Block]:
@@ -99,13 +99,17 @@ def hardware(profile: HardwareProfile | None) -> str:
         return "–"
     cores, threads = profile.cores, profile.threads
     parts = [
-        profile.name,
+        named(profile),
         profile.cpu_model if profile.cpu_model != profile.name else "",
         _("%(count)d cores") % {"count": cores} if cores else "",
         _("%(count)d threads") % {"count": threads} if threads else "",
-        bytesize(profile.memory_bytes) if profile.memory_bytes else "",
+        memory(profile) if profile.memory_bytes else "",
         profile.virtualization,
-        *(f"{name}: {text}" for name, value in profile.facts.items() if (text := _told(value))),
+        *(
+            f"{term(name)}: {text}"
+            for name, value in profile.facts.items()
+            if (text := _told(value))
+        ),
     ]
     return " · ".join(part for part in parts if part)
 

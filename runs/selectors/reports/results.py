@@ -18,6 +18,7 @@ from runs.selectors.campaigns import campaigns, metrics
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns.grids import Grid, GridCell
 from runs.selectors.compare.ratios import RatioRow
+from runs.selectors.runs.certificate_words import doubtful_runs
 from runs.templatetags.formats import factor, quantity, sized, verdict
 
 MINIMUM_EFFECT = 0.03
@@ -96,15 +97,22 @@ def _cell(cell: GridCell | None) -> str:
     found: Summary | None = cell.summary if cell else None
     if found is None:
         return "–"
-    if found.n == 1:
-        return quantity(found.median)
+    doubt = f" {doubtful_runs(cell.doubtful)}" if cell and cell.doubtful else ""
+    if found.n in (None, 1):
+        return f"{quantity(found.median)}{doubt}"
     least, greatest = quantity(found.minimum), quantity(found.maximum)
-    return f"{quantity(found.median)} ({least}–{greatest}, n={found.n})"
+    return f"{quantity(found.median)} ({least}–{greatest}, n={found.n}){doubt}"
 
 
 def _figure(campaign: Campaign, metric: Metric, grid: Grid) -> Figure | None:
     """Lines if the levels are numbers, bars if they are names."""
-    words = Words(median=_("median"), range=_("min–max"), runs=_("runs"))
+    words = Words(
+        median=_("median"),
+        range=_("min–max"),
+        runs=_("runs"),
+        unknown=_("unknown"),
+        doubtful=_("in doubt: %d"),
+    )
     x_title = designs.factor_title(campaign, grid.factor)
     lines = campaigns.lines(campaign, metric.name)
     if any(len(line.points) > 1 for line in lines):
@@ -119,7 +127,14 @@ def _figure(campaign: Campaign, metric: Metric, grid: Grid) -> Figure | None:
 
 def _bars(cells: Sequence[GridCell | None], columns: Sequence[Any]) -> list[Bar]:
     return [
-        Bar("" if level is None else str(level), s.median, s.minimum, s.maximum, s.n)
+        Bar(
+            "" if level is None else str(level),
+            s.median,
+            s.minimum,
+            s.maximum,
+            s.n,
+            cell.doubtful,
+        )
         for cell, level in zip(cells, columns, strict=True)
         if cell and (s := cell.summary)
     ]

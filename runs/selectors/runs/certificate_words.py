@@ -1,11 +1,11 @@
 """A run's certificate in the reader's language."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from runs.models import Run
 
@@ -52,6 +52,21 @@ def doubtful_runs(number: int) -> str:
     """A mark for wherever the runs are counted."""
     words = ngettext("%(number)d run in doubt", "%(number)d runs in doubt", number)
     return f"\N{WARNING SIGN} {words % {'number': number}}"
+
+
+def closed_loop(metrics: Iterable[str], *settings: Mapping[str, Any] | None) -> str:
+    """What to know of latencies that no rate was set for; empty for others.
+
+    `settings` say what the load was: levels, parameters, workload.
+    """
+    if any((each or {}).get("rate") for each in settings):
+        return ""
+    if not any(name.startswith("latency") for name in metrics):
+        return ""
+    return gettext(
+        "Latencies of a closed loop: a client sends its next transaction when the last has ended, "
+        "so stalls look rarer than somebody would have met them."
+    )
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from runs.execution.machine import Disk, NetworkCard
 from runs.models import HardwareProfile
+from runs.templatetags.formats import term
 
 Device = TypeVar("Device", Disk, NetworkCard)
 
@@ -24,7 +25,7 @@ class Fact:
     @property
     def words(self) -> str:
         """The name in readable form."""
-        return self.name.replace("_", " ")
+        return term(self.name)
 
 
 @dataclass(frozen=True)

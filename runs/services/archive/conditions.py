@@ -148,6 +148,7 @@ def _configuration(document: Document, key: str) -> Configuration:
     return configurations.store(
         slug=f"{document.source.slug}-{key}"[:100],
         name=entry.name.en,
+        name_ja=entry.name.ja,
         description=f"{version}{document.source.title.en}",
         settings=entry.settings,
         initdb_options=entry.initdb_options,
@@ -168,6 +169,10 @@ def _topology(source: str, campaign: CampaignEntry) -> Topology:
     name = campaign.topology_name.en or campaign.topology_kind
     made, _created = Topology.objects.update_or_create(
         slug=f"{source}-{campaign.topology_kind}-{slugify(name)}"[:100],
-        defaults={"name": name, "kind": campaign.topology_kind},
+        defaults={
+            "name": name,
+            "name_ja": campaign.topology_name.ja,
+            "kind": campaign.topology_kind,
+        },
     )
     return made

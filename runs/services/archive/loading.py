@@ -44,7 +44,7 @@ def load(*, files: Sequence[Path]) -> Loaded:
         _remove(slug=slug)
     for path, document, found in checked:
         try:
-            _store(document=document, found=found, content_hash=hashes[path])
+            store(document=document, found=found, content_hash=hashes[path])
         except PublishedFileError as error:
             error.locate(path)
             raise
@@ -72,7 +72,8 @@ def _checked(
 
 
 @transaction.atomic
-def _store(*, document: Document, found: Sequence[CheckedTable], content_hash: str) -> None:
+def store(*, document: Document, found: Sequence[CheckedTable], content_hash: str) -> None:
+    """Bring what is stored of one publication in step with its checked document."""
     source = _source(document.source, content_hash)
     before = conditions.stored_for(source)
     on = conditions.store(document)

@@ -257,7 +257,7 @@ def _summary(figures: Iterable[Figure]) -> dict[str, Any]:
     figure = listed[0]
     value = figure.number.value
     return {
-        "n": figure.n or 1,
+        "n": figure.n,
         "median": value,
         "minimum": value,
         "maximum": value,

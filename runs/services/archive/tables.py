@@ -8,15 +8,20 @@ from typing import Any
 
 from django.contrib.postgres.search import SearchVector
 from django.db.models import Value
+from django.utils import translation
 
-from runs.models import Discrepancy, PrintedFigure, PublishedNode, PublishedTable, Source
+from runs.models import Campaign, Discrepancy, PrintedFigure, PublishedNode, PublishedTable, Source
 from runs.published import words
 from runs.published.checks import CheckedTable, Fault
 from runs.published.document import CampaignEntry, Document
+from runs.scenarios.themes import THEMES
 from runs.selectors.archive import versions
+from runs.selectors.archive.chart import plots, ratios_of
+from runs.selectors.archive.words import Factors
 from runs.services.archive.conditions import Conditions
 from runs.services.archive.results import Results
 
+THEME_TITLES = {theme.slug: theme.title for theme in THEMES}
 # The versions in "PostgreSQL 9.5.10, 9.6.6, 10.1" and "Postgres-XC 1.1STABLE (PostgreSQL 9.2)".
 SOFTWARE = re.compile(r"(?<=PostgreSQL )\d+(?:\.\d+)*|(?<=\d, )\d+(?:\.\d+)+")
 
@@ -77,6 +82,8 @@ def _table(
         figure=entry.figure,
         has_figures=entry.has_figures,
         method=entry.method.pair(),
+        asked=entry.asked.pair(),
+        answer=_answer(entry, results.campaigns[entry.slug]) if entry.asked.en else [],
         repeats=entry.repeats,
         statistic=entry.statistic or "",
         versions=_majors(table),
@@ -87,6 +94,16 @@ def _table(
         chart=entry.chart,
         reproduce=dict(entry.reproduce),
     )
+
+
+def _answer(entry: CampaignEntry, campaign: Campaign) -> list[float]:
+    """The least and the greatest ratio of what the campaign compares, of its printed figures."""
+    asked: Mapping[str, Any] = entry.chart if isinstance(entry.chart, Mapping) else entry.chart[0]
+    drawn = plots(campaign, asked, list(campaign.cells.order_by("ordinal")), Factors())
+    found = ratios_of(asked, drawn)
+    rows = found.rows if found else []
+    ratios = [ratio for _name, row in rows for ratio in row if ratio is not None]
+    return [min(ratios), max(ratios)] if ratios else []
 
 
 def _nodes(
@@ -168,6 +185,9 @@ def _make_searchable(
 def _titles(table: CheckedTable) -> Iterator[str]:
     entry = table.campaign
     yield from (entry.title.en, entry.title.ja, entry.table, entry.scenario.replace("-", " "))
+    yield from (entry.asked.en, entry.asked.ja)
+    with translation.override("ja"):
+        yield translation.gettext(THEME_TITLES.get(entry.scenario, ""))
     yield from (f"version{each}" for each in _majors(table))
 
 

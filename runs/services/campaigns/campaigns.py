@@ -180,6 +180,7 @@ def _campaign(design: Design, by: User | None, project: Project | None) -> Campa
         priority=draft.priority,
         most_attempts=draft.most_attempts or settings.MAXIMUM_ATTEMPTS,
         remeasures=draft.remeasures,
+        leaves_out_doubtful=draft.leaves_out_doubtful,
         seed=draft.seed if draft.seed is not None else secrets.randbelow(2**31),
         project=project,
         created_by=by,

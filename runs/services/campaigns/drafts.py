@@ -21,7 +21,8 @@ class Draft:
 
     `client` is the installation whose pgbench generates the load for every version; the default is
     the newest on the server. `most_attempts` is how often each run is started automatically; None
-    means this BenchLab's setting. `remeasures` is how often a doubtful run is measured again. With
+    means this BenchLab's setting. `remeasures` is how often a doubtful run is measured again, and
+    `leaves_out_doubtful` whether such runs are withdrawn at the end, a rule stated beforehand. With
     `wanted_half_width` (0.02 is ±2 %) a cell gets more than `repeats`, up to `most_repeats`, while
     its interval is wider. An A/A campaign measures everything twice under two labels, which shows
     how much the server varies by itself. The load comes from `generators`, each with its newest
@@ -53,6 +54,7 @@ class Draft:
     priority: int = 0
     most_attempts: int | None = None
     remeasures: int = 1
+    leaves_out_doubtful: bool = False
     wanted_half_width: float | None = None
     most_repeats: int | None = None
     is_a_a: bool = False

@@ -1,15 +1,19 @@
 """Measures doubtful runs again, as often as their campaign asks for.
 
 Only if another run may avoid the doubt: foreign load, a drift, a checkpoint. The doubtful run
-stays, counts, and is marked: dropping results that one does not like would bias the summary.
+stays, counts, and is marked: dropping results that one does not like would bias the summary. It is
+left out only if the campaign stated so beforehand.
 """
 
 from django.utils.translation import gettext as _
 
-from runs.models import Campaign, Run
-from runs.services.campaigns import further_runs
+from runs.models import Campaign, Run, RunEvent
+from runs.services.campaigns import further_runs, summaries
+from runs.services.seals import sealing
+from runs.wording import gettext_noop
 
 CODE = "measured_again"
+LEFT_OUT = gettext_noop("In doubt: this campaign leaves out what is, by its own rule.")
 MOST_REMEASURES = 10
 
 
@@ -35,6 +39,31 @@ def add(*, campaign: Campaign) -> int:
     if wanted:
         further_runs.queue(campaign=campaign, like=wanted, code=CODE)
     return len(wanted)
+
+
+def leave_out(*, campaign: Campaign) -> int:
+    """Withdraw what is in doubt, where the campaign has stated so; how many. In a transaction."""
+    if not campaign.leaves_out_doubtful:
+        return 0
+    doubtful = campaign.runs.filter(state=Run.State.FINISHED, validity__in=Run.DOUBTED)
+    left = list(doubtful.select_for_update().order_by("pk").defer("plan"))
+    state, reason = Run.State.WITHDRAWN, str(LEFT_OUT)
+    Run.objects.filter(pk__in=[run.pk for run in left]).update(
+        state=state, code=state, message=reason
+    )
+    for run in left:
+        RunEvent.objects.create(
+            run=run,
+            from_state=Run.State.FINISHED,
+            to_state=state,
+            code=state,
+            message=reason,
+            attempt=run.attempt,
+        )
+        sealing.request(run=run.pk, kind="withdrawn", reason=reason)
+    for cell_id in sorted({run.cell_id for run in left}):
+        summaries.refresh(cell_id=cell_id)
+    return len(left)
 
 
 def _times_before(run: Run) -> int:

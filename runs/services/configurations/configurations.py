@@ -74,6 +74,7 @@ def store(
     written_for: str = "",
     origin: str = Origin.OWN,
     by: User | None = None,
+    name_ja: str = "",
 ) -> Configuration:
     """Create a configuration, or update the one with that slug.
 
@@ -83,6 +84,7 @@ def store(
     content = Content(secrets.masked_all(settings), list(initdb_options), written_for)
     fields = {
         "name": name,
+        "name_ja": name_ja,
         "description": description,
         "origin": origin,
         "settings": content.settings,

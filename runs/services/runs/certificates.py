@@ -8,8 +8,10 @@ from runs.analysis.certificate import RULES_VERSION, Certificate, Evidence, Usag
 from runs.execution import cpus
 from runs.execution.monitored import column_of
 from runs.execution.nodes import DATABASE_NODE
-from runs.models import Run, Series
+from runs.models import Instance, Run, Series
+from runs.models.campaigns import Origin
 
+MOST_AT_A_TIME = 100
 RATE, QUEUE = "tps", "run_queue"
 
 
@@ -36,13 +38,31 @@ def issue(*, run: Run, usage: Mapping[str, Mapping[str, float]]) -> Certificate:
 def judge_again() -> int:
     """Judge the runs that were judged by older rules, or never; return how many changed."""
     changed = 0
-    finished = Run.objects.filter(state=Run.State.FINISHED, origin="executed")
-    outdated = finished.exclude(certificate__rules=RULES_VERSION)
-    for run in outdated.select_related("cell__installation", "campaign", "hardware").iterator():
+    while (judged := judge_some()) is not None:
+        changed += judged
+    return changed
+
+
+def judge_some() -> int | None:
+    """Judge the newest MOST_AT_A_TIME runs again that other rules judged, or nobody.
+
+    How many changed; None where none is left, which the instance remembers: then it is one query.
+    """
+    instance, _created = Instance.objects.get_or_create(pk=1)
+    if instance.judged_rules == RULES_VERSION:
+        return None
+    finished = Run.objects.filter(state=Run.State.FINISHED, origin=Origin.EXECUTED)
+    outdated = finished.exclude(certificate__rules=RULES_VERSION).order_by("-pk")
+    found = outdated.select_related("cell__installation", "campaign", "hardware", "settings")
+    runs, changed = list(found[:MOST_AT_A_TIME]), 0
+    for run in runs:
         before = run.validity
         issue(run=run, usage=run.certificate.get("usage", {}))
         changed += run.validity != before
-    return changed
+    if runs:
+        return changed
+    Instance.objects.filter(pk=1).update(judged_rules=RULES_VERSION)
+    return None
 
 
 def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:

@@ -214,13 +214,15 @@ def cancel_where_asked(*, run_id: int, token: int, is_out_of_reach: bool = False
 def refresh_campaign(*, campaign_id: int) -> None:
     """Derive a campaign's state from its runs. Call it in a transaction.
 
-    When all have ended, doubtful runs are measured again, then cells that need further repeats get
-    them, and the campaign continues.
+    When all have ended, doubtful runs are measured again, or left out if the campaign says so; then
+    cells that need further repeats get them, and the campaign continues.
     """
     campaign = Campaign.objects.select_for_update().get(pk=campaign_id)
     states = Counter(Run.objects.filter(campaign_id=campaign_id).values_list("state", flat=True))
     if all(state in Run.ENDED for state in states):
         again = remeasuring.add(campaign=campaign)
+        left = remeasuring.leave_out(campaign=campaign)
+        states.update({S.WITHDRAWN: left, S.FINISHED: -left})
         states[S.QUEUED] += again or repeats.add_round(campaign=campaign)
     before, campaign.state = campaign.state, campaign_state(states)
     campaign.save(update_fields=["state"])

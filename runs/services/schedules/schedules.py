@@ -188,6 +188,8 @@ def design_of(campaign: Campaign) -> dict[str, Any]:
         "configurations": factors.get(CONFIGURATION, []),
         "priority": campaign.priority,
         "most_attempts": campaign.most_attempts,
+        "remeasures": campaign.remeasures,
+        "leaves_out_doubtful": campaign.leaves_out_doubtful,
         "wanted_half_width": campaign.wanted_half_width,
         "most_repeats": campaign.most_repeats,
         "is_a_a": SIDE in factors,
@@ -273,6 +275,8 @@ def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
         configuration=next(iter(configurations), None),
         more_configurations=configurations[1:],
         settings=kept.get("settings", {}),
+        remeasures=kept.get("remeasures", 1),
+        leaves_out_doubtful=kept.get("leaves_out_doubtful", False),
         treatment=Treatment.of(kept.get("treatment")),
         # The same tool, so that the servers are compared; one that was removed cannot be used.
         client=schedule.server.installations.filter(

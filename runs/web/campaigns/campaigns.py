@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import trigger_client_event
 
-from runs.models import Campaign, Server
+from runs.models import Campaign, Cell, Server
 from runs.models.campaigns import Origin
 from runs.scenarios import common_factors, registry
 from runs.scenarios.definition import ChoiceFactor, Scenario
@@ -21,8 +21,10 @@ from runs.selectors.access import permissions, projects
 from runs.selectors.archive.reproduction import Reproduction, reproduction
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import noise
+from runs.selectors.compare.ratio_pairs import ratio_pairs
 from runs.selectors.histories import histories
 from runs.services.campaigns import campaigns
+from runs.services.campaigns.designs import Design
 from runs.services.campaigns.drafts import Draft
 from runs.services.errors import ServiceError
 from runs.web import notices
@@ -162,16 +164,30 @@ def _estimated(form: CampaignForm) -> dict[str, Any]:
     estimate = campaigns.estimate(design)
     told = configuration_page.of_installations(estimate.fits, estimate.remarks)
     floor = noise.of_servers(draft.servers, registry.get(draft.scenario).primary_metric)
-    can_show = floor.can_show(draft.repeats) if floor else None
+    rows = _compared_rows(design)
     return {
         "estimate": estimate,
         "complaints": [],
         "draft": draft,
-        "can_show": can_show,
+        "can_show": floor.can_show(draft.repeats, rows) if floor else None,
+        "compared_rows": rows,
         "matrix": matrix(design),
         "arrangements": arrangements_of(design),
         **told,
     }
+
+
+def _compared_rows(design: Design) -> int:
+    """How many rows the table of verdicts will have: the more, the stricter is each of them."""
+    cells = [
+        Cell(
+            levels=dict(each.levels),
+            installation=each.installation,
+            version=each.installation.version,
+        )
+        for each in design.cells
+    ]
+    return max(1, len(ratio_pairs(cells)))
 
 
 def _complaints(form: CampaignForm) -> list[str]:

@@ -101,6 +101,13 @@ class CampaignForm(TreatmentFields):
             " empty."
         ),
     )
+    leaves_out_doubtful = forms.BooleanField(
+        label=gettext_lazy("Leave out runs in doubt"),
+        required=False,
+        help_text=gettext_lazy(
+            "They are withdrawn when all have ended, with the reason: a rule that is stated before."
+        ),
+    )
     most_attempts = forms.IntegerField(
         label=gettext_lazy("Attempts at most"),
         min_value=1,
@@ -282,6 +289,7 @@ class CampaignForm(TreatmentFields):
             priority=given["priority"] or 0,
             most_attempts=given["most_attempts"],
             remeasures=1 if given["remeasures"] is None else given["remeasures"],
+            leaves_out_doubtful=given["leaves_out_doubtful"],
             seed=given["seed"],
             configuration=configuration,
             more_configurations=more,

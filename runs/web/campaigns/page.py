@@ -22,6 +22,7 @@ from runs.selectors.campaigns.factor_names import factor_title, parameters
 from runs.selectors.compare.series_cells import SERVER
 from runs.selectors.configurations import configurations
 from runs.selectors.operations.silences import silences
+from runs.selectors.runs.certificate_words import doubtful_runs
 from runs.selectors.servers import builds
 from runs.web.campaigns import annotations, parts
 
@@ -167,9 +168,7 @@ def findings(rows: Sequence[RatioRow], words: Named) -> list[Finding]:
         base = _subject(row, row.base_label, words)
         pairs[head, base][row.comparison.verdict].append(row)
     return [
-        Finding(
-            head, base, [(verdict, _places(found, words)) for verdict, found in verdicts.items()]
-        )
+        Finding(head, base, [(verdict, _told(found, words)) for verdict, found in verdicts.items()])
         for (head, base), verdicts in pairs.items()
     ]
 
@@ -191,6 +190,13 @@ def _has_history(campaign: Campaign) -> bool:
 def _subject(row: RatioRow, label: str, words: Named) -> str:
     """What was compared: "PostgreSQL 18.4", "Page checksums on"."""
     return words.named(row.subject, label)
+
+
+def _told(rows: Sequence[RatioRow], words: Named) -> str:
+    """Where a verdict holds, and how many of the runs behind it are in doubt."""
+    doubtful = sum(row.comparison.doubtful for row in rows)
+    doubt = doubtful_runs(doubtful) if doubtful else ""
+    return " ".join(filter(None, (_places(rows, words), doubt)))
 
 
 def _places(rows: Sequence[RatioRow], words: Named) -> str:
@@ -223,7 +229,13 @@ def _figure(campaign: Campaign, metric: Metric, grid: Grid) -> dict[str, Any] | 
         lines,
         x_title=factor_title(campaign, factor),
         y_title=f"{_(metric.title)} ({metric.unit})" if metric.unit else _(metric.title),
-        words=Words(median=_("median"), range=_("min–max"), runs=_("runs")),
+        words=Words(
+            median=_("median"),
+            range=_("min–max"),
+            runs=_("runs"),
+            unknown=_("unknown"),
+            doubtful=_("in doubt: %d"),
+        ),
     )
     return annotations.on_lines(figure, campaign, metric.name, factor)
 

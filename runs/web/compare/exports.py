@@ -44,6 +44,7 @@ def table(page: ComparedPage, words: Wording) -> Table:
             _("Minimum"),
             _("Maximum"),
             "n",
+            _("Runs in doubt"),
             _("Ratio"),
             _("Low"),
             _("High"),
@@ -58,6 +59,7 @@ def table(page: ComparedPage, words: Wording) -> Table:
                 cell.summary.minimum,
                 cell.summary.maximum,
                 cell.summary.n,
+                cell.runs.doubtful,
                 *_told(compared.get(cell.id)),
             )
             for each, label in zip(page.loaded.series, page.labels, strict=True)
@@ -95,7 +97,10 @@ def _series(each: Series, label: str) -> dict[str, Any]:
         "campaign": each.campaign.slug,
         "origin": each.campaign.origin,
         "levels": dict(each.levels),
-        "cells": [{"id": cell.id, "x": cell.x, **vars(cell.summary)} for cell in each.cells],
+        "cells": [
+            {"id": cell.id, "x": cell.x, **vars(cell.summary), "doubtful": cell.runs.doubtful}
+            for cell in each.cells
+        ],
     }
 
 

@@ -143,6 +143,8 @@ def _axes(page: ComparedPage, words: Wording) -> Axes:
             median=_("ratio") if page.state.relative else _("median"),
             range=_("interval (95 %)") if page.state.relative else _("min–max"),
             runs=_("runs"),
+            unknown=_("unknown"),
+            doubtful=_("in doubt: %d"),
         ),
     )
 
@@ -172,6 +174,7 @@ def _spots(
                     n=cell.summary.n,
                     url=url,
                     conditions=conditions(page, cell),
+                    doubtful=cell.runs.doubtful,
                 )
             )
     return found

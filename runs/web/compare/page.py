@@ -15,8 +15,8 @@ from runs.selectors.compare.series import Series, SeriesCell
 from runs.selectors.compare.series_keys import level_text
 from runs.selectors.compare.series_labels import Wording
 from runs.selectors.compare.verdict_words import VERDICTS, missing, size
-from runs.selectors.runs.certificate_words import doubtful_runs
-from runs.templatetags.formats import quantity, ratio, tone
+from runs.selectors.runs.certificate_words import closed_loop, doubtful_runs
+from runs.templatetags.formats import quantity, ratio, repeats, tone
 from runs.web.compare import figures as compare_figures
 from runs.web.compare import words as compare_words
 
@@ -96,6 +96,7 @@ def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
         if page.loaded.metric
         else "",
         "x_title": words.title(page.loaded.x) if page.loaded.x else "",
+        "closed_loop": _closed_loop(page),
         "figures": compare_figures.lines(page, words),
         "columns": _columns(page, words),
         "places": _places(page, words),
@@ -206,9 +207,9 @@ def _place(cell: SeriesCell, name: str, compared: dict[int, Inference]) -> Place
         id=cell.id,
         name=name,
         median=quantity(summary.median),
-        spread=f"{quantity(summary.minimum)} – {quantity(summary.maximum)} · n = {summary.n}"
+        spread=f"{quantity(summary.minimum)} – {quantity(summary.maximum)} · {repeats(summary.n)}"
         if summary.minimum < summary.maximum
-        else f"n = {summary.n}",
+        else repeats(summary.n),
         size=(size(found) or str(VERDICTS[found.verdict])) if found else "",
         tone=tone(found.verdict) if found else "",
         verdict=str(VERDICTS[found.verdict]) if found else "",
@@ -229,16 +230,30 @@ def _ratio_line(row: ComparedRow, url: str, page: ComparedPage, words: Wording) 
         tone=tone(found.verdict),
         verdict=str(VERDICTS[found.verdict]),
         notes="; ".join(
-            filter(None, (compare_words.sentence(found.reasons) or missing(found), _doubt(row)))
+            filter(
+                None,
+                (
+                    compare_words.sentence(found.reasons) or missing(found),
+                    compare_words.differing(found.differing),
+                    _doubt(row),
+                ),
+            )
         ),
         url=url,
     )
 
 
+def _closed_loop(page: ComparedPage) -> str:
+    """What to know of the metric where it is a latency; empty where any series has a rate."""
+    metric = page.loaded.metric
+    known = [each.campaign.parameters for each in page.loaded.series]
+    levels = [cell.levels for each in page.loaded.series for cell in each.cells]
+    return closed_loop([metric.name] if metric else [], *known, *levels)
+
+
 def _doubt(row: ComparedRow) -> str:
     """How many of the runs behind a row are in doubt."""
-    number = row.base_cell.runs.doubtful + row.head_cell.runs.doubtful
-    return doubtful_runs(number) if number else ""
+    return doubtful_runs(row.comparison.doubtful) if row.comparison.doubtful else ""
 
 
 def _value(value: float | None, cell: SeriesCell) -> str:

@@ -6,11 +6,14 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from runs.analysis.conditions import Differing
 from runs.models import Metric
 from runs.selectors.compare.verdict_words import REASONS
 from runs.templatetags import formats
 from runs.templatetags.formats import bytesize, told
 
+# Of the facts that a row names; the table of all differences has the others.
+MOST_NAMED = 4
 # From here on nobody counts in percent.
 LARGE = 3
 
@@ -70,6 +73,21 @@ OVERRIDES = {
 def sentence(codes: Iterable[str]) -> str:
     """The reasons in one line."""
     return "; ".join(str(REASONS.get(code, code)) for code in codes)
+
+
+def differing(facts: Iterable[Differing]) -> str:
+    """The facts in which both sides differ though nobody declared them: "fsync: on, off"."""
+    found = [each for each in facts if not each.is_declared]
+    named = [f"{fact(each.kind, each.name)}: {_sides(each)}" for each in found[:MOST_NAMED]]
+    if len(found) > MOST_NAMED:
+        named.append(_("%(number)d more") % {"number": len(found) - MOST_NAMED})
+    return "; ".join(named)
+
+
+def _sides(each: Differing) -> str:
+    """The values of base and head; a dash for what is not known."""
+    texts = [", ".join(map(str, side)) or "–" for side in (each.base, each.head)]
+    return " ↔ ".join(texts)
 
 
 def change(ratio: float | None) -> str:

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import (
@@ -13,13 +14,15 @@ from django.http import (
     HttpResponseBase,
     StreamingHttpResponse,
 )
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from runs.models import Campaign, Run
+from runs.models.campaigns import Origin
 from runs.reports import formats
 from runs.reports.shell_script import RecordedRun, shell_script
 from runs.selectors.access import projects
@@ -88,17 +91,28 @@ def run_script(request: HttpRequest, run_id: int) -> HttpResponse:
 
 
 @require_safe
-def campaign_csv(request: HttpRequest, slug: str) -> StreamingHttpResponse:
-    """Each measurement of each run on a line."""
+def campaign_csv(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """Each measurement of each run on a line; of a publication each figure with its provenance."""
     campaign = _campaign(request, slug)
+    if campaign.origin == Origin.PUBLISHED:
+        return redirect(f"{_printed_figures(campaign)}&format=csv")
     return _streamed(cells_export.as_csv(campaign), f"{slug}.csv", "text/csv; charset=utf-8")
 
 
 @require_safe
-def campaign_json(request: HttpRequest, slug: str) -> StreamingHttpResponse:
-    """The campaign with its cells, their summaries and measurements."""
+def campaign_json(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """The campaign with its cells and measurements; of a publication its figures."""
     campaign = _campaign(request, slug)
+    if campaign.origin == Origin.PUBLISHED:
+        return redirect(f"{_printed_figures(campaign)}&page_size=1000")
     return _streamed(cells_export.as_json(campaign), f"{slug}.json", "application/json")
+
+
+def _printed_figures(campaign: Campaign) -> str:
+    """Where the figures of a publication stand with what is known of each."""
+    table = campaign.published
+    query = urlencode({"source": table.source.slug, "table": table.number})
+    return f"{reverse('api:measurement-list')}?{query}"
 
 
 def language(wanted: str) -> str:

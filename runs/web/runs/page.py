@@ -91,6 +91,12 @@ def live(run: Run) -> dict[str, Any]:
         "phases": phases(run, events, now=timezone.now()),
         "events": events,
         "measurements": _measurements(run),
+        "closed_loop": certificate_words.closed_loop(
+            (each.metric.name for each in run.measurements.all()),
+            run.cell.levels,
+            run.cell.workload,
+            run.campaign.parameters,
+        ),
         "certificate": _certificate(run),
         "figure": _figure(run, series),
         "series": [facts for facts in map(_facts, series) if facts],

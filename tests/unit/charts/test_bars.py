@@ -62,6 +62,9 @@ def test_a_logarithmic_axis_leaves_out_what_is_not_positive():
 
     assert made["data"][0]["x"] == ["b"]
     assert made["layout"]["yaxis"]["type"] == "log"
+    # A bar would stand on no zero.
+    assert made["data"][0]["type"] == "scatter"
+    assert made["layout"]["scattermode"] == "group"
 
 
 def test_a_linear_axis_begins_at_zero():

@@ -6,6 +6,7 @@ import pytest
 
 from runs.published import checks, reading, schema
 from runs.published.errors import PublishedFileError
+from runs.published.yaml_text import parse
 
 SAMPLE = Path(__file__).parents[2] / "samples/published/harbour-2020.yaml"
 
@@ -93,3 +94,33 @@ def test_no_repeat_is_guessed():
         if campaign.repeats is None and figure.n is not None and figure.repeat is None
     ]
     assert guessed == []
+
+
+def test_references_that_unfold_without_end_are_refused():
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 8)]
+
+    with pytest.raises(PublishedFileError, match="beyond all measure"):
+        parse("\n".join(levels))
+    with pytest.raises(PublishedFileError):
+        parse("a: &a [*a]")
+
+
+def test_the_example_of_the_documentation_is_one_that_loads_and_says_what_the_archive_says(
+    tmp_path,
+):
+    guide = Path(__file__).parents[3] / "docs/adding-a-source.md"
+    file = tmp_path / "wg1-2013.yaml"
+    file.write_text(guide.read_text().split("```yaml\n")[1].split("```\n")[0])
+    document = reading.read(file)
+    schema.check(document, schema.known([document, *others()]))
+    (table,) = checks.check(document.campaigns)
+    (path,) = [each for each in reading.files() if each.stem == "wg1-2013"]
+    archived = reading.read(path).campaigns[0]
+
+    assert [fault.kind for fault in table.faults] == ["text"]
+    assert set(document.campaigns[0].grid) <= set(archived.grid)
+
+
+def others():
+    return [reading.read(path) for path in reading.files() if path.stem == "wg1-2021"]

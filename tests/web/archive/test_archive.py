@@ -1,5 +1,8 @@
 """The archive's pages, with the publications as they are shipped."""
 
+import csv
+import io
+
 import pytest
 
 from runs.models import Campaign, Project, PublishedTable
@@ -125,6 +128,18 @@ def test_ratios_are_computed_where_none_are_printed(client, report_of_2013):
     # All on SSD against all on HDD, updating and reading: 5996.6 / 198.5 and 49934.1 / 449.
     assert "computed from the printed figures" in page
     assert 'id="ratios"' in page
+
+
+def test_repeats_that_are_not_printed_are_unknown_wherever_the_figure_goes(client, report_of_2013):
+    shown = text_of(client.get("/campaigns/wg1-2013-3-5/"))
+    compared = text_of(client.get("/compare/?s=wg1-2013-3-5"))
+    export = client.get("/campaigns/wg1-2013-3-5/export.csv")
+    rows = csv.DictReader(io.StringIO(client.get(export.url).getvalue().decode()))
+
+    assert '"customdata": [[8150.0, 8150.0, "unknown"]' in shown.replace("&quot;", '"')
+    assert "n unknown" in compared
+    assert "n = 1" not in compared
+    assert {(row["n"], row["statistic"], bool(row["printed"])) for row in rows} == {("", "", True)}
 
 
 def test_a_picture_without_numbers_is_told_as_such(client, report_of_2013):

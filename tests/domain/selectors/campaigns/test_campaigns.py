@@ -87,11 +87,11 @@ def test_another_factor_makes_lines_of_its_own():
 
 
 @pytest.mark.parametrize("clients", [[1], [1, 2, 4, 8, 16]])
-def test_lines_take_two_queries_however_many_cells(clients, django_assert_num_queries):
+def test_lines_take_three_queries_however_many_cells(clients, django_assert_num_queries):
     campaign = factories.campaign(factors={"version": ["16.14", "18.4"], "clients": clients})
     factories.finish_all(campaign)
 
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         campaigns.lines(campaign, "tps")
 
 

@@ -54,18 +54,18 @@ WHEN = datetime(2026, 1, 31, 2, tzinfo=UTC)
 CONTENTS = {
     Scenario: (exports.SCENARIO, {"runnable"}),
     Metric: (exports.METRIC, set()),
-    HardwareProfile: (exports.HARDWARE, {"created_at"}),
+    HardwareProfile: (exports.HARDWARE, {"created_at", "name_ja", "memory_printed"}),
     Environment: (exports.ENVIRONMENT, {"created_at"}),
     SettingsSnapshot: (exports.SETTINGS, {"created_at"}),
-    Configuration: (exports.CONFIGURATION, {"created_by", "created_at"}),
+    Configuration: (exports.CONFIGURATION, {"created_by", "created_at", "name_ja"}),
     ConfigurationRevision: (exports.CONFIGURATION_REVISION, {"configuration", "created_by"}),
-    Topology: (exports.TOPOLOGY, {"created_at"}),
+    Topology: (exports.TOPOLOGY, {"created_at", "name_ja"}),
     Revision: (exports.REVISION, {"project"}),
     Campaign: (
         (*exports.CAMPAIGN, *exports.LINKS["campaign"]),
         {
             *("project", "created_by", "paused_at", "missing_told_at", "missing_mailed_at"),
-            "remeasures",
+            *("remeasures", "leaves_out_doubtful"),
         },
     ),
     Cell: (

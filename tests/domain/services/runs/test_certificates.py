@@ -6,8 +6,8 @@ import pytest
 
 from runs.management.commands.judge_runs import Command
 from runs.models import Campaign, Installation, Lease, Run, RunEvent
-from runs.services.campaigns import scenarios
-from runs.services.runs import leases, results, runs
+from runs.services.campaigns import remeasuring, scenarios
+from runs.services.runs import certificates, leases, results, runs
 from tests import factories
 from tests.domain.services.runs.test_findings import collecting, found
 
@@ -89,6 +89,36 @@ def test_a_campaign_that_asks_for_none_or_two_gets_as_many(server):
         finish(server, BUSY)
     assert Run.objects.count() == 3
     assert leases.claim(server_id=server.pk, holder="worker") is None
+
+
+def test_a_campaign_that_stated_so_leaves_out_what_is_in_doubt(server):
+    Campaign.objects.update(leaves_out_doubtful=True)
+    first = finish(server, BUSY)
+    first.refresh_from_db()
+    assert (first.state, first.message) == ("withdrawn", remeasuring.LEFT_OUT)
+    assert not first.cell.summaries.exists()
+    # It is measured again all the same, and what is valid counts.
+    finish(server, QUIET)
+
+    assert first.cell.summaries.get(metric__name="tps").n == 1
+    assert Campaign.objects.get().state == "finished"
+    assert RunEvent.objects.filter(run=first, code="withdrawn").count() == 1
+
+
+def test_older_rules_are_replaced_some_runs_at_a_time_and_then_nothing_is_asked(
+    server, django_assert_num_queries, monkeypatch
+):
+    Campaign.objects.update(remeasures=0)
+    run = finish(server, QUIET)
+    Run.objects.update(certificate={"rules": 0, "usage": {"database": BUSY}}, validity="valid")
+    monkeypatch.setattr(certificates, "MOST_AT_A_TIME", 1)
+
+    assert certificates.judge_some() == 1
+    run.refresh_from_db()
+    assert (run.validity, run.certificate["rules"]) == ("doubtful", certificates.RULES_VERSION)
+    assert certificates.judge_some() is None
+    with django_assert_num_queries(1):
+        assert certificates.judge_some() is None
 
 
 def test_nothing_is_measured_again_on_demand_of_nobody(server):
