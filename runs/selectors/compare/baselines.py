@@ -138,7 +138,8 @@ def _of_counts(
 def _point(found: Summary) -> Point | None:
     if found.log_mean is None:
         return None
-    return Point(found.n, found.log_mean, found.log_variance if found.n > 1 else None)
+    n = found.n or 1
+    return Point(n, found.log_mean, found.log_variance if n > 1 else None)
 
 
 def _summaries(cells: Sequence[int], names: Sequence[str]) -> dict[tuple[Metric, int], Summary]:

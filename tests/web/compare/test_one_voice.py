@@ -9,6 +9,7 @@ from runs.selectors.archive import version_line
 from runs.selectors.compare.ratios import ratios
 from runs.selectors.compare.verdict_words import size
 from tests import factories
+from tests.histories import history, sha, store
 
 pytestmark = pytest.mark.django_db
 SIDES = "base=campaign:lab~version%3D16.14&head=campaign:lab~version%3D18.4&metric=tps"
@@ -85,3 +86,21 @@ def test_nine_doors_say_the_same_of_the_same_cells(client, campaign):
     assert listed.count(",doubtful,") == len(rows)
     assert api["exit_code"] == (2 if "undecided" in told else 0)
     assert "no revisions" in badge
+
+
+def test_badge_gate_comment_and_page_say_the_same_of_two_revisions(client):
+    store(history([1000, 900], noise=0.001))
+    sides = f"campaign=nightly&base=revision:{sha(0)}&head=revision:{sha(1)}&metric=tps"
+
+    api = client.get(f"/api/v1/compare/?{sides}").json()
+    (row,) = api["rows"]
+    head = f"nightly~revision%3D{sha(1)[:12]}"
+    pages = {
+        "badge": text_of(client, "/campaigns/nightly/badge.svg"),
+        "markdown": text_of(client, f"/api/v1/compare/?{sides}&format=md"),
+        "compare": text_of(client, f"/compare/?s=nightly~revision%3D{sha(0)[:12]}&s={head}"),
+    }
+
+    assert (row["verdict"], api["exit_code"]) == ("slower", 1)
+    for name, page in pages.items():
+        assert row["size"] in page, name
