@@ -55,11 +55,11 @@ RUNS = """
 INSERT INTO runs_run (campaign_id, cell_id, repeat, position, origin, state, code, message, remedy,
                       attempt, hardware_id, environment_id, server_version, tool_name,
                       tool_version, quality, external_id, labels, queued_at, started_at,
-                      finished_at)
+                      finished_at, cell_version, cell_major)
 SELECT campaign.id, cell.id, repeat,
        row_number() OVER (PARTITION BY campaign.id ORDER BY hashint8(cell.id * 100 + repeat)),
        origin, 'finished', '', '', '', 1, %s, %s, cell.version, 'pgbench', '18.1', '[]', '', '{}',
-       at, at, at + interval '5 minutes'
+       at, at, at + interval '5 minutes', cell.version, runs_major(cell.version)
   FROM runs_campaign campaign JOIN runs_cell cell ON cell.campaign_id = campaign.id,
        generate_series(1, campaign.repeats) AS repeat,
        coalesce(now() - cell.id * interval '1 minute') AS at

@@ -167,7 +167,8 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
         """A page in JSON, or everything in CSV."""
         if not isinstance(request.accepted_renderer, CSVRenderer):
             return super().list(request, *args, **kwargs)
-        rows = self.filter_queryset(self.get_queryset()).order_by("-pk")
+        ordering = cast(type[KeysetPagination], self.pagination_class).ordering
+        rows = self.filter_queryset(self.get_queryset()).order_by(*ordering)
         name = request.path.rstrip("/").rpartition("/")[2]
         context = {**self.get_serializer_context(), "request": for_links(request)}
         serializer = self.get_serializer_class()(context=context)

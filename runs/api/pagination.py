@@ -13,6 +13,8 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 LARGEST_ID = 2**63 - 1
+# Digits of a parameter; more are no number of ours, with zeros in front or without.
+LONGEST = 19
 
 
 class KeysetPagination(BasePagination):
@@ -24,6 +26,7 @@ class KeysetPagination(BasePagination):
 
     page_size = 100
     maximum = 1000
+    ordering: tuple[str, ...] = ("-pk",)
     cursor_param = "cursor"
     size_param = "page_size"
 
@@ -35,12 +38,16 @@ class KeysetPagination(BasePagination):
         size = self._number(self.size_param, self.maximum) or self.page_size
         cursor = self._number(self.cursor_param, LARGEST_ID)
         if cursor is not None:
-            queryset = queryset.filter(pk__lt=cursor)
+            queryset = self.after(queryset, cursor)
         # One row more than asked for tells whether there is another page.
-        found = list(queryset.order_by("-pk")[: size + 1])
+        found = list(queryset.order_by(*self.ordering)[: size + 1])
         page = found[:size]
         self.last: Model | None = page[-1] if len(found) > len(page) else None
         return page
+
+    def after(self, queryset: Any, cursor: int) -> Any:
+        """The rows that follow the one of this id."""
+        return queryset.filter(pk__lt=cursor)
 
     def get_paginated_response(self, data: Any) -> Response:
         """The rows and the absolute address of the next page (null on the last one)."""
@@ -96,9 +103,26 @@ class KeysetPagination(BasePagination):
         text = self.request.query_params.get(name)
         if text is None:
             return None
-        if not (text.isascii() and text.isdigit() and 1 <= int(text[:20]) <= maximum):
+        is_number = text.isascii() and text.isdigit() and len(text) <= LONGEST
+        if not is_number or not 1 <= int(text) <= maximum:
             raise ValidationError({name: [_fault(name, maximum)]})
         return int(text)
+
+
+class PagesByRun(KeysetPagination):
+    """Rows of the newest run first. So an index of runs gives those of any filter in order."""
+
+    ordering = ("-run_id", "-pk")
+
+    def after(self, queryset: Any, cursor: int) -> Any:
+        """The rows that follow the one of this id, or its next where it has vanished."""
+        rows = queryset.model.objects.filter(pk__lte=cursor).order_by("-pk")
+        run = rows.values_list("run_id", flat=True).first()
+        if run is None:
+            return queryset.none()
+        # Of the run too, by its own name: an index of runs begins there, not at the newest.
+        found = queryset.filter(run_id__lte=run).extra(where=["runs_run.id <= %s"], params=[run])
+        return found.exclude(run_id=run, pk__gte=cursor)
 
 
 def _fault(name: str, maximum: int) -> str:

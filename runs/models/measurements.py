@@ -19,7 +19,7 @@ class Measurement(models.Model):
     """One number of a metric. `n` is how many repeats the value stands for (1 when executed)."""
 
     run = models.ForeignKey("Run", models.CASCADE, related_name="measurements", db_index=False)
-    metric = models.ForeignKey("Metric", models.PROTECT)
+    metric = models.ForeignKey("Metric", models.PROTECT, db_index=False)
     value = models.FloatField()
     n = models.PositiveIntegerField(default=1)
     statistic = models.CharField(max_length=10, choices=Statistic, default=Statistic.SINGLE)
@@ -29,6 +29,7 @@ class Measurement(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["run", "metric", "statistic"], name="measurement_once"),
         ]
+        indexes = [models.Index(fields=["metric", "-run"], name="measurement_by_metric")]
 
     def __str__(self) -> str:
         return f"{self.metric_id}={self.value}"

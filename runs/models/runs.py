@@ -55,6 +55,9 @@ class Run(models.Model):
     # Each is the first column of indexes below: another one would only make uploads slower.
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="runs", db_index=False)
     cell = models.ForeignKey("Cell", models.CASCADE, related_name="runs", db_index=False)
+    # Those of the cell, for lists by version; kept by triggers (migration 0017).
+    cell_version = models.CharField(max_length=40, blank=True, db_default="", editable=False)
+    cell_major = models.CharField(max_length=40, blank=True, db_default="", editable=False)
     repeat = models.PositiveIntegerField()
     # Runs of one round were made together. Null: as `repeat` of runs executed here, else unknown.
     round = models.PositiveIntegerField(null=True)
@@ -68,8 +71,10 @@ class Run(models.Model):
     cancel_requested_at = models.DateTimeField(null=True)
     plan = models.JSONField(null=True)
 
-    server = models.ForeignKey("Server", models.PROTECT, null=True, related_name="runs")
-    hardware = models.ForeignKey("HardwareProfile", models.PROTECT, null=True)
+    server = models.ForeignKey(
+        "Server", models.PROTECT, null=True, related_name="runs", db_index=False
+    )
+    hardware = models.ForeignKey("HardwareProfile", models.PROTECT, null=True, db_index=False)
     environment = models.ForeignKey("Environment", models.PROTECT, null=True)
     settings = models.ForeignKey("SettingsSnapshot", models.PROTECT, null=True)
     cluster = models.ForeignKey("PreparedCluster", models.SET_NULL, null=True)
@@ -111,6 +116,24 @@ class Run(models.Model):
         ]
         indexes = [
             models.Index(fields=["campaign", "state"], name="run_by_campaign_state"),
+            # The filters of lists, the newest first; what most uploads are costs them nothing.
+            models.Index(fields=["cell_major", "-id"], name="run_by_major"),
+            models.Index(fields=["cell_version", "-id"], name="run_by_version"),
+            models.Index(
+                fields=["state", "-id"], condition=~models.Q(state="finished"), name="run_by_state"
+            ),
+            models.Index(
+                fields=["origin", "-id"],
+                condition=~models.Q(origin="uploaded"),
+                name="run_by_origin",
+            ),
+            models.Index(
+                fields=["validity", "-id"],
+                condition=~models.Q(validity=""),
+                name="run_by_validity",
+            ),
+            models.Index(fields=["server", "-id"], name="run_by_server"),
+            models.Index(fields=["hardware", "-id"], name="run_by_hardware"),
             models.Index(
                 fields=["again_of"],
                 condition=models.Q(again_of__isnull=False),

@@ -11,6 +11,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from runs.api.doors import ReadOnlyDoor
+from runs.api.pagination import PagesByRun
 from runs.models import Discrepancy, Measurement
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
@@ -29,9 +30,9 @@ SAID_BY = {"type": "string", "enum": ["printed", "derived", "not_measured"], "nu
 class VersionFilter(django_filters.CharFilter):  # type: ignore[misc]
     """A version: "16.14" is that one, "16" and "9.6" are all of that major version."""
 
-    def __init__(self, field_name: str) -> None:
+    def __init__(self, path: str = "") -> None:
+        self._path = path
         super().__init__(
-            field_name=field_name,
             label="Version: 16 for all of that major version, or 16.14.",
             validators=[IS_VERSION],
         )
@@ -40,7 +41,7 @@ class VersionFilter(django_filters.CharFilter):  # type: ignore[misc]
         """Rows of the version asked for."""
         if not value:
             return qs
-        return qs.filter(versions.matching(value, field=self.field_name))
+        return qs.filter(versions.of_runs(value, path=self._path))
 
 
 class MeasurementFilters(django_filters.FilterSet):  # type: ignore[misc]
@@ -49,7 +50,7 @@ class MeasurementFilters(django_filters.FilterSet):  # type: ignore[misc]
     campaign = django_filters.CharFilter("run__campaign__slug", label="Slug of the campaign.")
     run = django_filters.NumberFilter("run_id", label="Id of the run.")
     metric = django_filters.CharFilter("metric__name", label="Name of the metric, such as tps.")
-    version = VersionFilter("run__cell__version")
+    version = VersionFilter("run__")
     origin = django_filters.ChoiceFilter(field_name="run__origin", choices=Origin.choices)
     source = django_filters.CharFilter(
         method="of_source", label="Slug of the publication, such as wg1-2013."
@@ -176,8 +177,9 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
 
 
 class MeasurementDoor(ReadOnlyDoor[Measurement]):
-    """Measurements: the numbers of finished runs, each with its levels. The newest first."""
+    """Measurements: the numbers of finished runs, each with its levels. The newest runs first."""
 
+    pagination_class = PagesByRun
     queryset = measurements.listed()
     serializer_class = MeasurementSerializer
     filterset_class = MeasurementFilters

@@ -32,7 +32,7 @@ class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
     campaign = django_filters.CharFilter("campaign__slug", label="Slug of the campaign.")
     state = django_filters.ChoiceFilter(choices=Run.State.choices)
     validity = django_filters.ChoiceFilter(choices=Run.Validity.choices)
-    version = VersionFilter("cell__version")
+    version = VersionFilter()
     server = django_filters.CharFilter("server__slug", label="Slug of the server.")
     hardware = django_filters.CharFilter(
         method="on_hardware", label="Fingerprint of the hardware profile that it was made on."

@@ -66,6 +66,15 @@ def first_year(version: str) -> int | None:
     return (2009 + second if first == 9 else year) if second <= last else None
 
 
+def of_runs(version: str, *, path: str = "") -> Q:
+    """The condition that a run (at `path`) measured this version, or one of this major version."""
+    if version == major(version) and (int(version.partition(".")[0]) >= 10 or "." in version):
+        return Q(**{f"{path}cell_major": version})
+    if version.isdigit():  # 9 is no major version, but the first part of seven
+        return Q(**{f"{path}cell_major__in": [f"{version}.{minor}" for minor in range(7)]})
+    return Q(**{f"{path}cell_version": version})
+
+
 def number(version: str) -> int | None:
     """As in `server_version_num`: 90624 from "9.6.24", 160014 from "16.14"; None if no version."""
     match = TEXT.fullmatch(version)

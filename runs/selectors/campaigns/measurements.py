@@ -37,7 +37,7 @@ TOLD = (
 
 
 def listed() -> QuerySet[Measurement]:
-    """Measurements of finished runs with everything that a row shows, the newest first."""
+    """Measurements of finished runs with everything that a row shows, the newest runs first."""
     # Loaded separately: otherwise a table's printed grid would be fetched with each figure.
     tables = PublishedTable.objects.select_related("source", "campaign").defer("search", "method")
     return (
@@ -45,7 +45,7 @@ def listed() -> QuerySet[Measurement]:
         .select_related("metric", "run__cell", "run__campaign__published__source", "printed")
         .prefetch_related(Prefetch("printed__table", tables), "printed__disputed")
         .only(*TOLD)
-        .order_by("-pk")
+        .order_by("-run_id", "-pk")
     )
 
 
