@@ -61,6 +61,7 @@ MIDDLEWARE = [
     "benchlab.addresses.refuse_nul",
     "benchlab.addresses.end_with_slash",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "benchlab.statement_limits.LimitStatements",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -97,6 +98,9 @@ TEMPLATES = [
 
 # The most connections to the database of one process, whose threads share them; 0: one a thread.
 DATABASE_POOL = env.int("BENCHLAB_DATABASE_POOL", default=12)
+# PgBouncer lends a connection for one transaction: nothing may be kept in a session, as limits of
+# statements or open cursors.
+PGBOUNCER = env.bool("BENCHLAB_PGBOUNCER", default=False)
 # A network that is cut in the middle of a statement is noticed, and not waited for.
 _PATIENCE = {"connect_timeout": 5, "keepalives_idle": 10, "tcp_user_timeout": 15_000}
 _POOL = {"pool": {"min_size": 1, "max_size": DATABASE_POOL, "timeout": 20}} if DATABASE_POOL else {}
@@ -107,6 +111,7 @@ def _database(url: dict[str, Any]) -> dict[str, Any]:
         **url,
         "CONN_MAX_AGE": 0 if _POOL else env.int("DATABASE_CONN_MAX_AGE", default=60),
         "CONN_HEALTH_CHECKS": True,
+        "DISABLE_SERVER_SIDE_CURSORS": PGBOUNCER,
         "OPTIONS": {**_PATIENCE, **url.get("OPTIONS", {}), **_POOL},
     }
 

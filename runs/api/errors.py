@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from benchlab import statement_limits
 from runs.api.formats import QueryFault
 from runs.api.parsing import TooLarge
 from runs.api.remedies import REMEDIES
@@ -37,6 +38,8 @@ def problem_json(exc: Exception, context: dict[str, Any]) -> Response | None:
         return _of_document(exc)
     if isinstance(exc, RequestDataTooBig):
         exc = TooLarge()
+    if code := statement_limits.problem(exc):
+        return _too_slow(code)
     response = exception_handler(exc, context)
     if response is None:
         return None
@@ -62,6 +65,19 @@ def _of_service(error: ServiceError) -> Response:
     if error.remedy:
         body["remedy"] = error.remedy
     return Response(body, status=status, content_type=MEDIA_TYPE)
+
+
+def _too_slow(code: str) -> Response:
+    """503: the database was asked for too much, or by too many."""
+    if code == "too_busy":
+        message = _("The database is busy with other requests.")
+        remedy = _("Try again in some seconds.")
+    else:
+        message = _("The database needed longer than a request may take.")
+        remedy = _("Ask for less: one campaign, a further filter, or a smaller page_size.")
+    body = problem(HTTPStatus.SERVICE_UNAVAILABLE, code, message) | {"remedy": remedy}
+    again = {"Retry-After": str(statement_limits.RETRY_SECONDS)}
+    return Response(body, status=503, headers=again, content_type=MEDIA_TYPE)
 
 
 def _of_document(refused: Refused) -> Response:

@@ -2,12 +2,16 @@
 
 import pytest
 from django.core.exceptions import PermissionDenied
+from django.db import connection
 from django.http import Http404
 from rest_framework.exceptions import ErrorDetail, Throttled, ValidationError
 from rest_framework.test import APIRequestFactory
 
+from benchlab import statement_limits
 from runs.api.errors import problem_json
+from runs.selectors.access import projects
 from runs.services.errors import ServiceError
+from tests import factories
 
 REQUESTS = APIRequestFactory()
 
@@ -155,3 +159,28 @@ def test_headers_of_an_answer_are_kept():
 
 def test_an_unforeseen_exception_is_left_to_django():
     assert problem_json(KeyError("x"), {"request": REQUESTS.get("/")}) is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_statement_that_takes_too_long_is_ended_and_the_answer_says_what_to_do(
+    client, monkeypatch
+):
+    factories.finish_all(factories.campaign(factors={"version": ["16.14"]}, repeats=1))
+
+    def slow(rows, to):
+        return rows.extra(where=["pg_sleep(0.5) IS NOT NULL"])
+
+    monkeypatch.setattr(projects, "visible", slow)
+    monkeypatch.setattr(statement_limits, "READ", 0.1)
+    monkeypatch.setattr(statement_limits, "PAGE", 0.1)
+    answer, page = client.get("/api/v1/runs/"), client.get("/campaigns/")
+    rows = b"".join(client.get("/api/v1/runs/?format=csv").streaming_content)
+    again = connection.cursor().execute("SHOW statement_timeout").fetchone()
+
+    assert (answer.status_code, answer.json()["code"]) == (503, "too_slow")
+    assert "campaign" in answer.json()["remedy"]
+    assert answer["Retry-After"] == page["Retry-After"] == "5"
+    assert page.status_code == 503
+    assert b"This takes too long" in page.content
+    assert rows.count(b"\n") == 2  # an export has more time
+    assert again == ("10min",)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from runs.models import Cell, Measurement, Run
+from runs.selectors.archive import versions
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -45,7 +47,7 @@ def test_a_page_has_a_hundred_rows_unless_asked_for_up_to_a_thousand(get):
     assert (len(body["results"]), body["next"]) == (120, None)
 
 
-@pytest.mark.parametrize("size", ["0", "-1", "1001", "many", "1.5", "²", "9" * 5000])
+@pytest.mark.parametrize("size", ["0", "-1", "1001", "many", "1.5", "²", "9" * 5000, f"{1000:023}"])
 def test_a_page_size_out_of_range_is_refused(get, size):
     (fault,) = get("campaigns/", expect=400, page_size=size)["errors"]
 
@@ -58,3 +60,28 @@ def test_a_bad_cursor_is_refused(get, cursor):
     (fault,) = get("runs/", expect=400, cursor=cursor)["errors"]
 
     assert fault["pointer"] == "?cursor"
+
+
+def test_measurements_of_a_filter_come_in_pages_of_their_runs(client):
+    factories.finish_all(factories.campaign(repeats=2))
+    address, rows = "/api/v1/measurements/?page_size=5&version=16", []
+    while address:
+        body = client.get(address).json()
+        rows += body["results"]
+        address = body["next"]
+
+    expected = Measurement.objects.filter(run__cell__version__startswith="16.")
+    assert len(rows) == expected.count() > 5
+    assert [row["id"] for row in rows] == list(
+        expected.order_by("-run_id", "-pk").values_list("pk", flat=True)
+    )
+
+
+def test_a_run_knows_its_cells_version_however_that_changes():
+    run = factories.run()
+    cells = Cell.objects.filter(pk=run.cell_id)
+    told = Run.objects.filter(pk=run.pk).values_list("cell_version", "cell_major")
+    assert told.get() == ("16.14", "16")
+    for version in ("9.6.24", "9.10", "19beta1", "", "9", "devel"):
+        cells.update(version=version)
+        assert told.get() == (version, versions.major(version)), version
