@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from runs.analysis import fact_readers as read
 
-RULES_VERSION = 1
+RULES_VERSION = 2
 """To be raised with every change of the list or of a reader; stored verdicts name it."""
 
 Weight = Literal["forbids", "warns", "ignored"]
@@ -31,7 +31,8 @@ class Fact:
 
     Where both cells have one of the levels `declared_by`, with different values, the difference is
     what is compared, and is not held against the comparison. A `last_resort` counts only where
-    nothing else of its kind is known of both.
+    nothing else of its kind is known of both. Where a fact that `spoils` is true of a side, that
+    is never the same, not even as another side of which it is true as well.
     """
 
     kind: Kind
@@ -41,9 +42,12 @@ class Fact:
     declared_by: tuple[str, ...] = ()
     last_resort: bool = False
     tolerance: float = 0.0
+    spoils: bool = False
 
     def is_same(self, one: Value, other: Value) -> bool:
         """Equal, or numbers no farther apart than the tolerance."""
+        if self.spoils and (one is True or other is True):
+            return False
         if self.tolerance and isinstance(one, int | float) and isinstance(other, int | float):
             return abs(one - other) <= self.tolerance
         return one == other
@@ -64,9 +68,15 @@ def _build(name: str, weight: Weight, reader: Callable[[Raw], Value | None]) -> 
 
 
 def _workload(
-    name: str, weight: Weight, reader: Callable[[Raw], Value | None], *, also: str = ""
+    name: str,
+    weight: Weight,
+    reader: Callable[[Raw], Value | None],
+    *,
+    also: str = "",
+    spoils: bool = False,
 ) -> Fact:
-    return Fact("workload", name, weight, reader, declared_by=(name, *filter(None, (also,))))
+    declared = (name, *filter(None, (also,)))
+    return Fact("workload", name, weight, reader, declared_by=declared, spoils=spoils)
 
 
 _MACHINE = (
@@ -135,6 +145,9 @@ _WORK = (
     _workload("server_cpus", "forbids", read.text("server_cpus")),
     _workload("pgbench_cpus", "warns", read.text("pgbench_cpus")),
     _workload("profile", "warns", read.flag("profile")),
+    _workload("syscalls", "forbids", read.flag("syscalls"), spoils=True),
+    _workload("stacks", "forbids", read.flag("stacks"), spoils=True),
+    *(_workload(name, "warns", read.flag(name)) for name in ("waits", "statements", "io")),
     _workload("duration", "warns", read.number("duration")),
 )
 

@@ -13,6 +13,7 @@ from runs.execution.arrangement import Arrangement
 from runs.execution.bench import Bench
 from runs.execution.cleaning import Cleaning
 from runs.execution.errors import OUT_OF_REACH, Detached, TargetProblem
+from runs.execution.evidence import Evidence
 from runs.execution.guard import MINUTES, guarded
 from runs.execution.initdb import makes_checksums
 from runs.execution.monitors import Monitors
@@ -161,15 +162,19 @@ class Director:
         """Run the load while every machine is watched."""
         await clocks.compare(self.bench)
         monitors, profile = Monitors(self.bench), Profile(self.bench)
+        evidence = Evidence(self.bench)
         try:
             await profile.begin()
+            await evidence.begin()
             monitors.begin()
             await self.bench.loaded(self._watched(self.procedure.measure(self.bench)))
             await profile.stop()
+            await evidence.stop()
             await monitors.end()
             await profile.read()
         finally:
             await profile.let_go()
+            await evidence.let_go()
             await monitors.let_go()
         for act in self.bench.afterwards:
             await act()

@@ -25,7 +25,8 @@ class Target:
 
     `skew_s` is how far its clock is ahead of this one, `skew_error_s` the uncertainty of that.
     `tools` are those of taskset, perf, ip, strace and pgbouncer that exist; `paranoia` is
-    perf_event_paranoid, and `governors` are those of its processors, empty without cpufreq.
+    perf_event_paranoid, `ptrace_scope` Yama's, and `governors` are those of its processors, empty
+    without cpufreq.
     `clients` are the folders whose pgbench starts; `unresolved` and `no_routes` are addresses that
     it cannot reach. `allows_sessions`: whether one connection can have as many sessions as a run
     needs.
@@ -50,6 +51,7 @@ class Target:
     no_such_programs: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
     paranoia: str = ""
+    ptrace_scope: str = ""
     governors: tuple[str, ...] = ()
     clients: frozenset[str] = frozenset()
     unresolved: tuple[str, ...] = ()
@@ -118,6 +120,7 @@ def read(report: str, *, before: float, after: float) -> Target:
         no_such_programs=frozenset(said.get("no_such_program", ())),
         tools=frozenset(said.get("tool", ())),
         paranoia=first("paranoia"),
+        ptrace_scope=first("ptrace_scope"),
         governors=tuple(first("governors").split()),
         clients=frozenset(said.get("client", ())),
         unresolved=tuple(said.get("unresolved", ())),

@@ -17,6 +17,7 @@ for tool in taskset perf ip strace pgbouncer; do
     PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null && say tool "$tool"
 done
 say paranoia "$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null)"
+say ptrace_scope "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null)"
 say governors "$(cat /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor 2>/dev/null | sort -u | tr '\n' ' ')"
 
 # What is not there yet is judged by the nearest folder above it.

@@ -1,7 +1,7 @@
 """The treatment of a run: what is done to its machines and processes, besides its scenario."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 from runs.execution import cpus
@@ -14,7 +14,9 @@ class Treatment:
     `cold_cache`: the database's machine drops its file cache before the load, and nothing is
     prewarmed. `governor`: that of the processors during the run; empty leaves it unchanged.
     `server_cpus` and `pgbench_cpus`: the processors on which each may run, as in "0-3,8"; empty is
-    all. `profile`: perf samples the database's machine during the load.
+    all. `profile`: perf samples the database's machine during the load. `syscalls` and
+    `stacks`: strace counts PostgreSQL's system calls, or shows who waits for semaphores. `waits`,
+    `statements` and `io`: what PostgreSQL's own statistics report about the load.
     """
 
     cold_cache: bool = False
@@ -22,6 +24,11 @@ class Treatment:
     server_cpus: str = ""
     pgbench_cpus: str = ""
     profile: bool = False
+    syscalls: bool = False
+    stacks: bool = False
+    waits: bool = False
+    statements: bool = False
+    io: bool = False
 
     def chosen(self) -> dict[str, Any]:
         """What was requested, by name; empty for a run without any. Lists are in canonical form.
@@ -35,8 +42,8 @@ class Treatment:
         return found
 
     def on_generator(self) -> Self:
-        """The part of it that applies to a machine that only generates load."""
-        return replace(self, cold_cache=False, server_cpus="", profile=False)
+        """What of it is done to a machine that only puts the load on."""
+        return type(self)(governor=self.governor, pgbench_cpus=self.pgbench_cpus)
 
     @classmethod
     def of(cls, stored: Mapping[str, Any] | None) -> Self:

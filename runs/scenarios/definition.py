@@ -179,12 +179,14 @@ class ByHand:
 class Place:
     """How an archived campaign is expressed in a scenario's terms, if its own names differ.
 
-    By default a printed factor or parameter is the scenario's with the same name.
+    By default a printed factor or parameter is the scenario's with the same name. `treatment` are
+    the parts of a treatment that it needs, such as the evidence that the publication shows.
     """
 
     parameters: Mapping[str, int] = field(default_factory=dict)
     levels: Mapping[str, Sequence[Level]] = field(default_factory=dict)
     quick: Quick | None = None
+    treatment: tuple[str, ...] = ()
 
 
 def as_printed(_parameters: Mapping[str, Any]) -> Mapping[str, int]:

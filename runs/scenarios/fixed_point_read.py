@@ -10,7 +10,7 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.scenarios import percentiles
 from runs.scenarios import pgbench_procedure as pgbench
-from runs.scenarios.definition import ByHand, Factor, Parameter, Quick, Scenario, Sizes
+from runs.scenarios.definition import ByHand, Factor, Parameter, Place, Quick, Scenario, Sizes
 from runs.scenarios.metrics import PGBENCH, TPS
 from runs.wording import gettext_noop as _
 
@@ -74,6 +74,11 @@ SCENARIO = Scenario(
     writes=False,
     procedure=FixedPointRead(),
     has_pgbench_tables=True,
+    places={
+        "wg1-2021-flame-graph": Place(
+            quick=Quick({"scale": 5, "duration": 10}, {"clients": (1,)}), treatment=("profile",)
+        ),
+    },
     by_hand=ByHand(SCRIPT),
     quick=Quick({"scale": 10, "duration": 4}, {"clients": (1, 2, 4)}, repeats=3),
 )  # fmt: skip

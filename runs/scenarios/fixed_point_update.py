@@ -16,6 +16,7 @@ from runs.scenarios.definition import (
     ClusterOptions,
     Factor,
     Parameter,
+    Place,
     Quick,
     Scenario,
     Sizes,
@@ -97,6 +98,18 @@ SCENARIO = Scenario(
     writes=True,
     procedure=FixedPointUpdate(),
     has_pgbench_tables=True,
+    places={
+        "wg1-2017-strace-counts": Place(
+            levels={"clients": (80,)},
+            quick=Quick({"scale": 5, "duration": 5}, {"clients": (16,)}),
+            treatment=("syscalls",),
+        ),
+        "wg1-2017-semaphore-stacks": Place(
+            levels={"clients": (80,)},
+            quick=Quick({"scale": 5, "duration": 8}, {"clients": (16,)}),
+            treatment=("stacks",),
+        ),
+    },
     by_hand=ByHand(SCRIPT, ("-F", str(FILLFACTOR))),
     quick=Quick({"scale": 10, "duration": 4}, {"clients": (1, 2, 4)}, repeats=3),
     cluster=cluster,

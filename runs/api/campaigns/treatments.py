@@ -31,6 +31,19 @@ class TreatmentSerializer(StrictSerializer):
     profile = serializers.BooleanField(
         default=False, help_text="Profile each run by perf; it costs some throughput."
     )
+    waits = serializers.BooleanField(
+        default=False, help_text="What sessions wait for, as a table and as series (9.6+)."
+    )
+    statements = serializers.BooleanField(
+        default=False, help_text="pg_stat_statements of the load; needs the extension."
+    )
+    io = serializers.BooleanField(default=False, help_text="pg_stat_io of the load (16+).")
+    syscalls = serializers.BooleanField(
+        default=False, help_text="Counts of system calls by strace; halves the throughput."
+    )
+    stacks = serializers.BooleanField(
+        default=False, help_text="Stacks of semaphore calls by strace, for 2 seconds."
+    )
 
 
 def treatment_of(given: Mapping[str, Any] | None) -> Treatment:

@@ -54,6 +54,7 @@ class Reproduction:
     repeats: int
     configuration: Configuration | None
     changes: Sequence[Change]
+    treatment: Sequence[str] = ()
 
     @property
     def title(self) -> str:
@@ -75,6 +76,8 @@ class Reproduction:
             "repeats": self.repeats,
             "reproduces": self.campaign.slug,
         }
+        treatment = dict.fromkeys(self.treatment, True)
+        made |= {"treatment": treatment} if treatment else {}
         return made | ({"configuration": self.configuration.slug} if self.configuration else {})
 
     @property
@@ -87,6 +90,7 @@ class Reproduction:
             "configuration": self.configuration.pk if self.configuration else None,
             "installations": [each.version if several else each.pk for each in self.installations],
             **self.parameters,
+            **dict.fromkeys(self.treatment, True),
             **{name: ", ".join(map(str, levels)) for name, levels in self.levels.items()},
         }
 
@@ -162,6 +166,7 @@ def reproduction(
         repeats=repeats,
         configuration=configuration,
         changes=tuple(choice.changes),
+        treatment=place.treatment,
     )
 
 
@@ -331,9 +336,12 @@ def _installations(choice: _Choice) -> list[Installation]:
     if BLOCK_SIZE in choice.printed:
         return _of_block_sizes(choice, able)
     majors = {versions.major(version) for version in printed}
+    lacking = {each.pk: _lacking(choice, each) for each in able}
+    able.sort(key=lambda each: -lacking[each.pk])  # of a major the most complete one
     chosen = _one_a_major(each for each in able if each.major in majors)
     if not majors or majors - {each.major for each in chosen}:
-        every = _one_a_major(able)
+        least = min(lacking.values(), default=0)
+        every = _one_a_major(each for each in able if lacking[each.pk] == least)
         # As many as the publication compared: the oldest and the newest ones.
         number = max(1, len(majors))
         chosen = chosen or (every[-1:] if number == 1 else [*every[: number - 1], *every[-1:]])
@@ -366,8 +374,24 @@ def _of_block_sizes(choice: _Choice, able: Sequence[Installation]) -> list[Insta
     return chosen
 
 
+def _lacking(choice: _Choice, installation: Installation) -> int:
+    """How many extensions it lacks that levels of the place, or of the scenario's own, need."""
+    levels = {
+        each.name: [*choice.printed.get(each.name, ()), *choice.place.levels.get(each.name, ())]
+        or list(each.default)
+        for each in choice.scenario.factors
+    }
+    return sum(
+        needed.name not in installation.extensions
+        and (not needed.factor or needed.level in levels.get(needed.factor, ()))
+        for needed in choice.scenario.extensions
+    )
+
+
 def _one_a_major(found: Iterable[Installation]) -> list[Installation]:
-    return list({each.major: each for each in found}.values())
+    """The last of each major version, in the order of versions."""
+    last = {each.major: each for each in found}
+    return sorted(last.values(), key=lambda each: each.version_num)
 
 
 def _configuration(choice: _Choice, clients: int) -> Configuration | None:

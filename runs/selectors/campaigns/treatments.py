@@ -16,4 +16,16 @@ def told(campaign: Campaign) -> list[tuple[str, str]]:
         (_("CPUs of pgbench"), treatment.pgbench_cpus),
         (_("Profile"), _("by perf, while the load is on") if treatment.profile else ""),
     ]
+    taken = [
+        title
+        for title, is_taken in (
+            (_("wait events"), treatment.waits),
+            ("pg_stat_statements", treatment.statements),
+            ("pg_stat_io", treatment.io),
+            (_("system calls"), treatment.syscalls),
+            (_("stacks of semaphores"), treatment.stacks),
+        )
+        if is_taken
+    ]
+    rows.append((_("Evidence"), ", ".join(taken)))
     return [(title, text) for title, text in rows if text]

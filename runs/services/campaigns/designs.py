@@ -4,13 +4,13 @@ Estimate, checks, preflight, plans and pages read the design and do not query th
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, product
 from math import prod
 from typing import Any
 
-from runs.execution import recording
+from runs.execution import evidence, recording
 from runs.execution.preparing import BYTES_TO_SPARE
 from runs.models import Configuration, Installation, Server
 from runs.postgresql_settings.fitting import Fitted
@@ -228,7 +228,7 @@ def _part(
     memory = hardware.memory_bytes if hardware else None
     fits = tuple(_fits(installations, variants, memory))
     cells = (
-        _cell(scenario, fit, variant, {
+        _cell(draft, scenario, fit, variant, {
             VERSION: fit.installation.version, **told_apart[fit.installation.pk], **where,
             **variant.levels, **own,
         })
@@ -274,12 +274,19 @@ def _are_known(scenario: Scenario, levels: Mapping[str, Any]) -> bool:
 
 
 def _cell(
-    scenario: Scenario, fit: InstallationFit, variant: Variant, levels: Mapping[str, Any]
+    draft: Draft,
+    scenario: Scenario,
+    fit: InstallationFit,
+    variant: Variant,
+    levels: Mapping[str, Any],
 ) -> DesignCell:
     installation = fit.installation
     wanted = ClusterOptions()
     if _are_known(scenario, levels):
         wanted = scenario.cluster(installation.version_num, levels)
+    if draft.treatment.statements:
+        library = {"shared_preload_libraries": evidence.LIBRARY}
+        wanted = replace(wanted, required={**wanted.required, **library})
     return DesignCell(
         installation=installation,
         levels=levels,

@@ -31,6 +31,7 @@ def problems(design: Design, runs: int) -> Iterator[Problem]:
     yield from treatments.problems(
         draft.treatment, servers=draft.servers, generators=draft.generators
     )
+    yield from treatments.evidence_problems(draft.treatment, draft.installations)
     for name in set(draft.levels) - {factor.name for factor in scenario.factors}:
         message = _("This scenario has no factor %(name)s.") % {"name": name}
         yield Problem("unknown_factor", message, _("Leave it out."), "levels")

@@ -31,6 +31,12 @@ def problems(treatment: Treatment, server: Server, target: Target) -> Iterator[P
             and int(target.paranoia) > treatments.STRICTEST_FOR_OWN
         ):
             yield treatments.perf_not_permitted(server, target.paranoia)
+    if treatment.syscalls or treatment.stacks:
+        if "strace" not in target.tools:
+            remedy = _("Install strace there, or leave the system calls out.")
+            yield _missing("strace", remedy, "syscalls")
+        elif target.ptrace_scope not in {"", "0"}:
+            yield treatments.trace_not_permitted(server)
     if treatment.governor and treatments.offered(server)["governor"]:
         yield from treatments.cpufreq_problems(server, list(target.governors))
 

@@ -5,10 +5,11 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.execution import cpus, privileged
+from runs.execution import cpus, evidence, privileged
 from runs.execution.treatment import Treatment
-from runs.models import Server
+from runs.models import Installation, Server
 from runs.services.problems import Problem
+from runs.tools.pgbench import version_text
 
 # Where it is stricter, the kernel lets only root sample, even one's own processes.
 STRICTEST_FOR_OWN = 2
@@ -116,6 +117,34 @@ def perf_not_permitted(server: Server, paranoia: str) -> Problem:
     }
     remedy = _("Tick 'Let perf see the kernel' on its Edit page and install the sudoers fragment.")
     return Problem("perf_not_permitted", message, remedy, "profile")
+
+
+def evidence_problems(
+    treatment: Treatment, installations: Sequence[Installation]
+) -> Iterator[Problem]:
+    """What PostgreSQL of these installations cannot tell, and what one run cannot have at once."""
+    if treatment.syscalls and treatment.stacks:
+        message = _("strace counts system calls or shows stacks, and not both at once.")
+        yield Problem("one_tracer_only", message, _("Queue two campaigns."), "stacks")
+    since = {"waits": evidence.WAITS_SINCE, "io": evidence.IO_SINCE}
+    for each in installations:
+        for name, first in since.items():
+            if getattr(treatment, name) and each.version_num < first:
+                message = _("PostgreSQL %(version)s cannot tell it: that came with %(since)s.")
+                words = {"version": each.version, "since": version_text(first)}
+                yield Problem("version_too_old", message % words, _("Leave one out."), name)
+        if treatment.statements and evidence.LIBRARY not in each.extensions:
+            message = _("%(installation)s does not have the extension %(extension)s.")
+            words = {"extension": evidence.LIBRARY, "installation": str(each)}
+            remedy = _("Install PostgreSQL's contrib modules there (postgresql-contrib).")
+            yield Problem("missing_extension", message % words, remedy, "statements")
+
+
+def trace_not_permitted(server: Server) -> Problem:
+    """The kernel lets a process be traced by its own parent only."""
+    message = _("The kernel of %(server)s lets nobody but root attach strace.")
+    remedy = _("Set kernel.yama.ptrace_scope to 0 there, or leave the system calls out.")
+    return Problem("trace_not_permitted", message % {"server": server.name}, remedy, "syscalls")
 
 
 def _not_ticked(server: Server, action: str, field: str) -> Problem:

@@ -11,7 +11,8 @@ from runs.execution.treatment import Treatment
 from runs.models import Server
 from runs.services.campaigns import treatments
 
-NAMES = ("cold_cache", "governor", "server_cpus", "pgbench_cpus", "profile")
+EVIDENCE = ("profile", "waits", "statements", "io", "syscalls", "stacks")
+NAMES = ("cold_cache", "governor", "server_cpus", "pgbench_cpus", *EVIDENCE)
 
 
 class CPUsField(forms.CharField):
@@ -58,6 +59,33 @@ class TreatmentFields(forms.Form):
         required=False,
         help_text=gettext_lazy("A report and a flame graph of each run; it costs some throughput."),
     )
+    waits = forms.BooleanField(
+        label=gettext_lazy("Wait events"),
+        required=False,
+        help_text=gettext_lazy(
+            "What sessions wait for, asked five times a second (9.6 and later)."
+        ),
+    )
+    statements = forms.BooleanField(
+        label="pg_stat_statements",
+        required=False,
+        help_text=gettext_lazy("The statements that took the most time; it costs a little."),
+    )
+    io = forms.BooleanField(
+        label="pg_stat_io",
+        required=False,
+        help_text=gettext_lazy("Reads, writes and hits by kind of process (16 and later)."),
+    )
+    syscalls = forms.BooleanField(
+        label=gettext_lazy("System calls (strace -c)"),
+        required=False,
+        help_text=gettext_lazy("Takes half of the throughput: such runs count in no comparison."),
+    )
+    stacks = forms.BooleanField(
+        label=gettext_lazy("Stacks of semaphores (strace -k)"),
+        required=False,
+        help_text=gettext_lazy("Who waits for locks, by function; for 2 seconds, as costly."),
+    )
 
     # The database servers, given by the form that has these fields.
     servers: Sequence[Server]
@@ -71,6 +99,11 @@ class TreatmentFields(forms.Form):
     def may_set_governor(self) -> bool:
         """The same of the governor."""
         return self._is_offered("governor")
+
+    @property
+    def evidence_fields(self) -> list[forms.BoundField]:
+        """What explains a number, while the load is on."""
+        return [self[name] for name in EVIDENCE]
 
     def treatment(self) -> Treatment:
         """What is asked for. Only of a valid form."""

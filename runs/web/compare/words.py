@@ -46,6 +46,11 @@ FACTS = {
     "server_cpus": gettext_lazy("CPUs of the server"),
     "pgbench_cpus": gettext_lazy("CPUs of pgbench"),
     "profile": gettext_lazy("profile by perf"),
+    "syscalls": gettext_lazy("system calls traced"),
+    "stacks": gettext_lazy("stacks traced"),
+    "waits": gettext_lazy("wait events asked"),
+    "statements": "pg_stat_statements",
+    "io": "pg_stat_io",
 }
 FACETS = {
     "none": gettext_lazy("one chart"),

@@ -21,6 +21,7 @@ from runs.selectors.compare.series_cells import SERVER
 from runs.selectors.runs import certificate_words, jobs
 from runs.services.runs.flame_graphs import NAME as FLAME_GRAPH
 from runs.web.configurations.page import recorded_changes
+from runs.web.runs import evidence
 from runs.web.runs import machines as run_machines
 
 S = Run.State
@@ -107,6 +108,7 @@ def live(run: Run) -> dict[str, Any]:
         "settings": settings_of(run.settings.settings) if run.settings else [],
         "translated": recorded_changes((run.plan or {}).get("translated", [])),
         "artifacts": artifacts,
+        "evidence": evidence.tables(artifacts),
         "flame_graph": next((each for each in artifacts if each.name == FLAME_GRAPH), None),
     }
 

@@ -138,7 +138,7 @@ def test_the_page_shows_both_tables(load, server, asked, post, client):
     page = client.get(f"/campaigns/{slug}/").content.decode()
     assert "Published, as printed" in page
     assert "403.38" in page
-    assert "Nothing has been measured yet" in page
+    assert "Nothing in this table has been measured yet" in page
 
 
 def test_our_columns_name_the_versions_that_were_measured(load, server, asked, post, client):
@@ -152,3 +152,24 @@ def test_our_columns_name_the_versions_that_were_measured(load, server, asked, p
     assert campaign.factors["version"] == ["9.3.25"]
     assert "PostgreSQL 9.3.25<" in ours
     assert "PostgreSQL 9.3<" not in ours
+
+
+def test_of_versions_that_were_not_printed_one_is_taken_that_has_the_extensions(
+    load, server, asked
+):
+    """The newest one lacks postgres_fdw: with it only PostgreSQL alone would be left to measure."""
+    load("wg1-2013")
+    server.installations.exclude(version="16.14").update(extensions=[])
+    answer = asked("wg1-2013-5-5", "true").json()["campaign"]
+    assert answer["versions"] == ["16.14"]
+    assert len(answer["levels"]["cluster"]) > 1
+
+
+def test_what_was_seen_with_strace_and_perf_is_asked_for_as_treatment(load, server, asked):
+    load("wg1-2017", "wg1-2021")
+    for slug, part in (
+        ("wg1-2017-strace-counts", "syscalls"),
+        ("wg1-2017-semaphore-stacks", "stacks"),
+        ("wg1-2021-flame-graph", "profile"),
+    ):
+        assert asked(slug, "true").json()["campaign"]["treatment"] == {part: True}

@@ -79,3 +79,14 @@ def test_the_four_sub_plans_that_the_report_marks_are_marked(client, settings, t
     assert [each.role for each in comparison.branches] == [f"SubPlan {n}" for n in range(1, 5)]
     assert sum(row.opens_branch for row in comparison.rows) >= 4
     assert "Another branch was taken" in response.content.decode()
+
+
+def test_evidence_of_a_run_is_shown_as_tables(client, kept):
+    text = '{"columns": ["call", "calls"], "rows": [["futex<b>", "40000"]]}'
+    artifacts.store(run=kept[0], data=ArtifactData("evidence-syscalls.json", text.encode()))
+    artifacts.store(run=kept[0], data=ArtifactData("evidence-waits.json", b"broken"))
+    page = client.get(f"/runs/{kept[0].pk}/").content.decode()
+    assert "System calls (strace -c)" in page
+    assert '<td class="is-number">40000</td>' in page
+    assert "futex&lt;b&gt;" in page
+    assert "Wait events" not in page

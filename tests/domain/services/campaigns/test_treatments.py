@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.http import QueryDict
 
 from runs.execution import preflight as engine
 from runs.execution import privileged
@@ -11,6 +13,8 @@ from runs.execution.reporter import ArtifactData, Findings
 from runs.execution.treatment import Treatment
 from runs.models import Artifact, Campaign, Lease, Run, ScheduleEvent
 from runs.selectors.campaigns import treatments as words
+from runs.selectors.compare.comparisons import compared
+from runs.selectors.compare.state import read as read_state
 from runs.services.campaigns import (
     campaigns,
     estimates,
@@ -239,3 +243,49 @@ def test_what_was_done_is_told_in_words(permitting):
     assert told["CPU governor"] == "performance"
     assert told["CPUs of the server"] == "0-1"
     assert len(told) == 5
+
+
+def test_evidence_that_cannot_be_taken_is_refused_with_its_remedy(permitting):
+    assert problems(permitting, Treatment(syscalls=True, stacks=True)) == [
+        ("stacks", "one_tracer_only")
+    ]
+    assert problems(permitting, Treatment(statements=True)) == [("statements", "missing_extension")]
+    older = factories.installation(permitting, "9.5.25", extensions=["pg_stat_statements"])
+    asked = Treatment(waits=True, io=True, statements=True)
+    assert problems(permitting, asked, installations=[older]) == [
+        ("waits", "version_too_old"),
+        ("io", "version_too_old"),
+    ]
+    campaign = campaigns.create(
+        draft=draft_on(permitting, Treatment(statements=True), installations=[older])
+    )
+    plan = RunPlan.from_json(campaign.runs.first().plan)
+    assert plan.settings["shared_preload_libraries"] == "pg_stat_statements"
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("tool\tperf", "missing_program"),
+        ("tool\tstrace\nptrace_scope\t1", "trace_not_permitted"),
+        ("tool\tstrace\nptrace_scope\t0", None),
+        ("tool\tstrace", None),
+    ],
+)
+def test_preflight_says_whether_system_calls_can_be_seen(permitting, said, code):
+    found = treatment_checks.problems(Treatment(syscalls=True), permitting, target(said))
+    assert [each.code for each in found] == ([code] if code else [])
+
+
+def test_runs_under_strace_compare_with_nothing_not_even_with_each_other(permitting):
+    factories.installation(permitting, "18.4", has_psql=True, pgbench_version_num=180004)
+    traced = campaigns.create(draft=draft_on(permitting, Treatment(syscalls=True), repeats=3))
+    profiled = campaigns.create(
+        draft=draft_on(permitting, Treatment(profile=True), repeats=3, title="Profiled")
+    )
+    for campaign in (traced, profiled):
+        factories.finish_all(campaign, gain={"18.4": 1.5})
+    for campaign, verdict in ((traced, {"not_comparable"}), (profiled, {"faster"})):
+        state, _faults = read_state(QueryDict(f"s={campaign.slug}"))
+        page = compared(state, reader=AnonymousUser())
+        assert {row.comparison.verdict for row in page.rows} == verdict
