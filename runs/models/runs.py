@@ -55,7 +55,7 @@ class Run(models.Model):
     # Each is the first column of indexes below: another one would only make uploads slower.
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="runs", db_index=False)
     cell = models.ForeignKey("Cell", models.CASCADE, related_name="runs", db_index=False)
-    # Those of the cell, for lists by version; kept by triggers (migration 0017).
+    # Those of the cell, for lists by version; kept by triggers (migration 0018).
     cell_version = models.CharField(max_length=40, blank=True, db_default="", editable=False)
     cell_major = models.CharField(max_length=40, blank=True, db_default="", editable=False)
     repeat = models.PositiveIntegerField()

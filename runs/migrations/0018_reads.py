@@ -58,7 +58,7 @@ def fill(apps, schema_editor):
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("runs", "0016_audit")]
+    dependencies = [("runs", "0017_archive")]
 
     operations = [
         migrations.AddField(
