@@ -75,7 +75,7 @@ class Places:
             elsewhere = self.services / "web"
             elsewhere.mkdir(mode=0o700, exist_ok=True)
             account.take_over(elsewhere)
-        for name in ("artifacts", "static", "work"):
+        for name in ("artifacts", "seals", "static", "work"):
             folder = self.of_the_service / name
             if folder.parent != self.var:
                 _move(self.var / name, folder)

@@ -107,12 +107,14 @@ def _numeric(table: Table) -> list[bool]:
 def csv_cell(value: Value) -> str:
     """A field of CSV: a text that a spreadsheet would take for a formula gets an apostrophe.
 
-    Numbers stay numbers, negative ones too.
+    Numbers stay numbers, negative ones too. A carriage return becomes a line feed: `csv` quotes
+    that alone, and a spreadsheet would begin a line with what follows the other.
     """
     if value is None:
         return ""
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(FORMULA) else value
+        text = value.replace("\r\n", "\n").replace("\r", "\n")
+        return f"'{text}" if value.startswith(FORMULA) else text
     return repr(value)
 
 
