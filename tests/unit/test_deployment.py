@@ -1,10 +1,13 @@
 """Settings, the table of docs/deployment.md and docker-compose.yml name the same variables."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from cryptography.fernet import Fernet
 
 ROOT = Path(__file__).parents[2]
 # The image sets the first; the second is for developers.
@@ -40,3 +43,45 @@ def test_what_has_no_value_in_the_composition_is_not_an_empty_text():
 
     values = composed["services"]["web"]["environment"].values()
     assert not [value for value in values if value is not None and value.endswith(":-}")]
+
+
+def test_the_composition_needs_no_newer_compose():
+    """docker-compose 1.29 understands no default within a default."""
+    text = (ROOT / "docker-compose.yml").read_text()
+    assert re.findall(r"\$\{[^}]*\$\{", text) == []
+
+
+def test_every_service_has_a_health_check_or_ends():
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    without = {
+        name
+        for name, each in services.items()
+        if "healthcheck" not in each and each.get("restart") != "no"
+    }
+    assert without == set()
+
+
+def test_the_example_names_what_the_composition_reads():
+    example = (ROOT / ".env.example").read_text()
+    composed = (ROOT / "docker-compose.yml").read_text()
+    named = re.findall(r"^#?([A-Z_]+)=", example, re.MULTILINE)
+    assert len(named) > 8
+    assert [name for name in named if not re.search(rf"\b{name}\b", composed)] == []
+
+
+def test_the_secrets_of_a_deployment_are_made_once(tmp_path):
+    def made():
+        command = [sys.executable, "-m", "benchlab.first_environment", tmp_path, tmp_path / "s"]
+        done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+        return done.returncode, done.stderr
+
+    assert made() == (0, "")
+    files = [tmp_path / "environment", *(tmp_path / "s").iterdir()]
+    before = {file.name: file.read_bytes() for file in files}
+    assert made() == (0, "")
+    assert {file.name: file.read_bytes() for file in files} == before
+    values = dict(line.split("=", 1) for line in before["environment"].decode().splitlines())
+    Fernet(values["BENCHLAB_ENCRYPTION_KEY"])
+    assert before["postgresql-password"].decode().strip() in values["DATABASE_URL"]
+    assert set(before) == {"environment", "postgresql-password", "tls.crt", "tls.key"}
+    assert (tmp_path / "environment").stat().st_mode & 0o77 == 0

