@@ -31,6 +31,9 @@ ENCRYPTION_KEY = env.str("BENCHLAB_ENCRYPTION_KEY", default="")
 # Signs the seals of runs; kept outside the results database too, and made where there is none.
 SEAL_KEY = env.str("BENCHLAB_SEAL_KEY", default=str(VAR_DIR / "seals" / "ed25519.pem"))
 
+# What encrypts the keys within a backup.
+BACKUP_PASSPHRASE = env.str("BENCHLAB_BACKUP_PASSPHRASE", default="")
+
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",

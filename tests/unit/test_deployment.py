@@ -1,5 +1,6 @@
 """Settings, the table of docs/deployment.md and docker-compose.yml name the same variables."""
 
+import os
 import re
 import subprocess
 import sys
@@ -70,9 +71,13 @@ def test_the_example_names_what_the_composition_reads():
 
 
 def test_the_secrets_of_a_deployment_are_made_once(tmp_path):
+    environment = {"PATH": os.environ["PATH"]}
+
     def made():
         command = [sys.executable, "-m", "benchlab.first_environment", tmp_path, tmp_path / "s"]
-        done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True
+        )
         return done.returncode, done.stderr
 
     assert made() == (0, "")

@@ -172,6 +172,11 @@ _OF_LIBPQ = frozenset(
 )
 
 
+def free_bytes(folder: Path) -> int:
+    """What may still be written there. Raises OSError."""
+    return shutil.disk_usage(folder).free
+
+
 def existing(folder: Path) -> Path:
     """The folder, or its nearest existing parent."""
     while not folder.exists() and folder != folder.parent:

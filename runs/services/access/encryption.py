@@ -27,12 +27,16 @@ def decrypt(encrypted: bytes) -> str:
 
 
 @transaction.atomic
-def rotate() -> tuple[int, list[str]]:
-    """Encrypt everything again with the first key: (how many, names of what no key opens)."""
+def rotate(*, also: str = "") -> tuple[int, list[str]]:
+    """Encrypt everything again with the first key: (how many, names of what no key opens).
+
+    `also` are keys that decrypt besides those of the settings.
+    """
+    keys = _keys(also)
     done, unreadable = 0, []
     for key in SSHKey.objects.select_for_update().order_by("pk"):
         try:
-            key.private_key_encrypted = _keys().rotate(bytes(key.private_key_encrypted))
+            key.private_key_encrypted = keys.rotate(bytes(key.private_key_encrypted))
         except InvalidToken:
             unreadable.append(f"SSH key {key.name}")
             continue
@@ -40,7 +44,7 @@ def rotate() -> tuple[int, list[str]]:
         done += 1
     for webhook in Webhook.objects.select_for_update().order_by("pk"):
         try:
-            webhook.encrypted_secret = _keys().rotate(webhook.encrypted_secret.encode()).decode()
+            webhook.encrypted_secret = keys.rotate(webhook.encrypted_secret.encode()).decode()
         except InvalidToken:
             unreadable.append(f"webhook {webhook.pk}")
             continue
@@ -49,7 +53,7 @@ def rotate() -> tuple[int, list[str]]:
     for factor in Authenticator.objects.select_for_update().order_by("pk"):
         try:
             factor.data |= {
-                name: _rotated(factor.data[name]) for name in FACTOR if factor.data.get(name)
+                name: _rotated(keys, factor.data[name]) for name in FACTOR if factor.data.get(name)
             }
         except InvalidToken:
             unreadable.append(f"second factor {factor.pk}")
@@ -80,9 +84,10 @@ def _opens(secret: bytes | str) -> bool:
     return True
 
 
-def _rotated(encrypted: str) -> str:
-    return _keys().rotate(encrypted.encode()).decode()
+def _rotated(keys: MultiFernet, encrypted: str) -> str:
+    return keys.rotate(encrypted.encode()).decode()
 
 
-def _keys() -> MultiFernet:
-    return MultiFernet([Fernet(each.strip()) for each in settings.ENCRYPTION_KEY.split(",")])
+def _keys(also: str = "") -> MultiFernet:
+    given = f"{settings.ENCRYPTION_KEY},{also}".split(",")
+    return MultiFernet([Fernet(each.strip()) for each in given if each.strip()])

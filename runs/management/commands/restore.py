@@ -1,0 +1,37 @@
+"""Brings a backup into this empty instance, and verifies its seals."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from runs.services.errors import ServiceError
+from runs.services.operations import backups
+
+
+class Command(BaseCommand):
+    """The passphrase is BENCHLAB_BACKUP_PASSPHRASE. Stop web, control and workers before."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Which backup."""
+        parser.add_argument("backup", type=Path)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Restore, migrate to this version, verify."""
+        try:
+            rows = backups.restore(path=options["backup"], passphrase=settings.BACKUP_PASSPHRASE)
+        except ServiceError as problem:
+            raise CommandError(f"{problem.message} {problem.remedy}") from problem
+        call_command("migrate", interactive=False, verbosity=0)
+        self.stdout.write(f"{sum(rows.values())} rows of {len(rows)} tables were restored.")
+        try:
+            call_command("verify", files=True, stdout=self.stdout)
+        except CommandError as found:
+            raise CommandError(
+                f"Everything was restored, but of what was in the backup {found}: see above."
+            ) from found

@@ -1,0 +1,293 @@
+"""Backups: the results database, artifacts and keys in one file, and back into an empty instance.
+
+The database is read in one snapshot while everything goes on. Logins that are open are not kept.
+"""
+
+import base64
+import json
+import tomllib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.db import DatabaseError, connection, transaction
+from django.db.migrations.executor import MigrationExecutor
+from django.db.models import Q
+from django.utils.translation import gettext as _
+from psycopg import sql
+
+from runs.models import Run, Server, Token
+from runs.selectors.operations import checks
+from runs.services.access import encryption
+from runs.services.errors import ServiceError
+from runs.services.operations.backup_files import (
+    CHUNK_BYTES,
+    KEYS,
+    SUFFIX,
+    Reader,
+    Writer,
+    opened,
+    sealed,
+)
+from runs.services.runs import artifacts
+
+# Open logins, and what says which migrations were applied.
+NOT_KEPT = frozenset({"django_session", "usersessions_usersession", "django_migrations"})
+TABLES = """
+SELECT c.relname, array_agg(a.attname::text ORDER BY a.attnum)
+FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+GROUP BY c.relname ORDER BY c.relname"""
+SEQUENCES = """
+SELECT sequencename, last_value FROM pg_sequences
+WHERE schemaname = current_schema() AND last_value IS NOT NULL"""
+TRIGGERS = """
+SELECT DISTINCT tgrelid::regclass::text FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+WHERE NOT tgisinternal AND c.relnamespace = current_schema()::regnamespace"""
+MOST_WAIT_FOR_LOCKS = "15s"
+
+
+def make(*, folder: Path, passphrase: str, keep: int | None = None) -> Path:
+    """Write a backup into the folder; of older ones only so many stay in all.
+
+    Raises ServiceError `backup_failed`, `no_passphrase`.
+    """
+    if not passphrase:
+        raise ServiceError(
+            "no_passphrase",
+            _("No backup is made without a passphrase for the keys in it."),
+            remedy=_("Set BENCHLAB_BACKUP_PASSPHRASE, and keep it elsewhere."),
+        )
+    made = folder / f"benchlab-{datetime.now(UTC):%Y%m%dT%H%M%SZ}{SUFFIX}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with Writer(made) as writer, checks.connected() as database:
+            _write(writer, database, passphrase)
+    except (OSError, psycopg.Error) as error:
+        raise ServiceError(
+            "backup_failed",
+            _("No backup was made: %(reason)s.") % {"reason": checks.one_line(error)},
+            remedy=_("Make room in %(folder)s, or mend what is told.") % {"folder": folder},
+        ) from error
+    if keep is not None:
+        for old in sorted(folder.glob(f"benchlab-*{SUFFIX}"))[: -max(1, keep)]:
+            old.unlink()
+    return made
+
+
+def _write(writer: Writer, database: "psycopg.Connection[Any]", passphrase: str) -> None:
+    database.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    database.execute("SET LOCAL statement_timeout = 0")
+    tables = {}
+    for name, columns in database.execute(TABLES).fetchall():
+        if name in NOT_KEPT:
+            continue
+        rows = _Copied(database, name, columns)
+        writer.add(f"tables/{name}", rows.pieces())
+        tables[name] = {"columns": columns, "rows": rows.number}
+    lost = 0
+    digests = database.execute("SELECT DISTINCT sha256 FROM runs_artifact ORDER BY 1").fetchall()
+    for (digest,) in digests:
+        try:
+            writer.add(f"artifacts/{digest}", _pieces(artifacts.path_of(digest)), is_packed=True)
+        except FileNotFoundError:
+            lost += 1  # retired, which its row says
+    secrets = json.dumps(sealed(_secrets(), passphrase)).encode()
+    writer.add(KEYS, iter([secrets]))
+    project = tomllib.loads((Path(settings.BASE_DIR) / "pyproject.toml").read_text())["project"]
+    migrations = database.execute("SELECT app, name FROM django_migrations ORDER BY id").fetchall()
+    writer.finish(
+        {
+            "version": project["version"],
+            "made_at": datetime.now(UTC).isoformat(),
+            "tables": tables,
+            "sequences": dict(database.execute(SEQUENCES).fetchall()),
+            "migrations": [list(row) for row in migrations],
+            "retired_artifacts": lost,
+        }
+    )
+
+
+class _Copied:
+    """The rows of a table, and how many there were."""
+
+    def __init__(self, database: "psycopg.Connection[Any]", name: str, columns: list[str]) -> None:
+        self._cursor = database.cursor()
+        self._query = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(
+            sql.SQL(", ").join(map(sql.Identifier, columns)), sql.Identifier(name)
+        )
+        self.number = 0
+
+    def pieces(self) -> Iterator[bytes]:
+        with self._cursor.copy(self._query) as copied:
+            for piece in copied:
+                yield bytes(piece)
+        self.number = self._cursor.rowcount
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """Opened at once: a file that is missing is no member."""
+    file = path.open("rb")
+
+    def read() -> Iterator[bytes]:
+        with file:
+            while piece := file.read(CHUNK_BYTES):
+                yield piece
+
+    return read()
+
+
+def _secrets() -> dict[str, Any]:
+    folder = Path(settings.SEAL_KEY).parent
+    found = sorted(folder.iterdir()) if folder.exists() else []
+    seals = [path for path in found if path.is_file() and not path.name.startswith(".")]
+    return {
+        "encryption_key": settings.ENCRYPTION_KEY,
+        "seals": {path.name: base64.b64encode(path.read_bytes()).decode() for path in seals},
+    }
+
+
+def restore(*, path: Path, passphrase: str) -> dict[str, int]:
+    """Bring a backup into this empty instance: the number of rows of each table.
+
+    Everything is read and checked before anything is written, and the database is filled in one
+    transaction. Secrets are encrypted anew under this instance's own key. Raises ServiceError
+    `backup_unreadable`, `wrong_passphrase`, `not_empty`, `other_version`, `restore_failed`.
+    """
+    backup = Reader(path)
+    secrets = opened(backup.keys, passphrase)
+    backup.check()
+    try:
+        _prepare(backup)
+        _restore_artifacts(backup)
+        with transaction.atomic():
+            _load(backup)
+            _done, unreadable = encryption.rotate(also=secrets["encryption_key"])
+        _restore_seals(secrets["seals"])
+    except (OSError, DatabaseError, psycopg.Error) as error:
+        raise ServiceError(
+            "restore_failed",
+            _("Nothing was restored: %(reason)s.") % {"reason": checks.one_line(error)},
+            remedy=_("Stop web, control and workers, make room, and try again."),
+        ) from error
+    if unreadable:
+        raise ServiceError(
+            "secrets_unreadable",
+            _("Restored, but no key opens %(names)s.") % {"names": ", ".join(unreadable)},
+            remedy=_("These were lost before the backup: enter them again."),
+        )
+    return {name: table["rows"] for name, table in backup.manifest["tables"].items()}
+
+
+def _prepare(backup: Reader) -> None:
+    """See to it that the database is empty and has the tables of the backup."""
+    executor = MigrationExecutor(connection)
+    wanted = {(app, name) for app, name in backup.manifest["migrations"]}
+    known = set(executor.loader.graph.nodes)
+    if unknown := sorted(wanted - known - set(executor.loader.replacements)):
+        raise _other_version(backup, _("it has %(name)s") % {"name": ".".join(unknown[0])})
+    applied = set(executor.loader.applied_migrations)
+    if not applied:
+        leaves = dict(backup.manifest["migrations"])
+        executor.migrate(sorted(leaves.items()))
+    elif applied != wanted:
+        differing = min(applied ^ wanted)
+        raise _other_version(backup, _("they differ in %(name)s") % {"name": ".".join(differing)})
+    else:
+        _check_empty()
+
+
+def _check_empty() -> None:
+    measured = Run.objects.filter(~Q(origin="published"))
+    found = {
+        _("runs"): measured.count(),
+        _("servers"): Server.objects.count(),
+        _("tokens"): Token.objects.count(),
+    }
+    there = ", ".join(f"{number} {what}" for what, number in found.items() if number)
+    if there:
+        raise ServiceError(
+            "not_empty",
+            _("This instance is not empty: %(what)s.") % {"what": there},
+            remedy=_("Restore into an empty database: nothing of it would stay."),
+        )
+
+
+def _restore_artifacts(backup: Reader) -> None:
+    names = backup.below("artifacts")
+    folder = Path(settings.ARTIFACTS_DIR)
+    folder.mkdir(parents=True, exist_ok=True)
+    free = checks.free_bytes(folder)
+    needed = sum(backup.size(name) for name in names)
+    if needed > free:
+        raise OSError(f"{needed} bytes of artifacts, {free} bytes free in {folder}")
+    for name in names:
+        draft = folder / f".{name.rpartition('/')[2]}"
+        with draft.open("wb") as file:
+            file.writelines(backup.pieces(name))
+        artifacts.adopt(digest=name.rpartition("/")[2], packed=draft)
+        draft.unlink(missing_ok=True)
+
+
+def _load(backup: Reader) -> None:
+    tables: dict[str, dict[str, Any]] = backup.manifest["tables"]
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL lock_timeout = '{MOST_WAIT_FOR_LOCKS}'")
+        cursor.execute("SET LOCAL statement_timeout = 0")
+        cursor.execute(TABLES)
+        present = [name for name, _columns in cursor.fetchall()]
+        emptied = [name for name in present if name != "django_migrations"]
+        cursor.execute(_of("TRUNCATE {}", emptied))
+        cursor.execute(TRIGGERS)
+        triggered = [name for (name,) in cursor.fetchall()]
+        for name in triggered:
+            cursor.execute(_of("ALTER TABLE {} DISABLE TRIGGER USER", [name]))
+        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+        for name, table in tables.items():
+            _copy_in(cursor, name, table, backup.pieces(f"tables/{name}"))
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        for name in triggered:
+            cursor.execute(_of("ALTER TABLE {} ENABLE TRIGGER USER", [name]))
+        for name, value in backup.manifest["sequences"].items():
+            cursor.execute("SELECT setval(quote_ident(%s)::regclass, %s)", [name, value])
+
+
+def _copy_in(cursor: Any, name: str, table: dict[str, Any], pieces: Iterator[bytes]) -> None:
+    first = next(pieces, None)
+    if first is None:
+        return
+    columns = sql.SQL(", ").join(map(sql.Identifier, table["columns"]))
+    query = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(name), columns)
+    with cursor.copy(query) as copied:
+        for piece in chain([first], pieces):
+            copied.write(piece)
+    if cursor.rowcount != table["rows"]:
+        raise OSError(f"{name}: {cursor.rowcount} rows instead of {table['rows']}")
+
+
+def _of(text: str, names: list[str]) -> sql.Composed:
+    return sql.SQL(text).format(sql.SQL(", ").join(map(sql.Identifier, names)))
+
+
+def _restore_seals(files: dict[str, str]) -> None:
+    """The keys of the chains that were restored; this instance was empty and has sealed nothing."""
+    folder = Path(settings.SEAL_KEY).parent
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name, content in files.items():
+        path = folder / Path(name).name
+        path.write_bytes(base64.b64decode(content))
+        path.chmod(0o600)
+
+
+def _other_version(backup: Reader, why: str) -> ServiceError:
+    return ServiceError(
+        "other_version",
+        _("This database has other tables than the backup: %(why)s.") % {"why": why},
+        remedy=_("Restore with version %(version)s, or into a database without tables.")
+        % {"version": backup.manifest["version"]},
+    )
