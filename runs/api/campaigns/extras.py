@@ -96,7 +96,10 @@ class CampaignExtras(GenericViewSet[Campaign]):
             OpenApiParameter("format", str, enum=list(formats.FORMATS), default="html"),
             OpenApiParameter("lang", str, enum=list(LANGUAGES), default="en"),
         ],
-        responses={(200, "text/html"): OpenApiTypes.BINARY},
+        responses={
+            (200, "text/html"): OpenApiTypes.BINARY,
+            (200, "application/zip"): OpenApiTypes.BINARY,
+        },
     )
     @action(detail=True, renderer_classes=[HTMLReport, MarkdownReport, RSTReport])
     def report(self, request: Request, slug: str) -> HttpResponse:

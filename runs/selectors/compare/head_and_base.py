@@ -113,8 +113,12 @@ def _history(text: str, within: Campaign | None, head: Side) -> Side:
     if not before:
         raise NoBaseline(head)
     place = {revision.pk: number for number, revision in enumerate(before)}
-    cells = Cell.objects.filter(campaign=within, revision__in=place)
-    found = sorted(_loaded("base", cells), key=lambda cell: place[cell.revision_id or 0])
+    # Of the head's conditions only: those of ten commits together may be many.
+    keys = {cell.series_key for cell in head.cells}
+    cells = Cell.objects.filter(campaign=within, revision__in=place, series_key__in=keys)
+    found = sorted(
+        _loaded("base", cells, MOST_CELLS * POINTS), key=lambda cell: place[cell.revision_id or 0]
+    )
     return Side(text, within, tuple(found), points=len(before))
 
 
@@ -211,11 +215,11 @@ def _before(within: Campaign | None, head: Side) -> Side:
     return _revision_side(f"revision:{found.sha}", found, within, "base")
 
 
-def _loaded(parameter: str, cells: QuerySet[Cell]) -> tuple[Cell, ...]:
-    found = tuple(cells.select_related("revision").order_by("ordinal")[: MOST_CELLS + 1])
-    if len(found) > MOST_CELLS:
+def _loaded(parameter: str, cells: QuerySet[Cell], most: int = MOST_CELLS) -> tuple[Cell, ...]:
+    found = tuple(cells.select_related("revision").order_by("ordinal")[: most + 1])
+    if len(found) > most:
         message = _("These are more than %(most)d conditions: choose some by level=.")
-        raise BadSide(parameter, "too_many", message % {"most": MOST_CELLS})
+        raise BadSide(parameter, "too_many", message % {"most": most})
     return found
 
 

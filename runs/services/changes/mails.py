@@ -171,6 +171,6 @@ def _line(change: Change) -> str:
         told = _("%(campaign)s: %(metric)s (%(levels)s) of %(since)s alone is off by %(effect)s.")
     else:
         told = _(
-            "%(campaign)s: %(metric)s (%(levels)s) is %(verdict)s by %(effect)s from %(since)s on."
+            "%(campaign)s: %(metric)s (%(levels)s) is %(verdict)s from %(since)s on: %(effect)s."
         )
     return f"{told % words}\n{words['url']}"

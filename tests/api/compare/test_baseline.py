@@ -175,3 +175,11 @@ def test_the_comment_draws_the_last_points_and_leads_on(client):
         assert bars[:-1].strip("▄▅▆▇█") == ""
         assert "[history](http://testserver/campaigns/nightly/history/?metric=tps" in line
         assert "[CI job](https://ci.example.org/1)" in text
+
+
+def test_a_history_of_many_conditions_is_not_too_much(of_history):
+    for number in (*range(9), 50):
+        at, levels = commit(number), [{"clients": clients} for clients in range(1, 61)]
+        store(*[repeats(at, tps=[1000 + number], levels=each) for each in levels])
+
+    assert len(of_history(50)["rows"]) == 60
