@@ -63,7 +63,7 @@ def test_a_single_one_is_no_csv(lab, client, get, path):
     key = row["id"] if path in ("runs", "hardware", "measurements") else row["slug"]
 
     assert client.get(f"/api/v1/{path}/{key}/").status_code == 200
-    assert client.get(f"/api/v1/{path}/{key}/?format=csv").status_code == 404
+    assert client.get(f"/api/v1/{path}/{key}/?format=csv").status_code == 400
 
 
 def test_filters_hold_and_pages_do_not(lab, get, rows):

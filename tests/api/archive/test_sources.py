@@ -110,7 +110,7 @@ def test_a_fault_in_a_request_for_csv_is_a_problem(get):
 def test_a_single_measurement_is_no_csv(client, get):
     first = get("measurements/")["results"][0]["id"]
 
-    assert client.get(f"/api/v1/measurements/{first}/?format=csv").status_code == 404
+    assert client.get(f"/api/v1/measurements/{first}/?format=csv").status_code == 400
 
 
 def test_sources_are_listed_with_what_they_have(get):
