@@ -190,4 +190,4 @@ def _summarise() -> None:
         )
         cells = [row[0] for row in cursor.fetchall()]
         for first in range(0, len(cells), CELLS_AT_ONCE):
-            cursor.execute(SUMMARISE, [cells[first : first + CELLS_AT_ONCE]])
+            cursor.execute(SUMMARISE, [cells[first : first + CELLS_AT_ONCE], "finished"])

@@ -103,7 +103,7 @@ class Cost:
 def main() -> None:
     """Measure and print."""
     options = _options()
-    with _instance(options.folder):
+    with instance(options.folder):
         _fill(options.runs)
         from benchmarks import big_database  # noqa: PLC0415 -- needs Django set up
 
@@ -178,18 +178,22 @@ def _fill(runs: int) -> None:
     from benchmarks import big_database  # noqa: PLC0415
     from runs.models import Campaign  # noqa: PLC0415
 
-    manage = [sys.executable, str(REPOSITORY / "manage.py")]
-    subprocess.run([*manage, "migrate", "--verbosity", "0"], check=True)
+    migrate()
     if not Campaign.objects.filter(slug="wide").exists():
-        subprocess.run([*manage, "sync_scenarios"], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([*manage, "load_published"], check=True, stdout=subprocess.DEVNULL)
         began = time.monotonic()
         big_database.build(runs)
         print(f"filled in {time.monotonic() - began:.0f} s")
 
 
+def migrate() -> None:
+    """Make the tables, and load what every BenchLab has."""
+    manage = [sys.executable, str(REPOSITORY / "manage.py")]
+    for command in ("migrate", "sync_scenarios", "load_published"):
+        subprocess.run([*manage, command], check=True, stdout=subprocess.DEVNULL)
+
+
 @contextmanager
-def _instance(kept: Path | None) -> Iterator[None]:
+def instance(kept: Path | None) -> Iterator[None]:
     """PostgreSQL and Redis, and Django in this process that uses them."""
     folder = kept or Path(tempfile.mkdtemp(prefix="bl-"))
     try:

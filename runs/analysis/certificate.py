@@ -1,10 +1,10 @@
-"""Can a run be relied on? A certificate from what was recorded during its measurement.
+"""May a run be relied on? A certificate from what was recorded while it was measured.
 
-valid: what could make it doubtful was checked, and nothing does. doubtful: it may be right, but
-something suggests otherwise. invalid: it measured something else. Without an account of who used
-the processors there is no certificate, unless something else makes the run doubtful.
+valid: what could put it in doubt was looked at, and nothing does. doubtful: it may be right, and
+something says that it may not. invalid: it measured something else. Without an account of who took
+the processors there is no certificate, unless something else puts the run in doubt.
 
-The limits, and the reasons for them, are in docs/statistics.md.
+The limits, and why they are these, are in docs/statistics.md.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from typing import Literal
 from runs.analysis import drift
 
 RULES_VERSION = 1
-"""Increase it with every change below; stored judgements name the rules that they used."""
+"""To be raised with every change below; what is stored names the rules that it was judged by."""
 
 Validity = Literal["", "valid", "doubtful", "invalid"]
 Weight = Literal["invalid", "doubt", "remark"]
@@ -24,10 +24,10 @@ FOREIGN_DOUBTFUL, FOREIGN_INVALID = 0.10, 0.80
 STOLEN_DOUBTFUL = 0.02
 DRIFT_DOUBTFUL = 0.10
 SHORT_DOUBTFUL_S, SHORT_S = 5.0, 30.0
-# Checkpoints are normal in a run that is long enough for several.
+# Checkpoints belong to a run that is long enough to have several.
 LONG_WITH_CHECKPOINTS_S = 1800.0
 
-# What the run's own notes mean: their weight, and whether another run may avoid the problem.
+# What the run's own notes say: their weight, and whether another run may be spared it.
 _NOTED: Mapping[str, tuple[Weight, bool]] = {
     "generator_saturated": ("doubt", False),
     "load_stalled": ("doubt", True),
@@ -40,7 +40,7 @@ _NOTED: Mapping[str, tuple[Weight, bool]] = {
 
 @dataclass(frozen=True)
 class Usage:
-    """Who used the processors of a machine under load, in seconds of processor time."""
+    """Who took the processors of a machine under load, in seconds of processor time."""
 
     machine: str
     processors: int
@@ -53,18 +53,18 @@ class Usage:
 
     @property
     def capacity(self) -> float:
-        """The machine's capacity."""
+        """What the machine could have given."""
         return self.processors * self.seconds
 
     @property
     def foreign(self) -> float:
-        """The time used neither by PostgreSQL nor by the generator nor by the kernel."""
+        """What neither PostgreSQL nor the generator nor the kernel took."""
         return max(self.busy - self.servers - self.generator - self.kernel, 0.0)
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The records of a run. None and empty mean unknown.
+    """What was recorded of a run. None and nothing are not known.
 
     `rates` are (second, transactions a second); `queue` is the mean run queue of the database's
     machine, `clients` and `processors` those of the run; `optimisation` is the build's flag.
@@ -84,9 +84,9 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Finding:
-    """One reason to doubt a run, or one thing to know; `figures` are the values of its sentence.
+    """One thing that puts a run in doubt, or is worth knowing; `figures` are for its sentence.
 
-    `is_curable`: another run of the same may avoid it.
+    `is_curable`: another run of the same may be spared it.
     """
 
     code: str
@@ -97,7 +97,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The judgement, and its reasons."""
+    """The judgement, and what it rests on."""
 
     validity: Validity
     findings: tuple[Finding, ...] = ()
@@ -110,7 +110,7 @@ class Certificate:
 
 
 def certify(evidence: Evidence) -> Certificate:
-    """Judge a run from its records."""
+    """Judge a run by what was recorded."""
     findings = (
         *_processors(evidence),
         *_steadiness(evidence),

@@ -1,4 +1,4 @@
-"""Topologies: nodes and their roles."""
+"""Topologies: nodes and the roles that they play."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _

@@ -1,4 +1,4 @@
-"""Uploads: answers stored under an idempotency key."""
+"""Uploads: answers kept under an idempotency key."""
 
 from django.db import models
 

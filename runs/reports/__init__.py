@@ -1,1 +1,1 @@
-"""Output files: reports, tables, shell scripts. They do not read the database."""
+"""What leaves BenchLab as a file: reports, tables, shell scripts. They read no database."""

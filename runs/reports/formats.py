@@ -1,4 +1,4 @@
-"""The available formats of a report."""
+"""The formats in which a report can be had."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

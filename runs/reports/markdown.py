@@ -18,9 +18,9 @@ from runs.reports.report import (
     lines_of,
 )
 
-# Characters that Markdown interprets anywhere.
+# What Markdown would take for its own, wherever it stands.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")
-# Characters that it interprets at the start of a line.
+# What it would take for its own at the beginning of a line.
 _LEADING = re.compile(r"^(\s*)([-+=>]|\d+[.)])(?=\s|$|=)")
 
 
@@ -103,5 +103,5 @@ def _one_line(value: str) -> str:
 
 
 def _width(value: str) -> int:
-    """Terminal columns: Japanese characters take two."""
+    """Columns of a terminal: Japanese characters take two."""
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in value)

@@ -12,7 +12,7 @@ from rest_framework import serializers
 
 from runs.api.doors import ReadOnlyDoor
 from runs.api.pagination import PagesByRun
-from runs.models import Discrepancy, Measurement
+from runs.models import Discrepancy, Measurement, Metric
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.models.runs import SUMMARY_REPEAT, Run
@@ -49,7 +49,7 @@ class MeasurementFilters(django_filters.FilterSet):  # type: ignore[misc]
 
     campaign = django_filters.CharFilter("run__campaign__slug", label="Slug of the campaign.")
     run = django_filters.NumberFilter("run_id", label="Id of the run.")
-    metric = django_filters.CharFilter("metric__name", label="Name of the metric, such as tps.")
+    metric = django_filters.CharFilter(method="of_metric", label="Name of the metric, such as tps.")
     version = VersionFilter("run__")
     origin = django_filters.ChoiceFilter(field_name="run__origin", choices=Origin.choices)
     source = django_filters.CharFilter(
@@ -58,6 +58,10 @@ class MeasurementFilters(django_filters.FilterSet):  # type: ignore[misc]
     table = django_filters.CharFilter(
         method="of_table", label="Number of the published table as printed, such as 2.2."
     )
+
+    def of_metric(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+        """Those of a metric, by its key: an index of measurements begins with it."""
+        return rows.filter(metric__in=list(Metric.objects.filter(name=value).order_by()))
 
     def of_source(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """The figures of a publication."""

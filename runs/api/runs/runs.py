@@ -16,7 +16,17 @@ from rest_framework.reverse import reverse
 from runs.api.access.authentication import asker
 from runs.api.campaigns.measurements import VersionFilter, levels_of
 from runs.api.doors import ReadOnlyDoor
-from runs.models import Artifact, Command, Measurement, Revision, Run, RunEvent, Seal, Series
+from runs.models import (
+    Artifact,
+    Command,
+    Measurement,
+    Revision,
+    Run,
+    RunEvent,
+    Seal,
+    Series,
+    Server,
+)
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.selectors.runs import certificate_words, runs
@@ -33,11 +43,15 @@ class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
     state = django_filters.ChoiceFilter(choices=Run.State.choices)
     validity = django_filters.ChoiceFilter(choices=Run.Validity.choices)
     version = VersionFilter()
-    server = django_filters.CharFilter("server__slug", label="Slug of the server.")
+    server = django_filters.CharFilter(method="on_server", label="Slug of the server.")
     hardware = django_filters.CharFilter(
         method="on_hardware", label="Fingerprint of the hardware profile that it was made on."
     )
     origin = django_filters.ChoiceFilter(choices=Origin.choices)
+
+    def on_server(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+        """The runs on a server, by its key: an index of runs begins with it."""
+        return rows.filter(server__in=list(Server.objects.filter(slug=value).order_by()))
 
     def on_hardware(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """The runs made on it."""

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
@@ -113,7 +114,10 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
         context = {"section": "archive", **published_page.context(request, campaign)}
         context |= annotations.context(request, campaign)
         return render(request, "campaigns/published.html", context)
-    live = campaign_page.live(campaign, request.GET)
+    stamp = campaign_page.stamp(campaign, request.GET, language=get_language() or "")
+    if stamp and getattr(request, "htmx", False) and request.headers.get("X-Stamp") == stamp:
+        return HttpResponse(status=204)
+    live = campaign_page.live(campaign, request.GET) | {"stamp": stamp}
     if getattr(request, "htmx", False):
         return render(request, "campaigns/_live.html", live)
     conditions = campaign_page.conditions(campaign)

@@ -1,0 +1,30 @@
+"""No request grows with the database: the small form of `benchmarks.cost`."""
+
+import pytest
+from django.db import connection
+
+from benchmarks import cost, cost_database
+from runs.services.campaigns import scenarios
+
+pytestmark = pytest.mark.django_db
+
+
+def test_every_list_and_filter_of_the_api_has_its_cost_measured():
+    assert cost.missing() == []
+
+
+def test_no_request_reads_more_in_a_database_of_ten_times_the_size(settings):
+    settings.RATE_ANONYMOUS = 0
+    scenarios.sync()
+    cost_database.grow(20)
+    small = cost.measure()
+    cost_database.grow(200)
+
+    grown = cost.grown(small, cost.measure())
+    assert grown == [], "\n".join(grown)
+
+    with connection.cursor() as cursor:
+        cursor.execute("DROP INDEX run_by_major, measurement_by_metric")
+    told = "\n".join(cost.grown(small, cost.measure()))
+    assert "/api/v1/measurements/?version=9.4:" in told
+    assert "/api/v1/measurements/?metric=rare:" in told
