@@ -32,7 +32,7 @@ class Setting:
     """One setting as one major version has it.
 
     `minimum` and `maximum` are in `unit`, which is PostgreSQL's own word (`8kB`, `16MB`, `ms`, `B`)
-    or empty; they are None for what is no number. `boot` is the built-in default in that unit,
+    or empty; they are None for anything but a number. `boot` is the built-in default in that unit,
     before initdb wrote its own into postgresql.conf. `context` says who may change it when
     (`internal` means nobody). `values` are the words of an enum.
     """
@@ -51,7 +51,7 @@ class Setting:
 
     @property
     def is_preset(self) -> bool:
-        """Whether it only tells how the server was built or initialised."""
+        """Whether it only shows how the server was built or initialised."""
         return self.context == "internal"
 
     @property
@@ -75,7 +75,7 @@ def majors() -> tuple[str, ...]:
 
 
 def position(major: str) -> int:
-    """Where the version stands in time, for comparing two. Raises UnknownVersion."""
+    """The version's place in time, for comparing two. Raises UnknownVersion."""
     try:
         return MAJORS.index(major)
     except ValueError:

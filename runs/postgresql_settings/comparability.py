@@ -1,7 +1,7 @@
 """Settings that make runs incomparable with others, each with the reason.
 
 A warning does not say that the setting is wrong: the reports themselves measure with autovacuum
-off. It says what must be told beside the figures.
+off. It says what must be reported with the figures.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@ from runs.postgresql_settings import units, values
 from runs.postgresql_settings.catalogue import canonical, catalogue, setting
 from runs.postgresql_settings.names import known
 
-# Where a cluster lies, and what tells one start or one session from another.
+# The place of a cluster, and what differs between starts or sessions.
 _OF_THE_CLUSTER = frozenset(
     {
         "application_name",
@@ -31,7 +31,7 @@ _OF_THE_CLUSTER = frozenset(
         "client_encoding",
     }
 )
-# pg_settings' sources of what nobody chose.
+# pg_settings' sources of values that nobody chose.
 _UNCHOSEN = frozenset({"", "default", "override", "client", "session", "environment variable"})
 
 
@@ -49,7 +49,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Row:
-    """One setting on both sides; no value where a side knows nothing of it."""
+    """One setting on both sides; no value if a side does not have it."""
 
     name: str
     a: tuple[Shown, ...]
@@ -133,7 +133,7 @@ def _written(text: str, name: str, major: str, *, is_default: bool) -> Shown:
 
 
 def _amount(number: float, unit: str) -> str:
-    """In bytes or microseconds; what is not positive has meanings of its own."""
+    """In bytes or microseconds; zero and negative values have special meanings."""
     return f"{number * units.size(unit) if unit and number > 0 else number:.12g}"
 
 

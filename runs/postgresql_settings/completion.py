@@ -1,4 +1,4 @@
-"""What an editor offers while a person types a setting's name."""
+"""Completions in the editor while a person types a setting's name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Completion:
 
 
 def complete(prefix: str, majors: Sequence[str], *, most: int = MOST) -> tuple[Completion, ...]:
-    """Settable names of those versions that begin with the prefix, then those that contain it.
+    """Settable names of those versions that start with the prefix, then those that contain it.
 
     Raises UnknownVersion.
     """

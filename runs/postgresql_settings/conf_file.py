@@ -43,7 +43,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Fault:
-    """A line that PostgreSQL would not read as it stands, or that is not followed here.
+    """A line that PostgreSQL would not accept, or that is not supported here.
 
     `message` is a translatable template, `parameters` belong into it.
     """
@@ -64,7 +64,7 @@ class ConfFile:
     """What a postgresql.conf says: the last line of a name wins.
 
     `entries` are all lines in order, also those that later ones replace. `faults` are lines that
-    are no settings; an include is one, for other files are not at hand.
+    are not settings; an include is such a line, since other files are not available.
     """
 
     settings: Mapping[str, str]
@@ -118,7 +118,7 @@ def quoted(value: str) -> str:
 
 
 def unquoted(token: str) -> str:
-    """What stands in quotes: '' is a quote, and a backslash escapes as in C."""
+    """The text in quotes: '' is a quote, and a backslash escapes as in C."""
     return _ESCAPED.sub(_unescaped, token[1:-1])
 
 
@@ -153,7 +153,7 @@ def _line(number: int, line: str) -> Entry | Fault | None:
 
 
 def _tokens(line: str) -> Iterator[tuple[str, str]]:
-    """(kind, text) of each word of a line; what is no word comes as `other`."""
+    """(kind, text) of each word of a line; anything else comes as `other`."""
     at = 0
     while at < len(line):
         match = _TOKEN.match(line, at)

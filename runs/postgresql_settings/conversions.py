@@ -31,7 +31,7 @@ def checkpoint_segments(max_wal_size_bytes: int, segment_bytes: int) -> int:
 
 
 def segments(size_bytes: int, segment_bytes: int) -> int:
-    """How many whole segments keep at least that much WAL."""
+    """How many segments keep at least that much WAL."""
     return math.ceil(size_bytes / segment_bytes)
 
 
@@ -63,7 +63,7 @@ def standby_names_before_10(value: str) -> str | None:
 
 
 def standby_names_before_9_6(value: str) -> str | None:
-    """A plain list, of which the first connected is synchronous; None for more than one."""
+    """A plain list: the first connected one is synchronous; None for more than one."""
     match = _PRIORITY.fullmatch(value)
     if match is None:
         return value

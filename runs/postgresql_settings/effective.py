@@ -9,7 +9,7 @@ from runs.postgresql_settings.catalogue import Setting, setting
 class Effective:
     """Given settings over the version's defaults.
 
-    Values that the server would refuse count as not given: another check tells of them.
+    Values that the server would refuse count as not given: another check reports them.
     """
 
     def __init__(self, settings: Mapping[str, str], major: str) -> None:

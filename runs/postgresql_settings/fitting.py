@@ -17,7 +17,7 @@ from runs.postgresql_settings.translation import Change, Impossible, Note
 from runs.postgresql_settings.validation import check, errors
 from runs.wording import gettext_noop as _
 
-# What a cluster of BenchLab's does its own way, so that the setting is not needed.
+# BenchLab's clusters do this their own way, so the setting is not needed.
 _LEFT_OUT = frozenset({"set_by_benchlab", "outside_cluster", "needs_certificate", "runs_command"})
 # Without any command, a server that archives would keep all its WAL until the disk is full.
 _ARCHIVES_NOTHING = "true"
@@ -79,7 +79,7 @@ def fit_varied(
     memory_bytes: int | None = None,
     wal_segment_bytes: int = WAL_SEGMENT_BYTES,
 ) -> Fitted:
-    """What the version would run with, with `varied` in place of what the settings say of them.
+    """The settings that the version would run with, with `varied` replacing those of that name.
 
     The varied settings may be in the words of another version than the others. Raises
     UnknownVersion.
@@ -121,7 +121,7 @@ def home(settings: Mapping[str, str], major: str) -> str:
 
 
 def across(fitted: Sequence[Fitted]) -> tuple[Finding, ...]:
-    """What keeps runs of these versions from being compared: defaults that nobody has set."""
+    """What prevents comparing runs of these versions: differing defaults that nobody has set."""
     if len(fitted) < 2:
         return ()
     everywhere = functools.reduce(set.intersection, (set(each.settings) for each in fitted))
@@ -197,7 +197,7 @@ def _archiving_nothing(
 
 
 def _initdb_sees_to(finding: Finding, settings: Mapping[str, str]) -> bool:
-    """Of larger WAL segments, initdb writes larger sizes of WAL into postgresql.conf by itself."""
+    """For larger WAL segments, initdb itself writes larger WAL sizes into postgresql.conf."""
     return finding.code == "less_than_two_segments" and finding.name not in settings
 
 

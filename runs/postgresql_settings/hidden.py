@@ -1,7 +1,7 @@
 """What servers accept though `pg_settings` does not show it.
 
 Sources: the enum tables and `map_old_guc_names` in PostgreSQL's `guc.c` (`guc_tables.c` from 16
-on), and trying it on servers. Spans are (first, last) major version; None stands for the newest.
+on), and trying it on servers. Spans are (first, last) major version; None means the newest.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ Span = tuple[str, str | None]
 ON = ("on", "true", "yes", "1")
 OFF = ("off", "false", "no", "0")
 
-# Words that an enum takes beside those that it lists.
+# Words that an enum accepts besides those that it lists.
 _BOOLEAN_WORDS: Mapping[str, Span] = {
     "archive_mode": ("9.5", None),
     "backslash_quote": ("9.2", None),
@@ -71,7 +71,7 @@ HOLLOW: Mapping[str, tuple[Span, str]] = {
 # Settings of a session that a file cannot give.
 SESSION_ONLY = frozenset({"role", "session_authorization", "is_superuser"})
 
-# Numbers that count in whole banks.
+# Numbers that count in banks.
 MULTIPLE_OF: Mapping[str, int] = {
     "commit_timestamp_buffers": 16,
     "multixact_member_buffers": 16,
@@ -82,7 +82,7 @@ MULTIPLE_OF: Mapping[str, int] = {
     "transaction_buffers": 16,
 }
 
-# Settings that came with minor releases: the major versions of which only some releases have it.
+# Settings introduced by minor releases: major versions where only some releases have them.
 # Newer ones have it from their beginning; the recorded servers may be older or newer than that.
 BACKPORTED: Mapping[str, Span] = {
     "allow_in_place_tablespaces": ("10", "14"),
@@ -129,7 +129,7 @@ def may_be_backported(name: str, major: str) -> bool:
 
 
 def within(span: Span, major: str) -> bool:
-    """Whether the version lies in the span, ends included."""
+    """Whether the version is in the span, including its ends."""
     first, last = span
     return not before(major, first) and (last is None or position(major) <= position(last))
 

@@ -71,7 +71,7 @@ REASONS_BACK: Mapping[str, str] = {
     "io_method": _("Asynchronous I/O came with 18; older versions read synchronously."),
 }
 
-# recovery.conf was a file of its own until 11 (manual of 11, chapter Recovery Configuration).
+# recovery.conf was a separate file until 11 (manual of 11, chapter Recovery Configuration).
 # Each with the first version that had it.
 RECOVERY_CONF: Mapping[str, str] = {
     "archive_cleanup_command": "9.2",

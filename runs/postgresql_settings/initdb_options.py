@@ -1,6 +1,6 @@
 """initdb options that a configuration may ask for.
 
-Only those that change what a cluster is; where it lies, who owns it and how one logs in is
+Only those that change what a cluster is; its place, its owner and how to log in are
 BenchLab's own. Which version knows which option: `runs.execution.initdb`.
 """
 

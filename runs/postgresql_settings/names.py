@@ -1,4 +1,4 @@
-"""Whether a version has a setting of that name that a person can set."""
+"""Whether a version has a setting with that name that users can set."""
 
 import difflib
 import functools
@@ -22,7 +22,7 @@ _EXTENSION = re.compile(rf"{_WORD}\.{_WORD}")
 _NAME = re.compile(_WORD)
 
 _PRESET_REMEDY = _("Leave it out: the server only tells it.")
-# How to get another value of what a server only tells.
+# How to change a value that a server only shows.
 _PRESET_REMEDIES = {
     "block_size": _("Choose an installation that was built with that block size."),
     "wal_block_size": _("Choose an installation that was built with that WAL block size."),

@@ -6,7 +6,7 @@ Log", "Client Connection Defaults" and "PL/Perl Under the Hood" of PostgreSQL's 
 
 import re
 
-# What archives, restores and asks for nothing; `(disabled)` is what SHOW tells without archiving.
+# Commands without effect; `(disabled)` is what SHOW prints without archiving.
 HARMLESS_COMMANDS = (
     "",
     "(disabled)",
@@ -26,7 +26,7 @@ LIBRARIES = frozenset(
         "shared_preload_libraries",
     }
 )
-# Where libraries and extensions are looked for, and what stands for the installation's own place.
+# Search paths for libraries and extensions, and names for the installation's own folder.
 PLACES = {"dynamic_library_path": "$libdir", "extension_control_path": "$system"}
 # Names end so in the server itself and in its extensions, and will in those to come.
 _COMMAND = re.compile(r"(^|.*[._])command")
@@ -96,7 +96,7 @@ def may_be_code(name: str) -> bool:
 
 
 def loads_from_elsewhere(name: str, value: str) -> bool:
-    """Whether the server would load a library that does not lie in its installation."""
+    """Whether the server would load a library from outside its installation."""
     if name.lower() in LIBRARIES:
         names = [each.strip().strip('"').strip() for each in value.split(",")]
         return any(each and _LIBRARY.fullmatch(each) is None for each in names)

@@ -3,8 +3,8 @@
     psql -X --csv -c "$(python -m runs.postgresql_settings.record --query)" > 19.csv
     python -m runs.postgresql_settings.record 19 19.csv
 
-The version must stand in `catalogue.MAJORS`. Print from a server with default settings, built
-without optional libraries, like the others; words that need a library stand in `hidden`.
+The version must be in `catalogue.MAJORS`. Print from a server with default settings, built
+without optional libraries, like the others; words that need a library are in `hidden`.
 """
 
 import argparse
@@ -35,7 +35,7 @@ COLUMNS = {
 }
 # Another wording or chapter makes no other setting: the newest text serves all versions.
 TEXTS = ("category", "description")
-# What tells the very server that was asked, and no default of the version.
+# Facts about the server that was asked, which are not defaults of the version.
 OWN_TO_SERVER = {"server_version", "server_version_num"}
 
 Facts = Mapping[str, str]
@@ -56,7 +56,7 @@ def by_version(stretches: Iterable[Stretch]) -> dict[str, dict[str, Facts]]:
 
 
 def stretches(versions: Mapping[str, Mapping[str, Facts]]) -> list[Stretch]:
-    """The fewest rows that tell all versions' facts, sorted by name and version."""
+    """The minimal rows with the facts of all versions, sorted by name and version."""
     known = sorted({name for facts in versions.values() for name in facts}, key=str.lower)
     return [row for name in known for row in _stretches_of(name, versions)]
 

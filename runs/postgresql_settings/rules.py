@@ -1,7 +1,7 @@
 """What a new version did to settings, as rules that carry them over in both directions.
 
-A rule stands at the first version of the new kind. What has no rule keeps its name, or is lost
-where the other version does not know it; `tests/unit/postgresql_settings` walks all versions.
+A rule belongs to the first version with the new form. A setting without a rule keeps its name, or
+is lost if the other version does not know it; `tests/unit/postgresql_settings` walks all versions.
 """
 
 from collections.abc import Callable, Mapping
@@ -45,7 +45,7 @@ Carry = Callable[[str, Context], Carried]
 class Rule:
     """How a setting changes when version `at` is reached from below, and back from above.
 
-    `reason` is told with a changed value, `lost` where nothing can be carried.
+    `reason` is reported with a changed value, `lost` if nothing can be carried over.
     """
 
     at: str

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 MASK = "********"
 
-# The value as a whole is a secret, or a command that prints one.
+# The complete value is a secret, or a command that prints one.
 _WHOLE = re.compile(r"(^|[._])(ssl_passphrase_command|\w*(password|passphrase|secret|token)\w*)$")
-# Names that only speak of secrets; their values are switches, words and files.
+# Names that only mention secrets; their values are switches, words and files.
 _HARMLESS = frozenset(
     {
         "password_encryption",

@@ -1,7 +1,7 @@
 """Carries settings from one version to another, and says what changed, what is lost, and what
 the other version does differently without being asked.
 
-It goes version by version, so that each release's changes are told once, in `rules`.
+It goes version by version, so that each release's changes are written once, in `rules`.
 """
 
 import itertools
@@ -182,7 +182,7 @@ class _Journey:
             self._lose(live, bad.message, bad.parameters)
             return
         if reason == _SAME_AMOUNT and live.reason:
-            reason = ""  # what was told before says more
+            reason = ""  # the earlier report says more
         self.live[name] = _moved(live, value, reason, parameters)
 
     def _lose(self, live: _Live, reason: str, parameters: Mapping[str, str]) -> None:
@@ -254,7 +254,7 @@ def _exists(name: str, major: str) -> bool:
 def _moved(
     live: _Live, value: str, reason: str, parameters: Mapping[str, str] | None = None
 ) -> _Live:
-    """The same setting with another value; the last reason that was told stays."""
+    """The same setting with another value; the last reported reason stays."""
     if not reason:
         return _Live(value, live.name_from, live.value_from, live.reason, live.parameters)
     return _Live(value, live.name_from, live.value_from, reason, parameters or {})

@@ -1,7 +1,7 @@
 """Units of memory and time as each PostgreSQL version reads and prints them.
 
 Source: `convert_to_base_unit()` and `ShowGUCOption()` in PostgreSQL's `guc.c`. Versions to 11
-convert whole numbers and cut off; from 12 on fractions are taken and numbers are rounded.
+convert whole numbers and truncate; from 12 on fractions are accepted and numbers are rounded.
 """
 
 import re
@@ -17,7 +17,7 @@ MICROSECONDS: Mapping[str, int] = {
 }  # fmt: skip
 # The first version that knows the unit; the others are older than 9.2.
 SINCE: Mapping[str, str] = {"TB": "9.4", "B": "11", "us": "12"}
-# What `unit` says where a setting counts blocks or WAL segments.
+# The `unit` of a setting that counts blocks or WAL segments.
 _COUNTED = re.compile(r"(?P<count>\d+)(?P<unit>kB|MB)")
 
 

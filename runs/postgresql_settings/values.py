@@ -78,9 +78,9 @@ def allowed(setting: Setting) -> str:
 
 
 def in_bytes(text: str, setting: Setting) -> int | None:
-    """How many bytes the value stands for; None for -1 and 0, which have other meanings.
+    """How many bytes the value means; None for -1 and 0, which have other meanings.
 
-    Raises BadValue; ValueError where the setting is no amount of memory.
+    Raises BadValue; ValueError if the setting is not an amount of memory.
     """
     if setting.unit not in units.BYTES and not setting.unit.endswith("B"):
         raise ValueError(f"{setting.name} is no amount of memory")

@@ -1,7 +1,7 @@
 """The contract between a benchmark tool's raw output and the archive.
 
 An adapter reads the files of one run and gives a `Reading`. Whatever the text, it raises nothing
-but `UnreadableOutput`; and it prefers no number to a plausible wrong one: a run that failed has no
+except `UnreadableOutput`; it prefers no number to a plausible wrong one: a run that failed has no
 figures, and a run that covers less than was asked for is `partial` and says why.
 """
 
@@ -70,7 +70,7 @@ class SeriesReading:
 class Reading:
     """What the files of one run say.
 
-    finished: the figures are those of the whole run. partial: they cover less, `reasons` says what.
+    finished: the figures cover the complete run. partial: they cover less, `reasons` says what.
     failed: there is nothing to rely on, `measurements` is empty and `reasons` says why. `notes` are
     things worth knowing that leave the figures good. `levels` is what was run (clients, threads,
     scale, duration in seconds ...), as found; `workload` how the load was put on (script, query

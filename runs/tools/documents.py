@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 _FAILED_ATTEMPTS = 20  # so that a hostile text does not take a long time
-_DECODER = json.JSONDecoder(parse_constant=lambda _: None)  # NaN and Infinity are no numbers
+_DECODER = json.JSONDecoder(parse_constant=lambda _: None)  # NaN and Infinity are not numbers
 
 
 @dataclass(frozen=True)
 class Documents:
-    """The JSON documents that begin at a line's beginning, in order, and the other text."""
+    """The JSON documents that start at the beginning of a line, in order, and the other text."""
 
     found: tuple[Any, ...]
     other_text: str

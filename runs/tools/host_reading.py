@@ -35,7 +35,7 @@ _NOT_SLUG = re.compile(r"[^A-Za-z0-9_]+")
 
 @dataclass(frozen=True)
 class HostReading:
-    """Samples of a machine. `seconds` is each sample's end, counted from the monitor's begin."""
+    """Samples of a machine. `seconds` is each sample's end, counted from the monitor's start."""
 
     tool_name: str
     seconds: tuple[float, ...]

@@ -8,7 +8,7 @@ from runs.tools.text import slug
 from runs.wording import gettext_noop as _
 
 _LONGEST_NAME = 80
-_LARGEST = 1e18  # beyond it lies no measurement, only a fault of the output
+_LARGEST = 1e18  # larger values are never measurements, only errors in the output
 
 
 @dataclass(frozen=True)

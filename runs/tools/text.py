@@ -20,7 +20,7 @@ _NOT_IN_A_SLUG = re.compile(r"[^a-z0-9]+")
 
 
 def text_of(content: bytes | str) -> str:
-    """Decode a file. What is no character becomes U+FFFD, as does NUL, which no database takes."""
+    """Decode a file. Invalid bytes become U+FFFD, as does NUL, which no database accepts."""
     if isinstance(content, bytes):
         marks = (name for mark, name in _BYTE_ORDER_MARKS.items() if content.startswith(mark))
         text = content.decode(next(marks, "utf-8"), errors="replace")
@@ -42,20 +42,20 @@ def output_of(files: Files) -> str:
 
 
 def text_named(files: Files, name: str) -> str:
-    """Return a file's text; nothing where it was not sent."""
+    """Return a file's text; empty if it was not sent."""
     return text_of(files.get(name, ""))
 
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of a text. `cut` is a last one without its newline, which may not be whole."""
+    """The lines of a text. `cut` is a last one without its newline, which may be incomplete."""
 
     whole: tuple[str, ...]
     cut: str
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Every line, for those whose end shows that they are whole."""
+        """Every line, for formats whose lines show that they are complete."""
         return (*self.whole, self.cut) if self.cut else self.whole
 
 

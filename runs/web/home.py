@@ -62,7 +62,7 @@ def home(request: HttpRequest) -> HttpResponse:
 def _newest_findings(
     to: projects.Reader,
 ) -> list[tuple[Campaign, list[campaign_page.Finding]]]:
-    """What the campaigns say that finished last, of those that compare anything.
+    """The results of the campaigns that finished last, if they compare anything.
 
     One of hundreds of cells has its own page for what it says.
     """

@@ -1,4 +1,4 @@
-"""What a service refused, said to the person who asked for it."""
+"""Messages about refused requests, for the person who made them."""
 
 from django.contrib import messages
 from django.forms import BaseForm

@@ -29,7 +29,7 @@ _MS = {"_ns": 1e-6, "": 1e-3}
 _PERCENTILES = {f"{float(p):.6f}": p for p in ("50", "90", "95", "99", "99.9")}
 _OPTIONS = {"numjobs": "clients", "iodepth": "iodepth", "runtime": "duration"}
 _LABELS = ("rw", "bs", "ioengine", "direct", "fsync", "fdatasync")
-_JOBS = 50  # more are not told one by one
+_JOBS = 50  # more are not reported one by one
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _of_direction(name: str, values: dict[str, Any]) -> Iterator[MetricValue]:
 
 
 def _latency(name: str, values: dict[str, Any], percentiles_of: str) -> Iterator[MetricValue]:
-    """Yield average and maximum of the whole latency, and the percentiles, in milliseconds."""
+    """Yield average and maximum of the total latency, and the percentiles, in milliseconds."""
     for suffix, factor in _MS.items():
         whole = part(values, f"lat{suffix}")
         if not number(whole.get("mean")):

@@ -28,7 +28,7 @@ class Bandwidth:
 def read_bandwidth(text: str) -> Bandwidth:
     """Read what `fio --group_reporting --output-format=json` printed; text may come before it.
 
-    Raises ValueError, with fio's own words, where it holds no result.
+    Raises ValueError, with fio's own message, if it has no result.
     """
     begin = text.find("{")
     try:

@@ -127,7 +127,7 @@ def _series(report: Report) -> Iterator[SeriesReading]:
 
 
 def _levels(report: Report) -> dict[str, int | float | str]:
-    """Return how long the run took; the tool repeats nothing else of what it was asked for."""
+    """Return how long the run took; the tool prints none of its other options."""
     takes = [operation.values["takes(s)"] for operation in report.summary.values()]
     return {"duration": max(takes)} if takes else {}
 

@@ -32,7 +32,7 @@ _SILENT = re.compile(
 
 @dataclass(frozen=True)
 class Operation:
-    """What one kind of transaction did, in an interval or in the whole run. Times in ms."""
+    """The figures of one kind of transaction, for an interval or the complete run. Times in ms."""
 
     name: str
     values: dict[str, float]
@@ -53,7 +53,7 @@ class Report:
 
 
 def read_report(lines: tuple[str, ...], cut: str) -> Report:
-    """Sort the lines. A last one without its end counts only where its form shows it whole."""
+    """Sort the lines. A last one without newline counts only if its form shows it is complete."""
     report = Report()
     for line in lines:
         _take(line.strip(), report)

@@ -36,7 +36,7 @@ class GoogleBenchmarkAdapter:
     )
 
     def read(self, files: Files) -> Reading:
-        """Read a run. Raises UnreadableOutput for what is no such JSON."""
+        """Read a run. Raises UnreadableOutput for anything but such JSON."""
         documents = documents_in(output_of(files))
         found = [each for each in documents.found if _is_one(each)]
         if not found:

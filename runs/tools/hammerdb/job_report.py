@@ -114,7 +114,7 @@ def _text(value: Any) -> str:
 
 def _moment(value: Any) -> float | None:
     try:
-        # Only differences count, so that the time zone, which is not told, does not.
+        # Only differences count, so the time zone, which is not printed, does not matter.
         return datetime.fromisoformat(f"{words(value)}+00:00").timestamp()
     except (ValueError, OverflowError):
         return None

@@ -66,7 +66,7 @@ def read_lines(lines: tuple[str, ...], log: Log) -> None:
 
 
 def is_result(line: str) -> bool:
-    """Whether a line is a whole result."""
+    """Whether a line is a complete result."""
     return any(pattern.fullmatch(_said(line.strip())) for pattern in _RESULTS)
 
 

@@ -1,7 +1,7 @@
 """Any tool's figures by lines of their own: `metric=value unit direction`.
 
 The direction may be left out for units of time (lower is better) and for rates (tps, anything a
-second: higher is better); of others nobody can tell it.
+second: higher is better); for others it is unknown.
 """
 
 import re
@@ -40,7 +40,7 @@ class LinesAdapter:
     )
 
     def read(self, files: Files) -> Reading:
-        """Read a run. Raises UnreadableOutput where no line has that form."""
+        """Read a run. Raises UnreadableOutput if no line has that form."""
         lines = lines_of(output_of(files))
         found = [(line, _LINE.fullmatch(line.strip())) for line in lines.whole]
         matches = [match for _line, match in found if match]

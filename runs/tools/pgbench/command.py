@@ -8,7 +8,7 @@ from types import MappingProxyType
 from runs.tools.pgbench import versions
 from runs.tools.pgbench.versions import UnsupportedByToolError, require
 
-# A silent connection is asked so many times, evenly, whether it is still there.
+# A silent connection is probed this many times, at equal intervals.
 _PROBES = 4
 _NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 # The tool's own name for its logs: that of the process follows, and from the second thread its
@@ -75,7 +75,7 @@ class Log:
 
     @property
     def prefix(self) -> str:
-        """How the paths of the logs begin."""
+        """The prefix of the logs' paths."""
         return f"{self.directory}/{_LOG_NAME}"
 
 

@@ -28,7 +28,7 @@ def settings(values: Values) -> Settings:
 
 
 def figures(summary: Summary) -> Figures:
-    """Return what was measured, as printed; `corrections` says where that is not so."""
+    """Return the figures as printed; `corrections` lists where they differ from the print."""
     get = summary.values.get
     tps = get("excluding") or get("without_initial") or get("reconnecting")
     return Figures(

@@ -34,7 +34,7 @@ def combined(results: Sequence[PgbenchResult]) -> PgbenchResult:
 
 
 def progress(of_each: Sequence[Sequence[ProgressPoint]]) -> tuple[ProgressPoint, ...]:
-    """Their progress second by second, as long as all of them tell."""
+    """Their progress second by second, as long as all of them report it."""
     if len(of_each) == 1:
         return tuple(of_each[0])
     if not all(of_each):

@@ -1,4 +1,4 @@
-"""Latencies of a run's logs (`-l`), counted where they lie: buckets are sent instead of lines.
+"""Latencies of a run's logs (`-l`), counted on their machine: buckets are sent, not lines.
 
 A bucket holds the latencies that have the same number of digits (in microseconds) and the same
 first three: it is exact below 1 ms and at most 1 % wide above. Digits and not logarithms, because
@@ -47,7 +47,7 @@ _US_PER_MS = 1000
 
 
 def count(log: Log) -> tuple[str, ...]:
-    """Return the command that counts what a log holds; it fails where there is none.
+    """Return the command that counts a log's lines by latency; it fails without a log.
 
     0.2 s for a million lines with mawk and gawk, 0.7 s with busybox.
     """
@@ -74,7 +74,7 @@ class Histogram:
         total = self.transactions
         if round(total * (100 - percent), 3) < _ENOUGH_ABOVE * 100:
             return None
-        rank = math.ceil(round(percent * total / 100, 3))  # 99.9 is no binary number
+        rank = math.ceil(round(percent * total / 100, 3))  # 99.9 has no exact binary form
         for (shortest, width), number in sorted(self.buckets.items()):
             if rank <= number:
                 return shortest + (width - 1) * (rank - 0.5) / number

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _EXACT_BITS = 20  # latencies below 2^20 us (1.05 s) are counted to the microsecond
-_KEPT_BITS = 10  # longer ones keep ten binary digits: they are told to 0.1 %
+_KEPT_BITS = 10  # longer ones keep ten binary digits: they are exact to 0.1 %
 
 
 class Latencies:
@@ -37,7 +37,7 @@ class Latencies:
 
         In microseconds; None where nothing was counted.
         """
-        rank = math.ceil(round(percent * self.count / 100, 3))  # 99.9 is no binary number
+        rank = math.ceil(round(percent * self.count / 100, 3))  # 99.9 has no exact binary form
         if not rank:
             return None
         running = np.cumsum(self._short)

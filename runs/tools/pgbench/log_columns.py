@@ -1,4 +1,4 @@
-"""The columns of a transaction log (`pgbench -l`), out of whole blocks of bytes at once.
+"""The columns of a transaction log (`pgbench -l`), read from complete blocks of bytes.
 
 A line is `client transaction time script epoch microseconds [lag] [retries]`, with one blank
 between two columns. Source: the manual's pgbench page, "Per-Transaction Logging", 9.2 to 18.
@@ -39,7 +39,7 @@ class Columns:
 
 
 def read_columns(block: bytes | memoryview) -> Columns | None:
-    """Read whole lines. None if any of them is not a transaction log's."""
+    """Read complete lines. None if any of them is not from a transaction log."""
     # Eight bytes in front, so that a word can end anywhere.
     data = np.frombuffer(b"0" * _WORD + bytes(block), np.uint8)
     ends = _column_ends(data)

@@ -1,6 +1,6 @@
 """What the logs of a run (`-l`) add to its summary: percentiles of latency, and series.
 
-A log says nothing of logs that are missing, so its rates count only where the summary agrees.
+A log does not show that others are missing, so its rates count only if the summary agrees.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ class LogReading:
 
 
 def read_logs(files: Mapping[str, bytes], result: PgbenchResult) -> LogReading:
-    """Read the logs of a run whose summary is `result`. A file that is no log is told."""
+    """Read the logs of a run whose summary is `result`. A file that is not a log is reported."""
     kinds = {name: _kind(content) for name, content in files.items()}
     of_transactions = {name: files[name] for name, kind in kinds.items() if kind == "transactions"}
     aggregated = {name: files[name] for name, kind in kinds.items() if kind == "aggregated"}
@@ -98,7 +98,7 @@ def _ms(log: TransactionLog, percent: float) -> float | None:
 
 
 def _difference(log: TransactionLog, result: PgbenchResult) -> str:
-    """Say why the log does not hold the transactions of the summary; nothing where it does."""
+    """Say why the log does not have the transactions of the summary; empty if it does."""
     if result.transactions_processed is None:
         return "Without the summary nobody knows whether the log is whole; its rates were left out."
     if log.misplaced:
@@ -112,7 +112,7 @@ def _difference(log: TransactionLog, result: PgbenchResult) -> str:
 
 
 def _per_second(log: TransactionLog) -> tuple[SeriesReading, ...]:
-    """Return the seconds that the log covers whole."""
+    """Return the seconds that the log covers completely."""
     counts = log.per_second.transactions[: log.whole_seconds].tolist()
     sums = log.per_second.latency_sum[: log.whole_seconds].tolist()
     latencies = tuple(

@@ -79,7 +79,7 @@ def _of_statement(number: int, statement: StatementResult) -> Iterator[MetricVal
     place = f"statement_{statement.script}_{number}_{slug(statement.text)}"
     name, text = place[:_LONGEST_STATEMENT_NAME].strip("_"), statement.text[:150]
     yield from Metric(f"{name}_latency", text, "ms", "lower").of(statement.latency_ms)
-    # Those of the whole run have a better end: these say where they come from.
+    # Those of the complete run have a better direction; these say where they come from.
     yield from Metric(f"{name}_failures", text, "transactions", "neutral").of(statement.failures)
     yield from Metric(f"{name}_retries", text, "retries", "neutral").of(statement.retries)
 

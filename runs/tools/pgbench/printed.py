@@ -4,7 +4,7 @@ import math
 
 COUNT = "[0-9]{1,18}"
 
-# A C library writes "no number" in its own way: glibc, then two generations of Windows.
+# C libraries print "not a number" differently: glibc, then two generations of Windows.
 _NO_NUMBER = r"-?(?:nan(?:\(ind\))?|NaN|inf|1\.#[A-Z]{2,5}[0-9]{0,6})"
 
 DECIMAL = rf"(?:-?[0-9]{{1,15}}\.[0-9]{{1,6}}|{_NO_NUMBER})"
@@ -18,7 +18,7 @@ def count(text: str | None) -> int | None:
 
 
 def decimal(text: str | None) -> float | None:
-    """Read a number; None, and whatever is not a finite number, give None."""
+    """Read a number; None for None and for anything but a finite number."""
     if text is None or "#" in text or "n" in text.lower():
         return None
     number = float(text)

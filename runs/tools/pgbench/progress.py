@@ -7,7 +7,7 @@ from dataclasses import replace
 from runs.tools.pgbench.printed import COUNT, THREE_PLACES, count, decimal
 from runs.tools.pgbench.result import ProgressPoint
 
-# The fixed number of decimals tells a whole number from one that was cut in the middle.
+# The fixed number of decimals shows whether a number is complete or was cut.
 _LINE = re.compile(
     rf"progress: (?P<seconds>[0-9]{{1,15}}\.[0-9]{{1,3}}) s, "
     rf"(?P<tps>[0-9]{{1,15}}\.[0-9]) tps, "
@@ -22,7 +22,7 @@ _LINE = re.compile(
 def take_progress(line: str) -> tuple[list[ProgressPoint], str]:
     """Return the points in a line, and what is left of the line without them.
 
-    Threads write to the same stream, so that a line may hold two reports, or an error beside one.
+    Threads write to the same stream, so a line may have two reports, or an error next to one.
     """
     if "progress: " not in line:
         return [], line

@@ -111,7 +111,7 @@ class Figures:
 
     `tps` leaves the time to connect out, with one exception: under `-C` the tool counts
     reconnecting from 14 on, `reconnects` is then True, and the figure is not comparable with the
-    one to 13 (where the output does not tell `-C`, and `reconnects` is None).
+    one to 13 (if the output does not show `-C`, and `reconnects` is None).
 
     `latency_average_ms` is measured only if `latency_is_measured`; otherwise the tool computed it
     as duration x clients / transactions, which includes the time of failed ones if

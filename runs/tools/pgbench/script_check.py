@@ -1,6 +1,6 @@
 r"""Checking scripts before they are run: meta commands, variables and weights, line by line.
 
-What only a server can tell (SQL) is left to it. Scripts are in the words of pgbench 9.6 and later.
+What only a server can check (SQL) is left to it. Scripts have the syntax of pgbench 9.6 and later.
 Source: the pgbench page of PostgreSQL 18's manual.
 """
 
@@ -29,7 +29,7 @@ _DOLLAR = re.compile(r"(\$\w*\$).*?\1", re.DOTALL)
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong, as a code with words for it; `line` counts from 1, 0 is the whole script."""
+    """What is wrong, as a code with words for it; `line` counts from 1; 0 is all of it."""
 
     script: str
     line: int

@@ -1,6 +1,6 @@
 """Transaction logs (`pgbench -l`): percentiles of latency, and what happened in each second.
 
-Read in blocks, so that memory does not grow with the log. A block whose lines are not all alike is
+Read in blocks, so memory does not grow with the log. A block whose lines are not all alike is
 read again line by line; lines that are no transaction's are reported and not counted.
 """
 
@@ -76,7 +76,7 @@ class TransactionLog:
             self.last_us = max(self.last_us, int(columns.end[placed].max()))
 
     def report(self, line: bytes) -> None:
-        """Note a line that is no transaction's."""
+        """Note a line that is not a transaction."""
         if len(self.unknown_lines) < UNKNOWN_LINES:
             self.unknown_lines.append(text_of(line[:300]))
 
@@ -97,7 +97,7 @@ def read_transaction_log(files: Mapping[str, bytes]) -> TransactionLog:
 
 
 def is_transaction_line(line: bytes) -> bool:
-    """Whether a line is a transaction log's: its client is no time since the epoch."""
+    """Whether a line is from a transaction log: its client is not a time since the epoch."""
     client = line.split(b" ", 1)[0]
     return bool(_LINE.fullmatch(line.rstrip(b"\r"))) and len(client) < 9
 

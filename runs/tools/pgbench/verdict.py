@@ -1,4 +1,4 @@
-"""Whether a run may be believed: the exit status alone does not tell.
+"""Whether a run can be trusted: the exit status alone does not show it.
 
 To 11, pgbench exits with 0 and a plausible tps although its clients died or never connected; the
 tps then covers only the time until the last client died. So the messages, the number of clients,

@@ -24,7 +24,7 @@ Row = dict[str, float]
 def read(text: str, *, cpus: Collection[int] = ()) -> HostReading:
     """Read the samples of one machine. Raises UnreadableOutput `not_sadf_output`.
 
-    With `cpus` the processor's columns are means over those alone, as `sadf ... -P ALL` tells.
+    With `cpus` the processor's columns are means over those alone, from `sadf ... -P ALL`.
     """
     wanted = {str(number) for number in cpus} or {"all", "-1"}
     samples = list(_samples(_statistics(text), wanted))
@@ -106,7 +106,7 @@ def _mean(loads: Sequence[Row]) -> Iterator[tuple[str, float]]:
 
 
 def _disk(disk: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """To sysstat 11.6 only sectors of 512 bytes are told."""
+    """Up to sysstat 11.6 only sectors of 512 bytes are reported."""
     device = str(disk.get("disk-device", ""))
     for name, key, sectors in (
         ("disk_read", "rkB", "rd_sec"),

@@ -1,1 +1,1 @@
-"""vmstat, where there is no sysstat."""
+"""vmstat, used if sysstat is missing."""

@@ -57,7 +57,7 @@ def _rows(lines: Sequence[str], width: int) -> Iterator[list[float]]:
     for line in lines:
         words = line.split()
         numbers = [float(word) for word in words if word.isdigit()]
-        # A time stamp at the end is two words, of which none is a number.
+        # A time stamp at the end is two words, neither of which is a number.
         if len(numbers) >= width - 1 and words[0].isdigit():
             yield numbers
 

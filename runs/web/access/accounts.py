@@ -32,7 +32,7 @@ def context(_request: HttpRequest) -> dict[str, Any]:
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
-    """Only who was invited makes an account, and is a member with it."""
+    """Only invited people can create an account, which makes them members."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """No open sign-up."""
@@ -40,14 +40,14 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
     @transaction.atomic
     def save_user(self, request: HttpRequest, user: User, form: Any, commit: bool = True) -> User:
-        """Make account and membership together: an invitation used meanwhile makes neither."""
+        """Create account and membership together: an invitation already used creates neither."""
         saved: User = super().save_user(request, user, form, commit)
         people.accept(secret=request.session.pop(INVITATION, ""), user=saved)
         return saved
 
 
 class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
-    """OpenID Connect: who was invited, or everybody that the provider lets in."""
+    """OpenID Connect: invited people, or everybody whom the provider lets in."""
 
     def is_open_for_signup(self, request: HttpRequest, _sociallogin: Any) -> bool:
         """As BENCHLAB_OIDC_SIGN_UP says; without a role in any project nobody may do much."""
@@ -55,7 +55,7 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
     @transaction.atomic
     def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> User:
-        """Make the account, and the membership of who was invited."""
+        """Create the account, and the membership of an invited person."""
         saved: User = super().save_user(request, sociallogin, form)
         if secret := request.session.pop(INVITATION, ""):
             people.accept(secret=secret, user=saved)

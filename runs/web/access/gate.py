@@ -1,4 +1,4 @@
-"""The gate before all pages: whoever may not do what an address takes is turned back here."""
+"""The gate before all pages: requests without the needed right are refused here."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,20 +19,20 @@ Answer = Callable[[HttpRequest], HttpResponse]
 
 
 class Gate:
-    """Middleware that asks the table of permissions. The API asks it by itself, with its tokens."""
+    """Middleware that checks the table of permissions. The API does so itself, with its tokens."""
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Let it through: what is asked for is known only when the address was resolved."""
+        """Let it through: the view is known only after the address was resolved."""
         with audit.acting(audit.Actor()):
             return self.get_response(request)
 
     def process_view(
         self, request: HttpRequest, view: Any, _args: Any, named: dict[str, Any]
     ) -> HttpResponse | None:
-        """Turn back who may not. What is not there for somebody is not found, and not forbidden."""
+        """Refuse what is not allowed. Hidden objects are not found (404), and not forbidden."""
         match = request.resolver_match
         address = match.view_name if match else ""
         if address.startswith("api:") or hasattr(view, "cls"):
@@ -53,7 +53,7 @@ class Gate:
 
 
 def _to_login(request: HttpRequest) -> HttpResponse:
-    """A page leads to the login and back to itself. An act is not done, and is told so.
+    """A page redirects to the login and back to itself. An action is refused with a message.
 
     Of an act the login leads back to the page that it came from: by its own address it would be
     asked for as a page, which it is not. A part of a page (htmx) is answered 401, so that what
@@ -68,7 +68,7 @@ def _to_login(request: HttpRequest) -> HttpResponse:
 
 
 def _page_before(request: HttpRequest) -> str:
-    """The page of this site that the request came from; the first page where none is told."""
+    """The page of this site that the request came from; the first page if unknown."""
     before = request.headers.get("Referer", "")
     if not url_has_allowed_host_and_scheme(before, {request.get_host()}):
         return "/"

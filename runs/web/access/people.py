@@ -24,7 +24,7 @@ from runs.web.access.accounts import INVITATION
 
 
 class InvitationForm(forms.Form):
-    """As what, and for whom."""
+    """The role, and the person that it is for."""
 
     role = forms.ChoiceField(label=gettext_lazy("Role"), choices=Membership.Role.choices)
     note = forms.CharField(
@@ -134,7 +134,7 @@ def invitation(request: HttpRequest, secret: str) -> HttpResponse:
 
 @require_POST
 def invitation_accept(request: HttpRequest) -> HttpResponse:
-    """Make who has logged in a member."""
+    """Make the logged-in user a member."""
     secret = request.session.pop(INVITATION, "")
     try:
         joined = people.accept(secret=secret, user=cast(User, request.user))

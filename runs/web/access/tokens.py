@@ -23,7 +23,7 @@ from runs.web.uploads import downloads
 @require_http_methods(["GET", "HEAD", "POST"])
 def token_list(request: HttpRequest) -> HttpResponse:
     """The tokens of a person, and the form of a new one."""
-    projects.default()  # so that there is a project to choose
+    projects.default()  # creates the default project, so that one can be chosen
     user = cast(User, request.user)
     if request.method != "POST":
         return _page(request, TokenForm(user=user))

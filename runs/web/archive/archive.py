@@ -90,7 +90,7 @@ def archive_citation(request: HttpRequest, slug: str, form: str) -> HttpResponse
 
 @require_safe
 def archive_data(request: HttpRequest) -> FileResponse:
-    """The whole archive as one file that can be cited: a Frictionless data package."""
+    """The complete archive as one file that can be cited: a Frictionless data package."""
     file = data_package.write(address=request.build_absolute_uri(reverse("archive")))
     return FileResponse(file, as_attachment=True, filename=data_package.FILE_NAME)
 

@@ -12,7 +12,7 @@ from runs.templatetags.formats import spoken
 
 @require_safe
 def archive_figure(request: HttpRequest, slug: str, row: int, column: int) -> HttpResponse:
-    """A figure by its campaign and its place in the table; both counts begin at 1."""
+    """A figure by its campaign and its place in the table; both counts start at 1."""
     figure = archive.figure(slug, row=row - 1, column=column - 1)
     if figure is None or figure.measurement is None:
         raise Http404

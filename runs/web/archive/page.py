@@ -21,7 +21,7 @@ from runs.web.campaigns import annotations
 
 @dataclass(frozen=True)
 class Head:
-    """A head of the table, over so many columns and rows."""
+    """A head of the table, with the number of columns and rows that it spans."""
 
     text: str
     columns: int = 1
@@ -107,7 +107,7 @@ def _of_versions(printed: list[list[Head]], stand_for: Mapping[str, str]) -> lis
 
 
 def heads(columns: Sequence[Mapping[str, Any]]) -> list[list[Head]]:
-    """One row of heads, or two where columns stand in groups."""
+    """One row of heads, or two if columns are in groups."""
     groups = [spoken(column.get("group")) for column in columns]
     labels = [spoken(column.get("label")) for column in columns]
     if not any(groups):

@@ -74,7 +74,7 @@ def _one_of(given: str, known: Sequence[str], otherwise: str) -> str:
 
 
 def _base(pairs: Sequence[Pair]) -> str:
-    """The oldest version of which anything is known."""
+    """The oldest version about which anything is known."""
     known = {end for pair in pairs for end in pair.ends}
     return next((major for major in lines.MAJORS if major in known), lines.MAJORS[0])
 
@@ -107,7 +107,7 @@ def _urls(pairs: Sequence[Pair], origin: Origin) -> dict[str, str]:
 
 
 def _steps(pairs: Sequence[Pair], pictures: Sequence[Undocumented]) -> list[Step]:
-    """Every step from one major version to the next; longer jumps stand at their newer end."""
+    """Every step from one major version to the next; longer jumps are listed at their newer end."""
     return [
         Step(
             base,

@@ -75,7 +75,7 @@ def annotation_add(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def annotation_change(request: HttpRequest, annotation_id: int) -> HttpResponse:
-    """Write it anew."""
+    """Change its text."""
     annotation = _annotation(request, annotation_id)
     try:
         annotations.change(
@@ -161,7 +161,7 @@ def _annotation(request: HttpRequest, annotation_id: int) -> Annotation:
 def _answer(
     request: HttpRequest, campaign: Campaign, error: ServiceError | None = None
 ) -> HttpResponse:
-    """The part of the page for htmx; without it the page anew."""
+    """The part of the page for htmx; without it a redirect to the page."""
     if getattr(request, "htmx", False):
         shown = {"campaign": campaign, "user": request.user, **context(request, campaign)}
         shown |= {"annotation_error": error, "typed": request.POST.get("text", "") if error else ""}
@@ -177,7 +177,7 @@ def _cells(campaign: Campaign) -> list[Cell]:
 
 
 def _point(cell: Cell | None, words: designs.Words) -> str:
-    """Version 16.14, Clients 8; empty for what is of the whole campaign."""
+    """Version 16.14, Clients 8; empty for what is about the campaign as such."""
     if cell is None:
         return ""
     levels = sorted(cell.levels.items(), key=lambda each: each[0] != "version")

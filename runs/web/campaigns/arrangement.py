@@ -35,7 +35,7 @@ class Arrangement:
 
 
 def arrangements_of(design: Design) -> list[Arrangement]:
-    """A drawing for each arrangement of the design; none where all is one cluster by itself."""
+    """A drawing for each arrangement of the design; none if there is only a single cluster."""
     found: dict[object, Arrangement] = {}
     for cell in design.parts[0].cells if design.parts else ():
         clusters = design.scenario.arrangement(cell.installation.version_num, cell.levels)

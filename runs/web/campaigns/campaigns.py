@@ -77,11 +77,11 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
         reproduced = _reproduced(given, servers)
         if reproduced:
             scenario = reproduced.scenario
-        # A published design is scaled anew to another server; other fields stay as typed.
+        # A published design is scaled again for another server; other fields stay as typed.
         initial = {**_kept(given, scenario, servers), **(reproduced.initial if reproduced else {})}
         form = CampaignForm(scenario=scenario, servers=servers, initial=initial)
         page = _form_page(request, form, reproduced=reproduced)
-        # Where htmx asked for other choices, it then asks for the estimate of these.
+        # After htmx has requested other choices, it requests their estimate.
         return trigger_client_event(page, "choices", after="settle")
     form = CampaignForm(request.POST, scenario=scenario, servers=servers)
     if form.is_valid():
@@ -96,7 +96,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def campaign_estimate(request: HttpRequest) -> HttpResponse:
-    """What the campaign would take, and what stands against it, while the form is filled."""
+    """The campaign's estimate and problems, while the form is filled in."""
     servers = chosen_servers(request.GET)
     if not servers:
         return HttpResponse(status=204)

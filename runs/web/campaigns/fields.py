@@ -16,7 +16,7 @@ from runs.tools.pgbench import version_text
 
 # Of a campaign, and characters of a value, which is part of the cells' keys.
 MOST_SETTINGS, MOST_CHARACTERS = 20, 60
-# Nobody ticks more; a longer list is no form of ours.
+# Nobody ticks more; a longer list does not come from our form.
 MOST_CHOSEN = 1000
 
 
@@ -44,7 +44,7 @@ class ChoicesField(forms.MultipleChoiceField):
 
 
 class ClientField(forms.ModelChoiceField):  # type: ignore[type-arg]
-    """Whose pgbench puts the load on."""
+    """The installation whose pgbench generates the load."""
 
     def label_from_instance(self, obj: Any) -> str:
         """The version of the tool, which need not be that of a server, and its folder."""

@@ -17,7 +17,7 @@ MOST_COLUMNS = 16
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """A cell of the design; `reason` says why it cannot run, and is empty where it can."""
+    """A cell of the design; `reason` says why it cannot run, and is empty if it can."""
 
     reason: str = ""
 
@@ -42,7 +42,7 @@ class Matrix:
 
 
 def matrix(design: Design) -> Matrix | None:
-    """The matrix of a design; None where it has no cell."""
+    """The matrix of a design; None if it has no cell."""
     cells = design.cells
     if not cells:
         return None

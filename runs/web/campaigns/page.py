@@ -32,9 +32,9 @@ LIVE = Campaign.LIVE
 TROUBLED = (Run.State.FAILED, Run.State.ERRORED, Run.State.LOST)
 # Below this the interval marks of a table share a scale of at least 10 % to each side.
 NARROWEST = math.log(1.1)
-# More lines than these cannot be told apart: then the chart has those of the rows on the page.
+# More lines than this cannot be distinguished: then the chart has the rows of the page.
 MOST_LINES = 24
-# Of more places a verdict tells how many more there are: the table has them all.
+# For further places a verdict only shows their number: the table has them all.
 MOST_PLACES = 40
 # More rounds than these are offered by nobody at once.
 MOST_OFFERED = 20
@@ -42,7 +42,7 @@ MOST_OFFERED = 20
 
 @dataclass(frozen=True)
 class IntervalMark:
-    """Where an interval lies in its drawing, in percent from the left."""
+    """The position of an interval in its drawing, in percent from the left."""
 
     unity: float
     low: float
@@ -52,7 +52,7 @@ class IntervalMark:
 
 @dataclass(frozen=True)
 class RatioLine:
-    """A row of the ratio table with its drawing; None where there is no interval yet."""
+    """A row of the ratio table with its drawing; None if there is no interval yet."""
 
     row: RatioRow
     head: str
@@ -147,7 +147,7 @@ def conditions(campaign: Campaign) -> dict[str, Any]:
 def _machines(campaign: Campaign) -> list[Run]:
     """A run of each server with its hardware and environment, in the order of the factor.
 
-    Of a campaign whose results tell no server, the first run.
+    If the results of a campaign name no server, the first run.
     """
     first = (
         campaign.runs.select_related("server", "hardware", "environment")
@@ -202,7 +202,7 @@ def more_rounds(campaign: Campaign, rows: Sequence[RatioRow]) -> int | None:
 
 
 def _has_history(campaign: Campaign) -> bool:
-    """Whether there are revisions, of which the page shows the newest."""
+    """Whether there are revisions; the page then shows the newest."""
     is_uploaded = campaign.origin == Origin.UPLOADED
     return is_uploaded and campaign.cells.filter(revision__isnull=False).exists()
 
@@ -213,7 +213,7 @@ def _subject(row: RatioRow, label: str, words: Named) -> str:
 
 
 def _told(rows: Sequence[RatioRow], words: Named) -> str:
-    """Where a verdict holds, and how many of the runs behind it are in doubt."""
+    """Where a verdict holds, and how many of the runs behind it are doubtful."""
     doubtful = sum(row.comparison.doubtful for row in rows)
     doubt = doubtful_runs(doubtful) if doubtful else ""
     return " ".join(filter(None, (_places(rows, words), doubt)))

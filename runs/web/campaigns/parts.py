@@ -1,4 +1,4 @@
-"""The long tables of a campaign's page, a page at a time: which one stands in the address."""
+"""The long tables of a campaign's page, one page at a time, as the address says."""
 
 from dataclasses import dataclass
 from typing import Any

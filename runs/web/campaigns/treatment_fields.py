@@ -106,7 +106,7 @@ class TreatmentFields(forms.Form):
         return [self[name] for name in EVIDENCE]
 
     def treatment(self) -> Treatment:
-        """What is asked for. Only of a valid form."""
+        """The chosen treatment. Only for a valid form."""
         return Treatment(**{name: self.cleaned_data[name] for name in NAMES})
 
     @property

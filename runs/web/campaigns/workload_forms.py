@@ -116,7 +116,7 @@ def content_of_forms(form: WorkloadForm, scripts: AnyScriptForms) -> WorkloadCon
 
 
 def initial_of(version: WorkloadVersion) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
-    """What the editor of a further version begins with: (workload, scripts)."""
+    """The initial content of the editor for a further version: (workload, scripts)."""
     variables = "\n".join(f"{name} = {value}" for name, value in version.variables.items())
     whole = {
         "name": version.workload.name,

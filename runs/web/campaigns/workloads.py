@@ -1,4 +1,4 @@
-"""Workloads: list, page, and the editor of people's own pgbench scripts."""
+"""Workloads: list, page, and the editor of users' own pgbench scripts."""
 
 from typing import Any, cast
 
@@ -37,7 +37,7 @@ def workload_list(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def workload_detail(request: HttpRequest, slug: str) -> HttpResponse:
-    """The newest version, or the one of `?version=`; its past, and who ran it."""
+    """The newest version, or the one of `?version=`; earlier versions, and its campaigns."""
     workload = get_object_or_404(Workload, slug=slug)
     past = selectors.history(workload)
     wanted = request.GET.get("version", "")
@@ -89,7 +89,7 @@ def _edited(request: HttpRequest, workload: Workload | None) -> HttpResponse:
 def _stored(
     request: HttpRequest, form: WorkloadForm, scripts: AnyScriptForms, workload: Workload | None
 ) -> WorkloadVersion | None:
-    """The stored version; None with the reasons in the forms, or where it was only checked."""
+    """The stored version; None with the reasons in the forms, or if it was only checked."""
     content, by = content_of_forms(form, scripts), cast(User, request.user)
     told = {"name": form.cleaned_data["name"], "description": form.cleaned_data["description"]}
     try:

@@ -43,7 +43,7 @@ def change_list(request: HttpRequest) -> HttpResponse:
     before = request.GET.get("before", "")
     if before.isascii() and before.isdigit():
         shown = shown.filter(pk__lt=min(int(before[:20]), LARGEST_ID))
-    # One more than is shown tells whether there are older ones.
+    # One more than is shown, to know whether there are older ones.
     found = list(shown[: ROWS + 1])
     context = {
         "section": "campaigns",

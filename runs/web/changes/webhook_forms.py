@@ -12,7 +12,7 @@ from runs.services.changes.webhooks import EVENTS
 
 
 class WebhookForm(forms.Form):
-    """Where to report to, of which project, and what."""
+    """The address to report to, the project, and the events."""
 
     url = forms.CharField(
         label=_("Address"),

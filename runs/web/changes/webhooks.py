@@ -25,7 +25,7 @@ from runs.web.changes.webhook_forms import WebhookForm
 def webhook_list(request: HttpRequest) -> HttpResponse:
     """The webhooks with their last reports, and the form of a new one. For maintainers."""
     user = cast(User, request.user)
-    projects.default()  # so that there is a project to choose
+    projects.default()  # creates the default project, so that one can be chosen
     if request.method != "POST":
         return _page(request, WebhookForm(user=user))
     form = WebhookForm(request.POST, user=user)

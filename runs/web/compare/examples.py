@@ -1,4 +1,4 @@
-"""Comparisons to begin with, from the archive: each answers a question that people ask."""
+"""Example comparisons from the archive: each answers a question that people ask."""
 
 from dataclasses import dataclass
 

@@ -21,7 +21,7 @@ from runs.selectors.compare.series_labels import Wording
 from runs.selectors.compare.verdict_words import VERDICTS
 from runs.web.compare import words as compare_words
 
-# More rows make a plot that nobody reads to its end; the table beside it has them all.
+# Nobody reads a plot with more rows; the table next to it has them all.
 MOST_BRANCHES = 40
 FITTED_POINTS = 60
 
@@ -55,7 +55,7 @@ def lines(page: ComparedPage, words: Wording) -> list[tuple[str, Figure]]:
 
 
 def forest_plot(rows: Sequence[ComparedRow], page: ComparedPage, words: Wording) -> Figure | None:
-    """The ratios with their intervals; None where no row has a ratio."""
+    """The ratios with their intervals; None if no row has a ratio."""
     drawn = rows[:MOST_BRANCHES]
     short = short_labels(page)
     branches = [
@@ -84,7 +84,7 @@ def forest_plot(rows: Sequence[ComparedRow], page: ComparedPage, words: Wording)
 
 
 def short_labels(page: ComparedPage) -> dict[SeriesKey, str]:
-    """Labels for drawings, where room is dear: without the product that all of them begin with."""
+    """Short labels for drawings: without the product name that all of them start with."""
     product = "PostgreSQL "
     cut = all(label.startswith(product) for label in page.labels)
     return {
@@ -104,7 +104,7 @@ def level(x: Any, page: ComparedPage, words: Wording) -> str:
 
 
 def pair_urls(rows: Sequence[ComparedRow], page: ComparedPage) -> list[str]:
-    """Where both cells of each row stand side by side."""
+    """The addresses that show both cells of each row side by side."""
     address = reverse("compare-cells")
     more = f"&ignore={','.join(page.state.ignore)}" if page.state.ignore else ""
     return [f"{address}?a={row.base_cell.id}&b={row.head_cell.id}{more}" for row in rows]

@@ -112,7 +112,7 @@ def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
         "differences": _differences(page),
         "fits": _fits(page),
         "reasons": compare_words.sentence(page.reasons),
-        # What was overridden is said by itself.
+        # Overridden differences are listed separately.
         "despite": compare_words.sentence(
             code for code in page.despite if code not in page.state.ignored_codes
         ),
@@ -244,7 +244,7 @@ def _ratio_line(row: ComparedRow, url: str, page: ComparedPage, words: Wording) 
 
 
 def _closed_loop(page: ComparedPage) -> str:
-    """What to know of the metric where it is a latency; empty where any series has a rate."""
+    """A note on the metric if it is a latency; empty if any series has a rate."""
     metric = page.loaded.metric
     known = [each.campaign.parameters for each in page.loaded.series]
     levels = [cell.levels for each in page.loaded.series for cell in each.cells]
@@ -252,12 +252,12 @@ def _closed_loop(page: ComparedPage) -> str:
 
 
 def _doubt(row: ComparedRow) -> str:
-    """How many of the runs behind a row are in doubt."""
+    """How many of the runs behind a row are doubtful."""
     return doubtful_runs(row.comparison.doubtful) if row.comparison.doubtful else ""
 
 
 def _value(value: float | None, cell: SeriesCell) -> str:
-    """What the model says of a cell; where it says nothing, the median."""
+    """The model's value for a cell; if it has none, the median."""
     return quantity(cell.summary.median if value is None else value)
 
 

@@ -115,7 +115,7 @@ def configuration_check(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def configuration_names(request: HttpRequest) -> HttpResponse:
-    """Names of settings that begin with, or contain, what was typed: JSON for the editor."""
+    """Names of settings that start with, or contain, the typed text: JSON for the editor."""
     majors = [each for each in request.GET.getlist("majors") if each in OFFERED_MAJORS]
     found = complete(request.GET.get("prefix", "")[:64], majors or OFFERED_MAJORS[-1:], most=8)
     fields = ("name", "default", "allowed", "versions", "missing", "description")
@@ -170,7 +170,7 @@ def _editor(
     request: HttpRequest, form: ConfigurationForm, configuration: Configuration | None
 ) -> HttpResponse:
     data = form.data if form.is_bound else {"name": "x", **form.initial}
-    # A form of its own: what was refused is to be checked as well.
+    # A separate form: refused text must be checked as well.
     shown = ConfigurationForm(data, is_draft=True)
     context = {
         "section": "configurations",

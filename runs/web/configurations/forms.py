@@ -114,7 +114,7 @@ class ConfigurationForm(forms.Form):
         return str(text)
 
     def clean(self) -> dict[str, Any]:
-        """The text is that of the file, where there is one; a ValidationError for a huge one."""
+        """The text is that of the file, if there is one; a ValidationError for a huge one."""
         given = super().clean() or {}
         if given.get("file") is not None:
             given["text"] = given["file"]
@@ -137,7 +137,7 @@ class ConfigurationForm(forms.Form):
         )
 
     def show_text_of_file(self) -> None:
-        """Show the text of the uploaded file in the place of what was typed. Only when valid."""
+        """Show the text of the uploaded file instead of the typed text. Only when valid."""
         shown: Any = self.data
         shown = shown.copy()
         shown["text"] = self.cleaned_data["text"]
@@ -145,7 +145,7 @@ class ConfigurationForm(forms.Form):
 
 
 def initial_of(configuration: Configuration, majors: list[str]) -> dict[str, Any]:
-    """The form as it begins with a configuration that is there."""
+    """The form's initial values for an existing configuration."""
     return {
         "name": configuration.name,
         "description": configuration.description,

@@ -53,7 +53,7 @@ class Past:
 
 
 def own_major(configuration: Configuration) -> str:
-    """The version in whose words it is; the newest that takes them where none is told."""
+    """The version that it is written for; if none is given, the newest that accepts it."""
     return configuration.written_for or home(configuration.settings, OFFERED_MAJORS[-1])
 
 
@@ -123,7 +123,7 @@ def of_installations(fits: Sequence[InstallationFit], remarks: Sequence[Finding]
 
 
 def file(configuration: Configuration, major: str) -> str:
-    """postgresql.conf for that version, with what was changed told in its head."""
+    """postgresql.conf for that version, with the changes listed at its top."""
     fitted = fitted_configurations.fitted(content(configuration), major)
     told = [
         f"{each['before']} -> {each['after'] or '-'}: {each['reason']}" for each in changes(fitted)

@@ -51,7 +51,7 @@ def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _cached(request: HttpRequest, page: HttpResponse, *, is_public: bool) -> HttpResponse:
-    """Kept for some minutes by whoever shows it, and asked for again by its content's hash."""
+    """Caches keep it for some minutes, and ask again with its content's hash."""
     patch_cache_control(page, max_age=SECONDS, public=is_public, private=not is_public)
     etag = f'"{hashlib.sha256(page.content).hexdigest()[:32]}"'
     page.headers["ETag"] = etag

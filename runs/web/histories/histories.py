@@ -53,7 +53,7 @@ def change_decide(request: HttpRequest, change_id: int) -> HttpResponse:
 
 @require_POST
 def campaign_watch(request: HttpRequest, slug: str) -> HttpResponse:
-    """Say how often uploads are expected, and of which branch the history is."""
+    """Set how often uploads are expected, and the branch of the history."""
     campaign = get_object_or_404(_uploaded(request), slug=slug)
     form = WatchForm(request.POST)
     if form.is_valid():

@@ -41,7 +41,7 @@ def told(change: HostChange) -> list[str]:
 
 
 def label(lines: Sequence[str]) -> str:
-    """The first line, shortened, and how many there are beside it."""
+    """The first line, shortened, and the number of further lines."""
     text = lines[0]
     if len(text) > LONGEST_LABEL:
         text = f"{text[: LONGEST_LABEL - 1]}\N{HORIZONTAL ELLIPSIS}"

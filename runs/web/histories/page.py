@@ -125,7 +125,7 @@ def _decided(each: History) -> list[Decided]:
 
 
 def _marks(each: History) -> list[Mark]:
-    """The changes that stand: not those that a person or later runs have taken back."""
+    """The valid changes: without those that a person or later runs have refuted."""
     gone = (Change.Decision.DISMISSED, Change.Decision.REFUTED)
     marks = []
     for change in each.changes:

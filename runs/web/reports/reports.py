@@ -62,7 +62,7 @@ def campaign_report(request: HttpRequest, slug: str) -> HttpResponse:
 def campaign_script(request: HttpRequest, slug: str) -> HttpResponse:
     """All finished runs in the order of their execution; `server` leaves those of one server.
 
-    Of a campaign on several servers each has a script of its own: without a choice the first's.
+    In a campaign on several servers each has its own script; by default the first one's.
     """
     campaign = _campaign(request, slug)
     servers = designs.server_names(campaign)
@@ -109,7 +109,7 @@ def campaign_json(request: HttpRequest, slug: str) -> HttpResponseBase:
 
 
 def _printed_figures(campaign: Campaign) -> str:
-    """Where the figures of a publication stand with what is known of each."""
+    """The address of a publication's figures with everything known about each."""
     table = campaign.published
     query = urlencode({"source": table.source.slug, "table": table.number})
     return f"{reverse('api:measurement-list')}?{query}"
@@ -146,7 +146,7 @@ def _streamed(texts: Iterable[str], name: str, media_type: str) -> StreamingHttp
 
 
 def _blocks(texts: Iterable[str]) -> Iterator[bytes]:
-    """The texts in blocks: to send each line by itself would cost more than to make it."""
+    """The texts in blocks: sending each line separately would cost more than making it."""
     waiting = io.StringIO()
     for text in texts:
         if waiting.write(text) and waiting.tell() >= BLOCK:

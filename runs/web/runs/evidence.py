@@ -41,7 +41,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A value; numbers stand to the right."""
+    """A value; numbers are right-aligned."""
 
     text: str
     is_number: bool

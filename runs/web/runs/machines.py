@@ -1,4 +1,4 @@
-"""What the machines of a run did meanwhile: the monitors' series as panels below each other."""
+"""The machines during a run: the monitors' series as panels below each other."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,7 +25,7 @@ def title_of(name: str) -> str:
 
 
 def figure(series: Sequence[Series], *, major: str) -> dict[str, Any] | None:
-    """The panels; None where no monitor recorded anything."""
+    """The panels; None if no monitor recorded anything."""
     chosen = [each for kind in SHOWN for each in series if _tells(each, kind)][:MOST_PANELS]
     tracks = [
         Track(
@@ -43,7 +43,7 @@ def figure(series: Sequence[Series], *, major: str) -> dict[str, Any] | None:
 
 
 def _tells(series: Series, kind: str) -> bool:
-    """Whether it is of that kind, and tells something: what never happened is left out."""
+    """Whether it is of that kind and informative: series that are always zero are left out."""
     _machine, column = column_of(series.name)
     is_kind = column == kind or column.startswith(f"{kind}_")
     return is_kind and (kind == "cpu_idle" or any(series.values))

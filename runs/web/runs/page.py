@@ -49,7 +49,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class SeriesFacts:
-    """A series in numbers: the text beside its chart. Values in `unit`."""
+    """A series in numbers: the text next to its chart. Values in `unit`."""
 
     title: str
     unit: str
@@ -127,7 +127,7 @@ def _certificate(run: Run) -> dict[str, Any] | None:
 def phases(run: Run, events: Iterable[RunEvent], *, now: datetime) -> list[Phase]:
     """The way of the latest attempt: states passed, the one it is in, those ahead.
 
-    A run that ended unhappily shows where it did, and nothing beyond.
+    A run that failed shows where, and nothing after that.
     """
     entered: dict[str, datetime] = {S.QUEUED: run.queued_at}
     for event in events:
@@ -238,7 +238,7 @@ def _facts(series: Series) -> SeriesFacts | None:
 
 
 def _values(series: Sequence[Series]) -> dict[str, Any] | None:
-    """The series side by side as a table; of long ones every so many-th row."""
+    """The series side by side as a table; of long ones only every n-th row."""
     drawn = [each for each in series if each.values]
     if not drawn or len({(each.start, each.interval) for each in drawn}) > 1:
         return None

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy
 
 from runs.query_plans import Difference, Node, Pair, Plan, SubPlan, compare, subplans
 
-# From here on a line stands out: a part of the whole time, and a factor of rows.
+# From here on a line is highlighted: a share of the total time, and a factor of rows.
 SLOW_SHARE, WRONG_ROWS = 0.2, 10
 # Deeper lines are not indented any further.
 DEEPEST = 40
@@ -61,7 +61,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the comparison; a side is None where it has no such node."""
+    """A line of the comparison; a side is None if it has no such node."""
 
     left: Line | None
     right: Line | None

@@ -20,7 +20,7 @@ MOST_NODES = 5000
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two plans: where it is from or what was pasted, and what was read of it."""
+    """One of the two plans: its origin or the pasted text, and the parsed plan."""
 
     name: str
     place: str = ""
@@ -61,7 +61,7 @@ def _shown(request: HttpRequest, sides: list[Side]) -> HttpResponse:
 
 
 def _others(request: HttpRequest, sides: list[Side]) -> list[tuple[str, str]]:
-    """(address, words) of what the plan on the left can be put beside."""
+    """(address, words) of the plans that the one on the left can be compared with."""
     left = sides[0]
     if left.artifact is None:
         return []

@@ -32,7 +32,7 @@ class RoundsForm(forms.Form):
 
 
 class MaintenanceForm(forms.Form):
-    """Why no run shall begin, and until when (in the site's time zone)."""
+    """Why no run should start, and until when (in the site's time zone)."""
 
     reason = forms.CharField(max_length=200, required=False)
     until = forms.DateTimeField(required=False)
@@ -40,7 +40,7 @@ class MaintenanceForm(forms.Form):
 
 @require_POST
 def campaign_pause(request: HttpRequest, slug: str) -> HttpResponse:
-    """Let no further run begin."""
+    """Start no further run."""
     campaign = _campaign(request, slug)
     _try(request, lambda: campaigns.pause(campaign=campaign), _("The campaign is paused."))
     return redirect("campaign-detail", slug=slug)
@@ -48,7 +48,7 @@ def campaign_pause(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def campaign_resume(request: HttpRequest, slug: str) -> HttpResponse:
-    """Let runs begin again."""
+    """Let runs start again."""
     campaign = _campaign(request, slug)
     _try(request, lambda: campaigns.resume(campaign=campaign), _("The campaign goes on."))
     return redirect("campaign-detail", slug=slug)
@@ -56,7 +56,7 @@ def campaign_resume(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def campaign_retry(request: HttpRequest, slug: str) -> HttpResponse:
-    """Queue all runs anew that ended without success."""
+    """Queue all runs again that ended without success."""
     campaign = _campaign(request, slug)
     done = _("The runs that did not finish are queued again.")
     _try(request, lambda: campaigns.retry(campaign=campaign, by=request.user), done)
@@ -91,7 +91,7 @@ def campaign_priority(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def run_retry(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Queue a run anew that ended without success."""
+    """Queue a run again that ended without success."""
     run = get_object_or_404(visible(Run.objects.all(), to=request.user), pk=run_id)
     _try(request, lambda: attempts.retry(run=run, by=request.user), _("The run is queued again."))
     return redirect("run-detail", run_id=run_id)
@@ -99,7 +99,7 @@ def run_retry(request: HttpRequest, run_id: int) -> HttpResponse:
 
 @require_POST
 def server_maintain(request: HttpRequest, slug: str) -> HttpResponse:
-    """Let no run begin on a server."""
+    """Start no run on a server."""
     server, form = get_object_or_404(Server, slug=slug), MaintenanceForm(request.POST)
     if form.is_valid():
         given = form.cleaned_data

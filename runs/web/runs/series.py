@@ -28,7 +28,7 @@ class Span:
 
 @require_safe
 def run_series(request: HttpRequest, run_id: int) -> HttpResponse:
-    """`?from=` and `?to=` are seconds of the load; without them it is the whole run."""
+    """`?from=` and `?to=` are seconds of the load; without them it is the complete run."""
     try:
         run = run_selectors.detail(run_id, to=request.user)
     except Run.DoesNotExist as error:
@@ -54,7 +54,7 @@ def run_series(request: HttpRequest, run_id: int) -> HttpResponse:
 
 
 def _part(series: Series, span: Span) -> Track | None:
-    """The values of that time; None where there is none."""
+    """The values of that time; None if there are none."""
     first = max(0, math.ceil((span.begun - series.start) / series.interval))
     last = math.floor((span.ended - series.start) / series.interval)
     values = series.values[first : last + 1]

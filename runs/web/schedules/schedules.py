@@ -62,7 +62,7 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def schedule_new(request: HttpRequest, slug: str) -> HttpResponse:
-    """Have a campaign queued again by itself."""
+    """Queue a campaign again automatically."""
     campaign = get_object_or_404(visible(Campaign.objects.all(), to=request.user), slug=slug)
     initial = {
         "title": campaign.title,

@@ -1,4 +1,4 @@
-"""Preflight pages: a server by itself, and the campaign that a form describes."""
+"""Preflight pages: of a single server, and of the campaign that a form describes."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -16,7 +16,7 @@ from runs.web.campaigns.forms import CampaignForm
 
 @require_safe
 def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
-    """Look at a server now; takes seconds where it does not answer."""
+    """Check a server now; takes seconds if it does not answer."""
     server = get_object_or_404(Server, slug=slug)
     if _is_from_elsewhere(request):
         return redirect("server-detail", slug=slug)

@@ -74,7 +74,7 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def server_confirm(request: HttpRequest, slug: str) -> HttpResponse:
-    """Pin the host key that a person has compared, and look at the machine at once."""
+    """Pin the host key that a person has compared, and inspect the machine at once."""
     server = get_object_or_404(Server, slug=slug)
     try:
         with turns.turn(server):
@@ -89,7 +89,7 @@ def server_confirm(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def server_replace_host_key(request: HttpRequest, slug: str) -> HttpResponse:
-    """Accept another host key, the end of whose fingerprint a person has typed."""
+    """Accept a new host key, after a person has typed the end of its fingerprint."""
     server = get_object_or_404(Server, slug=slug)
     try:
         with turns.turn(server):

@@ -14,7 +14,7 @@ COMMENT = "benchlab-comment"
 
 @require_safe
 def upload_client(_request: HttpRequest) -> HttpResponse:
-    """The upload client, as it lies in `script/`. Needs no login: there is no secret in it."""
+    """The upload client from `script/`. Needs no login, since it contains no secret."""
     return _program(CLIENT)
 
 
