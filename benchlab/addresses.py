@@ -27,7 +27,7 @@ def end_with_slash(get_response: Answer) -> Answer:
 
 
 def refuse_nul(get_response: Answer) -> Answer:
-    """Middleware: PostgreSQL stores no NUL, so that whoever asks for one would meet its error."""
+    """Middleware: refuses NUL, which PostgreSQL cannot store and would answer with an error."""
 
     def answer(request: HttpRequest) -> HttpResponse:
         if "\0" not in request.path and "%00" not in request.META.get("QUERY_STRING", ""):

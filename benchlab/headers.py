@@ -1,4 +1,4 @@
-"""What a browser is told of every answer: what it may load, and what it may keep."""
+"""Headers of every answer: what a browser may load, and what it may cache."""
 
 from collections.abc import Callable
 

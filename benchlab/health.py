@@ -1,4 +1,4 @@
-"""The answer that tells a supervisor whether this process lives."""
+"""The answer that shows a supervisor that this process is alive."""
 
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
@@ -7,5 +7,5 @@ from django.views.decorators.http import require_safe
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
     """200 while this process answers. What it needs is `/readyz`: a process that waits for its
-    database is not mended by being started again."""
+    database is not repaired by a restart."""
     return JsonResponse({"status": "ok"})

@@ -61,7 +61,7 @@ class JSONFormatter(logging.Formatter):
 
 @contextmanager
 def of_run(run_id: int) -> Iterator[None]:
-    """Whatever is logged meanwhile belongs to this run."""
+    """Everything logged in this context belongs to this run."""
     token = RUN_ID.set(run_id)
     try:
         yield
@@ -72,7 +72,7 @@ def of_run(run_id: int) -> Iterator[None]:
 def number_requests(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Middleware: a request has an id, which its answer and whatever is logged meanwhile carry.
+    """Middleware: a request has an id, which its answer and its log records carry.
 
     Logged is the name of the address: its path may be a secret, as that of an invitation.
     """

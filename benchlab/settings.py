@@ -28,7 +28,7 @@ CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 # Encrypts private SSH keys at rest; kept outside the results database.
 ENCRYPTION_KEY = env.str("BENCHLAB_ENCRYPTION_KEY", default="")
 
-# Signs the seals of runs; kept outside the results database too, and made where there is none.
+# Signs the seals of runs; stored outside the results database too, and created if missing.
 SEAL_KEY = env.str("BENCHLAB_SEAL_KEY", default=str(VAR_DIR / "seals" / "ed25519.pem"))
 
 # What encrypts the keys within a backup.
@@ -146,12 +146,12 @@ HEARTBEAT_TIMEOUT_SECONDS = env.float("BENCHLAB_HEARTBEAT_TIMEOUT_SECONDS", defa
 SUPERVISE_SECONDS = env.float("BENCHLAB_SUPERVISE_SECONDS", default=5.0)
 # How often reports that wait, histories that wait and uploads that stay away are looked for.
 WATCH_SECONDS = env.float("BENCHLAB_WATCH_SECONDS", default=15.0)
-# How often a run is started anew after its target lost it (a restart of the target).
+# How often a run is started again after its target lost it (a restart of the target).
 MAXIMUM_ATTEMPTS = env.int("BENCHLAB_MAXIMUM_ATTEMPTS", default=3)
 
 ARTIFACTS_DIR = VAR_DIR / "artifacts"
 
-# Counters of requests. Redis is the broker's as well: never clear the cache as a whole.
+# Counters of requests. Redis is the broker's as well: never clear the complete cache.
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
@@ -161,7 +161,7 @@ CACHES = {
     }
 }
 # Requests to the API a minute, and as many pages, of one address without a login and of one token
-# or user; 0 is no limit.
+# or user; 0 means no limit.
 RATE_ANONYMOUS = env.int("BENCHLAB_RATE_ANONYMOUS", default=600)
 RATE_TOKEN = env.int("BENCHLAB_RATE_TOKEN", default=6000)
 
@@ -171,7 +171,7 @@ PUBLIC_URL = env.str("BENCHLAB_URL", default="")
 WEBHOOK_ALLOW_PRIVATE = env.bool("BENCHLAB_WEBHOOK_ALLOW_PRIVATE", default=False)
 # Scripts of people's own run programs on a server only where this is set.
 ALLOW_SHELL_SCRIPTS = env.bool("BENCHLAB_ALLOW_SHELL_SCRIPTS", default=False)
-# Mails about changes go out where there is a way: smtp+tls://user:password@host:587
+# Mails about changes are sent if this is set: smtp+tls://user:password@host:587
 EMAIL_URL = env.mail("EMAIL_URL", default="")
 SENDS_MAIL = bool(EMAIL_URL)
 _MAIL = env.email_url_config(EMAIL_URL or "dummymail://")
@@ -221,7 +221,7 @@ SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)/?$"]
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if TLS else 0
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
-# Whether all of a domain speaks TLS is for its owner to say, not for one site of it.
+# Whether all of a domain uses TLS is its owner's decision, not that of one site.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 # Accounts. Logins that fail are limited to 5 in five minutes a name and 10 a minute an address.

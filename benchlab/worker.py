@@ -1,4 +1,4 @@
-"""gunicorn's worker with threads, which does not wait for ever for what a client sends."""
+"""gunicorn's worker with threads, which does not wait forever for a client's data."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from benchlab.logs import JSONFormatter
 
 # Silence in the middle of a request, and the time that its first bytes have.
 SILENCE_SECONDS = 5.0
-# What was received earns the time for more: slower than that is no connection of today.
+# Received data extends the time for more: no connection of today is slower than that.
 BYTES_PER_SECOND = 20_000
 
 

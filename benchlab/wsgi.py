@@ -17,7 +17,7 @@ MOST_IN_CHUNKS = 10 * 2**20 + 1
 
 
 def read_chunks(wrapped: Application) -> Application:
-    """A body that comes in chunks gets a length: Django reads nothing of one that has none."""
+    """A body sent in chunks gets a length: without one Django reads nothing of it."""
 
     def answer(environ: Environ, start_response: Any) -> Iterable[bytes]:
         is_chunked = "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower()

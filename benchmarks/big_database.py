@@ -80,7 +80,7 @@ SELECT run.id, metric,
 
 
 def build(runs: int) -> None:
-    """Fill an empty database, in which scenarios and metrics are known, with so many runs.
+    """Fill an empty database, in which scenarios and metrics are known, with this many runs.
 
     The connection must be a superuser's: references are right by construction and not checked.
     """

@@ -1,4 +1,4 @@
-"""What must stay as it is on a target: another's PostgreSQL and files beside the base folder."""
+"""What must not change on a target: a foreign PostgreSQL and files outside the base folder."""
 
 import hashlib
 import subprocess

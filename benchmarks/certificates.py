@@ -2,7 +2,7 @@
 
     .venv/bin/python -m benchmarks.certificates [--tries 20] [--duration 10]
 
-Starts a whole instance and an OpenSSH server as its target, and queues two campaigns of so many
+Starts a complete instance and an OpenSSH server as its target, and queues two campaigns of so many
 runs (fixed-point read, one client): the first while the machine is left alone, the second while
 half of its processors are kept busy by others. Prints for each run its validity, what others took
 of the processors, and the codes of what was found; then how many of each were doubtful.

@@ -81,7 +81,7 @@ def history(random: np.random.Generator, kind: str, repeats: int, length: int) -
 def _is_found(
     random: np.random.Generator, kind: str, repeats: int, length: int, step: float
 ) -> bool:
-    """Whether a step away from the ends is told once, and in its place."""
+    """Whether a step away from the ends is reported once, and in its place."""
     points = history(random, kind, repeats, length)
     from_end = min(NEAR, length // 3)
     place = int(random.integers(from_end, length - from_end + 1))
@@ -91,7 +91,7 @@ def _is_found(
 
 
 def _arriving(random: np.random.Generator, kind: str, repetitions: int) -> float:
-    """The share of histories in which any look, one after each run, tells a change."""
+    """The share of histories in which any analysis, one after each run, reports a change."""
     count = 0
     for _ in range(repetitions):
         points = history(random, kind, 1, 200).tolist()

@@ -2,13 +2,13 @@
 
     .venv/bin/python -m benchmarks.faults [--tries 20] [--only NAME ...] [--together] [--seed 1]
 
-Starts a whole instance with two workers, and a target of its own: OpenSSH behind a line that can
+Starts a complete instance with two workers, and its own target: OpenSSH behind a line that can
 be cut, on a small disk as root. Each try queues a campaign, injects the fault at a moment drawn
 from the time that an undisturbed campaign takes, and waits. It is survived when every run has
 ended once, with one result if it finished and with its load put on once, when the server is free,
 and when the target holds nothing of BenchLab any more and everything else as it was. A fault that
-came too late or hit nothing is no try: it is injected into another campaign. Ends with status 1
-when a campaign did not survive, or a fault never hit.
+came too late or hit nothing does not count: it is injected into another campaign. Ends with status
+1 when a campaign did not survive, or a fault never hit.
 """
 
 import argparse
@@ -82,7 +82,7 @@ class Trials:
         self._over_at = 0.0
 
     def calm(self) -> Row:
-        """An undisturbed campaign, which tells how long one takes; the second one is timed."""
+        """An undisturbed campaign, to see how long one takes; the second one is timed."""
         row = Row("nothing")
         for _time in range(2):
             began = time.monotonic()
@@ -184,7 +184,7 @@ class Trials:
 
 
 def _note(row: Row, seen: Any, wrong: list[str], seconds: float, *, is_try: bool) -> None:
-    """Count a campaign; one that nothing hit is no try, but must be right as well."""
+    """Count a campaign; one that nothing hit does not count, but must be right as well."""
     if is_try:
         row.tries += 1
         row.survived += not wrong
@@ -211,7 +211,7 @@ def _misloaded(counted: loads.Loads, seen: Any) -> list[str]:
 
 @contextmanager
 def _broken(options: argparse.Namespace) -> Iterator[Broken]:
-    """An instance and its target, and nothing of both afterwards."""
+    """An instance and its target; both are removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="bl-"))
     folder.chmod(0o755)
     instance = WholeInstance(folder)

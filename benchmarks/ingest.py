@@ -1,4 +1,4 @@
-"""Uploads through gunicorn, beside COPY of the same rows into the same tables.
+"""Uploads through gunicorn, compared with COPY of the same rows into the same tables.
 
     .venv/bin/python -m benchmarks.ingest [--singles 500] [--batches 20] [--measurements 10]
 
@@ -102,7 +102,7 @@ def _batches(client: Client, options: argparse.Namespace, pids: list[int]) -> No
         _body({"runs": [_run(BATCH * batch + number, options) for number in range(BATCH)]})
         for batch in range(2 * options.batches + 1)
     ]
-    # A connection of its own: the server may have closed the other one meanwhile.
+    # A separate connection: the server may have closed the other one by now.
     client.again().post("uploads/batch/", bodies.pop())
     for clients in (1, 2):
         sent = [bodies.pop() for _ in range(options.batches)]
@@ -239,7 +239,7 @@ def _cpu(pids: list[int]) -> list[float]:
         try:
             fields = stat.read_text().rpartition(") ")[2].split()
         except OSError:
-            continue  # it has ended meanwhile
+            continue  # it has ended by now
         pid = int(stat.parent.name)
         children.setdefault(int(fields[1]), []).append(pid)
         times[pid] = sum(map(int, fields[11:15])) / TICK

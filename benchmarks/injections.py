@@ -1,6 +1,6 @@
-"""The faults, each a real one: what it breaks, what mends it, and what it needs.
+"""The faults, all real: what each one breaks, how it is repaired, and what it needs.
 
-Each tells whether it hit anything: one that came too late, or to nobody, says nothing of BenchLab.
+Each reports whether it hit anything: one that came too late says nothing about BenchLab.
 """
 
 import contextlib
@@ -77,7 +77,7 @@ class Fault:
 
 
 def kill_worker(broken: Broken, chance: random.Random) -> bool:
-    """The one that has the run, or either where no one has."""
+    """The one that has the run, or either if none has."""
     from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
 
     pid = own_queue.holder(broken.server_id).rpartition(":")[2]
@@ -135,7 +135,7 @@ def freeze_sshd(broken: Broken, _chance: random.Random) -> bool:
 
 
 def fill_disk(broken: Broken, chance: random.Random) -> bool:
-    """Let somebody else take the whole disk, or all but 60 MB of it, while a run is in progress."""
+    """Fill the disk, completely or up to 60 MB, while a run is in progress."""
     folders = broken.target.base / "runs"
     if _await(lambda: list(folders.glob("*"))):
         time.sleep(chance.uniform(0, broken.writing_s))
@@ -144,9 +144,9 @@ def fill_disk(broken: Broken, chance: random.Random) -> bool:
 
 
 def _fill(disk: Path, left: int) -> bool:
-    """Take all of a disk but so many bytes; whether that was done.
+    """Take all of a disk except this many bytes; return whether that was done.
 
-    Bit by bit, as others take some of it meanwhile: what cannot be had whole is not had at all.
+    Bit by bit, as others take some of it too: a single large allocation would just fail.
     """
     size = 0
     with (disk / FILLER).open("wb") as filler:

@@ -2,7 +2,7 @@
 
     .venv/bin/python -m benchmarks.memory [--runs 1000] [--servers 4] [--warm 20]
 
-Starts a whole instance with its one worker, and lets it execute runs of one second on several
+Starts a complete instance with its one worker, and lets it execute runs of one second on several
 servers at once (ports of one OpenSSH server, each with its own base directory). Prints the worker's
 resident memory as it goes, and the slope in kB a run by least squares, without the first runs, in
 which a worker loads what it needs.

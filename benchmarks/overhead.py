@@ -1,14 +1,14 @@
-"""What BenchLab adds to a run, on a whole instance with worker, queue and results database.
+"""The time that BenchLab adds to a run, on a complete instance with worker, queue and database.
 
     .venv/bin/python -m benchmarks.overhead [--runs 10] [--duration 2]
 
-Starts a whole instance with its settings as they are by default, and an OpenSSH server as its
+Starts a complete instance with default settings, and an OpenSSH server as its
 target, and queues one campaign (fixed-point read, one client). Of each run it takes the seconds
 from the event `claimed` to the event `finished`, and takes away the time in which at least one of
 the scenario's own steps was at work (`runner.OWN_STEPS`, from the commands' `started_at` and
-`finished_at`; steps beside each other count once). All the rest is counted as BenchLab's: the
+`finished_at`; parallel steps count once). All the rest is counted as BenchLab's: the
 connection, folders, probing, monitors, collecting, storing, cleaning, and every write to the
-results database in between. The gap is what lies between the end of a run and the next one's
+results database in between. The gap is the time between the end of a run and the next one's
 claim. Prints each run, and medians, least and most.
 """
 
@@ -57,7 +57,7 @@ class Timed:
 
 
 def covered(intervals: Sequence[Interval]) -> float:
-    """Seconds that lie in at least one of the intervals."""
+    """Seconds that are in at least one of the intervals."""
     seconds, until = 0.0, None
     for begin, end in sorted(intervals):
         start = begin if until is None else max(begin, until)

@@ -93,7 +93,7 @@ def holder(server_id: int) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a campaign's runs stand. `codes` are of those that did not finish.
+    """The states of a campaign's runs. `codes` are of those that did not finish.
 
     `wrong` lists what must never be.
     """

@@ -4,7 +4,7 @@
 
 Starts an embedded PostgreSQL and Redis, fills the database (ten measurements a run), and asks for
 each page in this process. Prints a page a line: queries, CPU in ms (application + PostgreSQL), wall
-time, bytes, and whether that is within the budget. CPU is told, since it is the same on a busy
+time, bytes, and whether that is within the budget. CPU is reported, since it is the same on a busy
 machine. With --folder the database is kept there and used again.
 """
 
@@ -34,7 +34,7 @@ HISTORY_BYTES, PAGE_BYTES = 150_000, 500_000
 
 @dataclass(frozen=True)
 class Page:
-    """An address, and what it may cost: ms of CPU and bytes; None is no budget."""
+    """An address, and its limits: ms of CPU and bytes; None means no limit."""
 
     name: str
     path: str
@@ -223,7 +223,7 @@ def instance(kept: Path | None) -> Iterator[None]:
 def _set_up() -> None:
     from django.conf import settings  # noqa: PLC0415
 
-    # Static files were not collected, so that there is no manifest of them.
+    # Static files were not collected, so there is no manifest of them.
     plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     settings.STORAGES = {**settings.STORAGES, "staticfiles": plain}
     Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)

@@ -22,12 +22,12 @@ class Process:
         return self.argv[0].rpartition("/")[2]
 
     def concerns(self, path: str) -> bool:
-        """Whether it was told of a path, or works below it."""
+        """Whether a path is in its arguments, or it works below the path."""
         return self.folder.startswith(path) or any(path in word for word in self.argv)
 
 
 def concerning(path: str) -> list[Process]:
-    """Every process that was told of a path, or works below it."""
+    """Every process that has a path in its arguments, or works below it."""
     return [process for process in _all() if process.concerns(path)]
 
 

@@ -2,11 +2,11 @@
 
     .venv/bin/python -m benchmarks.runner [--pairs 5] [--duration 10] [--scale 10] [--clients 2]
 
-Starts the embedded SSH target and makes one cluster. In each pair the engine executes a whole run
-over SSH (start, prewarm, pgbench, collect, stop), and bare pgbench puts the same load on the same
-cluster; which goes first alternates. Prints the ratio of TPS of each pair with its median, and what
-the engine adds to a run beyond the scenario's own steps, in seconds. Claim, worker and results
-database have no part in it: `benchmarks.overhead` measures a whole instance.
+Starts the embedded SSH target and creates one cluster. In each pair the engine executes a complete
+run over SSH (start, prewarm, pgbench, collect, stop), and bare pgbench runs the same load on the
+same cluster; which one goes first alternates. Prints the ratio of TPS of each pair with its median,
+and what the engine adds to a run beyond the scenario's own steps, in seconds. Claim, worker and
+results database are not involved: `benchmarks.overhead` measures a complete instance.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""A target to break: an OpenSSH server behind a line that can be cut, with a canary beside it."""
+"""A target to break: an OpenSSH server behind a connection that can be cut, and a canary."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from benchmarks.canary import Canary
 from benchmarks.cut_line import CutLine
 from tests.ssh.openssh import OpenSSH, login_name
 
-# A cluster of the smallest scale with its WAL, and what preflight wants to spare beside it.
+# A cluster of the smallest scale with its WAL, and the reserve that preflight requires.
 DISK_MEGABYTES, MORE_A_CLUSTER = 2500, 1300
 FAKETIME = (
     "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
@@ -23,7 +23,7 @@ PATIENCE_FOR_LEFTOVERS = 30.0
 
 
 class Target:
-    """base/ is BenchLab's, canary/ is not; as root both lie on a small disk of their own.
+    """base/ is BenchLab's, canary/ is not; as root both are on a small separate disk.
 
     Its clock can be set where libfaketime is found: each process there costs more then. None for
     `faketime` leaves the clock alone.

@@ -29,7 +29,7 @@ DOCS = Path(__file__).parents[1] / "docs" / "statistics.md"
 BEGIN, END = "<!-- begin: benchmarks.verdicts -->", "<!-- end: benchmarks.verdicts -->"
 ROWS, ROUNDS = (1, 8, 20, 165), (3, 5, 10)
 SD = 0.02
-# Recorded runs are drawn in stretches of so many that followed one another.
+# Recorded runs are drawn in stretches of this many consecutive ones.
 STRETCH = 20
 FALSE = ("faster", "slower")
 
@@ -82,7 +82,7 @@ def report(random: Random, repetitions: int) -> Iterator[str]:
 
 
 def sources() -> dict[str, Source]:
-    """The noises by name: each gives so many runs in the order of time."""
+    """The noises by name: each gives this many runs in time order."""
     return {
         "normal, 2 %": normal,
         "with spikes": spiky,
@@ -196,7 +196,7 @@ def pairs(rows: int) -> list[Pair]:
 def table(
     random: Random, source: Source, rows: int, n: int, effect: float = 0.0, drift: float = 0.0
 ) -> Table:
-    """A table of which the first row has an effect (on logs)."""
+    """A table whose first row has an effect (on logs)."""
     logs = measured(random, source, 2 * rows, n, drift)
     logs[1] += effect
     return Table(logs, pairs(rows))
@@ -206,7 +206,7 @@ def table(
 
 
 def any_false(random: Random, source: Source, rows: int, n: int, repetitions: int) -> float:
-    """The share of tables without any difference of which a row says that there is one."""
+    """The share of tables without any difference in which a row reports one."""
     found = (table(random, source, rows, n).judged() for _ in range(repetitions))
     return sum(map(is_false, found)) / repetitions
 
@@ -217,7 +217,7 @@ def is_false(answers: Sequence[Inference]) -> bool:
 
 
 def adaptive(random: Random, source: Source, repetitions: int, *, rows: int = 8) -> float:
-    """The same where whole rounds are added until all cells are known to 1.5 %, at most 8."""
+    """The same if rounds are added until all cells are known to 1.5 %, at most 8."""
     least, most, wanted = 3, 8, 0.015
     significance = sequential.level(range(least, most + 1), 0.05)
     wrong = 0
@@ -237,7 +237,7 @@ def _is_wide(logs: Floats, wanted: float) -> bool:
 def at_peaks(random: Random, source: Source, repetitions: int, *, n: int = 3) -> float:
     """The share of wrong answers at the level where both do best; one is flat, one is sharp.
 
-    Both have the same peak, at the middle level, and the whole table is the campaign's.
+    Both have the same peak, at the middle level, and the complete table is the campaign's.
     """
     levels = 8
     flat, sharp = np.zeros(levels), -0.04 * np.abs(np.arange(levels) - levels // 2)
@@ -255,7 +255,7 @@ def at_peaks(random: Random, source: Source, repetitions: int, *, n: int = 3) ->
 
 
 def along_line(random: Random, source: Source, repetitions: int, *, n: int = 3) -> float:
-    """The share of lines of 12 versions of which any link is wrong, chosen among 5 levels."""
+    """The share of lines of 12 versions with any wrong link, chosen among 5 levels."""
     versions, levels = 12, 5
     wrong = 0
     for _ in range(repetitions):
@@ -283,7 +283,7 @@ def power(
     noise: Noise | None = None,
     drift: float = 0.0,
 ) -> float:
-    """The share of tables whose first row is told right."""
+    """The share of tables whose first row is reported correctly."""
     wanted = "faster" if effect > 0 else "slower"
     hits = 0
     for _ in range(repetitions):
@@ -293,7 +293,7 @@ def power(
 
 
 def same(random: Random, rows: int, n: int, effect: float, repetitions: int) -> float:
-    """The share of first rows that are told the same, at a noise of 1 %."""
+    """The share of first rows that are reported as the same, at a noise of 1 %."""
     hits = 0
     for _ in range(repetitions):
         answers = table(random, quiet, rows, n, effect).judged()

@@ -1,4 +1,4 @@
-"""A whole BenchLab of its own for a measurement: its processes, its results database, its queue."""
+"""A complete BenchLab for a measurement: its processes, its results database, its queue."""
 
 import json
 import os
@@ -26,7 +26,7 @@ OURS = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY")
 
 
 class WholeInstance:
-    """`python -m benchlab.embedded` in a folder of its own, and one more worker beside its own."""
+    """`python -m benchlab.embedded` in a separate folder, and one additional worker."""
 
     def __init__(self, folder: Path, pace: Mapping[str, str] = PACE) -> None:
         self._pace = dict(pace)

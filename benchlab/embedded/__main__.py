@@ -1,4 +1,4 @@
-"""`python -m benchlab.embedded`: one whole BenchLab in the foreground."""
+"""`python -m benchlab.embedded`: a complete BenchLab in the foreground."""
 
 import sys
 

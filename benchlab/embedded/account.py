@@ -16,7 +16,7 @@ PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 Stream = int | IO[bytes] | None
 
-# What a question that is asked in another account may tell of its failure.
+# How much a check in another account may report about its failure.
 LONGEST_COMPLAINT = 10_000
 YES, NO, FAILED = range(3)
 
@@ -100,7 +100,7 @@ class Account:
             os._exit(status)
 
     def can_enter(self, folder: Path) -> bool:
-        """Whether this account can reach what lies in the folder."""
+        """Whether this account can reach the folder's content."""
         return self.succeeds("/bin/sh", "-c", '[ -x "$1" ]', "sh", folder)
 
     def own(self, path: Path) -> None:
@@ -149,7 +149,7 @@ def myself() -> Account:
 
 
 def unprivileged_account(environ: Mapping[str, str] = os.environ) -> Account | None:
-    """When we are root, who runs the servers: BENCHLAB_USER, else nobody. None when not root."""
+    """When we are root, the account of the servers: BENCHLAB_USER, else nobody. Else None."""
     if os.getuid() != 0:
         return None
     name = environ.get("BENCHLAB_USER", "nobody")

@@ -110,7 +110,7 @@ def _make(name: str) -> None:
 
 
 def add_account(name: str, etc: Path = Path("/etc")) -> None:
-    """What useradd does, where there is none: a group and an account that cannot log in."""
+    """Replaces a missing useradd: adds a group and an account that cannot log in."""
     with (etc / ".pwd.lock").open("w") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         number = _free_number(etc)

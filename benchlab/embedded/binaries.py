@@ -102,7 +102,7 @@ def _made_once(services: Path, wheel: str, fill: Callable[[Path], None]) -> Path
 
 
 def make_readable(parent: Path, draft: Path) -> None:
-    """Let every account read what lies in `draft`, and run what its owner can run."""
+    """Let every account read the files in `draft`, and run what its owner can run."""
     parent.chmod(0o755)
     draft.chmod(0o755)
     for path in draft.rglob("*"):

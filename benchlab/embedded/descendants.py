@@ -91,7 +91,7 @@ class Ending:
         self._told: set[tuple[signal.Signals, Process]] = set()
 
     def advance(self) -> bool:
-        """Signal whoever is left; whether nobody is (or those left are beyond our rights)."""
+        """Signal the remaining processes; return whether none is left (or none that we may)."""
         elapsed = time.monotonic() - self._began
         left = descendants(os.getpid())
         for after, number in ENDING:

@@ -65,7 +65,7 @@ class EmbeddedServer(ABC):
             if self._wait_until_it_answers(program):
                 return
             if is_free(self.port):
-                break  # the port was not the trouble, so another one is no remedy
+                break  # the port was not the problem, so another one would not help
         raise program.failed()
 
     def _wait_until_it_answers(self, program: Program) -> bool:

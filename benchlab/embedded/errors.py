@@ -1,4 +1,4 @@
-"""What stops an instance from starting, in words for the person who started it."""
+"""Errors that prevent an instance from starting, worded for the person who started it."""
 
 
 class StartError(Exception):

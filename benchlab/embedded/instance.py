@@ -1,4 +1,4 @@
-"""One whole BenchLab on one machine: brought up in order, looked after, taken down in reverse."""
+"""A complete BenchLab on one machine: started in order, supervised, stopped in reverse order."""
 
 import contextlib
 import http.client

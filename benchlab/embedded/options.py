@@ -1,4 +1,4 @@
-"""What the person who starts an instance chooses, by environment variables."""
+"""The options of an instance, from environment variables."""
 
 import os
 import socket

@@ -22,10 +22,10 @@ from benchlab.embedded.processes import Program, wait_for_end
 ROLE = DATABASE = "benchlab"
 SUPERUSER = "postgres"
 
-# For a small database beside other work: safe on a crash, modest in memory.
+# For a small database on a shared machine: crash-safe, with little memory.
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
-    # TCP only: a socket's path may not exceed 107 bytes, and var/ lies wherever the user likes
+    # TCP only: a socket's path must not exceed 107 bytes, and var/ may be anywhere
     "unix_socket_directories": "",
     "max_connections": "100",
     "shared_buffers": "256MB",
@@ -54,7 +54,7 @@ ENDS = ((signal.SIGINT, 8.0), (signal.SIGQUIT, 3.0), (signal.SIGKILL, 2.0))
 class EmbeddedPostgreSQL(EmbeddedServer):
     """A PostgreSQL (17 or newer) with a role and a database `benchlab`.
 
-    The role may create databases and is no superuser. `folder` keeps data and passwords.
+    The role can create databases and is not a superuser. `folder` has data and passwords.
     """
 
     name = "postgresql"
@@ -133,14 +133,14 @@ class EmbeddedPostgreSQL(EmbeddedServer):
         return True
 
     def _password(self, role: str) -> str:
-        # Kept: whoever asks as the server's account may not read these files.
+        # Kept in memory: a caller with the server's account must not read these files.
         if role not in self._passwords:
             file = self.folder / f"password-{role}"
             self._passwords[role] = kept_secret(file, lambda: secrets.token_urlsafe(24))
         return self._passwords[role]
 
     def _initialise(self) -> None:
-        # beside its place and then moved there, so that no half of a cluster is ever used
+        # created elsewhere and then moved, so that an incomplete cluster is never used
         draft = self.folder / "data.new"
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(mode=0o700)
@@ -157,7 +157,7 @@ class EmbeddedPostgreSQL(EmbeddedServer):
     def _initdb(self, draft: Path, password_file: Path) -> None:
         program = Program(
             name="initdb",
-            # the builtin locale needs nothing of the system and sorts the same everywhere
+            # the builtin locale does not depend on the system and sorts the same everywhere
             argv=[
                 *(self.bindir / "initdb", "-D", draft, "-U", SUPERUSER, "--encoding=UTF8"),
                 *("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
@@ -175,7 +175,7 @@ class EmbeddedPostgreSQL(EmbeddedServer):
         """End a server of this data folder that outlived its supervisor, and its stale pid file.
 
         PostgreSQL itself ignores a stale postmaster.pid, unless another process of the account
-        has got that number meanwhile, which is common where a container starts anew.
+        has that number now, which is common after the restart of a container.
         """
         for number, patience in ENDS:
             for pid in working_in(self.data):

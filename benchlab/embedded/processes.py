@@ -74,7 +74,7 @@ class Program:
                 pipe.write(self.stdin)
 
     def restart(self) -> None:
-        """Start it anew after it died, without what its process group left behind."""
+        """Restart it after it died, without leftovers of its process group."""
         self._kill_group()
         self.start()
 
@@ -85,7 +85,7 @@ class Program:
             self._signal(self.stops[0][0])
 
     def stop(self) -> None:
-        """Stop it and wait; the log tells what it said."""
+        """Stop it and wait; its output is in the log."""
         if self.process is None:
             return
         self.ask_to_stop()

@@ -42,7 +42,7 @@ class EmbeddedRedis(EmbeddedServer):
 
     @cached_property
     def _password(self) -> str:
-        # Kept: whoever asks as the server's account may not read the file.
+        # Kept in memory: a caller with the server's account must not read the file.
         return kept_secret(self.folder / "password", lambda: secrets.token_urlsafe(24))
 
     def prepare(self) -> None:

@@ -42,7 +42,7 @@ class Software:
 
     @property
     def variables(self) -> dict[str, str]:
-        """To be added to the environment of what is started."""
+        """Additions to the environment of started programs."""
         if self.libraries is None:
             return {}
         return {"LD_LIBRARY_PATH": str(self.libraries)}

@@ -65,7 +65,7 @@ class Reaper:
 
 @dataclass(frozen=True)
 class Shell:
-    """Starts commands: as which account, where, and who waits for them."""
+    """Starts commands: with their account and folder, and the waiting for them."""
 
     account: Account
     home: Path
@@ -88,7 +88,7 @@ class Input(asyncio.Protocol):
 
     The pipe counts from open() on, not from connection_made(): asyncio registers its descriptor
     only after the latter, and a pipe that is closed in between would stay registered, to the
-    harm of whoever gets that number next.
+    harming the next process with that number.
     """
 
     def __init__(self, channel: "asyncssh.SSHServerChannel[bytes]"):
@@ -219,7 +219,7 @@ class Execution(asyncssh.SSHServerSession[bytes]):
         self._task.add_done_callback(self._ended)
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
-        # a fault of ours must show in the log, and must not leave the client waiting for ever
+        # our own error must show in the log, and must not leave the client waiting forever
         if (fault := task.exception()) is not None:
             traceback.print_exception(fault)
             self._channel.abort()
@@ -325,7 +325,7 @@ OF_PYTHON = {signal.SIGPIPE, signal.SIGXFSZ}
 
 
 def handle_what_is_ignored() -> None:
-    """Let commands die of every signal, though whoever started us ignored some (nohup does).
+    """Let commands die of every signal, even if our own parent ignored some (as nohup does).
 
     An ignored signal stays ignored in children; one that is handled gets its default there.
     """

@@ -49,9 +49,9 @@ class State:
 
 @contextlib.contextmanager
 def locked(lock: Path, state: Path) -> Iterator[None]:
-    """Hold the instance's lock. Raises StartError, which says who holds it, when it is taken."""
+    """Hold the instance's lock. Raises StartError, with its holder, if it is taken."""
     with lock.open("a") as file:
-        lock.chmod(0o600)  # whoever could open it could also hold it
+        lock.chmod(0o600)  # anybody who can open it could also hold it
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

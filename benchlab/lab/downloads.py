@@ -23,7 +23,7 @@ class Damaged(Exception):
 
 
 def repository(environ: Mapping[str, str] = os.environ) -> str:
-    """BENCHLAB_MAVEN, a mirror, else Maven Central. Raises LabError for what is no address."""
+    """BENCHLAB_MAVEN, a mirror, else Maven Central. Raises LabError for an invalid address."""
     address = (environ.get("BENCHLAB_MAVEN") or REPOSITORY).rstrip("/")
     if not address.startswith(("https://", "http://", "file://")):
         raise LabError(f"BENCHLAB_MAVEN={address} is not an address: it begins with https://")
@@ -38,7 +38,7 @@ def fetch(
     say: Callable[[str], None],
     pause: Callable[[float], None] = time.sleep,
 ) -> Path:
-    """The artifact of a release in `folder`, downloaded unless it is there and whole.
+    """The artifact of a release in `folder`, downloaded unless it is there and complete.
 
     What an interrupted download left is continued. Raises LabError with what to do when the
     repository cannot be reached or gives something else than what is pinned.
@@ -70,13 +70,13 @@ def fetch(
 
 
 def is_kept(release: Release, folder: Path) -> bool:
-    """Whether the artifact was downloaded before, and is whole."""
+    """Whether the artifact was downloaded before, and is complete."""
     kept = folder / release.file_name
     return kept.exists() and _digest(kept, "sha256") == release.sha256
 
 
 def _continue(url: str, part: Path, size: int) -> None:
-    """Append what is missing; begin anew where the other side cannot continue."""
+    """Append what is missing; start again if the other side cannot continue."""
     have = part.stat().st_size if part.exists() else 0
     if have == size:
         return
@@ -103,7 +103,7 @@ def _check(release: Release, part: Path, base: str) -> None:
 
 
 def _published_sha1(url: str) -> str:
-    """The digest beside the artifact; empty where a mirror keeps none."""
+    """The digest next to the artifact; empty if a mirror has none."""
     try:
         with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as answer:  # noqa: S310
             words = answer.read(200).decode("ascii", "replace").split()

@@ -1,4 +1,4 @@
-"""What keeps the lab from having a version, in words for the person who asked for it."""
+"""Why the lab cannot have a version, worded for the person who asked for it."""
 
 
 class LabError(Exception):

@@ -1,4 +1,4 @@
-"""Where the lab lies: the unpacked versions, and the kept downloads."""
+"""The folders of the lab: the unpacked versions, and the stored downloads."""
 
 import os
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from benchlab.embedded.places import Places
 
 
 def versions_folder(places: Places, account: Account) -> Path:
-    """`var/lab`, or a folder beside the services where the servers' account cannot get into var/.
+    """`var/lab`, or a folder next to the services if the servers' account cannot enter var/.
 
     The folders of an instance must have been prepared.
     """

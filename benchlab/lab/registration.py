@@ -29,7 +29,7 @@ def is_running(places: Places) -> bool:
 def register(places: Places, account: Account, bindirs: Sequence[Path]) -> None:
     """Add the folders to the running instance's server `this-machine` and inspect it.
 
-    As the account of the service, which is no root.
+    As the account of the service, which is not root.
     """
     software = software_for([account], places.services, is_in_use=True)
     with account.spawn(

@@ -13,7 +13,7 @@ LIST = Path(__file__).with_name("versions.toml")
 
 @dataclass(frozen=True)
 class Release:
-    """One release: `version` as `postgres --version` prints it, and where its binaries lie."""
+    """One release: `version` as `postgres --version` prints it, and the folder of its binaries."""
 
     version: str
     path: str

@@ -1,4 +1,4 @@
-"""From an artifact to binaries that run: unpacked beside its place, tried, and then moved there."""
+"""Turns an artifact into working binaries: unpacked next to their place, tried, and moved there."""
 
 import os
 import shutil
@@ -66,7 +66,7 @@ def _extract(artifact: Path, release: Release, draft: Path) -> None:
 
 
 def _try(release: Release, bindir: Path, account: Account) -> None:
-    """Start each program by its own libraries, which its run path finds beside it."""
+    """Start each program with its own libraries, which its run path finds next to it."""
     for program in PROGRAMS:
         said = _version(bindir / program, account)
         if release.version not in said:

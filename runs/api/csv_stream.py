@@ -48,7 +48,7 @@ def for_links(request: Request) -> HttpRequest:
 def stream(
     rows: QuerySet[Any], serializer: Serializer[Any], *, name: str, told: Told
 ) -> StreamingHttpResponse:
-    """The rows as the serializer tells them, a header first; what is nested is JSON in its field.
+    """The rows as the serializer gives them, a header first; nested values are JSON in their field.
 
     `told` makes of some rows at a time what the serializer takes. No text is a formula for a
     spreadsheet (`tables.csv_cell`).

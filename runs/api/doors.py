@@ -123,7 +123,7 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
         return Response(self.get_serializer(found).data)
 
     def paginate_queryset(self, queryset: Any) -> Any:
-        """The page's objects with all that is told of them."""
+        """The page's objects with everything that is shown of them."""
         return self.told(super().paginate_queryset(queryset) or [])
 
     def told(self, found: Sequence[Any]) -> Sequence[Any]:
@@ -131,7 +131,7 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
         return found
 
     def filter_queryset(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """What was asked for, of what the reader may see."""
+        """The requested objects that the reader may see."""
         return projects.visible(super().filter_queryset(queryset), to=reader(self.request))
 
     def get_object(self) -> M:

@@ -81,7 +81,7 @@ def _too_slow(code: str) -> Response:
 
 
 def _of_document(refused: Refused) -> Response:
-    """Every fault of what was sent, the first one's message as the summary of a single one."""
+    """Every fault of a request; if there is only one, its message is the summary."""
     faults = [
         {name: text for name, text in vars(fault).items() if text} for fault in refused.faults
     ]
@@ -172,7 +172,7 @@ def _faults(detail: Any, pointer: str) -> Iterator[Fault]:
 
 
 def _below(pointer: str, name: object) -> str:
-    """The path one step down. A fault of the whole (`non_field_errors`) stays where it is."""
+    """The path one step down. A fault of the object itself (`non_field_errors`) stays there."""
     if name == "non_field_errors":
         return pointer
     step = str(name).replace("~", "~0").replace("/", "~1")

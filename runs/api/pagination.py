@@ -13,7 +13,7 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 LARGEST_ID = 2**63 - 1
-# Digits of a parameter; more are no number of ours, with zeros in front or without.
+# Maximum digits of a parameter, including leading zeros.
 LONGEST = 19
 
 
@@ -39,7 +39,7 @@ class KeysetPagination(BasePagination):
         cursor = self._number(self.cursor_param, LARGEST_ID)
         if cursor is not None:
             queryset = self.after(queryset, cursor)
-        # One row more than asked for tells whether there is another page.
+        # One row more than requested shows whether there is another page.
         found = list(queryset.order_by(*self.ordering)[: size + 1])
         page = found[:size]
         self.last: Model | None = page[-1] if len(found) > len(page) else None

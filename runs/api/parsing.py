@@ -86,7 +86,7 @@ def read_json(content: bytes, *, parse_float: Callable[[str], float] = float) ->
 
 
 class _Doubled(Exception):
-    """An object has a name twice: of which the other value would be lost silently."""
+    """An object has a name twice: one of the values would be lost silently."""
 
 
 class _Pairs(list[tuple[str, Any]]):

@@ -1,4 +1,4 @@
-"""Doors that answer a question by its query parameters, each of which is known and has a value."""
+"""Doors that answer queries by parameters; each parameter must be known and have a value."""
 
 from typing import Any
 

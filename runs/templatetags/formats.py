@@ -17,7 +17,7 @@ from runs.selectors.servers import builds
 
 register = template.Library()
 
-# What publications tell of machines and keep constant, by the name in their data files.
+# Facts about machines and constants in publications, by their names in the data files.
 TERMS = {
     "added_storage": gettext_lazy("Added storage"),
     "background_inserts": gettext_lazy("Background inserts"),
@@ -79,7 +79,7 @@ def milliseconds(value: float | None) -> str:
 
 @register.filter
 def repeats(n: int | None) -> str:
-    """How many repeats a value stands for: "n = 3"; unknown where a publication does not say."""
+    """How many repeats a value is based on: "n = 3"; unknown if a publication does not say."""
     return gettext("n unknown") if n is None else f"n = {n}"
 
 
@@ -215,7 +215,7 @@ def verdict(value: str) -> str:
 
 @register.filter
 def sized(found: Inference) -> str:
-    """How large a difference is, as an interval, and what is in doubt of it: 4.2 to 14 % slower."""
+    """The size of a difference as an interval, and doubts about it: 4.2 to 14 % slower."""
     doubt = doubtful_runs(found.doubtful) if found.doubtful else ""
     return " ".join(filter(None, (size(found), doubt)))
 

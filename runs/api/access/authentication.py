@@ -1,4 +1,4 @@
-"""Who asks: a token in `Authorization: Bearer`, or who has logged in; and what they may do."""
+"""Authentication: a token in `Authorization: Bearer`, or a login; and their permissions."""
 
 from typing import Any, cast
 
@@ -77,7 +77,7 @@ class TablePermission(BasePermission):
     code = ""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """Say whether the request may go on; `message` then tells what is missing."""
+        """Return whether the request is allowed; if not, `message` says what is missing."""
         match = request._request.resolver_match
         if match is None or getattr(view, str(request.method).lower(), None) is None:
             return True  # The door cannot do that for anybody, and says so itself.
@@ -97,7 +97,7 @@ class TablePermission(BasePermission):
 
 
 def _act(request: Request, actor: Reader) -> None:
-    """Name who acts for the audit trail."""
+    """Name the actor for the audit trail."""
     token = f", token {actor.name} ({actor.prefix})" if isinstance(actor, Token) else ""
     audit.become(request.user.get_username(), f"api{token}")
 
@@ -114,12 +114,12 @@ def _reason(request: Request, denied: permissions.Denied) -> tuple[str, str]:
 
 
 def reader(request: Request) -> Reader:
-    """Who reads: the token where there is one, otherwise the user."""
+    """The reader: the token if there is one, otherwise the user."""
     return request.auth if isinstance(request.auth, Token) else request.user
 
 
 def asker(request: Request) -> str:
-    """The name that events give to who asked."""
+    """The name of the caller in events."""
     if isinstance(request.auth, Token):
         return _("the token “%(name)s”") % {"name": request.auth.name}
     return request.user.get_username()

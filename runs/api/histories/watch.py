@@ -1,4 +1,4 @@
-"""What is expected of a campaign of uploads: how often they come, and of which branch."""
+"""What a campaign expects of uploads: how often they come, and their branch."""
 
 from datetime import timedelta
 from typing import Any

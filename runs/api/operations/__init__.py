@@ -1,1 +1,1 @@
-"""Doors for those who run BenchLab."""
+"""Doors for operators of BenchLab."""

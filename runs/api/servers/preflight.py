@@ -1,4 +1,4 @@
-"""Preflight over the API: what stands against a campaign, before it is queued."""
+"""Preflight over the API: a campaign's problems, before it is queued."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What an upload says of where and of what it was measured: machine, PostgreSQL, revision."""
+"""The circumstances of an upload: machine, PostgreSQL, revision."""
 
 import difflib
 import functools
@@ -134,7 +134,7 @@ def _known_settings() -> frozenset[str]:
 
 
 def tool(of: Object, at: str, faults: Faults) -> tuple[str, str]:
-    """Name and version of what put the load on; the name alone is enough."""
+    """Name and version of the load generator; the name alone is enough."""
     given = of.get("tool")
     if given is None or isinstance(given, str):
         return text(of, "tool", at, faults, most=40), ""

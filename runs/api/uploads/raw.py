@@ -23,7 +23,7 @@ EXACT = {"query_mode", "connection", "max_tries"}
 
 
 def files(given: Object, at: str, faults: Faults) -> Files:
-    """The files of `raw`: a text is standard output; nothing where there is no `raw`."""
+    """The files of `raw`: a text is standard output; empty without `raw`."""
     value = given.get("raw")
     if value is None:
         return {}
@@ -56,7 +56,7 @@ def named(files: Files, at: str, faults: Faults) -> Files:
 
 
 def _check_exit_status(files: Files, pointer: str, faults: Faults) -> None:
-    """What is no number would be taken for a status that nobody kept."""
+    """Anything but a number would look like a status that was not recorded."""
     given = files.get(EXIT_STATUS, "")
     text = given.decode("utf-8", "replace") if isinstance(given, bytes) else given
     if text.strip() and not STATUS.fullmatch(text.strip()):
@@ -108,7 +108,7 @@ def read(
 
 
 def _stated(reading: Reading, levels: Mapping[str, Any]) -> dict[str, Any]:
-    """Levels that say what a workload was: they stand for what was read."""
+    """Levels that describe a workload: they replace what was read."""
     return {name: level for name, level in levels.items() if name in reading.workload}
 
 

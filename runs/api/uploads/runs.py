@@ -1,4 +1,4 @@
-"""A whole uploaded run: its fields, and what they must have in common."""
+"""A complete uploaded run: its fields, and checks across them."""
 
 import json
 from collections.abc import Mapping
@@ -198,7 +198,7 @@ def _check_age(version: str, started_at: datetime, at: str, faults: Faults) -> N
 def _with_version(
     given: Mapping[str, Any], version: str, at: str, faults: Faults
 ) -> Mapping[str, Any]:
-    """The levels with the version: runs of two versions are no repeats of each other."""
+    """The levels with the version: runs of two versions are not repeats of each other."""
     if not version:
         return given
     level = given.get("version")
