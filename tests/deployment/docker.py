@@ -98,7 +98,9 @@ class Daemon:
 
     def run(self, *words: object, **options: object) -> subprocess.CompletedProcess[str]:
         """A command that talks to this daemon."""
-        environment = os.environ | {"DOCKER_HOST": self.host, "DOCKER_BUILDKIT": "0"}
+        # Nothing of the tests' own environment: the composition would pass its DATABASE_URL on.
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
+        environment |= {"DOCKER_HOST": self.host, "DOCKER_BUILDKIT": "0"}
         environment |= {"COMPOSE_DOCKER_CLI_BUILD": "0", **options.pop("environment", {})}
         check = options.pop("check", True)
         done = subprocess.run(

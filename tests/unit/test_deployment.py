@@ -1,7 +1,9 @@
 """Settings, the table of docs/deployment.md and docker-compose.yml name the same variables."""
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from cryptography.fernet import Fernet
+from django.core.management import get_commands
 
 ROOT = Path(__file__).parents[2]
 # The image sets the first; the second is for developers.
@@ -90,3 +93,43 @@ def test_the_secrets_of_a_deployment_are_made_once(tmp_path):
     assert before["postgresql-password"].decode().strip() in values["DATABASE_URL"]
     assert set(before) == {"environment", "postgresql-password", "tls.crt", "tls.key"}
     assert (tmp_path / "environment").stat().st_mode & 0o77 == 0
+
+
+def test_the_units_of_systemd_run_what_the_composition_runs():
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    for name in ("control", "worker"):
+        unit = (ROOT / f"deploy/systemd/benchlab-{name}.service").read_text()
+        assert f"/{services[name]['command']}\n" in unit
+    image = re.search(r"^CMD (.+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    words = json.loads(image[1])
+    unit = (ROOT / "deploy/systemd/benchlab-web.service").read_text()
+    assert [word for word in words if word not in unit] == [
+        *("0.0.0.0:8000", "--worker-tmp-dir", "/dev/shm")
+    ]
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
+def test_the_units_are_hardened():
+    for unit in sorted((ROOT / "deploy/systemd").glob("*.service")):
+        done = subprocess.run(
+            ["systemd-analyze", "security", "--offline=true", "--threshold=20", unit],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-300:] + done.stderr
+
+
+def test_the_commands_of_the_guide_are_there():
+    """Each manage.py command, script, module, file and service that docs/deployment.md names."""
+    text = (ROOT / "docs/deployment.md").read_text()
+    commands = set(re.findall(r"manage\.py ([a-z_]+)", text))
+    assert {"backup", "restore", "doctor", "migrate"} <= commands
+    assert commands - set(get_commands()) == set()
+    paths = re.findall(r"(?<![\w/])((?:deploy|script|tests)/[\w./-]+\w)", text)
+    modules = [name.replace(".", "/") + ".py" for name in re.findall(r"-m (benchlab\.\w+)", text)]
+    assert [path for path in [*paths, *modules] if not (ROOT / path).exists()] == []
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    named = re.findall(r"docker compose (?:exec|run --rm) (\w+)", text)
+    assert named
+    assert set(named) <= set(services)
