@@ -172,7 +172,7 @@ def run(of=None, *, repeat=1, **fields):
 
 
 def finish(which, *, seconds=10, **values):
-    """A run that took so many seconds and measured these values: finish(run, tps=1000)."""
+    """A run that took this many seconds and measured these values: finish(run, tps=1000)."""
     now = timezone.now()
     which.state = Run.State.FINISHED
     which.started_at, which.finished_at = now - timedelta(seconds=seconds), now
@@ -184,7 +184,7 @@ def finish(which, *, seconds=10, **values):
 
 
 def summary(of, name):
-    """The stored summary of a metric over the finished runs of a cell, made anew."""
+    """The stored summary of a metric over the finished runs of a cell, recomputed."""
     values = Measurement.objects.filter(run__cell=of, metric__name=name)
     fields = vars(summarise(list(values.values_list("value", flat=True))))
     made, _created = CellSummary.objects.update_or_create(

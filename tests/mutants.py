@@ -62,7 +62,7 @@ class Mutant:
 
 
 def changed(node: ast.AST) -> Iterator[ast.AST]:
-    """What a node may become, each by itself."""
+    """The possible mutations of a node, one at a time."""
     match node:
         case ast.Compare(left, [operator], [right]) if type(operator) in SWAPS:
             yield ast.Compare(left, [SWAPS[type(operator)]()], [right])

@@ -1,4 +1,4 @@
-# Sourced by the scripts beside this folder, after `root` is set to the repository.
+# Sourced by the scripts next to this folder, after `root` is set to the repository.
 #
 #   make_environment requirements.txt [more requirement files]
 #

@@ -1,5 +1,5 @@
 // Draws each [data-chart]: the figure is in the JSON script within it, the colours come from the
-// page's theme. A chart that htmx brings anew is drawn into the plot that is already there.
+// page's theme. A chart that htmx loads again is drawn into the existing plot.
 (() => {
   "use strict";
 

@@ -29,7 +29,7 @@
     }, 2000);
   }
 
-  // Buttons come anew with the parts of a page that htmx brings.
+  // Parts of a page that htmx loads bring new buttons.
   function show() {
     for (const button of document.querySelectorAll(BUTTONS)) {
       button.hidden = false;

@@ -4,7 +4,7 @@
 
   const box = document.getElementById("failure");
   const message = box.querySelector("[data-failure-message]");
-  // Whether what is told failed by itself, again and again, or was asked for by a person.
+  // Whether the failed request was an automatic, repeated one, or was made by a person.
   let wasPoll = false;
 
   const isPoll = (event) => event.detail.elt?.hasAttribute("data-poll") ?? false;

@@ -7,7 +7,7 @@
   // A page that is long in the making is asked for less often: a reader costs 5 % of a processor.
   const REST_FOR_WORK = 20;
   const FOCUSABLE = "a[href], button, summary, input, select, textarea, [tabindex]";
-  // The token of a form is masked anew in every answer.
+  // The token of a form is masked differently in every answer.
   const TOKEN = /name="csrfmiddlewaretoken" value="[^"]*"/g;
 
   let asked = 0;

@@ -1,4 +1,4 @@
-"""A real HTTP server of this machine that receives webhooks, and answers as it is told."""
+"""A real HTTP server of this machine that receives webhooks, and answers as configured."""
 
 import http.server
 import threading

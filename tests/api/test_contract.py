@@ -1,4 +1,4 @@
-"""The API keeps to its own description whatever it is asked: no 5xx, no undocumented answer.
+"""The API matches its own description for any request: no 5xx, no undocumented answer.
 
 Cases are made from the OpenAPI document by schemathesis, the same ones in each run.
 BENCHLAB_CONTRACT_CASES sets how many for each operation.

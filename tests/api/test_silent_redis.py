@@ -93,7 +93,7 @@ def test_a_silent_redis_is_waited_for_once_and_then_used_again(monkeypatch):
 
 
 def test_only_senders_are_impatient():
-    """A worker waits for messages in BRPOP, for as long as there is none."""
+    """A worker waits for messages in BRPOP, as long as there are none."""
     with app.connection_for_read() as reading, app.connection_for_write() as writing:
         assert "socket_timeout" not in reading.transport_options
         assert writing.transport_options["socket_timeout"] == 2

@@ -1,4 +1,4 @@
-"""A server that answers as it was told, one answer a request, and notes what it was asked."""
+"""A server with configured answers, one per request, that records the requests."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -143,7 +143,7 @@ def judge(ci: str, version: str, here: Checkout, changes=CHANGES) -> None:
     assert first == 0, f"the first run of a campaign ends {first}: {here.out[-2000:]}"
     for name, (change, expected) in changes.items():
         if "failed" in change and version < "15":
-            continue  # before 15 pgbench tells no failures
+            continue  # before 15 pgbench reports no failures
         here.commit(name)
         here.replay.measure(version, **change)
         status = here.run(ci)

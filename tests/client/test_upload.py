@@ -1,4 +1,4 @@
-"""The upload client against a real server, and where there is none."""
+"""The upload client against a real server, and without one."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""The database refuses states that no model knows, whoever writes them."""
+"""The database refuses states that no model knows, even from raw SQL."""
 
 import pytest
 from django.apps import apps

@@ -1,4 +1,4 @@
-"""What `script/server` prepares at each start, beside what a user changed meanwhile."""
+"""What `script/server` prepares at each start, without losing a user's changes."""
 
 from io import StringIO
 

@@ -104,7 +104,7 @@ class Instance:
         """So many runs of a campaign have a result, and had their load put on once.
 
         The results database could not have a second result of a run: the loads are those that
-        were counted on the target, whatever else was measured there meanwhile.
+        were counted on the target, whatever else was measured there at the same time.
         """
         rows = self.get(f"measurements/?campaign={slug}&metric=tps")["results"]
         assert len(rows) == runs
@@ -115,7 +115,7 @@ class Instance:
         assert len(mine) == runs
 
     def processes_on_target(self) -> list[str]:
-        """Command lines of what runs for BenchLab on this machine as its target."""
+        """Command lines of processes that BenchLab runs on this machine as its target."""
         listed = subprocess.run(
             ["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True
         )

@@ -1,4 +1,4 @@
-"""A small repository of artifacts on 127.0.0.1, whose "programs" only tell their version."""
+"""A small repository of artifacts on 127.0.0.1, whose "programs" only print their version."""
 
 import hashlib
 import io

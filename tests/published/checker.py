@@ -46,7 +46,7 @@ class Regions:
 
 
 def sources() -> Path | None:
-    """The folder of the documents: BENCHLAB_SOURCES, else beside the repository; None without."""
+    """The folder of the documents: BENCHLAB_SOURCES, else next to the repository; or None."""
     beside = FOLDER.parents[2] / "shared/sources"
     folder = Path(os.environ.get("BENCHLAB_SOURCES", beside))
     return folder if folder.is_dir() else None

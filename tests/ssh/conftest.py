@@ -121,7 +121,7 @@ def treated(plan: RunPlan) -> Callable[..., RunPlan]:
 
 @pytest.fixture
 def governed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., list[str]]]:
-    """A machine whose two processors have a governor each; the function tells and sets them.
+    """A machine whose two processors have a governor each; the function reads and sets them.
 
     No machine of this project's has one: files and a program of ours take its place.
     """

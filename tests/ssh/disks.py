@@ -14,7 +14,7 @@ from tests.ssh.openssh import OpenSSH
 
 @contextlib.contextmanager
 def small_disk(folder: Path, megabytes: int, sshd: OpenSSH) -> Iterator[Path]:
-    """The folder on a disk of so many MB, as the sshd sees it."""
+    """The folder on a disk of this many MB, as the sshd sees it."""
     if os.getuid() != 0:
         pytest.skip("mounting a small disk needs root")
     owner = folder.stat()
@@ -29,7 +29,7 @@ def small_disk(folder: Path, megabytes: int, sshd: OpenSSH) -> Iterator[Path]:
 
 
 def fill(disk: Path, *, leave: int = 0) -> None:
-    """Take all that is free but so many bytes, whatever is written there meanwhile."""
+    """Take all free space except this many bytes, even while others write there."""
     with (disk / "filler").open("ab", buffering=0) as filler, contextlib.suppress(OSError):
         while shutil.disk_usage(disk).free > leave or not leave:
             filler.write(bytes(2**20))

@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Anybody(asyncssh.SSHServer):
-    """No key is asked for."""
+    """No key is required."""
 
     def begin_auth(self, username: str) -> bool:
         return False

@@ -5,7 +5,7 @@
                  │ └─ load ─┘    standby
                  └──────────────────┘
 
-Each line is a link by itself and can be cut. Only the bastion is reached from outside; it forwards
+Each line is a separate link and can be cut. Only the bastion is reached from outside; it forwards
 no packets, so that db and load are reached by SSH through it and in no other way. Whoever makes
 them must be root; names carry the process's number, so that several processes may do so at once.
 """
@@ -63,7 +63,7 @@ class Link:
     device: str
 
     def cut(self) -> None:
-        """Let every packet vanish: nobody is told, as when a cable is pulled."""
+        """Drop every packet silently, as when a cable is pulled."""
         run("ip", "-n", self.namespace, "link", "set", self.device, "down")
 
     def mend(self) -> None:

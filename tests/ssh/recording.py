@@ -1,4 +1,4 @@
-"""A reporter that keeps what it is told, in place of the results database."""
+"""A reporter that records what it receives, instead of the results database."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -27,7 +27,7 @@ READ = registry.get("fixed-point-read")
 
 @pytest.fixture
 def outside(account) -> Iterator[Path]:
-    """A folder of the same user beside the base directory, with something precious in it."""
+    """A folder of the same user next to the base directory, with something precious in it."""
     folder = short_folder()
     (folder / "precious").write_text("data")
     if account.switch:
@@ -294,7 +294,7 @@ def test_what_is_mounted_in_a_removed_folder_stays(mounted, told, base):
 
 @pytest.fixture
 def canary(account, binaries, outside) -> Iterator[Path]:
-    """A running cluster of somebody else under the same user, which writes nothing of its own."""
+    """A running cluster of somebody else under the same user, which writes nothing itself."""
     data, bindir = outside / "pgdata", binaries.postgresql16
     as_account(account, bindir / "initdb", "-D", data, "-U", "owner", "-A", "trust", "-N")
     quiet = "-c autovacuum=off -c checkpoint_timeout=1h -c listen_addresses= -c fsync=off"

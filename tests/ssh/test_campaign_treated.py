@@ -101,7 +101,7 @@ def test_a_machine_without_cpufreq_is_found_before_queueing(server):
 
 
 def test_a_sweep_of_the_server_sets_back_what_a_lost_run_has_set(server, allow, base_dir):
-    """The worker of the run is gone for good, and the run was cancelled meanwhile."""
+    """The worker of the run is gone for good, and the run was then cancelled."""
     needs_writable(f"/proc/sys/{SETTING.replace('.', '/')}")
     allow("perf")
     before = sysctl(SETTING)

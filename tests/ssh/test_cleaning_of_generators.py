@@ -1,4 +1,4 @@
-"""Several machines of a run that ends: each is cleaned by itself."""
+"""Several machines of a run that ends: each is cleaned up independently."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Connecting to a real OpenSSH server: who is let in, what is believed, what is told."""
+"""Connecting to a real OpenSSH server: who gets in, what is trusted, what is reported."""
 
 import asyncio
 import subprocess

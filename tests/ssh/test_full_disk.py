@@ -15,7 +15,7 @@ pytestmark = pytest.mark.openssh
 
 @pytest.fixture(params=[400])
 def small_disk(request, base_dir, openssh) -> Iterator[Path]:
-    """The base directory on a disk of so many MB."""
+    """The base directory on a disk of this many MB."""
     with disks.small_disk(base_dir, request.param, openssh) as disk:
         yield disk
 

@@ -1,4 +1,4 @@
-"""The full-text scenarios on a real target: indexes, inserts beside, and what would deceive."""
+"""The full-text scenarios on a real target: indexes, concurrent inserts, and pitfalls."""
 
 from dataclasses import replace
 

@@ -236,7 +236,7 @@ def test_a_cancel_ends_the_load_on_every_machine(direct, plan, machines):
 
 
 def test_series_of_a_machine_whose_clock_is_ahead_lie_on_the_runs_axis(direct, plan, monkeypatch):
-    """The same clock, told to be 90 s ahead on the second machine: its series move by as much."""
+    """The same clock, reported 90 s ahead on the second machine: its series move by as much."""
     real = clocks.measure
     asked = []
 

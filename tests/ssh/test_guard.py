@@ -84,7 +84,7 @@ def test_an_end_that_the_worker_does_not_see_lets_another_worker_go_on(line, gua
 
     with pytest.raises(EndNotSeen):
         line(act)
-    assert issubclass(EndNotSeen, Detached)  # whoever detaches leaves the target as it is
+    assert issubclass(EndNotSeen, Detached)  # a worker that detaches leaves the target as it is
 
 
 def test_the_guards_task_ends_with_the_step(line, guard, base_dir):
@@ -159,7 +159,7 @@ def plan(plan, binaries) -> RunPlan:
 
 
 def guarded_by(director: Director, *, floor_bytes: int = 0) -> TargetProblem:
-    """What stops the load, by a guard that first looks when pgbench has told of its progress."""
+    """What stops the load, with a guard that first looks after pgbench has reported progress."""
     phase = director.reporter.phase
 
     async def entered(name):

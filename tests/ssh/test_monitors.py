@@ -39,7 +39,7 @@ def series(found) -> dict:
 
 
 def missing(found) -> str:
-    """What is told of a monitor that is missing."""
+    """What is reported about a missing monitor."""
     [note] = [each for each in found.notes if each.code == "monitor_missing"]
     return note.message
 

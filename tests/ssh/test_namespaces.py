@@ -90,7 +90,7 @@ def queued(registered: Registered, *, duration: int, repeats: int = 1) -> Campai
 
 @contextmanager
 def meanwhile(machine: Machine, act: Callable[[], object]) -> Iterator[Loads]:
-    """Do something once pgbench has told of its progress; and count the loads all the time."""
+    """Do something after pgbench has reported progress; and count the loads all the time."""
     loads, over = Loads(machine.base), Event()
 
     def watch() -> None:
@@ -143,7 +143,7 @@ def leftovers(network: Network) -> list[object]:
 
 
 def psql(machine: Machine, binaries, port: str) -> str:
-    """What psql is told there by the database that is measured."""
+    """The measured database's answer to psql there."""
     program = str(binaries.postgresql18 / "psql")
     done = machine.run(
         program, "-w", "-h", DB_ADDRESS, "-p", port, "-U", "benchlab", "-d", "benchlab", "-c", "\\q"
@@ -243,7 +243,7 @@ def replicated(registered: Registered, *, duration: int, pairs: dict) -> Campaig
         repeats=1,
         generators=[registered.generator],
         cluster_servers=[registered.standby],
-        # A cut that nobody tells of is noticed after so long; a minute by default.
+        # A silent cut is noticed after this long; a minute by default.
         configuration=factories.configuration("impatient", settings={"wal_sender_timeout": "3s"}),
     )
     return campaigns.create(draft=draft)

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def generator(server, account):
-    """A machine beside the database that puts the load on."""
+    """A machine besides the database's that generates the load."""
     folder = short_folder()
     if account.switch:
         os.chown(folder, account.uid, account.gid)

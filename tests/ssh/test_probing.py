@@ -1,4 +1,4 @@
-"""What the machines of a run are, told at its begin; nothing that fails there costs the run."""
+"""The facts of a run's machines, reported at its start; failures there do not fail the run."""
 
 import asyncio
 from functools import partial
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.openssh
 
 
 def probe(director: Director, *, clean_up: bool = False) -> dict[str, facts.Facts | None]:
-    """Look at the machines of a run that has begun; what was reported."""
+    """Probe the machines of a run that has started; return what was reported."""
 
     async def look() -> None:
         bench = director.bench

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.openssh
 
 
 def with_standbys(plan: RunPlan, sync: int, asynchronous: int, **levels) -> RunPlan:
-    """The plan of a cell with so many standbys."""
+    """The plan of a cell with this many standbys."""
     cell = {
         "version": "16.14", "sync_standbys": sync, "async_standbys": asynchronous,
         "synchronous_commit": "on", "synchronous_by": "all", **levels,

@@ -1,4 +1,4 @@
-"""The scenarios' own procedures on a real target, beside the reading one of test_director."""
+"""The scenarios' procedures on a real target, apart from the reading one of test_director."""
 
 import shutil
 from dataclasses import dataclass, replace

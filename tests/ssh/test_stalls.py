@@ -1,4 +1,4 @@
-"""A server that stands still under the load: the run finishes, and tells of it."""
+"""A server that stalls under the load: the run finishes, and reports it."""
 
 import subprocess
 import time

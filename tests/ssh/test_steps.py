@@ -251,7 +251,7 @@ def test_what_a_step_left_without_its_leader_is_ended(on_host, base_dir):
     async def act(host):
         marked = await stopped(host, base_dir, record=f"1 {BOOT}", mark=folder)
         await host.run(["rm", "-r", folder])
-        # As a release before has begun it: without the boot, and without a mark.
+        # As an earlier release started it: without the boot, and without a mark.
         return marked, await stopped(host, base_dir, record="1", stream=f"{folder}/out")
 
     assert on_host(act) == (True, True)

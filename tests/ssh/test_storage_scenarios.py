@@ -1,4 +1,4 @@
-"""What the disk does by itself and under PostgreSQL: fio, pg_test_fsync and wal_sync_method."""
+"""The disk alone and under PostgreSQL: fio, pg_test_fsync and wal_sync_method."""
 
 import os
 import shutil

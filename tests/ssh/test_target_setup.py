@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
 DOCUMENT = Path(__file__).parents[2] / "docs" / "target-setup.md"
 # As sshd has it where nobody changed it: keys lie in the user's home, and modes are looked at.
 OURS_ALONE = ("AuthorizedKeysFile", "StrictModes")
-# Other tests run beside this one.
+# Other tests run at the same time.
 OF_THIS_MACHINE = {"host_busy"}
 
 

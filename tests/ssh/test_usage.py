@@ -1,4 +1,4 @@
-"""Who takes the processors of a real machine: told right, for a run and for others."""
+"""Who uses the processors of a real machine: correct for a run and for others."""
 
 import subprocess
 import time

@@ -1,4 +1,4 @@
-"""How long a piece of code takes, as little as possible by what runs beside it."""
+"""How long a piece of code takes, affected as little as possible by other processes."""
 
 import gc
 import time
@@ -8,7 +8,7 @@ from collections.abc import Callable
 def cpu_seconds(work: Callable[[], object], *, tries: int = 3) -> float:
     """The least processor time of a few tries, in seconds.
 
-    Neither other processes nor a collection of what earlier tests left are the work's own.
+    Neither other processes nor garbage collection after earlier tests belong to the work.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -80,7 +80,7 @@ GIVEN_UP = ("htmx:afterRequest", "htmx:sendAbort")
 
 
 def is_complaint(said):
-    """Whether a line of the browser's console tells of a fault."""
+    """Whether a line of the browser's console reports an error."""
     return said.type == "error" and not said.text.startswith(GIVEN_UP)
 
 

@@ -1,4 +1,4 @@
-"""What a browser is told with every answer, and how many answers there are."""
+"""The headers of every answer, and how many answers there are."""
 
 import re
 import socket
@@ -13,7 +13,7 @@ from benchlab.worker import ImpatientSocket
 from runs.api import rate_limit
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
-# A report is a file by itself, which a browser opens without BenchLab.
+# A report is a self-contained file, which a browser opens without BenchLab.
 STANDALONE = {"reports/report.html"}
 INLINE = re.compile(
     r"<style\b|<script(?![^>]*\bsrc=)|\son\w+\s*=\s*[\"']|javascript:", re.IGNORECASE

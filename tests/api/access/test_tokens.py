@@ -1,4 +1,4 @@
-"""Tokens: who may do what with them, and what is told to whom."""
+"""Tokens: who may do what with them, and who gets which message."""
 
 from datetime import timedelta
 from io import StringIO

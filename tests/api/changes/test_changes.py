@@ -1,4 +1,4 @@
-"""Changes: found on write, told once, decided upon; and uploads that stay away."""
+"""Changes: found on write, reported once, decided on; and missing uploads."""
 
 from datetime import timedelta
 

@@ -26,7 +26,7 @@ def mailing(settings, transactional_db, django_user_model):
 
 @pytest.fixture
 def absent(mailing):
-    """A campaign of which was told that its uploads stay away."""
+    """A campaign whose missing uploads were reported."""
     store(repeats(commit(1), tps=[1000.0]))
     campaign = Campaign.objects.get()
     campaign.runs.update(queued_at=timezone.now() - timedelta(days=2))

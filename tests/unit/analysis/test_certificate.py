@@ -1,4 +1,4 @@
-"""What puts a run in doubt: each finding alone, at its limit, and what is never guessed."""
+"""What makes a run doubtful: each finding alone, at its limit, and what is never guessed."""
 
 import random
 

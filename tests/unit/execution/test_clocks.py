@@ -1,4 +1,4 @@
-"""Clocks: what is off for certain is told, what only a slow line suggests is not."""
+"""Clocks: a certain deviation is reported, one that only a slow line suggests is not."""
 
 import pytest
 

@@ -58,7 +58,7 @@ class Server:
         return self.reads_each([text])[0]
 
     def reads_each(self, texts: Sequence[str]) -> list[tuple[bool, str]]:
-        """Whether it takes each postgresql.conf by itself, in one go."""
+        """Whether it accepts each postgresql.conf separately, in one go."""
         with _open_folder() as folder:
             names = [str(number) for number in range(len(texts))]
             for name, text in zip(names, texts, strict=True):
@@ -78,7 +78,7 @@ class Server:
     def takes_each(
         self, settings: Sequence[tuple[str, str]], *, expected: Sequence[bool]
     ) -> list[tuple[bool, str]]:
-        """Whether it takes each setting by itself, and what it says.
+        """Whether it accepts each setting separately, and what it says.
 
         One that it refuses spoils its file; so those that are expected to be taken share files in
         which no name comes twice, and only where such a file is refused are they asked one by one.

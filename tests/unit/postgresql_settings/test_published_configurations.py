@@ -72,7 +72,7 @@ BUILT_IN = [
 def translated(configuration: Any, server: Server) -> Fitted:
     """What a configuration becomes for a server."""
     version = configuration.get("version")
-    # No build for Linux takes that word, nor does one tell it.
+    # No build for Linux accepts that word, or prints it.
     settings = {k: v for k, v in configuration["settings"].items() if v != "windows"}
     return fit(settings, server.major, written_for=major(version) if version else "")
 

@@ -1,4 +1,4 @@
-"""No secret of a setting is kept; what is none stays to the letter."""
+"""No secret in a setting is stored; everything else stays unchanged."""
 
 from runs.postgresql_settings.secrets import MASK, masked
 

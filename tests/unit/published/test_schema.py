@@ -1,4 +1,4 @@
-"""Mistakes that the form of a data file cannot tell: each is refused with file and line."""
+"""Mistakes that the form of a data file cannot show: each is refused with file and line."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The plans that the reports print: all are read, and tell what the reports say of them."""
+"""The plans that the reports print: all are readable, and match what the reports say."""
 
 from functools import cache
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Plans as psql prints them, in both formats, and what is none."""
+"""Plans as psql prints them, in both formats, and texts that are not plans."""
 
 import json
 

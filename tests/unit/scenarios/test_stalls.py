@@ -1,4 +1,4 @@
-"""When a load that stood still is told of."""
+"""When a load that stood still is reported."""
 
 import pytest
 

@@ -23,16 +23,16 @@ from tests import factories
 pytestmark = pytest.mark.django_db
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-# Django's own, which take more methods than they need, and change nothing of ours.
+# Django's own, which accept more methods than they need, and change nothing of ours.
 DJANGOS = frozenset({"login", "logout", "set_language"})
-# Of django-allauth, which turns away by itself who has nothing to do there, as by a redirect.
+# Of django-allauth, which itself refuses people without business there, for example by a redirect.
 ACCOUNTS = ("account_", "mfa_", "usersessions_", "socialaccount_", "openid_connect_")
 # The description of the API: for everybody, whatever their token.
 DESCRIBED = frozenset({"api:docs", "api:schema"})
 
 
 def names(of):
-    """The values in the addresses of one campaign, and of what belongs to it."""
+    """The values in the addresses of one campaign and its objects."""
     run = of.runs.first()
     by_word = {
         "annotation": Annotation.objects.create(campaign=of, text="Note."),

@@ -40,7 +40,7 @@ def test_strangers_find_nothing(client, hidden):
 
 
 def pages(run):
-    """Every page that has no part of a campaign in its address, and those of what the run uses."""
+    """Every page without a campaign's object in its address, and those of what the run uses."""
     plain = [f"/{each.pattern}" for each in web_urls.urlpatterns if not each.pattern.converters]
     scenario, server = run.campaign.scenario, run.server
     return [

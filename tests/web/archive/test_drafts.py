@@ -67,7 +67,7 @@ def test_a_draft_is_checked_and_a_second_person_takes_it_into_the_archive(
     page = text_of(client.post(f"{ADDRESS}accept/", {"text": draft.text}, follow=True))
     assert "Harbour report" in page
     assert text_of(client.get("/campaigns/harbour-reading/"))
-    # What the repository loads next takes nothing of it away, nor does a draft that goes on.
+    # Neither the next load of the repository nor further drafting removes any of it.
     sent(client, "source: [broken")
     assert drafts.load_all().unchanged == ("harbour-2020",)
     assert PublishedTable.objects.filter(source__slug="harbour-2020").count() == 3

@@ -72,7 +72,7 @@ def archive(known):
 
 @pytest.mark.django_db
 def test_the_archive_as_readers_meet_it(archive, client):
-    """One load of all publications for all that is asked of them: loading takes seconds."""
+    """One load of all publications for all questions: loading takes seconds."""
     _searches_find_the_right_result_first()
     _versions_of_factors_are_found(client)
     _a_figure_says_what_is_known_of_it(client)

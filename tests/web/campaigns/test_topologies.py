@@ -23,7 +23,7 @@ def archive():
 
 @pytest.fixture
 def apart():
-    """A database, and two servers that put the load on it."""
+    """A database, and two servers that generate its load."""
     database, *generators = (factories.server(name, name=name) for name in ("db", "one", "two"))
     return topologies.topology_of(server=database, generators=generators)
 

@@ -25,7 +25,7 @@ def campaign():
         gain, scatter = gains[run.cell.levels["clients"]]
         value = 1000 * (gain if run.cell.version == "18.4" else 1.0)
         factories.finish(run, tps=value * generator.lognormvariate(0, scatter))
-    # One run of each head is in doubt.
+    # One run of each head is doubtful.
     heads = made.runs.filter(cell__version="18.4", repeat=2)
     assert heads.update(validity="doubtful") == len(gains)
     made.state = "finished"

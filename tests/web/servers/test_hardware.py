@@ -38,7 +38,7 @@ def shown(client, path):
 
 
 def uploaded(name="own", **facts):
-    """A profile as an upload may tell it: whatever the facts are."""
+    """A profile as an upload may describe it, with arbitrary facts."""
     return HardwareProfile.objects.create(fingerprint=name, name=name, facts=facts)
 
 

@@ -1,4 +1,4 @@
-"""The comparison of series: rows, verdicts, all against all, and what stands against it."""
+"""The comparison of series: rows, verdicts, all against all, and what prevents it."""
 
 import pytest
 from django.contrib.auth.models import AnonymousUser

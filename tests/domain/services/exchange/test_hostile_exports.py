@@ -1,4 +1,4 @@
-"""Exports that somebody has made to do harm: refused whole, and nothing of them stays."""
+"""Malicious exports: refused completely, and nothing of them stays."""
 
 import hashlib
 import io

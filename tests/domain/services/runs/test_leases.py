@@ -110,7 +110,7 @@ def test_the_supervisor_wakes_only_servers_with_something_to_do(monkeypatch):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_that_stores_for_long_is_not_given_up(settings, monkeypatch):
-    """Its lease is locked meanwhile, which no sign of life waits for; storing ends with one."""
+    """Its lease is locked during that; no sign of life waits for it, and storing ends with one."""
     settings.HEARTBEAT_TIMEOUT_SECONDS = 0.5
     server = make_server()
     make_campaign(server)

@@ -1,4 +1,4 @@
-"""Real worker processes: what they hold, what they cost, and what is told when they fall silent."""
+"""Real worker processes: what they hold, what they cost, and what is reported if silent."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Changes of a machine: told once, with what is another than before."""
+"""Changes of a machine: reported once, with the changed facts."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Recorded pgbench runs: what the tool wrote, and what was observed of the server meanwhile."""
+"""Recorded pgbench runs: what the tool wrote, and what the server showed at the same time."""
 
 import json
 import re
