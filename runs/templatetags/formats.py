@@ -1,5 +1,6 @@
 """How numbers, times and stored English words are written on pages."""
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -199,9 +200,13 @@ def memory(profile: Any) -> str:
 
 @register.filter
 def place(number: str) -> str:
-    """Where a publication prints something: Table 2.2, Figure 3.7, or the name of a result."""
+    """Where a publication prints something: Table 2.2, Figure 3.7, Section 3.1.2, or a name."""
     if number.startswith("図"):
         return gettext("Figure %(number)s") % {"number": number.removeprefix("図").strip()}
+    # Tables are counted by chapter (2.2); what has three numbers is a section (3.1.2-1: its first).
+    if match := re.fullmatch(r"(\d+(?:\.\d+){2,})(?:-(\d+))?", number):
+        found = gettext("Section %(number)s") % {"number": match[1]}
+        return f"{found} ({match[2]})" if match[2] else found
     if number[:1].isdigit():
         return gettext("Table %(number)s") % {"number": number}
     return number

@@ -60,3 +60,24 @@ def test_a_command_is_written_as_one_would_type_it():
 
 def test_a_short_text_stays_whole():
     assert formats.capped("short", 10) == "short"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        ("2.2", "Table 2.2"),
+        ("図 3.7", "Figure 3.7"),
+        ("9.4.2", "Section 9.4.2"),
+        ("3.1.2-1", "Section 3.1.2 (1)"),
+        ("flame-graph", "flame-graph"),
+    ],
+)
+def test_a_place_of_a_publication_is_a_table_a_figure_or_a_section(number, text):
+    assert formats.place(number) == text
+
+
+def test_what_is_not_printed_is_unknown_and_a_range_of_ratios_is_told_in_its_own_measure():
+    assert (formats.repeats(None), formats.repeats(3)) == ("n unknown", "n = 3")
+    assert formats.ratio_range([0.98, 0.944]) == "-5.6 % – -2.0 %"
+    assert formats.ratio_range([1.416, 111.2]) == "×1.416 – ×111"
+    assert formats.ratio_range([]) == "–"
