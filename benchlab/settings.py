@@ -33,6 +33,8 @@ SEAL_KEY = env.str("BENCHLAB_SEAL_KEY", default=str(VAR_DIR / "seals" / "ed25519
 
 # What encrypts the keys within a backup.
 BACKUP_PASSPHRASE = env.str("BENCHLAB_BACKUP_PASSPHRASE", default="")
+# Whether benchmarks on this machine run in the account that has these secrets; script/server says.
+SHARED_ACCOUNT = env.bool("BENCHLAB_SHARED_ACCOUNT", default=False)
 
 INSTALLED_APPS = [
     "django.contrib.auth",

@@ -166,6 +166,8 @@ class Instance:
             "BENCHLAB_TARGET_AUTHORIZED_KEYS": str(target.authorized_keys),
             "BENCHLAB_TARGET_HOST_KEY": target.host_key,
             "BENCHLAB_TARGET_BINDIRS": self._bindirs,
+            # Then a benchmark reaches whatever the service does: the page of servers says so.
+            "BENCHLAB_SHARED_ACCOUNT": "01"[self.accounts.target.uid == self.accounts.web.uid],
         }
 
     def _write_environment(self) -> None:

@@ -1,5 +1,6 @@
 """Servers: the list, registration, the host key's confirmation, and a look at the machine."""
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -26,7 +27,11 @@ NEWEST = 10
 @require_safe
 def server_list(request: HttpRequest) -> HttpResponse:
     """All servers."""
-    context = {"section": "servers", "servers": server_selectors.overview(to=request.user)}
+    context = {
+        "section": "servers",
+        "servers": server_selectors.overview(to=request.user),
+        "shares_account": settings.SHARED_ACCOUNT and request.user.is_authenticated,
+    }
     return render(request, "servers/list.html", context)
 
 

@@ -163,3 +163,13 @@ def test_a_disk_is_told_in_words(client):
     for told in ("sda WD Gold", "rotating", "vda", "solid state"):
         assert told in page
     assert re.findall(r"\b(?:True|False)\b", page) == []
+
+
+def test_one_account_for_everything_is_told_to_who_has_logged_in(
+    client, administrator, ready_server, settings
+):
+    for is_shared in (False, True):
+        settings.SHARED_ACCOUNT = is_shared
+        assert ("shared_account" in administrator.get("/servers/").content.decode()) == is_shared
+    client.logout()
+    assert "shared_account" not in client.get("/servers/").content.decode()
