@@ -25,6 +25,7 @@ RUN = {
     "levels": {"clients": 8},
     "started_at": "2026-01-31T02:00:00Z",
     "status": "finished",
+    "postgresql": {"version": "18.1"},
     "tool": "pgbench",
     "hardware": {"cores": 4},
     "measurements": [{"metric": "tps", "value": 1000.5, "unit": "tps", "direction": "higher"}],
