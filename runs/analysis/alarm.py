@@ -1,7 +1,8 @@
-"""What the next single run of a history may be, and an alarm for one beyond that.
+"""The expected range of a history's next run, and an alarm for a run outside of it.
 
-An alarm from one run is bound to miss small changes or to cry wolf. This one misses: it tells a
-collapse on the day it happens, and leaves 5 % to change_points.find(), three points later.
+An alarm based on one run must either miss small changes or raise false alarms. This one misses: it
+reports a collapse on the day it happens, and leaves 5 % to change_points.find(), three points
+later.
 """
 
 import math
@@ -17,7 +18,7 @@ from runs.analysis.inference.verdicts import MINIMUM_EFFECT
 SIGNIFICANCE = 0.001
 MINIMUM_RUNS = 10
 RECENT = 50
-"""Runs looked back at, after the last change of level."""
+"""Number of earlier runs used, after the last change of level."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class ExpectedRange:
 
 @dataclass(frozen=True)
 class Alarm:
-    """A run outside of what was expected; `ratio` is that to the median of the recent runs."""
+    """A run outside of the expected range; `ratio` is that to the median of the recent runs."""
 
     value: float
     ratio: float
@@ -41,11 +42,12 @@ class Alarm:
 def expected_range(
     history: Sequence[float | Sequence[float]], *, minimum_effect: float = MINIMUM_EFFECT
 ) -> ExpectedRange | None:
-    """The range of the next single run; None where fewer than MINIMUM_RUNS recent ones are known.
+    """The range of the next single run; None if fewer than MINIMUM_RUNS recent ones are known.
 
     On logs, the widest of three: the prediction interval by Student's t with a robust standard
-    deviation (p = 0.001), the farthest of the recent runs, and the minimum effect. The second makes
-    spikes of the kind that the history knows no news. Raises ValueError as change_points.find().
+    deviation (p = 0.001), the farthest of the recent runs, and the minimum effect. Because of the
+    second, kinds of spikes that the history already has are no news. Raises ValueError as
+    change_points.find().
     """
     changes = change_points.find(history, minimum_effect=minimum_effect)
     level = history[changes[-1].position :] if changes else history
@@ -71,7 +73,7 @@ def single_run_alarm(
     *,
     minimum_effect: float = MINIMUM_EFFECT,
 ) -> Alarm | None:
-    """An alarm for one new run after the history; None where it is as expected or unknown."""
+    """An alarm for one new run after the history; None if it is as expected or unknown."""
     expected = expected_range(history, minimum_effect=minimum_effect)
     if expected is None or expected.low <= value <= expected.high:
         return None

@@ -1,10 +1,10 @@
-"""May a run be relied on? A certificate from what was recorded while it was measured.
+"""Can a run be relied on? A certificate from what was recorded during its measurement.
 
-valid: what could put it in doubt was looked at, and nothing does. doubtful: it may be right, and
-something says that it may not. invalid: it measured something else. Without an account of who took
-the processors there is no certificate, unless something else puts the run in doubt.
+valid: what could make it doubtful was checked, and nothing does. doubtful: it may be right, but
+something suggests otherwise. invalid: it measured something else. Without an account of who used
+the processors there is no certificate, unless something else makes the run doubtful.
 
-The limits, and why they are these, are in docs/statistics.md.
+The limits, and the reasons for them, are in docs/statistics.md.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from typing import Literal
 from runs.analysis import drift
 
 RULES_VERSION = 1
-"""To be raised with every change below; what is stored names the rules that it was judged by."""
+"""Increase it with every change below; stored judgements name the rules that they used."""
 
 Validity = Literal["", "valid", "doubtful", "invalid"]
 Weight = Literal["invalid", "doubt", "remark"]
@@ -24,10 +24,10 @@ FOREIGN_DOUBTFUL, FOREIGN_INVALID = 0.10, 0.80
 STOLEN_DOUBTFUL = 0.02
 DRIFT_DOUBTFUL = 0.10
 SHORT_DOUBTFUL_S, SHORT_S = 5.0, 30.0
-# Checkpoints belong to a run that is long enough to have several.
+# Checkpoints are normal in a run that is long enough for several.
 LONG_WITH_CHECKPOINTS_S = 1800.0
 
-# What the run's own notes say: their weight, and whether another run may be spared it.
+# What the run's own notes mean: their weight, and whether another run may avoid the problem.
 _NOTED: Mapping[str, tuple[Weight, bool]] = {
     "generator_saturated": ("doubt", False),
     "load_stalled": ("doubt", True),
@@ -40,7 +40,7 @@ _NOTED: Mapping[str, tuple[Weight, bool]] = {
 
 @dataclass(frozen=True)
 class Usage:
-    """Who took the processors of a machine under load, in seconds of processor time."""
+    """Who used the processors of a machine under load, in seconds of processor time."""
 
     machine: str
     processors: int
@@ -53,18 +53,18 @@ class Usage:
 
     @property
     def capacity(self) -> float:
-        """What the machine could have given."""
+        """The machine's capacity."""
         return self.processors * self.seconds
 
     @property
     def foreign(self) -> float:
-        """What neither PostgreSQL nor the generator nor the kernel took."""
+        """The time used neither by PostgreSQL nor by the generator nor by the kernel."""
         return max(self.busy - self.servers - self.generator - self.kernel, 0.0)
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was recorded of a run. None and nothing are not known.
+    """The records of a run. None and empty mean unknown.
 
     `rates` are (second, transactions a second); `queue` is the mean run queue of the database's
     machine, `clients` and `processors` those of the run; `optimisation` is the build's flag.
@@ -84,9 +84,9 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that puts a run in doubt, or is worth knowing; `figures` are for its sentence.
+    """One reason to doubt a run, or one thing to know; `figures` are the values of its sentence.
 
-    `is_curable`: another run of the same may be spared it.
+    `is_curable`: another run of the same may avoid it.
     """
 
     code: str
@@ -97,7 +97,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The judgement, and what it rests on."""
+    """The judgement, and its reasons."""
 
     validity: Validity
     findings: tuple[Finding, ...] = ()
@@ -110,7 +110,7 @@ class Certificate:
 
 
 def certify(evidence: Evidence) -> Certificate:
-    """Judge a run by what was recorded."""
+    """Judge a run from its records."""
     findings = (
         *_processors(evidence),
         *_steadiness(evidence),

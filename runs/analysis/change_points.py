@@ -1,9 +1,9 @@
-"""Where the level of a history changes for good: revisions, nights, uploads in their order.
+"""Finds where the level of a history changes for good: revisions, nights, uploads in order.
 
-The method and what simulations say of it are in docs/statistics.md. In short: logs of the medians
-of the points; spikes taken out; seeded intervals searched for the split with the greatest
-t-statistic, whose error knows the autocorrelation; the narrowest significant ones kept; each place
-settled between its neighbours, and the effect of at least 3 % asked of the medians.
+The method and simulations of it are in docs/statistics.md. In short: take logs of the medians of
+the points; remove spikes; search seeded intervals for the split with the greatest t-statistic,
+whose error accounts for autocorrelation; keep the narrowest significant ones; then settle each
+place between its neighbours, and require an effect of at least 3 % between the medians.
 """
 
 import math
@@ -23,13 +23,13 @@ Places = NDArray[np.int64]
 SIGNIFICANCE = 0.001
 MINIMUM_SEGMENT = 3
 MINIMUM_SEGMENT_OF_SINGLE_RUNS = 6
-"""Of a thousand single runs, three disturbed ones in a row are to be expected."""
+"""In a thousand single runs, three disturbed ones in a row must be expected."""
 
 WINDOW = 300
-"""Points to look at when one is added: a change shows within a dozen points, or not at all."""
+"""Points to analyse when one is added: a change shows within a dozen points, or not at all."""
 
 SAME_PLACE = 10
-"""Two finds at most this many points apart, in the same direction, are one change."""
+"""Two changes at most this many points apart, in the same direction, are the same one."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ChangePoint:
     """The level changes at `position`, the index of the first point of the new level.
 
     `before` and `after` are the medians of the points on both sides, up to the next changes;
-    `ratio` is after / before. `p_value` counts that every place was tried (Bonferroni).
+    `ratio` is after / before. `p_value` is corrected for trying every place (Bonferroni).
     """
 
     position: int
@@ -53,11 +53,11 @@ def find(
     """The change points of a history, in its order.
 
     A point is a value or the values of its repeats, of which the median counts; medians of three
-    runs make an alarm far rarer than single runs do. Segments have at least MINIMUM_SEGMENT points,
-    where points have fewer than three runs MINIMUM_SEGMENT_OF_SINGLE_RUNS, and neighbours differ
-    by at least `minimum_effect`. 1,000 points take a few ms; when a point is added, the last
-    WINDOW points are enough (see `unreported`). Raises ValueError for a value that is not positive,
-    or a point without a value.
+    runs make an alarm far rarer than single runs do. Segments have at least MINIMUM_SEGMENT points
+    (MINIMUM_SEGMENT_OF_SINGLE_RUNS if points have fewer than three runs), and neighbours differ by
+    at least `minimum_effect`. 1,000 points take a few ms; when a point is added, the last WINDOW
+    points are enough (see `unreported`). Raises ValueError for a value that is not positive, or a
+    point without a value.
     """
     history = _History.of(points)
     if len(history.logs) < 2 * history.shortest:
@@ -73,9 +73,9 @@ def unreported(
 ) -> tuple[ChangePoint, ...]:
     """Those that are not known yet, so that each change is reported once.
 
-    `known` are (position, ratio) of what was reported, also of what a person has dismissed, in
-    the same numbering as those `found`: add the window's start to the positions of a window. As
-    points arrive, a place moves by a few of them.
+    `known` are (position, ratio) of reported changes, including those that a person has dismissed,
+    in the same numbering as `found`: add the window's start to the positions of a window. As points
+    arrive, a place moves by a few of them.
     """
     reported = tuple(known)
     return tuple(
@@ -114,7 +114,7 @@ class _History:
 
 
 def _candidates(history: _History) -> list[int]:
-    """Places of significant changes: of the narrowest intervals, none within another's."""
+    """Places of significant changes: from the narrowest intervals, none within another's."""
     threshold = history.noise.threshold(SIGNIFICANCE / len(history.logs))
     significant: list[tuple[int, float, int, int]] = []
     for starts, length in _seeded_intervals(len(history.logs), 2 * history.shortest):
@@ -156,10 +156,10 @@ def _best_splits(history: _History, starts: Places, length: int) -> tuple[Places
 
 
 def _refined(history: _History, places: Sequence[int]) -> list[int]:
-    """Each place where both its sides fit best, its neighbours being held.
+    """Each place where both its sides fit best, with its neighbours fixed.
 
-    The interval that showed a change is narrow, and so knows its place less well than all points
-    up to the next changes do.
+    The interval that showed a change is narrow, so it determines the place less well than all
+    points up to the next changes do.
     """
     bounds = [0, *places, len(history.logs)]
     for index in range(1, len(bounds) - 1):
@@ -171,7 +171,7 @@ def _refined(history: _History, places: Sequence[int]) -> list[int]:
 
 
 def _pruned(history: _History, places: list[int], minimum: float) -> tuple[ChangePoint, ...]:
-    """Take away the weakest change until all are significant and large enough."""
+    """Remove the weakest change until all are significant and large enough."""
     kept = places
     while True:
         bounds = [0, *kept, len(history.logs)]

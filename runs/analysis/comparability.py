@@ -1,11 +1,11 @@
-"""Which facts decide whether two cells may be compared: the one list of them.
+"""Which facts decide whether two cells can be compared: the one list of them.
 
-A fact that `forbids` leaves no verdict where it differs, one that `warns` is told with the verdict,
-one that is `ignored` is stored and says nothing of speed. What a side does not tell is unknown:
-neither equal nor different. How to add a fact: docs/adding-a-condition.md.
+A fact that `forbids` prevents a verdict if it differs, one that `warns` is reported with the
+verdict, one that is `ignored` is stored and does not affect speed. What a side does not state is
+unknown: neither equal nor different. How to add a fact: docs/adding-a-condition.md.
 
-Whatever identifies a stored row (a fingerprint) plays no part here. A newer sysstat or a fact that
-a later release records makes another row, and the same comparison.
+The fingerprints that identify stored rows play no part here. A newer sysstat, or a fact that a
+later release records, creates another row, and the comparison stays the same.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from typing import Any, Literal
 from runs.analysis import fact_readers as read
 
 RULES_VERSION = 2
-"""To be raised with every change of the list or of a reader; stored verdicts name it."""
+"""Increase it with every change of the list or of a reader; stored verdicts name it."""
 
 Weight = Literal["forbids", "warns", "ignored"]
 Kind = Literal["hardware", "environment", "build", "settings", "workload"]
@@ -27,12 +27,12 @@ Value = str | int | float | bool
 
 @dataclass(frozen=True, eq=False)
 class Fact:
-    """One fact of a kind, read from what is stored of it; None is not known.
+    """One fact of a kind, read from its stored form; None is unknown.
 
-    Where both cells have one of the levels `declared_by`, with different values, the difference is
-    what is compared, and is not held against the comparison. A `last_resort` counts only where
-    nothing else of its kind is known of both. Where a fact that `spoils` is true of a side, that
-    is never the same, not even as another side of which it is true as well.
+    If both cells have one of the levels `declared_by`, with different values, the difference is
+    what is compared, and does not prevent the comparison. A `last_resort` counts only if no other
+    fact of its kind is known for both. If a fact that `spoils` is true for a side, it is never the
+    same, even if it is true for the other side as well.
     """
 
     kind: Kind
@@ -84,7 +84,7 @@ _MACHINE = (
     _hardware("sockets", "forbids", read.number("sockets")),
     _hardware("cores", "forbids", read.number("cores")),
     _hardware("threads", "forbids", read.number("threads")),
-    # Kernels differ by some MB in what they keep of the same memory for themselves.
+    # Kernels reserve a few MB more or less of the same memory.
     _hardware("memory_bytes", "forbids", read.number("memory_bytes"), tolerance=256 * 1024**2),
     _hardware("virtualization", "forbids", read.text("virtualization")),
     _hardware("cloud", "forbids", read.text("cloud")),
@@ -151,12 +151,12 @@ _WORK = (
     _workload("duration", "warns", read.number("duration")),
 )
 
-# What gives up durability is no plain gain; the levels of wal_level have had several names.
+# Giving up durability is not simply faster; the levels of wal_level were renamed.
 _DURABILITY = (
     *("fsync", "full_page_writes", "synchronous_commit", "synchronous_standby_names"),
     *("wal_level", "data_sync_retry"),
 )
-# Compiled in, and told by pg_settings as well.
+# Compiled in, and shown in pg_settings as well.
 _COMPILED = {"debug_assertions": "build", "block_size": "build", "wal_block_size": "build"}
 _FELT = (
     *("archive_mode", "autovacuum", "autovacuum_max_workers", "autovacuum_naptime"),
@@ -218,4 +218,4 @@ SETTINGS: Mapping[str, Fact] = {name: _setting(name) for name in (*_DURABILITY, 
 """Those that are read from `pg_settings`, by the setting's name."""
 
 FACTS: tuple[Fact, ...] = (*_MACHINE, *_POSTGRESQL, *_WORK)
-"""All others, in the order in which they are told."""
+"""All others, in the order in which they are reported."""

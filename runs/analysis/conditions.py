@@ -1,4 +1,4 @@
-"""Under what two cells were measured, and whether that lets them be compared."""
+"""The conditions of two cells, and whether they allow a comparison."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,16 +21,16 @@ Unknown = Literal[
     "settings_unknown",
     "workload_unknown",
 ]
-# Of what is hardly ever told by both sides, silence is told only where it is one side's.
+# Facts that both sides hardly ever state: a missing one is reported only if one side states it.
 _ALWAYS_TOLD: tuple[Kind, ...] = ("hardware", "environment")
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """What is known of how a cell was measured.
+    """What is known about how a cell was measured.
 
-    `facts` has the values of each known fact: several where its runs differ. `defaults` are the
-    settings that were left at their version's default, `levels` what the cell says of itself.
+    `facts` has the values of each known fact: several if its runs differ. `defaults` are the
+    settings that were left at their version's default, `levels` are those of the cell.
     """
 
     facts: Mapping[Fact, frozenset[Value]] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Differing:
-    """A fact that differs, with the values of both sides. `is_declared`: it is what is compared."""
+    """A fact that differs, with the values of both sides. `is_declared`: it is being compared."""
 
     kind: Kind
     name: str
@@ -56,7 +56,7 @@ class Differing:
 
 @dataclass(frozen=True)
 class Judgement:
-    """`reasons` forbid the comparison; `despite` what it was made, were there no reasons.
+    """`reasons` forbid the comparison; without reasons it is made, `despite` these differences.
 
     `differing` are the facts behind both.
     """
@@ -94,11 +94,11 @@ def conditions(
 
 
 def judge(base: Conditions, head: Conditions, ignore: Collection[str] = ()) -> Judgement:
-    """Tell differences that forbid a comparison from those that do not, and what is not known.
+    """Separate differences that forbid a comparison from those that do not, and from unknowns.
 
-    A fact that forbids does not where the cells' levels declare the difference, or where `ignore`
-    has the code of its kind. What one side does not tell is no difference, since published figures
-    seldom tell all; but it is told, so that a reader knows what was taken on trust.
+    A fact that forbids does not count if the cells' levels declare the difference, or if `ignore`
+    has the code of its kind. What one side does not state is not a difference, since published
+    results seldom state everything; but it is reported, so that readers know what was assumed.
     """
     differing = tuple(_differing(base, head))
     forbidden = _codes(
@@ -117,7 +117,7 @@ def _differing(base: Conditions, head: Conditions) -> Iterator[Differing]:
         if is_moot or _is_same(fact, base.facts[fact], head.facts[fact]):
             continue
         if fact.kind == "settings" and fact.name in base.defaults & head.defaults:
-            continue  # Two versions, each with its own default: that is how they are.
+            continue  # Two versions, each with its own default: that is part of the versions.
         yield Differing(
             fact.kind,
             fact.name,

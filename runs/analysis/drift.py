@@ -1,8 +1,8 @@
-"""Is a run stable? Its warm-up, its slow drift and its dips, from a series of values over time.
+"""Is a run stable? Finds warm-up, slow drift and dips in a series of values over time.
 
-A series of any length is first made into at most BLOCKS medians of equally many neighbouring
-points: 172,800 points (48 hours of seconds) are then 400, whose pairs and lags are few enough for
-the exact formulas. Only dips are looked for in the points themselves. See docs/statistics.md.
+A series of any length is first reduced to at most BLOCKS medians of equally many neighbouring
+points: 172,800 points (48 hours of seconds) become 400, whose pairs and lags are few enough for
+the exact formulas. Only dips are searched in the points themselves. See docs/statistics.md.
 """
 
 import math
@@ -32,7 +32,7 @@ BASELINE_BLOCKS = 5
 
 @dataclass(frozen=True)
 class Drift:
-    """A slow change over the series, its warm-up left out.
+    """A slow change over the series, without its warm-up.
 
     `change` is that from start to end of the line, as a share of the median (-0.1 is a loss of
     10 %); `slope` is in the metric's unit per second. `p_value` is Mann and Kendall's, corrected
@@ -49,7 +49,7 @@ class Drift:
 class Dip:
     """The values lie far below their surroundings from `start_s` on, for `length_s` seconds.
 
-    `depth` is how far down they went: 1.0 is to nothing.
+    `depth` is how far they fell: 1.0 means to nothing.
     """
 
     start_s: float
@@ -59,7 +59,7 @@ class Dip:
 
 @dataclass(frozen=True)
 class Stability:
-    """What examine() sees; `drift` is None for fewer than MINIMUM_POINTS points."""
+    """The result of examine(); `drift` is None for fewer than MINIMUM_POINTS points."""
 
     warm_up_s: float
     drift: Drift | None
@@ -67,9 +67,9 @@ class Stability:
 
 
 def examine(times_s: Sequence[float], values: Sequence[float]) -> Stability:
-    """Look for all three. Times are seconds, ascending; points that are not finite are left out.
+    """Search for all three. Times are seconds, ascending; points that are not finite are left out.
 
-    172,800 points take about 20 ms. Raises ValueError where times and values differ in number.
+    172,800 points take about 20 ms. Raises ValueError if times and values differ in number.
     """
     times, points = np.asarray(times_s, dtype=float), np.asarray(values, dtype=float)
     if times.shape != points.shape:
@@ -84,17 +84,17 @@ def examine(times_s: Sequence[float], values: Sequence[float]) -> Stability:
 
 
 def _warm_up(times: Floats, points: Floats) -> float:
-    """Seconds to leave out at the start, by MSER: what makes the mean of the rest surest.
+    """Seconds to leave out at the start, by MSER: the cut with the most precise mean of the rest.
 
     K. P. White, "An effective truncation heuristic for bias reduction in simulation output",
-    Simulation 69, 1997. A minimum at the half is no warm-up but a drift, and one that does not
-    stand out from the noise with its autocorrelation, or by MINIMUM_CHANGE, is none either.
+    Simulation 69, 1997. A minimum at the half is not a warm-up but a drift; nor is it a warm-up if
+    it does not stand out from the noise with its autocorrelation, or by MINIMUM_CHANGE.
     """
     starts, medians = _blocks(times, points)
     half = len(medians) // 2
     level = _without_drift(starts, medians, half)
     middle, sd = float(np.median(level[half:])), spread(level[half:])
-    # Pulled in, so that a dip later on does not count as a reason to keep the start.
+    # Pulled in, so that a later dip is not a reason to keep the start.
     calm = np.clip(level, middle - 5 * sd, middle + 5 * sd)
     cut = _mser(calm - middle, half)
     if cut in (0, half):
@@ -108,10 +108,10 @@ def _warm_up(times: Floats, points: Floats) -> float:
 
 
 def _without_drift(starts: Floats, medians: Floats, half: int) -> Floats:
-    """Take a drift out, which would pass for a warm-up or hide one.
+    """Remove a drift, which could look like a warm-up or hide one.
 
-    The second half is warm and shows it best; where it is too short to be sure, the whole series
-    does, of whose slopes a warm-up touches but a few.
+    The second half is warm and shows it best. If it is too short to be sure, the complete series
+    is used: a warm-up affects only a few of its slopes.
     """
     for part in (slice(half, None), slice(None)):
         slope = _theil_sen(starts[part], medians[part])
@@ -206,7 +206,7 @@ def _variance_factor(detrended: Floats) -> float:
 def _dips(times: Floats, points: Floats) -> tuple[Dip, ...]:
     """Runs of points far below the running median; a single point in between does not end one.
 
-    What begins with the first point is no dip but the start.
+    What starts with the first point is not a dip but the start.
     """
     baseline = _baseline(points)
     depth = np.zeros_like(points)
@@ -227,10 +227,10 @@ def _dips(times: Floats, points: Floats) -> tuple[Dip, ...]:
 
 
 def _baseline(points: Floats) -> Floats:
-    """A running median, in steps: medians of blocks, of these the median of five, drawn as a line.
+    """A running median, in steps: medians of blocks, the median of five of these, interpolated.
 
-    With a value each second it looks 2.5 minutes to both sides, so that a dip of up to 2 minutes
-    does not drag it down. A short series has smaller blocks, down to one that is all of it.
+    With a value each second it spans 2.5 minutes to both sides, so that a dip of up to 2 minutes
+    does not pull it down. A short series has smaller blocks, down to a single one.
     """
     size = min(BASELINE_BLOCK, math.ceil(len(points) / BASELINE_BLOCKS))
     full = len(points) // size * size

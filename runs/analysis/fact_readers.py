@@ -1,4 +1,4 @@
-"""How facts are read from what is stored: one spelling for the same thing, None for unknown."""
+"""Reads facts from their stored form: one spelling for the same thing, None for unknown."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from runs.postgresql_settings.catalogue import Setting
 
 Raw = Mapping[str, Any]
 
-# Levels that are a setting by another name.
+# Levels that set a setting under another name.
 LEVELS_OF_SETTINGS: Mapping[str, tuple[str, ...]] = {
     "data_checksums": ("checksums",),
     "block_size": ("bindir", "build"),
@@ -61,7 +61,7 @@ def flag(name: str) -> Callable[[Raw], bool | None]:
 
 
 def is_limited(name: str) -> Callable[[Raw], bool | None]:
-    """Whether there was a rate: its number, 0 for none, or a word where only that is known."""
+    """Whether there was a rate: its number, 0 for none, or a word if only that is known."""
 
     def read(raw: Raw) -> bool | None:
         found = raw.get(name)
@@ -71,7 +71,7 @@ def is_limited(name: str) -> Callable[[Raw], bool | None]:
 
 
 def tries(name: str) -> Callable[[Raw], float | None]:
-    """How often a transaction is tried: 0 is not said, which is once."""
+    """How often a transaction is tried: 0 means not stated, which is once."""
 
     def read(raw: Raw) -> float | None:
         found = number(name)(raw)
@@ -92,7 +92,7 @@ def words(*path: str) -> Callable[[Raw], str | None]:
 
 
 def devices(name: str) -> Callable[[Raw], str | None]:
-    """Devices in any order, without the names that the kernel gives them as it finds them."""
+    """Devices in any order, without the names that the kernel gives them."""
 
     def read(raw: Raw) -> str | None:
         found = raw.get(name)
@@ -130,7 +130,7 @@ def kernel_series(raw: Raw) -> str | None:
 
 
 def optimisation(raw: Raw) -> str | None:
-    """The level of optimisation: the last one given counts, and a compiler's own is -O0."""
+    """The level of optimisation: the last one given counts; a compiler's default is -O0."""
     flags = str(raw.get("cflags") or "")
     if not flags.strip():
         return None

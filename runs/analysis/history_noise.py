@@ -1,4 +1,4 @@
-"""How a history scatters when its level does not change: robustly, with its autocorrelation."""
+"""How a history scatters while its level is constant: robust, with its autocorrelation."""
 
 import math
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ SPIKE = 3.0
 
 MOST_AUTOCORRELATION = 0.9
 TOLD = 0.5
-"""The degrees of freedom that a difference is worth, with what pulling in takes of it."""
+"""The degrees of freedom of a difference, reduced for the effect of pulling in."""
 SHRINKS = 15.0
-"""Points that the autocorrelation needs to be half believed: of few points it is mostly luck."""
+"""With this many points the autocorrelation counts half: from few points it is mostly luck."""
 
 # The distance from the 10th to the 90th percentile of a normal distribution.
 DECILES_APART = 2.5631
 WITHIN = 2.5
-# What pulling in leaves of the standard deviation of a normal distribution.
+# How much of a normal distribution's standard deviation remains after pulling in.
 OF_NORMAL = 0.98872
 
 
@@ -51,7 +51,7 @@ class HistoryNoise:
         return float(2 * stdtr(self.freedom, -abs(statistic)))
 
     def _variance_of_mean(self, n: NDArray[np.int64]) -> Floats:
-        """Of n points of an AR(1) process with variance 1, exactly (few points gain less)."""
+        """For n points of an AR(1) process with variance 1, exact (few points gain less)."""
         rho = self.autocorrelation
         variance: Floats = (
             (1 + rho) / (1 - rho) - 2 * rho * (1 - rho**n) / (n * (1 - rho) ** 2)
@@ -60,7 +60,7 @@ class HistoryNoise:
 
 
 def without_spikes(logs: Floats, shortest: int) -> Floats:
-    """Put their running median in the place of points that stand farther than SPIKE from it.
+    """Replace points farther than SPIKE from their running median by that median.
 
     F. R. Hampel, "The influence curve and its role in robust estimation", Journal of the American
     Statistical Association 69, 1974. A level that holds for `shortest` points stays.
@@ -70,20 +70,21 @@ def without_spikes(logs: Floats, shortest: int) -> Floats:
     # The median of 2 s - 1 points follows a level of s of them, and nothing shorter.
     middle = _running_median(logs, 2 * shortest - 1)
     sd = max(spread(logs - middle), spread(np.diff(logs)) / math.sqrt(2))
-    # Not only pulled in: a spike of two points before a low third one would pass for a level.
+    # Replaced, not only pulled in: a spike of two points before a low third would look like a
+    # level.
     return np.where(np.abs(logs - middle) > SPIKE * sd, middle, logs)
 
 
 def estimate(calm: Floats, shortest: int | None = None) -> HistoryNoise:
-    """The noise by differences, of which a change of level touches but one or two.
+    """The noise from differences, of which a change of level affects only one or two.
 
-    Of a short history that is a good part, so that the likeliest change is taken out before. The
-    autocorrelation is drawn towards none by as much as SHRINKS points say.
+    In a short history that is a large part, so the likeliest change is removed first. The
+    autocorrelation is shrunk towards zero with the weight of SHRINKS points.
 
     For an AR(1) process the variance of differences at lag 1 is 2 s² (1 - r), at lag 2
     2 s² (1 - r²): their ratio is 1 + r. (The idea: I. Tecuapetla-Gómez, A. Munk, "Autocovariance
     estimation in regression with a discontinuous signal", Scandinavian Journal of Statistics 44,
-    2017.) Negative autocorrelation is taken as none. Of fewer than three points nothing is known.
+    2017.) Negative autocorrelation counts as none. Fewer than three points tell nothing.
     """
     if len(calm) < 3:
         return HistoryNoise(math.inf, 0.0, 1.0)
@@ -91,7 +92,7 @@ def estimate(calm: Floats, shortest: int | None = None) -> HistoryNoise:
         calm = _level(calm, shortest)
     first, second = spread(np.diff(calm)) ** 2, spread(calm[2:] - calm[:-2]) ** 2
     if first == 0:
-        # A history of equal values, or nearly: any scatter that there is must do.
+        # A history of equal values, or nearly: whatever scatter there is must do.
         first = second = float(np.var(np.diff(calm)))
     rho = 0.0
     if first > 0:
@@ -117,7 +118,7 @@ def _level(calm: Floats, shortest: int) -> Floats:
 
 
 def _running_median(logs: Floats, size: int) -> Floats:
-    """The median of `size` points around each; at the ends of the first and the last of them."""
+    """The median of `size` points around each; at the ends that of the first or last ones."""
     size = min(size, len(logs))
     windows = np.lib.stride_tricks.sliding_window_view(logs, size)
     medians: Floats = np.median(windows, axis=1)
@@ -127,9 +128,9 @@ def _running_median(logs: Floats, size: int) -> Floats:
 def spread(values: Floats) -> float:
     """The standard deviation: by the interdecile range first, then of the values within it.
 
-    A tenth of the values on each side may be anything. The second step, with values pulled in to
-    WITHIN of the first one's standard deviations (one step of Huber's proposal 2), then wastes
-    little of the rest: autocorrelation is a small difference of two spreads.
+    A tenth of the values on each side may be anything. The second step uses the values pulled in to
+    WITHIN of the first one's standard deviations (one step of Huber's proposal 2), and loses little
+    of the information: autocorrelation is a small difference of two spreads.
     """
     low, middle, high = np.quantile(values, (0.1, 0.5, 0.9))
     rough = float(high - low) / DECILES_APART

@@ -1,4 +1,4 @@
-"""What is known of one pair of versions: its links, and several of them made into one step."""
+"""What is known about one pair of versions: its links, combined into one step."""
 
 import math
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 class Link:
     """A ratio head / base that one source measured on one machine.
 
-    `log_error` is the standard error of ln ratio with its degrees of freedom, as a `Comparison`
-    has them; None where the source tells no spread. A freedom of None beside an error stands for
-    one that is known well (normal quantiles).
+    `log_error` is the standard error of ln ratio with its degrees of freedom, as in a `Comparison`;
+    None if the source gives no spread. An error without freedom (None) is known well (normal
+    quantiles).
     """
 
     base: str
@@ -28,15 +28,15 @@ class Link:
             raise ValueError(f"A link joins two versions, not {self.base!r} with itself.")
 
     def reversed(self) -> "Link":
-        """The same knowledge told from the other end."""
+        """The same knowledge in the other direction."""
         return replace(self, base=self.head, head=self.base, ratio=1 / self.ratio)
 
 
 @dataclass(frozen=True)
 class Step:
-    """All links of a pair as one. `disagreement` is the Birge ratio, 1 or less where they agree.
+    """All links of a pair combined. `disagreement` is the Birge ratio, 1 or less if they agree.
 
-    It is None for a single link and where a spread is unknown.
+    It is None for a single link and if a spread is unknown.
     """
 
     base: str
@@ -48,17 +48,17 @@ class Step:
     disagreement: float | None = None
 
     def reversed(self) -> "Step":
-        """The same step told from the other end."""
+        """The same step in the other direction."""
         links = tuple(link.reversed() for link in self.links)
         return replace(self, base=self.head, head=self.base, ratio=1 / self.ratio, links=links)
 
 
 def combine(links: Sequence[Link]) -> Step:
-    """Make parallel links of one pair into one step: the inverse-variance mean of the logs.
+    """Combine parallel links of one pair into one step: the inverse-variance mean of the logs.
 
-    Where links disagree more than their errors explain, the error grows by the Birge ratio
-    (R. T. Birge, Physical Review 40, 1932; the scale factor of the Particle Data Group). Where an
-    error is unknown, it is the plain geometric mean, and its error is unknown as well.
+    If links disagree more than their errors explain, the error grows by the Birge ratio (R. T.
+    Birge, Physical Review 40, 1932; the scale factor of the Particle Data Group). If an error is
+    unknown, the result is the plain geometric mean, and its error is unknown as well.
     """
     first = links[0]
     if len(links) == 1:
@@ -80,7 +80,7 @@ def combine(links: Sequence[Link]) -> Step:
 
 
 def _weights(errors: Sequence[float]) -> list[float]:
-    """Inverse variances that sum to 1; equal ones where an error is 0, which has no inverse."""
+    """Inverse variances that sum to 1; equal ones if an error is 0, which has no inverse."""
     if min(errors) == 0:
         return [1 / len(errors)] * len(errors)
     least = min(errors)
@@ -96,7 +96,7 @@ def _birge(logs: Sequence[float], errors: Sequence[float], mean: float) -> float
 
 
 def _freedom(parts: Sequence[float], links: Sequence[Link]) -> float | None:
-    """Welch and Satterthwaite for a weighted mean; None (normal) where no part is uncertain."""
+    """Welch and Satterthwaite for a weighted mean; None (normal) if no part is uncertain."""
     total = math.fsum(parts)
     if total == 0:
         return None

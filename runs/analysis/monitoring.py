@@ -1,4 +1,4 @@
-"""What is news in a history when points were added: new steps, an alarm, and old news settled."""
+"""News in a history after points were added: new steps, an alarm, and old news settled."""
 
 import statistics
 from collections.abc import Iterable, Sequence
@@ -15,9 +15,9 @@ Values = Sequence[float]
 
 @dataclass(frozen=True)
 class Known:
-    """Something that was told before. `position` counts in the history that is looked at.
+    """Something that was reported before. `position` counts in the history being analysed.
 
-    `settled` says whether a person, or what came later, has decided; `refuted` how.
+    `settled` says whether a person, or later runs, have decided; `refuted` how.
     """
 
     id: int
@@ -30,7 +30,7 @@ class Known:
 
 @dataclass(frozen=True)
 class News:
-    """What to tell: `steps`, and an `alarm` for the last point. The rest is about what is known.
+    """What to report: `steps`, and an `alarm` for the last point. The rest updates known news.
 
     `moved` has open steps with what is known of them now; `confirmed` and `refuted` open alarms.
     """
@@ -49,10 +49,10 @@ def news(
     last_is_new: bool = True,
     minimum_effect: float = MINIMUM_EFFECT,
 ) -> News:
-    """Look at a history whose points have the positive values of their repeats.
+    """Analyse a history whose points have the positive values of their repeats.
 
-    A step is told once, though its place moves by a few points as others come. The alarm is for
-    the last point only, if that one is new: nobody needs one for what was imported.
+    A step is reported once, though its place moves by a few points as others come. The alarm is for
+    the last point only, if that one is new: nobody needs one for imported points.
     """
     found = change_points.find(history, minimum_effect=minimum_effect)
     steps = [each for each in known if each.kind == "step"]
@@ -94,7 +94,7 @@ def _alarm(
 ) -> Alarm | None:
     last = len(history) - 1
     if last < 1 or any(last - step.position <= SAME_PLACE for step in found):
-        return None  # What stands at the end is a step already.
+        return None  # A change at the very end is a step already.
     raised = alarm.single_run_alarm(
         history[:-1], statistics.median(history[-1]), minimum_effect=minimum_effect
     )
@@ -111,7 +111,7 @@ def _was_told(raised: Alarm, last: int, known: Iterable[Known]) -> bool:
 
 
 def _is_refuted(history: Sequence[Values], known: Known, minimum_effect: float) -> bool:
-    """Whether further runs, of the same point or of later ones, are as was expected before it."""
+    """Whether further runs, of the same point or later ones, are as expected before it."""
     expected = alarm.expected_range(history[: known.position], minimum_effect=minimum_effect)
     if expected is None:
         return False

@@ -1,6 +1,6 @@
-"""A server's noise floor, and what its repeats can show.
+"""A server's noise floor, and which effects its repeats can detect.
 
-The formulas are in docs/statistics.md; power is that of two sides with equally many repeats.
+The formulas are in docs/statistics.md; power is for two sides with equally many repeats.
 """
 
 import math
@@ -12,7 +12,7 @@ from runs.analysis.summary import Summary
 
 POWER = 0.8
 MOST_FREEDOM = 10_000
-# So many standard errors beyond the threshold nothing is missed, and no digit is left.
+# This many standard errors beyond the threshold nothing is missed, and no digit is left.
 CERTAIN = 8.0
 
 
@@ -34,8 +34,8 @@ class NoiseFloor:
 def noise_floor(summaries: Iterable[Summary]) -> NoiseFloor | None:
     """Pool the scatter within cells, each weighted by its degrees of freedom (n - 1).
 
-    Between cells nothing is compared, so that they may be of any scenario; those of the same
-    metric on the same server belong together. None where no cell has two runs.
+    Cells are not compared with each other, so they may be of any scenario; use cells of the same
+    metric on the same server. None if no cell has two runs.
     """
     known = [
         ((cell.n or 1) - 1, cell.log_variance)
@@ -60,11 +60,11 @@ def noise_floor(summaries: Iterable[Summary]) -> NoiseFloor | None:
 
 
 def power(log_sd: float, repeats: int, effect: float, *, rows: int = 1) -> float:
-    """The chance that `repeats` each side give the right verdict for a true effect in one row.
+    """The probability that `repeats` per side give the right verdict for a true effect in one row.
 
-    `effect` 0.05 is 5 %, `rows` how many the table has, whose cells share their variance. It is
-    that of the noncentral t distribution at the level of the table (Sidak's, rows apart). Raises
-    ValueError below two repeats.
+    `effect` 0.05 is 5 %, `rows` the number of rows in the table, whose cells share their variance.
+    From the noncentral t distribution at the level of the table (Sidak's, for separate rows).
+    Raises ValueError below two repeats.
     """
     if repeats < 2:
         raise ValueError("A test needs two repeats on each side.")
@@ -87,8 +87,8 @@ def minimum_detectable_effect(
 ) -> float:
     """The smallest effect (0.04 is 4 %) that is found with the wanted power in one of the rows.
 
-    "3 repeats on this server can show 4 %." It is at least the minimum effect, since what lies
-    within is called the same. Raises ValueError below two repeats.
+    "3 repeats on this server can show 4 %." It is at least the minimum effect, since anything
+    smaller is called the same. Raises ValueError below two repeats.
     """
     lowest, highest = 0.0, 0.01
     while power(log_sd, repeats, highest, rows=rows) < wanted_power:
@@ -116,7 +116,7 @@ def needs_more(summary: Summary, wanted_half_width: float) -> bool:
     """Whether a cell needs another repeat: its interval is wider than wanted (0.02 is ±2 %).
 
     A cell without a spread needs one more; one with a value that is not positive does not, since
-    its logarithms stay unknown whatever comes.
+    its logarithms stay unknown.
     """
     if summary.log_mean is None:
         return False

@@ -1,7 +1,7 @@
-"""Repeats that stand apart. They are flagged for a person to look at, never left out.
+"""Outlying repeats. They are flagged for a person to look at, never left out.
 
-The median that charts show does not move for one of them, and the interval of a comparison widens
-as it should; to drop a run because it does not please is how benchmarks lie.
+The median in charts does not move for one of them, and the interval of a comparison widens as it
+should; dropping runs because one does not like them makes benchmarks dishonest.
 """
 
 import math
@@ -10,26 +10,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 ROBUST_FROM = 5
-"""From five repeats on, four tell what the spread is without the fifth."""
+"""From five repeats on, the other four show the spread without the fifth."""
 
 LIMITS = (
     *((5, 13.0), (6, 7.8), (7, 8.3), (8, 6.5), (9, 6.8), (10, 5.8)),
     *((12, 5.4), (15, 5.2), (20, 4.7), (30, 4.4), (50, 4.2), (100, 4.1)),
 )
-"""(repeats, modified z-score) that the farthest of so many normal repeats exceeds in 2 % of cells.
+"""(repeats, modified z-score) that the farthest of as many normal repeats exceeds in 2 % of cells.
 
 Simulated, 200,000 cells each. The 3.5 that B. Iglewicz and D. Hoaglin recommend ("How to Detect and
-Handle Outliers", 1993) would flag one in five cells of five: so few tell little of their MAD.
+Handle Outliers", 1993) would flag one in five cells of five: so few say little about their MAD.
 """
 
 SMALLEST_RATIO = 1.03
-"""A repeat closer to the median than this is never flagged: a MAD of five can be as good as 0."""
+"""A repeat closer to the median than this is never flagged: the MAD of five can be nearly 0."""
 
 FEW_RATIO = 1.2
 FEW_GAP = 0.8
-"""Of three or four, one is apart that is off by a fifth and four times as far as the rest spreads.
+"""Of three or four, one that is off by a fifth and by four times the spread of the rest.
 
-Either alone would flag what is common: a fifth, a noisy cell; the gap, a third of the cells of 3.
+Either alone would flag common cases: a fifth, a noisy cell; the gap, a third of the cells of 3.
 """
 
 
@@ -50,8 +50,8 @@ class Outlier:
 def flag(values: Sequence[float]) -> tuple[Outlier, ...]:
     """The outliers among the repeats of a cell, in the order of the repeats.
 
-    None are found below three repeats, or where a value is not positive (it has no logarithm, and
-    is conspicuous by itself).
+    None are found below three repeats, or if a value is not positive (it has no logarithm, and is
+    conspicuous by itself).
     """
     if len(values) < 3 or min(values) <= 0:
         return ()

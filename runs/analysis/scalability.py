@@ -2,8 +2,8 @@
 
     X(N) = gamma N / (1 + alpha (N - 1) + beta N (N - 1))
 
-gamma is the throughput of one, alpha the share that waits in line (contention), beta the price of
-keeping all in agreement (coherency): Gunther's Universal Scalability Law. Amdahl's law is the same
+gamma is the throughput of one, alpha the share that waits in line (contention), beta the cost of
+keeping all consistent (coherency): Gunther's Universal Scalability Law. Amdahl's law is the same
 with beta = 0. Source: N. J. Gunther, "Guerrilla Capacity Planning", 2007, chapters 4 to 6.
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 Law = Literal["amdahl", "usl"]
 Interval = tuple[float, float | None]
 
-# One more than the law has parameters: through as many points as parameters any law goes.
+# One more than the law has parameters: with as many points as parameters any law fits.
 MINIMUM_LEVELS: dict[Law, int] = {"amdahl": 3, "usl": 4}
 SIGNIFICANCE = 0.05
 
@@ -27,10 +27,10 @@ SIGNIFICANCE = 0.05
 class Fit:
     """A law fitted to measured throughput.
 
-    `r_squared` is the share of the variance that the law explains (it is below 0 for a law worse
-    than the mean). `peak_level` is where the law is greatest and `peak` its value there; both are
-    None where it grows for ever, or may do so as far as the points tell. `intervals` has the 95 %
-    interval of gamma, alpha, beta and peak_level; a high end of None has no bound.
+    `r_squared` is the share of the variance that the law explains (negative for a law worse than
+    the mean). `peak_level` is where the law is greatest and `peak` its value there; both are None
+    if it grows forever, or may do so according to the points. `intervals` has the 95 % interval of
+    gamma, alpha, beta and peak_level; a high end of None has no bound.
     """
 
     law: Law
@@ -77,7 +77,7 @@ def _fit(law: Law, levels: Sequence[float], throughputs: Sequence[float]) -> Fit
     plain = Fit(law, gamma, alpha, beta, r_squared, None, None, intervals)
     if beta <= 0 or "peak_level" not in intervals:
         return plain
-    # The law falls from the start where its formula's peak lies below one client.
+    # The law falls from the start if its formula's peak is below one client.
     peak_level = max(1.0, math.sqrt((1 - alpha) / beta))
     peak = plain.throughput(peak_level)
     return Fit(law, gamma, alpha, beta, r_squared, peak_level, peak, intervals)
@@ -88,8 +88,8 @@ def _intervals(
 ) -> dict[str, Interval]:
     """The intervals by Fieller's theorem: N / X is linear in (1, alpha, beta) / gamma.
 
-    Throughputs are taken to scatter by the same share each. Without a proven coherency (beta above
-    0) there is no interval of a peak, and no peak. E. C. Fieller, "Some problems in interval
+    Assumes that throughputs scatter by the same share each. Unless coherency is proven (beta above
+    0), there is no interval of a peak, and no peak. E. C. Fieller, "Some problems in interval
     estimation", Journal of the Royal Statistical Society B 16, 1954.
     """
     columns = [np.ones_like(n), n - 1, n * (n - 1)][: 3 if law == "usl" else 2]

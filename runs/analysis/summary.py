@@ -1,4 +1,4 @@
-"""What the repeats of one cell say about a metric, in a handful of numbers."""
+"""Summarises the repeats of one cell for a metric in a handful of numbers."""
 
 import math
 import statistics
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 class Summary:
     """The repeats of a cell, in the metric's own unit.
 
-    `log_mean` and `log_variance` are those of the natural logarithms: the mean is null where a
-    value is not positive, the sample variance (n - 1) also where n < 2. `n` is None where a
-    publication does not print how many repeats its value stands for.
+    `log_mean` and `log_variance` are those of the natural logarithms: the mean is null if a value
+    is not positive, the sample variance (n - 1) also if n < 2. `n` is None if a publication does
+    not print how many repeats its value is based on.
     """
 
     n: int | None
@@ -27,8 +27,8 @@ class Summary:
 def summarise(values: Sequence[float]) -> Summary:
     """Summarise the values of a metric over the repeats of a cell.
 
-    Raises ValueError for no values at all, and for a value that is not a finite number: both
-    are faults of the caller, who has nothing to store then.
+    Raises ValueError for no values at all, and for a value that is not a finite number: both are
+    errors of the caller, who then has nothing to store.
     """
     if not values:
         raise ValueError("No values to summarise.")
@@ -53,6 +53,6 @@ def _moments_of_logs(values: Sequence[float]) -> tuple[float | None, float | Non
     mean = statistics.fmean(logs)
     if len(logs) < 2:
         return mean, None
-    # Two passes: the one-pass formula loses its digits where the spread is small beside the mean,
-    # which is what a quiet machine gives.
+    # Two passes: the one-pass formula loses its digits if the spread is small compared with the
+    # mean, as on a quiet machine.
     return mean, math.fsum((log - mean) ** 2 for log in logs) / (len(logs) - 1)

@@ -1,8 +1,8 @@
 """A line through versions: ratios of pairs chained to an index.
 
-Each year's hardware is another, so that no two years' numbers can stand side by side; but each
-year measures a version beside the one before it. The chain of these ratios is what can be told
-over all years. The formulas are in docs/statistics.md.
+Each year has different hardware, so the numbers of two years cannot be compared; but each year
+measures a version together with the one before it. The chain of these ratios is what can be said
+about all years. The formulas are in docs/statistics.md.
 """
 
 import math
@@ -19,9 +19,9 @@ SIGNIFICANCE = 0.05
 class Point:
     """A version's index: its chain's base is 1.0.
 
-    `low` and `high` are the 95 % interval, None where a step on the way from the base has no
-    variance. `step` is the last step on that way (None at the base itself), so that a chart draws
-    a line from `step.base` to here; steps behind the base lead backwards.
+    `low` and `high` are the 95 % interval, None if a step on the way from the base has no variance.
+    `step` is the last step on that way (None at the base itself), so that a chart draws a line from
+    `step.base` to here; steps to versions before the base lead backwards.
     """
 
     version: str
@@ -33,7 +33,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Chain:
-    """Versions that links join, in the order of versions. Indices of two chains say nothing."""
+    """Connected versions, in order. Indices of two chains cannot be compared."""
 
     base: str
     points: tuple[Point, ...]
@@ -43,7 +43,7 @@ class Chain:
 class Trend:
     """All chains: first the one of the wanted base, the others in the order of their bases.
 
-    `unlinked` are the versions of which no link tells anything.
+    `unlinked` are the versions without any link.
     """
 
     chains: tuple[Chain, ...]
@@ -62,10 +62,10 @@ class _Reached:
 def trend(links: Iterable[Link], *, versions: Sequence[str], base: str) -> Trend:
     """Chain the links to indices with `base` at 1.0; `versions` are in their order.
 
-    Each version is reached on the way whose steps, counted in versions that they span and squared,
-    sum to the least: through consecutive versions where these are linked, by a link that skips
-    some where not. Versions that no way joins to the base make chains of their own, whose base is
-    their lowest version. Raises ValueError for a link or a base outside of `versions`.
+    Each version is reached on the way whose steps have the least sum of squares, each counted in
+    versions that it spans: through consecutive versions if these are linked, else by a link that
+    skips some. Versions not connected to the base make chains of their own, whose base is their
+    lowest version. Raises ValueError for a link or a base outside of `versions`.
     """
     place = {version: position for position, version in enumerate(versions)}
     steps = _steps(links, place)
@@ -83,7 +83,7 @@ def trend(links: Iterable[Link], *, versions: Sequence[str], base: str) -> Trend
 
 
 def _steps(links: Iterable[Link], place: Mapping[str, int]) -> list[Step]:
-    """Parallel links of a pair made one, each in the direction of the versions."""
+    """Parallel links of a pair combined, each in the direction of the versions."""
     pairs: dict[tuple[str, str], list[Link]] = {}
     for link in links:
         if link.base not in place or link.head not in place:
@@ -94,7 +94,7 @@ def _steps(links: Iterable[Link], place: Mapping[str, int]) -> list[Step]:
 
 
 def _reach(start: str, steps: Iterable[Step], place: Mapping[str, int]) -> dict[str, _Reached]:
-    """Dijkstra's shortest ways from the start; equal costs are settled by the order of versions."""
+    """Dijkstra's shortest paths from the start; ties are settled by version order."""
     from_version: dict[str, list[Step]] = {}
     for step in steps:
         from_version.setdefault(step.base, []).append(step)
@@ -142,7 +142,7 @@ def _margin(parts: Sequence[tuple[float, float]]) -> float:
     total = math.fsum(variance for variance, _ in parts)
     if total == 0:
         return 0.0
-    # Shares of the total instead of squares of variances: those underflow for a quiet machine.
+    # Shares of the total instead of squares of variances, which underflow for a quiet machine.
     shares = math.fsum((variance / total) ** 2 / freedom for variance, freedom in parts)
     from scipy.special import ndtri, stdtrit  # noqa: PLC0415 (slow to import)
 

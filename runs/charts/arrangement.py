@@ -1,6 +1,6 @@
 """The drawing of an arrangement: machines as frames, load and clusters as boxes, links as arrows.
 
-Left to right: the load, a connection pool where there is one, the database, and what follows it.
+Left to right: the load, a connection pool if there is one, the database, and what follows it.
 Plain coordinates; a page turns them into SVG.
 """
 
@@ -19,7 +19,7 @@ COLUMNS: tuple[Column, ...] = ("load", "pool", "database", "further")
 
 @dataclass(frozen=True)
 class Part:
-    """Something that runs on a machine; `link` is written at the arrow that leads to it."""
+    """Something that runs on a machine; `link` is the label of the arrow that leads to it."""
 
     column: Column
     machine: str
@@ -68,7 +68,7 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Drawing:
-    """An arrangement with places. `shared` are the machines on which several clusters lie."""
+    """An arrangement with positions. `shared` are the machines with several clusters."""
 
     width: int
     height: int
@@ -79,7 +79,7 @@ class Drawing:
 
 
 def drawing(parts: Sequence[Part]) -> Drawing:
-    """Place the parts. Those of a machine stand together in a column."""
+    """Place the parts. Those of a machine are together in a column."""
     columns = [
         sorted((part for part in parts if part.column == column), key=lambda part: part.machine)
         for column in COLUMNS

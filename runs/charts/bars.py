@@ -18,8 +18,8 @@ ENGLISH = Words()
 class Bar:
     """One cell: the name of its level, and median, minimum and maximum of its `n` runs.
 
-    `n` is None where nobody knows how many they are; `doubtful` of them are in doubt, which
-    hatching shows.
+    `n` is None if their number is unknown; `doubtful` of them are doubtful, which hatching
+    shows.
     """
 
     x: str
@@ -48,11 +48,11 @@ def bars(
     stacked: bool = False,
     words: Words = ENGLISH,
 ) -> Figure:
-    """Bars by level, one colour a group, each with its value in print.
+    """Bars by level, one colour per group, each with its printed value.
 
-    Stacked bars have no whiskers, as a part does not begin at zero. On a logarithmic axis, which
-    has no zero for a bar to stand on, points are drawn instead, and what is not positive is left
-    out. Groups without bars are left out.
+    Stacked bars have no whiskers, as a part does not start at zero. On a logarithmic axis, which
+    has no zero for a bar to start at, points are drawn instead, and values that are not positive
+    are left out. Groups without bars are left out.
     """
     drawn = [group for group in groups if group.bars]
     yaxis: dict[str, Any] = {"title": title(y_title), "automargin": True}
@@ -85,7 +85,7 @@ def _trace(group: Group, words: Words, *, log_y: bool, stacked: bool) -> dict[st
             [bar.minimum, bar.maximum, words.number(bar.n, bar.doubtful)] for bar in shown
         ],
         "texttemplate": "%{y:,.3~s}",
-        # Whiskers stand where a label outside would.
+        # Whiskers are where a label outside would be.
         "textposition": "inside" if stacked or has_whiskers else "outside",
         "insidetextanchor": "middle" if stacked else "start",
         "textangle": 0,

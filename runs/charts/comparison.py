@@ -1,4 +1,4 @@
-"""Series side by side: lines or bars, as measured or against the baseline, one chart a facet."""
+"""Series side by side: lines or bars, as measured or relative to the baseline, by facet."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from runs.charts.bars import Bar, Group, bars
 from runs.charts.figure import Figure
 from runs.charts.scaling import Line, Point, Words, scaling
 
-# The theme's colours for what has none of its own; chart.js knows as many.
+# The theme's colours for series without their own; chart.js has the same number.
 SLOTS = 8
 HEADROOM = 1.06
 
@@ -19,7 +19,7 @@ HEADROOM = 1.06
 class Spot:
     """A cell as it is drawn: value and range in the metric's unit, or ratio and its interval.
 
-    `url` is where a click leads, `conditions` what the hover says of its machine.
+    `url` is the target of a click, `conditions` what the hover text says about its machine.
     """
 
     x: Any
@@ -42,7 +42,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Track:
-    """A series in a chart. `place` is its number among all series: it gives its colour."""
+    """A series in a chart. `place` is its number among all series, which gives its colour."""
 
     label: str
     place: int
@@ -53,7 +53,7 @@ class Track:
 
 @dataclass(frozen=True)
 class Axes:
-    """What the axes say and how they count; equal for all facets."""
+    """The titles and scales of the axes; equal for all facets."""
 
     x_title: str
     y_title: str
@@ -64,7 +64,7 @@ class Axes:
 
 
 def comparison(facets: Sequence[Sequence[Track]], axes: Axes) -> list[Figure]:
-    """One figure a facet, all with the same axes, so that heights can be compared.
+    """One figure per facet, all with the same axes, so that heights can be compared.
 
     Levels that are all numbers make lines, others bars.
     """
@@ -126,7 +126,7 @@ def _bars(tracks: Sequence[Track], axes: Axes) -> Figure:
     for trace, track in zip(figure["data"], [t for t in tracks if t.spots], strict=True):
         _finish(trace, track)
     if all(spot.x is None for track in tracks for spot in track.spots):
-        # Each bar is named below itself: nothing stands beside it, and no legend is needed.
+        # Each bar has its name below: no labels beside it and no legend are needed.
         figure["layout"] |= {"barmode": "overlay", "showlegend": False}
     if axes.relative:
         figure["layout"]["shapes"] = [_unity()]
@@ -134,7 +134,7 @@ def _bars(tracks: Sequence[Track], axes: Axes) -> Figure:
 
 
 def _finish(trace: dict[str, Any], track: Track) -> None:
-    """Where a click leads, what the hover adds, and the colour of what has no version's."""
+    """The target of a click, the extra hover text, and the colour of series without a version."""
     trace["meta"] = {"urls": [spot.url for spot in track.spots]}
     if not track.major:
         trace["meta"]["slot"] = track.place % SLOTS
@@ -178,7 +178,7 @@ def _share_x(figures: Sequence[Figure], levels: Sequence[float], axes: Axes) -> 
 
 
 def _share_y(figures: Sequence[Figure], spots: Sequence[Spot], axes: Axes) -> None:
-    """The same range in each; ratios do not begin at zero, since nothing is as slow as that."""
+    """The same range in each; ratios do not start at zero, since nothing is that slow."""
     if not spots:
         return
     low, high = min(spot.low for spot in spots), max(spot.high for spot in spots)

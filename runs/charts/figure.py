@@ -1,4 +1,4 @@
-"""What all figures share. A figure is a plain dict in Plotly's JSON form."""
+"""What all figures have in common. A figure is a plain dict in Plotly's JSON form."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ TRANSPARENT = "rgba(0,0,0,0)"
 def layout(**more: Any) -> dict[str, Any]:
     """The layout common to all figures.
 
-    The page's own background shows through, and no font or grid colour is set: the page's script
+    The page's own background is visible, and no font or grid colour is set: the page's script
     sets those of its theme, light or dark.
     """
     return {

@@ -1,8 +1,8 @@
 """A flame graph: folded stacks as an SVG document of its own.
 
 A line of folded stacks is "OUTER;...;INNER N"; see https://www.brendangregg.com/flamegraphs.html.
-The width of a box is its share of the samples; what stands on it was called by it. Whoever opens
-the picture sees each box's samples as its tooltip.
+The width of a box is its share of the samples; a box is called by the one below it. Tooltips show
+each box's samples.
 """
 
 import re
@@ -15,10 +15,10 @@ from runs.charts.stacks import Frame, tree_of
 
 WIDTH, ROW, MARGIN, HEAD = 1200, 17, 10, 44
 LETTER = 6.6
-# What is narrower (in pixels) is left out, and what stands on it.
+# Boxes narrower than this (in pixels) are left out, with everything above them.
 NARROWEST = 0.6
 KERNEL = "_[k]"
-# What XML 1.0 cannot hold.
+# What XML 1.0 cannot contain.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -32,9 +32,9 @@ class _Box:
 
 
 def render(folded: str, *, title: str) -> str:
-    """The graph, `title` above it. Lines that are no folded stack are left out.
+    """The graph with `title` above it. Lines that are not folded stacks are left out.
 
-    Raises ValueError where there is no sample at all.
+    Raises ValueError if there is no sample at all.
     """
     root = tree_of(folded)
     if not root.samples:
@@ -98,7 +98,7 @@ def _drawn(box: _Box, all_samples: int, height: int) -> str:
 
 
 def colour(name: str) -> str:
-    """Always the same for a name: blue for what the kernel does, warm for all else."""
+    """Always the same for a name: blue for the kernel, warm colours for everything else."""
     shade = zlib.crc32(name.encode(errors="replace"))
     hue, lightness = shade % 30, 68 + (shade >> 8) % 14
     if name == "all":

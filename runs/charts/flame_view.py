@@ -1,8 +1,8 @@
 """A flame graph as part of a page: zoomed, searched, or as the difference of two profiles.
 
-Each box is a link that zooms to it, so that the picture works without JavaScript. In a difference
-the widths are those of the second profile; a box is red where its share has grown, blue where it
-has become smaller, and grey where chance explains the difference.
+Each box is a link that zooms to it, so the picture works without JavaScript. In a difference
+the widths are those of the second profile; a box is red if its share has grown, blue if it has
+become smaller, and grey if chance explains the difference.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ from runs.charts.flame_graph import LETTER, MARGIN, NARROWEST, ROW, WIDTH, clean
 from runs.charts.stacks import Change, Frame, change
 
 FOUND, CHANCE = "hsl(285,60%,72%)", "hsl(210,8%,86%)"
-# Points of difference from which the colour is at its strongest.
+# Points of difference from which the colour has its full strength.
 STRONGEST = 10.0
 Zoom = tuple[int, ...]
 
@@ -59,7 +59,7 @@ def view(
 ) -> View:
     """The picture of a profile, or with `before` of its difference to that one.
 
-    `zoom` are the places of the frames on the way, by their names' order; one that leads nowhere
+    `zoom` are the positions of the frames on the way, by their names' order; one that leads nowhere
     ends where it can. `link` gives the address of a zoom.
     """
     top, then, way = _zoomed(after, before, zoom)
@@ -113,7 +113,7 @@ def _is_found(frame: Frame, search: str) -> bool:
 
 
 def _found(root: Frame, search: str) -> float:
-    """Per cent of the samples with the word anywhere on their stacks."""
+    """The percentage of samples with the word anywhere on their stacks."""
     samples, waiting = 0, [root]
     while waiting:
         frame = waiting.pop()

@@ -7,7 +7,7 @@ from typing import Any
 
 from runs.charts.figure import Figure, layout, title
 
-# Slots of the theme's colours and symbols: a verdict never speaks by colour alone.
+# Slots of the theme's colours and symbols: a verdict is never shown by colour alone.
 STYLES: Mapping[str, tuple[int, str]] = {
     "faster": (2, "triangle-right"),
     "slower": (6, "triangle-left"),

@@ -11,7 +11,7 @@ from runs.charts.notes import wrapped
 
 @dataclass(frozen=True)
 class Words:
-    """The words of the chart, in the reader's language."""
+    """The texts of the chart, in the reader's language."""
 
     median: str = "median"
     range: str = "min–max"
@@ -23,7 +23,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Point:
-    """A median with its range. `label` is the revision or the day, `url` where a click leads."""
+    """A median with its range. `label` is the revision or the day, `url` the target of a click."""
 
     at: datetime
     median: float
@@ -46,7 +46,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Decided:
-    """What people said of a change: `label` stands at its line, `text` tells it all."""
+    """A person's decision on a change: `label` is shown at its line, `text` has all of it."""
 
     at: datetime
     label: str
@@ -55,7 +55,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class HostMark:
-    """The machine is another one from here on: `label` stands at the line, `text` tells it all."""
+    """The machine changes here: `label` is shown at the line, `text` has all of it."""
 
     at: datetime
     label: str
@@ -73,8 +73,8 @@ def history(
 ) -> Figure:
     """Points with their ranges; the levels between steps as thick lines, alarms as crosses.
 
-    Where the machine changed stands a dashed line with a label, and where people have decided
-    about a change a dotted one with their words.
+    A dashed line with a label marks a change of the machine, a dotted one with a person's words
+    a decision about a change.
     """
     words = words or Words()
     steps = sorted((mark for mark in marks if mark.is_step), key=lambda mark: mark.at)
@@ -166,7 +166,7 @@ def _alarms(alarms: Sequence[Mark], words: Words) -> dict[str, Any]:
 def _label(mark: HostMark | Decided, *, top: bool) -> dict[str, Any]:
     """Along the line, in the colour of the page's text; all of it on hovering.
 
-    The machine's stand at the top, those of people at the bottom.
+    The machine's are at the top, those of people at the bottom.
     """
     return {
         "x": mark.at.isoformat(),

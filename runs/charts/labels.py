@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-# The figure's height on the page is not known here; this is the least that the pages give it.
+# The figure's height on the page is not known here; this is the minimum on the pages.
 PLOT_HEIGHT = 320
 LINE_HEIGHT = 16
 
@@ -24,7 +24,7 @@ def shifts(ends: Sequence[float], highest: float) -> list[float]:
 
 
 def _spread(heights: Sequence[float]) -> list[float]:
-    """Ascending heights, moved as little as leaves LINE_HEIGHT between neighbours."""
+    """Ascending heights, moved as little as possible to have LINE_HEIGHT between neighbours."""
     groups: list[list[float]] = []
     for height in heights:
         groups.append([height])

@@ -1,11 +1,11 @@
-"""Marks at points that somebody wrote about."""
+"""Marks at points with notes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runs.charts.figure import Figure
 
-# Characters of a line of the hover text, and of all of it: the whole text is on the page.
+# Characters of a line of the hover text, and of all of it: the full text is on the page.
 LINE, MOST = 48, 240
 
 

@@ -1,9 +1,9 @@
 """One colour and one marker for each major version of PostgreSQL, the same on every page.
 
-The colours were searched for by their distances in OKLab under normal sight and simulated
-protanopia, deuteranopia and tritanopia, within the luminances that give a contrast of 3:1 on a
-white and on a near-black page alike; near versions, which meet in a chart, are the farthest apart.
-Fifteen colours cannot all be told apart by everyone: hence the markers and the labels on the lines.
+The colours were chosen by their distances in OKLab under normal vision and simulated
+protanopia, deuteranopia and tritanopia, within the luminances that give a contrast of 3:1 on both a
+white and a near-black page; neighbouring versions, which often share a chart, differ most. Not
+everyone can distinguish fifteen colours, hence the markers and the labels on the lines.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Places on an axis: linear, logarithmic and by category, with ticks that people count in."""
+"""Positions on an axis: linear, logarithmic and by category, with readable ticks."""
 
 import math
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ STEPS = (1, 2, 2.5, 5, 10)
 
 
 class Scale(Protocol):
-    """From values to a share of the axis, 0 at its beginning and 1 at its end."""
+    """From values to a share of the axis, 0 at its start and 1 at its end."""
 
     def place(self, value: float | str) -> float | None:
-        """Where the value stands; None where it has no place."""
+        """The position of the value; None if it has none."""
 
     def ticks(self) -> list[tuple[float, str]]:
         """(place, label) of the ticks."""
@@ -21,7 +21,7 @@ class Scale(Protocol):
 
 @dataclass(frozen=True)
 class Linear:
-    """A linear axis from `low` to `high`, with labels at `marks` where they are given."""
+    """A linear axis from `low` to `high`, with labels at `marks` if given."""
 
     low: float
     high: float
@@ -57,7 +57,7 @@ class Logarithmic:
         return math.log(value / self.low) / math.log(self.high / self.low)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Powers of ten, with 2 and 5 between them where there are few."""
+        """Powers of ten, with 2 and 5 between them if there are few."""
         marks = self.marks or tuple((value, number(value)) for value in self._powers())
         placed = [(self.place(value), text) for value, text in marks]
         return [
@@ -79,7 +79,7 @@ class Categories:
 
     @property
     def band(self) -> float:
-        """The share of the axis that one name has."""
+        """The share of the axis for one name."""
         return 1 / max(len(self.names), 1)
 
     def place(self, value: float | str) -> float | None:

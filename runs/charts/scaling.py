@@ -17,8 +17,8 @@ TICK_ROOM = 0.04
 class Point:
     """One cell: its level, and median, minimum and maximum of its `n` runs in the metric's unit.
 
-    `n` is None where nobody knows how many they are; `doubtful` of them are in doubt, which a
-    hollow marker shows.
+    `n` is None if their number is unknown; `doubtful` of them are doubtful, which a hollow marker
+    shows.
     """
 
     x: float
@@ -53,7 +53,7 @@ class Words:
     doubtful: str = "in doubt: %d"
 
     def number(self, n: int | None, doubtful: int = 0) -> int | str:
-        """A number of runs as it is told: 3, unknown, or 3 (in doubt: 1)."""
+        """A number of runs as text: 3, unknown, or 3 (in doubt: 1)."""
         if n is None:
             return self.unknown
         return f"{n} ({self.doubtful % doubtful})" if doubtful else n
@@ -70,8 +70,8 @@ def scaling(
 ) -> Figure:
     """One line per version: the median, with whiskers from the minimum to the maximum.
 
-    The y axis starts at zero, since the eye takes the height of a line for its amount; with
-    `log_y` it cannot. Ticks of the x axis are the measured levels, where they have room. With
+    The y axis starts at zero, since readers take the height of a line as its amount; with `log_y`
+    it cannot. Ticks of the x axis are the measured levels, if they have room. With
     `log_x` all levels must be positive (ValueError). Lines without points are left out.
     """
     drawn = [line for line in lines if line.points]
@@ -85,7 +85,7 @@ def scaling(
             yaxis=_y_axis(y_title, log_y=log_y),
             annotations=_end_labels(drawn, log_x=log_x, log_y=log_y),
             margin={"l": 64, "r": _room_for_labels(drawn), "t": 24, "b": 56},
-            # Labels at the lines say which is which; the legend is for switching some of many off.
+            # Labels at the lines identify them; the legend is for switching some of many off.
             showlegend=len(drawn) > 4,
             legend={"orientation": "h", "y": -0.25},
         ),
@@ -129,7 +129,7 @@ def _trace(line: Line, dash: str, x_title: str, words: Words) -> dict[str, Any]:
 
 
 def _symbols(line: Line, style: palette.Style | None) -> str | list[str]:
-    """The version's marker; hollow where runs are in doubt."""
+    """The version's marker; hollow if runs are doubtful."""
     symbol = style.symbol if style else "circle"
     if not any(point.doubtful for point in line.points):
         return symbol
@@ -164,13 +164,13 @@ def _y_axis(text: str, *, log_y: bool) -> dict[str, Any]:
 
 
 def _have_room(levels: Sequence[float]) -> bool:
-    """Whether labels at these places of a linear axis stay clear of each other."""
+    """Whether labels at these positions of a linear axis do not overlap."""
     gaps = [after - before for before, after in pairwise(levels)]
     return bool(gaps) and min(gaps) >= TICK_ROOM * (levels[-1] - levels[0])
 
 
 def _end_labels(lines: Sequence[Line], *, log_x: bool, log_y: bool) -> list[dict[str, Any]]:
-    """The line's label beside its last point; on a log axis, Plotly takes the place as log10."""
+    """The line's label next to its last point; on a log axis, Plotly needs log10 positions."""
     highest = max((point.maximum for line in lines for point in line.points), default=0.0)
     ends = [line.points[-1] for line in lines]
     # Labels are not moved apart on a log axis: its range is not known here.

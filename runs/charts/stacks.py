@@ -1,4 +1,4 @@
-"""Folded stacks as a tree of functions, and what differs between two of them.
+"""Folded stacks as a tree of functions, and the differences between two of them.
 
 A line of folded stacks is "OUTER;...;INNER N"; see https://www.brendangregg.com/flamegraphs.html.
 """
@@ -14,7 +14,7 @@ STANDARD_ERRORS = 3
 
 @dataclass
 class Frame:
-    """A function on a stack, and those that it called. `samples` has those of all it called."""
+    """A function on a stack, and those that it called. `samples` includes all that it called."""
 
     name: str
     samples: int = 0
@@ -25,7 +25,7 @@ class Frame:
 class Change:
     """A function's share of all samples in two profiles, in per cent.
 
-    `doubt` is the standard error of their difference (points), as samples are drawn by chance.
+    `doubt` is the standard error of their difference (points), as samples are random.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Change:
 
 
 def tree_of(folded: str) -> Frame:
-    """All stacks as one tree from its root `all`. Lines that are no folded stack are left out."""
+    """All stacks as one tree from its root `all`. Lines that are not folded stacks are left out."""
     root = Frame("all")
     for line in folded.splitlines():
         stack, _blank, number = line.rpartition(" ")

@@ -1,6 +1,6 @@
 """Figures as still pictures: SVG of the same plain data that the pages draw with Plotly.
 
-For documents that are printed or typeset. It knows what this project's figures hold: lines with
+For documents that are printed or typeset. It supports what this project's figures use: lines with
 markers, bars, whiskers on both axes, straight shapes, and linear, logarithmic and category axes.
 """
 
@@ -34,9 +34,9 @@ class _Drawing:
 
 
 def render(figure: Figure, *, title: str = "") -> str:
-    """The figure as an SVG document of its own, `title` for who cannot see it.
+    """The figure as an SVG document; `title` is for readers who cannot see it.
 
-    Dark on a transparent ground. Raises ValueError for a kind of trace that it does not know.
+    Dark on a transparent ground. Raises ValueError for an unsupported kind of trace.
     """
     drawing = _drawing(figure)
     height = f"{drawing.height:g}"
@@ -183,7 +183,7 @@ def _legend(drawing: _Drawing) -> list[str]:
 
 
 def colour_of(trace: Mapping[str, Any], index: int) -> str:
-    """The trace's own colour, else that of its slot, or of its place among the traces."""
+    """The trace's own colour, else that of its slot, or of its position among the traces."""
     own = trace.get("line", {}).get("color") or trace.get("marker", {}).get("color")
     if isinstance(own, str):
         return own

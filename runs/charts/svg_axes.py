@@ -18,7 +18,7 @@ class Axis:
 
 
 def axis(letter: str, traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]) -> Axis:
-    """The axis of that letter, x or y, over all that the traces have on it."""
+    """The x or y axis, over all traces on it."""
     described = layout.get(f"{letter}axis", {})
     heading = described.get("title", "")
     text = heading.get("text", "") if isinstance(heading, Mapping) else str(heading)
@@ -48,7 +48,7 @@ def _scale(
 
 
 def _given(ends: Sequence[float], marks: tuple[tuple[float, str], ...], *, is_log: bool) -> Scale:
-    """The range that the figure says; Plotly gives that of a logarithmic axis in powers of ten."""
+    """The range that the figure sets; Plotly gives that of a logarithmic axis in powers of ten."""
     low, high = ends
     return Logarithmic(10.0**low, 10.0**high, marks) if is_log else Linear(low, high, marks)
 

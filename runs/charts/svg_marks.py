@@ -9,7 +9,7 @@ from xml.sax.saxutils import quoteattr
 from runs.charts.scale import Categories, Scale
 from runs.charts.svg_markers import marker
 
-# The pages' colours of charts on a light ground.
+# The pages' chart colours on a light ground.
 COLOURS = (
     "#0b63b0",
     "#c2500a",
@@ -31,7 +31,7 @@ DASHES = {
 
 @dataclass(frozen=True)
 class Box:
-    """Where the plot lies within the picture, in its units."""
+    """The plot's position in the picture, in its units."""
 
     left: float
     top: float
@@ -39,16 +39,16 @@ class Box:
     bottom: float
 
     def x(self, share: float) -> float:
-        """The place of a share of the width."""
+        """The position of a share of the width."""
         return self.left + share * (self.right - self.left)
 
     def y(self, share: float) -> float:
-        """The place of a share of the height, from below."""
+        """The position of a share of the height, from below."""
         return self.bottom - share * (self.bottom - self.top)
 
 
 def reach(letter: str, traces: Sequence[Mapping[str, Any]], *, is_stacked: bool) -> list[float]:
-    """Every value on that axis that must have a place, whiskers and stacks included."""
+    """Every value on that axis that must have room, including whiskers and stacks."""
     found: list[float] = []
     piled: dict[Any, float] = defaultdict(float)
     for trace in traces:
@@ -96,7 +96,7 @@ def bars(
     y_scale: Scale,
     mode: str,
 ) -> list[str]:
-    """Bars side by side or piled up, with their whiskers."""
+    """Bars side by side or stacked, with their whiskers."""
     parts = []
     piled: dict[Any, float] = defaultdict(float)
     for place, (index, trace) in enumerate(traces):
@@ -180,7 +180,7 @@ def _whiskers(
 
 
 def _errors(trace: Mapping[str, Any], letter: str) -> tuple[list[float], list[float]]:
-    """How far the whiskers reach below and above each value; 0 where there is none."""
+    """How far the whiskers reach below and above each value; 0 if there is none."""
     error = trace.get(f"error_{letter}") or {}
     count = len(trace.get(letter, ()))
     plus = [each or 0.0 for each in error.get("array", ())] or [0.0] * count

@@ -1,4 +1,4 @@
-"""What is stored. One module a noun; the same noun names the module in every layer."""
+"""What is stored. One module per noun; the same noun names the module in every layer."""
 
 from runs.models.annotations import Annotation
 from runs.models.artifacts import Artifact

@@ -1,4 +1,4 @@
-"""Annotations: what people write beside campaigns and points."""
+"""Annotations: what people write about campaigns and points."""
 
 from django.conf import settings
 from django.db import models

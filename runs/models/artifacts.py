@@ -1,13 +1,13 @@
-"""Artifacts: files of runs, kept content-addressed and compressed outside the database."""
+"""Artifacts: files of runs, stored by content and compressed outside the database."""
 
 import re
 
 from django.db import models
 
-# What names a stored content: SHA-256, in lower case.
+# The name of a stored content: SHA-256, in lower case.
 DIGEST = re.compile(r"[0-9a-f]{64}")
 MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*(; ?[a-z-]+=[a-zA-Z0-9._-]+)*")
-# No part of a name: it becomes the end of an address, and of a header.
+# Not allowed in a name, which becomes the end of an address and part of a header.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -40,5 +40,5 @@ class Artifact(models.Model):
 
     @property
     def is_plan(self) -> bool:
-        """Whether it is what EXPLAIN printed, by its name."""
+        """Whether it is the output of EXPLAIN, judged by its name."""
         return self.name.startswith(PLAN_PREFIX)

@@ -1,14 +1,14 @@
-"""The audit trail: who did what, with before and after. Only added to."""
+"""The audit trail: who did what, with the values before and after. Entries are only added."""
 
 from django.db import models
 
 
 class AuditEntry(models.Model):
-    """One act of a person, a token or a command. The database refuses to change or delete one.
+    """One action of a person, a token or a command. The database refuses to change or delete one.
 
     `actor` is the name at that moment, `by_way_of` the door (page, api, command) with the token's
-    name; both empty for what BenchLab did by itself. `project` is null for what belongs to none.
-    `subject` names what was acted on: `server db1`, `run 12`. No secret is ever part of it.
+    name; both are empty for automatic actions of BenchLab. `project` is null if there is none.
+    `subject` names the object: `server db1`, `run 12`. It never contains a secret.
     """
 
     at = models.DateTimeField(auto_now_add=True)
@@ -16,7 +16,7 @@ class AuditEntry(models.Model):
     by_way_of = models.CharField(max_length=200, blank=True)
     action = models.CharField(max_length=60)
     subject = models.CharField(max_length=300)
-    # Without a constraint: an entry outlives what it is about.
+    # Without a constraint: an entry outlives its subject.
     project = models.ForeignKey(
         "Project", models.DO_NOTHING, null=True, db_constraint=False, db_index=False
     )

@@ -18,7 +18,7 @@ class Origin(models.TextChoices):
 
 
 class CampaignState(models.TextChoices):
-    """What becomes of a campaign; see `Campaign.State`."""
+    """The state of a campaign; see `Campaign.State`."""
 
     QUEUED = "queued", _("queued")
     RUNNING = "running", _("running")
@@ -30,8 +30,8 @@ class CampaignState(models.TextChoices):
 class Campaign(models.Model):
     """One question: scenario x factor levels x repeats, in a random order with a stored seed.
 
-    `factors` maps each factor to its levels in display order; `parameters` holds what the
-    scenario keeps constant (scale, duration in seconds, ...).
+    `factors` maps each factor to its levels in display order; `parameters` has the constants of the
+    scenario (scale, duration in seconds, ...).
     """
 
     State: TypeAlias = CampaignState
@@ -51,42 +51,42 @@ class Campaign(models.Model):
     scenario = models.ForeignKey("Scenario", models.PROTECT, related_name="campaigns")
     topology = models.ForeignKey("Topology", models.PROTECT, null=True)
     configuration = models.ForeignKey("Configuration", models.PROTECT, null=True)
-    # What the configuration contained when the campaign was queued. Both are null where the
+    # The content of the configuration when the campaign was queued. Both are null if the
     # configuration is a factor: see CampaignConfiguration.
     configuration_revision = models.ForeignKey("ConfigurationRevision", models.PROTECT, null=True)
     factors = models.JSONField(default=dict)
     parameters = models.JSONField(default=dict)
-    # What of a runs.execution.treatment.Treatment was chosen; empty for most.
+    # The chosen parts of a runs.execution.treatment.Treatment; empty for most.
     treatment = models.JSONField(default=dict)
     repeats = models.PositiveSmallIntegerField(_("repeats"), default=3)
     seed = models.BigIntegerField(default=0)
     # A cell whose interval is wider than this (0.02 is 2 % to each side) gets further repeats, up
-    # to `most_repeats`; null where the repeats are fixed.
+    # to `most_repeats`; null if the repeats are fixed.
     wanted_half_width = models.FloatField(null=True)
     most_repeats = models.PositiveSmallIntegerField(null=True)
     # After how many rounds somebody looked and added more: each look costs its part of the 5 %.
     looks = models.JSONField(default=list)
-    # How often a run that is in doubt, and might not be another time, is measured again.
+    # How often a doubtful run is measured again, if its doubt may be avoided.
     remeasures = models.PositiveSmallIntegerField(
         _("repeats of doubtful runs"), default=1, db_default=1
     )
-    # Whether runs in doubt are withdrawn when the campaign has ended: a rule stated beforehand.
+    # Whether doubtful runs are withdrawn when the campaign has ended: a rule stated beforehand.
     leaves_out_doubtful = models.BooleanField(
         _("leaves out doubtful runs"), default=False, db_default=False
     )
-    # Of the runs that wait for a server those of the highest priority go first, then the oldest.
+    # Of the runs that wait for a server, those with the highest priority go first, then the oldest.
     priority = models.SmallIntegerField(_("priority"), default=0)
     paused_at = models.DateTimeField(null=True)
-    # How often each run is begun at most without anybody asking.
+    # How often each run is started at most automatically.
     most_attempts = models.PositiveSmallIntegerField(_("attempts at most"), default=3)
     year = models.PositiveSmallIntegerField(_("year"), null=True)
-    # Uploads that stay away for longer are reported.
+    # If no upload comes for longer than this, that is reported.
     expected_every = models.DurationField(_("expected every"), null=True)
-    # When it was told that they stay away; once for each absence.
+    # When the missing uploads were reported; once for each absence.
     missing_told_at = models.DateTimeField(null=True)
-    # The absence (its missing_told_at) that was mailed, or that nobody was there to be mailed.
+    # The absence (its missing_told_at) that was mailed, or that had no recipient.
     missing_mailed_at = models.DateTimeField(null=True)
-    # The history has the revisions of this branch only; empty, it has all of them.
+    # The history has only the revisions of this branch; if empty, it has all.
     tracked_ref = models.CharField(_("branch of the history"), max_length=200, blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -104,7 +104,7 @@ class Campaign(models.Model):
 
 
 class CampaignConfiguration(models.Model):
-    """A configuration of a campaign with several: what it contained when that was queued.
+    """A configuration of a campaign with several: its content when the campaign was queued.
 
     The first is the baseline. Cells name it by its slug, the level of their factor.
     """
@@ -129,12 +129,12 @@ class CampaignConfiguration(models.Model):
 class Cell(models.Model):
     """One combination of levels. `levels` maps factor to level; `key` is its canonical text.
 
-    An uploaded cell belongs to a revision as well, which is then part of its key; cells that
+    An uploaded cell also belongs to a revision, which is then part of its key; cells that
     differ only in their revision share `series_key` and are the points of one history.
-    `workload` is what an upload says of how the load was put on (script, query mode, rate ...).
+    `workload` is what an upload says about the load (script, query mode, rate ...).
     """
 
-    # The first column of two indexes below; so with the other keys that have no index of their own.
+    # The first column of two indexes below; so are the other keys without an index of their own.
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="cells", db_index=False)
     ordinal = models.PositiveIntegerField()
     levels = models.JSONField()
@@ -145,7 +145,7 @@ class Cell(models.Model):
     installation = models.ForeignKey("Installation", models.PROTECT, null=True)
     version = models.CharField(max_length=40, blank=True)
     version_num = models.PositiveIntegerField(null=True)
-    # What a level of people's own scripts names.
+    # The names in a level of users' own scripts.
     workload_version = models.ForeignKey(
         "WorkloadVersion", models.PROTECT, null=True, related_name="cells"
     )
@@ -157,7 +157,7 @@ class Cell(models.Model):
         ]
         indexes = [
             models.Index(fields=["campaign", "series_key"], name="cell_by_series"),
-            # Finds what begins with a text too, whatever the database's collation.
+            # Also finds by prefix, whatever the database's collation.
             models.Index(
                 fields=["version", "campaign"],
                 opclasses=["varchar_pattern_ops", "int8_ops"],
@@ -172,9 +172,9 @@ class Cell(models.Model):
 class CellSummary(models.Model):
     """A metric over the finished repeats of a cell, kept current by the write that changes them.
 
-    `log_mean` and `log_variance` are those of the natural logarithms (sample variance, n - 1),
-    null where a value is not positive, and the variance also where n < 2. `n` is null where a
-    publication does not print how many repeats its value stands for.
+    `log_mean` and `log_variance` are those of the natural logarithms (sample variance, n - 1), null
+    if a value is not positive, and the variance also if n < 2. `n` is null if a publication does
+    not print how many repeats its value is based on.
     """
 
     cell = models.ForeignKey("Cell", models.CASCADE, related_name="summaries", db_index=False)

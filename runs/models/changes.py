@@ -11,7 +11,7 @@ from runs.models.metrics import Metric
 
 
 class ChangeDecision(models.TextChoices):
-    """What people decided about a change; see `Change.Decision`."""
+    """A person's decision about a change; see `Change.Decision`."""
 
     OPEN = "open", _("open")
     CONFIRMED = "confirmed", _("confirmed")
@@ -20,10 +20,10 @@ class ChangeDecision(models.TextChoices):
 
 
 class Change(models.Model):
-    """A point of a history from which on the metric is another. Each is told once.
+    """A point of a history from which on the metric is different. Each is reported once.
 
     `run` is the first one of the first point after the change and `cell` that run's; `ratio` is
-    that of the medians after and before. Nobody decided what has a decision but no `decided_at`.
+    that of the medians after and before. A decision without `decided_at` was made automatically.
     """
 
     class Kind(models.TextChoices):
@@ -63,7 +63,7 @@ class Change(models.Model):
 
     @property
     def verdict(self) -> str:
-        """`faster` or `slower`, or `different` where neither end of the metric is better."""
+        """`faster` or `slower`, or `different` if the metric has no better direction."""
         if self.metric.direction == Metric.Direction.NEUTRAL:
             return "different"
         is_better = (self.ratio > 1) == (self.metric.direction == Metric.Direction.HIGHER)
@@ -71,9 +71,9 @@ class Change(models.Model):
 
 
 class StaleCell(models.Model):
-    """A cell that got new runs, and whose history was not looked at since. A queue, only added to.
+    """A cell with new runs whose history was not analysed since. A queue, only added to.
 
-    Several rows of one cell are as good as one: an upload never waits for another here.
+    Several rows of one cell count as one, so an upload never waits for another here.
     """
 
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="+")

@@ -6,6 +6,6 @@ from django.db import models
 def is_one_of(
     field: str, choices: type[models.TextChoices], *, name: str, or_empty: bool = False
 ) -> models.CheckConstraint:
-    """Let `field` have the values of `choices` only, whoever writes it: raw SQL too."""
+    """Allow only the values of `choices` in `field`, even for raw SQL."""
     values = [*choices.values, ""] if or_empty else choices.values
     return models.CheckConstraint(name=name, condition=models.Q(**{f"{field}__in": values}))

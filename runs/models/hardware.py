@@ -1,11 +1,11 @@
-"""Hardware profiles, and the environments (OS, kernel, tools) that change without them."""
+"""Hardware profiles, and the environments (OS, kernel, tools) that can change on them."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 
 class HardwareProfile(models.Model):
-    """What a machine is made of, stored once per content. Sizes in bytes; unknown is null."""
+    """A machine's hardware, stored once per content. Sizes in bytes; unknown is null."""
 
     fingerprint = models.CharField(max_length=64, unique=True)
     slug = models.SlugField(max_length=120, blank=True)
@@ -16,7 +16,7 @@ class HardwareProfile(models.Model):
     cores = models.PositiveIntegerField(_("cores"), null=True)
     threads = models.PositiveIntegerField(_("hardware threads"), null=True)
     memory_bytes = models.BigIntegerField(_("memory"), null=True)
-    # "2 TB" where a publication prints it so, whichever of 10^12 and 2^40 it means.
+    # "2 TB" as a publication prints it, whether it means 10^12 or 2^40.
     memory_printed = models.CharField(max_length=20, blank=True, db_default="", default="")
     virtualization = models.CharField(_("virtualisation"), max_length=60, blank=True)
     facts = models.JSONField(default=dict)

@@ -6,11 +6,11 @@ from django.db import models
 
 
 class Instance(models.Model):
-    """The one row that names this results database, so that targets can tell BenchLabs apart."""
+    """The one row that names this results database, so that targets can distinguish BenchLabs."""
 
     name = models.UUIDField(default=uuid.uuid4, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
-    # By which rules all runs are certified; while they are older, some are judged again each time.
+    # The rules by which all runs are certified; while older, some runs are judged again each time.
     judged_rules = models.PositiveSmallIntegerField(default=0, db_default=0)
 
     class Meta:

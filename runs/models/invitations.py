@@ -9,7 +9,7 @@ from runs.models.projects import Membership
 
 
 class Invitation(models.Model):
-    """Of the link only a hash is stored: who reads the database cannot use it."""
+    """Only a hash of the link is stored, so nobody who reads the database can use it."""
 
     project = models.ForeignKey("Project", models.CASCADE, related_name="invitations")
     role = models.CharField(_("role"), max_length=12, choices=Membership.Role)

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Statistic(models.TextChoices):
-    """What a stored value is of the raw values behind it."""
+    """How a stored value was computed from the raw values."""
 
     SINGLE = "single", _("single value")
     MEDIAN = "median", _("median")
@@ -16,7 +16,7 @@ class Statistic(models.TextChoices):
 
 
 class Measurement(models.Model):
-    """One number of a metric. `n` is how many repeats the value stands for (1 when executed)."""
+    """One number of a metric. `n` is the number of repeats behind the value (1 when executed)."""
 
     run = models.ForeignKey("Run", models.CASCADE, related_name="measurements", db_index=False)
     metric = models.ForeignKey("Metric", models.PROTECT, db_index=False)
@@ -36,7 +36,7 @@ class Measurement(models.Model):
 
 
 class RealField(models.FloatField):  # type: ignore[type-arg]  # not generic at run time
-    """Four bytes a value: half the room, and more digits than a tool prints."""
+    """Four bytes per value: half the room, and more digits than a tool prints."""
 
     def db_type(self, connection: Any) -> str:
         """PostgreSQL's `real`."""
@@ -46,7 +46,7 @@ class RealField(models.FloatField):  # type: ignore[type-arg]  # not generic at 
 class Series(models.Model):
     """Values at a fixed interval within one run; a null is an interval without a value.
 
-    `start` and `interval` are in seconds, `start` counted from the beginning of measuring.
+    `start` and `interval` are in seconds; `start` counts from the beginning of measuring.
     """
 
     run = models.ForeignKey("Run", models.CASCADE, related_name="series", db_index=False)

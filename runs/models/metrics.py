@@ -1,11 +1,11 @@
-"""Metrics: what a measurement is a number of."""
+"""Metrics: the meaning of a measurement's number."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 
 class Metric(models.Model):
-    """Name, unit and direction; the direction says which of two values is the better."""
+    """Name, unit and direction; the direction says which of two values is better."""
 
     class Direction(models.TextChoices):
         HIGHER = "higher", _("higher is better")
@@ -16,7 +16,7 @@ class Metric(models.Model):
     unit = models.CharField(max_length=40, blank=True)
     direction = models.CharField(max_length=10, choices=Direction)
     title = models.CharField(max_length=200)
-    # Of metrics that come as data; the titles of the code's own are in the message catalogue.
+    # For metrics that come as data; the titles of metrics in code are in the message catalogue.
     title_ja = models.CharField(max_length=200, blank=True)
 
     class Meta:

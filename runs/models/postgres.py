@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from runs.models.constraints import is_one_of
 
-# By another name than the module's: the models have fields called settings.
+# Imported under another name, since the models have fields called settings.
 USER = settings.AUTH_USER_MODEL
 
 
@@ -16,8 +16,8 @@ class Installation(models.Model):
     """One set of PostgreSQL binaries on a server, as `pg_config` and `postgres` describe it.
 
     `version_num` is in the form of `server_version_num` (90224, 160014). Block size and WAL
-    segment size are those of the build, in bytes; from PostgreSQL 15 on initdb alone knows the
-    latter. `extensions` are the names of what CREATE EXTENSION would find.
+    segment size are those of the build, in bytes; from PostgreSQL 15 on only initdb knows the
+    latter. `extensions` are the names that CREATE EXTENSION would find.
     """
 
     server = models.ForeignKey("Server", models.CASCADE, related_name="installations")
@@ -68,9 +68,9 @@ class ConfigurationOrigin(models.TextChoices):
 class Configuration(models.Model):
     """Named settings (postgresql.conf) and initdb options; identical content has one hash.
 
-    `written_for` is the major version in whose words the settings are (9.3, 18); empty where they
-    say nothing of one version. Runs keep what they were queued with, so content may change; what
-    it was stands in `revisions`, the latest of which is the present content.
+    `written_for` is the major version for which the settings are written (9.3, 18); empty if they
+    belong to no version. Runs keep the content that they were queued with, so it may change; the
+    earlier contents are in `revisions`, the latest of which is the present one.
     """
 
     Origin: TypeAlias = ConfigurationOrigin
@@ -98,7 +98,7 @@ class Configuration(models.Model):
 
 
 class ConfigurationRevision(models.Model):
-    """What a configuration contained from `created_at` until the next revision."""
+    """The content of a configuration from `created_at` until the next revision."""
 
     configuration = models.ForeignKey("Configuration", models.CASCADE, related_name="revisions")
     number = models.PositiveIntegerField()
@@ -122,7 +122,7 @@ class ConfigurationRevision(models.Model):
 
 
 class SettingsSnapshot(models.Model):
-    """`pg_settings` of a running server, read back and stored once per content.
+    """`pg_settings` of a running server, stored once per content.
 
     `settings` maps name to `{"setting", "unit", "source"}` as the server prints them.
     """

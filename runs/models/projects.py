@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Project(models.Model):
-    """Groups campaigns and people. Data of a public project is read without a login."""
+    """Groups campaigns and people. Data of a public project is readable without a login."""
 
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(_("name"), max_length=200)
@@ -24,7 +24,7 @@ class Project(models.Model):
 
 
 class Membership(models.Model):
-    """What somebody is in a project; `runs.selectors.access.permissions` says what that allows."""
+    """A person's role in a project; `runs.selectors.access.permissions` says what it allows."""
 
     class Role(models.TextChoices):
         VIEWER = "viewer", _("viewer")

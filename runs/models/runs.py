@@ -1,4 +1,4 @@
-"""Runs, their states, and the events that tell each change of state."""
+"""Runs, their states, and the events that record each change of state."""
 
 from typing import TypeAlias
 
@@ -9,12 +9,12 @@ from django.utils.translation import gettext_lazy as _
 from runs.models.campaigns import Origin
 from runs.models.constraints import is_one_of
 
-# The repeat of a published run that holds what is printed of a cell beside its repeats.
+# The repeat of a published run with what is printed for a cell besides its repeats.
 SUMMARY_REPEAT = 0
 
 
 class RunState(models.TextChoices):
-    """What becomes of a run; see `Run.State`."""
+    """The state of a run; see `Run.State`."""
 
     QUEUED = "queued", _("queued")
     CLAIMED = "claimed", _("claimed")
@@ -32,9 +32,9 @@ class RunState(models.TextChoices):
 class Run(models.Model):
     """One execution of one cell.
 
-    `plan` is frozen when the run is queued: whatever changes afterwards in the database, the run
-    does what it was queued to do. `attempt` counts how often it was started from the beginning;
-    a run that a new worker takes over goes on within the same attempt.
+    `plan` is frozen when the run is queued: the run does what it was queued to do, even if the
+    database changes afterwards. `attempt` counts how often it was started from the beginning; a
+    run that a new worker takes over continues in the same attempt.
     """
 
     State: TypeAlias = RunState
@@ -47,9 +47,9 @@ class Run(models.Model):
     DOUBTED = (Validity.DOUBTFUL, Validity.INVALID)
     ACTIVE = (State.CLAIMED, State.PREPARING, State.MEASURING, State.COLLECTING)
     UNSUCCESSFUL = (State.FAILED, State.ERRORED, State.CANCELLED)
-    # What was withdrawn had finished; it counts nowhere any more.
+    # A withdrawn run had finished; no result uses it any more.
     ENDED = (State.FINISHED, State.WITHDRAWN, *UNSUCCESSFUL)
-    # What was imported has a plan as well, and no server that could follow it.
+    # An imported run has a plan as well, but no server that could execute it.
     RETRIABLE = Q(state__in=UNSUCCESSFUL, plan__isnull=False, server__isnull=False)
 
     # Each is the first column of indexes below: another one would only make uploads slower.
@@ -59,7 +59,7 @@ class Run(models.Model):
     cell_version = models.CharField(max_length=40, blank=True, db_default="", editable=False)
     cell_major = models.CharField(max_length=40, blank=True, db_default="", editable=False)
     repeat = models.PositiveIntegerField()
-    # Runs of one round were made together. Null: as `repeat` of runs executed here, else unknown.
+    # Runs of one round were made together. Null: as `repeat` for runs executed here, else unknown.
     round = models.PositiveIntegerField(null=True)
     position = models.PositiveIntegerField()
     origin = models.CharField(max_length=10, choices=Origin, default=Origin.EXECUTED)
@@ -82,14 +82,14 @@ class Run(models.Model):
     tool_name = models.CharField(max_length=40, blank=True)
     tool_version = models.CharField(max_length=40, blank=True)
     quality = models.JSONField(default=list)
-    # The run in doubt that this one measures again.
+    # The doubtful run that this one measures again.
     again_of = models.ForeignKey(
         "Run", models.SET_NULL, null=True, related_name="again", db_index=False
     )
-    # How far it may be relied on; empty where nobody looked. See runs.analysis.certificate.
+    # How far it can be relied on; empty if not judged. See runs.analysis.certificate.
     validity = models.CharField(max_length=10, choices=Validity, blank=True, db_default="")
     certificate = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
-    # What an uploader calls the run, and what it says of it.
+    # An uploader's name for the run, and other information about it.
     external_id = models.CharField(max_length=200, blank=True)
     labels = models.JSONField(default=dict)
 
@@ -116,7 +116,8 @@ class Run(models.Model):
         ]
         indexes = [
             models.Index(fields=["campaign", "state"], name="run_by_campaign_state"),
-            # The filters of lists, the newest first; what most uploads are costs them nothing.
+            # The filters of lists, the newest first; most uploads have the default and are not
+            # indexed.
             models.Index(fields=["cell_major", "-id"], name="run_by_major"),
             models.Index(fields=["cell_version", "-id"], name="run_by_version"),
             models.Index(
@@ -147,7 +148,7 @@ class Run(models.Model):
             ),
             models.Index(fields=["campaign", "hardware"], name="run_by_campaign_hardware"),
             models.Index(fields=["campaign", "environment"], name="run_by_campaign_environment"),
-            # The newest upload of a campaign, which is asked for every few seconds.
+            # The newest upload of a campaign, which is queried every few seconds.
             models.Index(fields=["campaign", "-queued_at"], name="run_by_campaign_queued"),
             models.Index(fields=["-finished_at", "-id"], name="run_by_end"),
             models.Index(
@@ -167,7 +168,7 @@ class Run(models.Model):
 
     @property
     def has_ended(self) -> bool:
-        """Nothing more will happen to it by itself."""
+        """It will not change any more automatically."""
         return self.state in self.ENDED
 
     @property
@@ -178,7 +179,7 @@ class Run(models.Model):
 
 
 class RunEvent(models.Model):
-    """One thing that happened to a run: a change of state, or a note on the way."""
+    """One thing that happened to a run: a change of state, or a note."""
 
     run = models.ForeignKey("Run", models.CASCADE, related_name="events")
     at = models.DateTimeField(auto_now_add=True)

@@ -1,10 +1,10 @@
-"""Scenarios as the archive knows them; those that run have a module in `runs.scenarios`."""
+"""Scenarios as the archive knows them; those that can run have a module in `runs.scenarios`."""
 
 from django.db import models
 
 
 class Scenario(models.Model):
-    """A procedure with factors and metrics. `runnable` ones are code, the others only data."""
+    """A procedure with factors and metrics. `runnable` ones have code, the others only data."""
 
     slug = models.SlugField(max_length=80, unique=True)
     title = models.CharField(max_length=200)

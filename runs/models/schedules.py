@@ -1,4 +1,4 @@
-"""Schedules: campaigns that BenchLab queues by itself, and what each firing came to."""
+"""Schedules: campaigns that BenchLab queues automatically, and the result of each firing."""
 
 from django.conf import settings
 from django.db import models
@@ -8,9 +8,9 @@ from django.utils.translation import gettext_lazy as _
 class Schedule(models.Model):
     """A campaign to queue at certain times, or when a new installation is found on a server.
 
-    `draft` says what to queue, as its service writes it. `weekdays` are those of ISO
-    8601 (1 is Monday) in `time_zone`; `next_at` is the next time, null where installations are
-    awaited: then `seen_installations` has the folder and version of each that is known already.
+    `draft` says what to queue, in the form of its service. `weekdays` are those of ISO
+    8601 (1 is Monday) in `time_zone`; `next_at` is the next time, null if the schedule waits for
+    installations: then `seen_installations` has the folder and version of each known one.
     """
 
     class Kind(models.TextChoices):

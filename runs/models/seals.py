@@ -1,4 +1,4 @@
-"""Seals of runs: a hash chain a project, signed outside the database, and what waits for one."""
+"""Seals of runs: a hash chain per project, signed outside the database, and its queue."""
 
 from typing import TypeAlias
 
@@ -10,7 +10,7 @@ from runs.models.constraints import is_one_of
 
 
 class SealKind(models.TextChoices):
-    """What an entry of a chain says of a run; see `Seal.Kind`."""
+    """The kind of an entry about a run; see `Seal.Kind`."""
 
     SEALED = "sealed", _("sealed")
     AMENDED = "amended", _("amended")
@@ -19,10 +19,10 @@ class SealKind(models.TextChoices):
 
 
 class Seal(models.Model):
-    """An entry of a project's chain. Only added; `docs/seals.md` has its form.
+    """An entry of a project's chain. Only added; `docs/seals.md` describes its form.
 
-    `run` is a key and no link: a run that is deleted leaves its seal behind. `content` is JSON as
-    it was signed, empty where the entry has no content. `hash` is over the entry before as well.
+    `run` is a key without a foreign key: a deleted run leaves its seal behind. `content` is JSON as
+    it was signed, empty if the entry has no content. `hash` covers the previous entry as well.
     """
 
     Kind: TypeAlias = SealKind
@@ -65,7 +65,7 @@ class Seal(models.Model):
 
 
 class SealRequest(models.Model):
-    """Something that is to be sealed. A queue, only added to: whoever seals takes rows away."""
+    """A request to seal. A queue, only added to: the sealing worker removes rows."""
 
     kind = models.CharField(max_length=10, choices=SealKind, default=SealKind.SEALED)
     run = models.BigIntegerField()

@@ -69,7 +69,7 @@ class Server(models.Model):
         verbose_name=_("reached through"),
         help_text=_("Another registered server that the connection passes through (ProxyJump)."),
     )
-    # Names of runs.execution.privileged that BenchLab may use there by sudo; none by default.
+    # Names of runs.execution.privileged that BenchLab may use there with sudo; none by default.
     privileges = models.JSONField(_("privileged actions"), default=list, blank=True)
     host_key = models.TextField(blank=True)
     offered_host_key = models.TextField(blank=True)
@@ -79,13 +79,13 @@ class Server(models.Model):
     problem_remedy = models.TextField(blank=True)
     hardware = models.ForeignKey("HardwareProfile", models.PROTECT, null=True)
     environment = models.ForeignKey("Environment", models.PROTECT, null=True)
-    # While it is maintained no run begins on it; without an end, until a person says so.
+    # During maintenance no run starts on it; without an end, until a person says so.
     maintenance_since = models.DateTimeField(null=True)
     maintenance_until = models.DateTimeField(null=True)
     maintenance_reason = models.CharField(max_length=200, blank=True)
-    # Something of a run that was given up may lie there.
+    # A run that was given up may have left something there.
     needs_sweep = models.BooleanField(default=False)
-    # The moment from which on it is to be swept: later than now where a sweep left something.
+    # From this moment on a clean-up is due: in the future if the last one left something.
     sweep_after = models.DateTimeField(null=True)
     free_bytes = models.BigIntegerField(_("free space in the base directory"), null=True)
     checked_at = models.DateTimeField(null=True)
@@ -106,13 +106,13 @@ class Server(models.Model):
 
     @property
     def is_maintained(self) -> bool:
-        """No run begins on it."""
+        """No run starts on it."""
         until = self.maintenance_until
         return self.maintenance_since is not None and (until is None or until > timezone.now())
 
     @property
     def was_swept_in_vain(self) -> bool:
-        """A sweep left something that may still run there; the next one comes later."""
+        """A clean-up left something that may still run there; the next one comes later."""
         after = self.sweep_after
         return self.needs_sweep and after is not None and after > timezone.now()
 
@@ -123,7 +123,7 @@ class Server(models.Model):
 
 
 class ServerEvent(models.Model):
-    """What was done to a server's registration, by whom: keys confirmed, addresses changed."""
+    """Changes of a server's registration, and who made them: keys confirmed, addresses changed."""
 
     server = models.ForeignKey(Server, models.CASCADE, related_name="events")
     code = models.CharField(max_length=60)

@@ -29,7 +29,7 @@ class Source(models.Model):
     data_version = models.CharField(_("version of the data"), max_length=20, blank=True)
     # What was wrong in an earlier edition: [{"date", "table", "was", "now", "reason"}].
     corrections = models.JSONField(default=list)
-    # Of the data file: a file that has not changed is not loaded again.
+    # The hash of the data file: a file that has not changed is not loaded again.
     content_hash = models.CharField(max_length=64, blank=True)
     loaded_at = models.DateTimeField(auto_now=True)
 
@@ -43,8 +43,8 @@ class Source(models.Model):
 class PublicationDraft(models.Model):
     """A publication that is being transcribed in the browser: a data file, until it is accepted.
 
-    `accepted` is the text that another person has accepted and that the archive holds; `text` may
-    be further. A publication of the repository's own files is never one of these.
+    `accepted` is the text that another person has accepted and that the archive uses; `text` may
+    be newer. A publication from the repository's own files is never one of these.
     """
 
     slug = models.SlugField(max_length=60, unique=True)
@@ -67,12 +67,12 @@ class PublicationDraft(models.Model):
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the archive holds just this text."""
+        """Whether the archive has exactly this text."""
         return self.accepted == self.text
 
 
 class PublishedTable(models.Model):
-    """What a published campaign says of itself beyond its numbers, in both languages.
+    """What a published campaign says about itself besides its numbers, in both languages.
 
     `number` is the table's number as printed, or a short name where it has none. `columns`
     describes each column ({"label": {"en", "ja"}, "group", "metric", "levels", ...}) and `grid`
@@ -141,12 +141,12 @@ class PublishedNode(models.Model):
 
 
 class PrintedFigure(models.Model):
-    """A number in a table, as printed, and what BenchLab computes in its place.
+    """A number in a table, as printed, and the value that BenchLab computes for it.
 
-    `row` and `column` count from 0 in the table's grid. `recomputed` is null where the figure
-    is not derived from others of the publication. `n` is null and `statistic` empty where the
-    publication does not print how often it measured. `exact` is false where the publication
-    itself says that the figure is not.
+    `row` and `column` count from 0 in the table's grid. `recomputed` is null if the figure
+    is not derived from others of the publication. `n` is null and `statistic` empty if the
+    publication does not print how often it measured. `exact` is false if the publication
+    itself says that the figure is not exact.
     """
 
     class Kind(models.TextChoices):
@@ -178,7 +178,7 @@ class PrintedFigure(models.Model):
         return self.text
 
 
-# Who says a figure, by its kind. What BenchLab computes is never stored as a printed figure.
+# Who states a figure, by its kind. BenchLab's own values are never stored as printed figures.
 SAID_BY: dict[str, str] = {
     PrintedFigure.Kind.MEASURED: "printed",
     PrintedFigure.Kind.DERIVED: "derived",
@@ -187,13 +187,13 @@ SAID_BY: dict[str, str] = {
 
 
 class Discrepancy(models.Model):
-    """Where a publication contradicts itself: found by recomputation, or told by a reader.
+    """Where a publication contradicts itself: found by recomputation, or reported by a reader.
 
-    `figures` are those of its table that it is about; `figure` is the first of them.
+    `figures` are those of its table that are concerned; `figure` is the first of them.
     """
 
     class Weight(models.IntegerChoices):
-        """How much it matters, the heaviest first."""
+        """How much it matters, the most serious first."""
 
         WRONG_CONCLUSION = 1, _("wrong conclusion")
         WRONG_FIGURE = 2, _("wrong figure")

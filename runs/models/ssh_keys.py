@@ -4,7 +4,7 @@ from django.db import models
 
 
 class SSHKey(models.Model):
-    """A key pair; the private half is encrypted with a key that is not in the database."""
+    """A key pair; the private key is encrypted with a key that is not in the database."""
 
     name = models.CharField(max_length=100, unique=True)
     public_key = models.TextField()

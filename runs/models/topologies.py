@@ -1,4 +1,4 @@
-"""Topologies: nodes and the roles that they play."""
+"""Topologies: nodes and their roles."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _

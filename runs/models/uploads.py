@@ -1,4 +1,4 @@
-"""Uploads: answers kept under an idempotency key."""
+"""Uploads: answers stored under an idempotency key."""
 
 from django.db import models
 

@@ -1,4 +1,4 @@
-"""Webhooks: where BenchLab reports to, and how each report went."""
+"""Webhooks: addresses that BenchLab reports to, and the outcome of each report."""
 
 from typing import TypeAlias
 
@@ -9,7 +9,7 @@ from runs.models.constraints import is_one_of
 
 
 class Webhook(models.Model):
-    """An address that gets signed reports of a project's events. The secret is encrypted."""
+    """An address that receives signed reports of a project's events. The secret is encrypted."""
 
     project = models.ForeignKey("Project", models.CASCADE, related_name="webhooks")
     url = models.URLField(max_length=500)
@@ -26,7 +26,7 @@ class Webhook(models.Model):
 
 
 class DeliveryState(models.TextChoices):
-    """What becomes of a delivery; see `WebhookDelivery.State`."""
+    """The state of a delivery; see `WebhookDelivery.State`."""
 
     WAITING = "waiting", _("waiting")
     DELIVERED = "delivered", _("delivered")

@@ -1,4 +1,4 @@
-"""Workloads: people's own pgbench scripts, in versions that never change."""
+"""Workloads: users' own pgbench scripts, in versions that never change."""
 
 from django.conf import settings
 from django.db import models
@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Workload(models.Model):
-    """A name under which versions of scripts stand. A level `slug@3` is its third version."""
+    """A name for versions of scripts. A level `slug@3` is its third version."""
 
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(_("name"), max_length=200)
@@ -22,7 +22,7 @@ class Workload(models.Model):
 
 
 class WorkloadVersion(models.Model):
-    """What a workload was from `created_at` on; runs point to it, so it stays as it is.
+    """A version of a workload since `created_at`; runs refer to it, so it never changes.
 
     `scripts` are objects of `name`, `text` and `weight`, in order; `variables` maps names to
     values. The tables are those of `pgbench -i` with `init_options`, unless `has_own_tables`;

@@ -1,1 +1,1 @@
-"""The archive's data files, one a publication, and their reading in plain Python."""
+"""The archive's data files, one per publication, and their reading in plain Python."""

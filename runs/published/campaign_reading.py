@@ -1,4 +1,4 @@
-"""Reading one campaign of a data file, with its columns, rows and rules."""
+"""Reads one campaign of a data file, with its columns, rows and rules."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -123,7 +123,7 @@ def _column(value: Any, slug: str) -> Column:
 
 
 def _described(fields: Fields, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page needs of a column; words that stand for several levels are left out."""
+    """What the page needs about a column; words that mean several levels are left out."""
     kept = {
         "label": fields.raw("label", ""),
         "group": fields.raw("group", ""),

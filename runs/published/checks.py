@@ -1,4 +1,4 @@
-"""Every figure of a publication that follows from others, computed again; and repeated rows."""
+"""Recomputes every derived figure of a publication, and compares repeated rows."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ Kind = Literal["measured", "derived", "not_measured"]
 
 @dataclass(frozen=True)
 class Fault:
-    """Where the print contradicts itself; `figures` is empty where it is about none of its table.
+    """A contradiction in the publication; `figures` is empty if it concerns none of its table.
 
     `weight`: wrong_figure, wrong_conclusion, rounding, wording.
     """
@@ -30,13 +30,13 @@ class Fault:
 
     @property
     def figure(self) -> Figure | None:
-        """The first figure that it is about."""
+        """The first figure concerned."""
         return self.figures[0] if self.figures else None
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A figure with what BenchLab computes in its place."""
+    """A figure with the value that BenchLab computes for it."""
 
     figure: Figure
     kind: Kind
@@ -46,7 +46,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class CheckedTable:
-    """A campaign's figures, and its contradictions in the order of the print."""
+    """A campaign's figures, and its contradictions in printed order."""
 
     campaign: CampaignEntry
     figures: tuple[Checked, ...]
@@ -61,7 +61,7 @@ class _Result:
 
 
 class _Table:
-    """The figures of one campaign, by what one looks them up with."""
+    """The figures of one campaign, by their search keys."""
 
     def __init__(self, campaign: CampaignEntry) -> None:
         self.campaign = campaign
@@ -76,7 +76,7 @@ class _Table:
                 self.repeats[key].append(figure)
 
     def find(self, metric: str, levels: Mapping[str, Any]) -> Figure | None:
-        """The figure at these levels; None also where it was not measured."""
+        """The figure at these levels; None also if it was not measured."""
         found = self.summaries.get((metric, key_of(levels)))
         return found if found and found.is_measured else None
 
@@ -87,7 +87,7 @@ class _Table:
 
 
 def check(campaigns: Sequence[CampaignEntry]) -> tuple[CheckedTable, ...]:
-    """Check all tables of a publication, against each other too.
+    """Check all tables of a publication, also against each other.
 
     Raises PublishedFileError for a table whose figures cannot be read.
     """
@@ -96,7 +96,7 @@ def check(campaigns: Sequence[CampaignEntry]) -> tuple[CheckedTable, ...]:
 
 
 def is_derived(campaign: CampaignEntry, figure: Figure) -> bool:
-    """Whether the figure only follows from others of its table."""
+    """Whether the figure is only derived from others of its table."""
     rule = campaign.derived.get(figure.metric)
     if rule is None or rule.kind == "same_as" or figure.repeat is not None:
         return False
@@ -135,7 +135,7 @@ def _kind(campaign: CampaignEntry, figure: Figure) -> Kind:
 
 
 def _results(table: _Table, figure: Figure, tables: Mapping[str, _Table]) -> Iterator[_Result]:
-    """All that can be computed in the figure's place, most telling first."""
+    """All values that can be computed for the figure, the most significant first."""
     rule = table.campaign.derived.get(figure.metric)
     if rule and is_derived(table.campaign, figure):
         found = _by_rule(table, figure, rule)
@@ -213,12 +213,12 @@ def _fault(figure: Figure, result: _Result) -> Fault:
 
 
 def _is_rounding(figure: Figure, found: Recomputed) -> bool:
-    """Whether print and computation differ by no more than two of the last printed digit."""
+    """Whether print and computation differ by at most two units of the last printed digit."""
     return abs(figure.number.value - found.value) <= 4 * figure.number.half_unit
 
 
 def _told(table: _Table, entry: DiscrepancyEntry) -> Fault:
-    """What a reader found. Raises PublishedFileError where the table lacks one of its figures."""
+    """What a reader found. Raises PublishedFileError if the table lacks one of its figures."""
     figures = tuple(each for each in table.figures if each.text in entry.figures)
     if missing := set(entry.figures) - {figure.text for figure in figures}:
         message = f"a discrepancy names figures that the table lacks: {', '.join(sorted(missing))}."
@@ -228,7 +228,7 @@ def _told(table: _Table, entry: DiscrepancyEntry) -> Fault:
 
 
 def _not_measured(table: _Table) -> Iterator[Fault]:
-    """One for each such figure, unless a reader has explained them."""
+    """One for each such figure, unless a reader has explained it."""
     if any(entry.kind == "not_measured" for entry in table.campaign.discrepancies):
         return
     explanation = Text(

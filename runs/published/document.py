@@ -1,4 +1,4 @@
-"""A publication as its data file tells it: frozen dataclasses, and nothing computed yet."""
+"""A publication as in its data file: frozen dataclasses, with nothing computed yet."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class Text:
     ja: str = ""
 
     def pair(self) -> dict[str, str]:
-        """As stored: {"en": ..., "ja": ...}, empty where there is no text."""
+        """As stored: {"en": ..., "ja": ...}, empty if there is no text."""
         return {"en": self.en, "ja": self.ja} if self.en or self.ja else {}
 
 
@@ -26,9 +26,9 @@ class Text:
 class Finding:
     """A conclusion, and who draws it.
 
-    `by`: the publication in its own sense; BenchLab from the printed figures; or both, where
-    BenchLab comes to another conclusion than the publication. `section` is where the publication
-    says it, and `quote` its own words there; both are empty for what BenchLab computes.
+    `by`: the publication; BenchLab from the printed figures; or both, if BenchLab comes to another
+    conclusion than the publication. `section` is where the publication says it, and `quote` its own
+    words there; both are empty for conclusions from BenchLab's computations.
     """
 
     text: Text
@@ -44,7 +44,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Correction:
-    """A change to the transcription after it was published: what was wrong, and what is right."""
+    """A correction of the transcription after its publication: what was wrong, and the new text."""
 
     date: date
     table: str
@@ -99,7 +99,7 @@ class MetricEntry:
 class HardwareEntry:
     """A machine as printed; what is not printed is None or empty.
 
-    `name_ja` is empty where the name is the same in both languages. `memory_printed` is the text
+    `name_ja` is empty if the name is the same in both languages. `memory_printed` is the text
     that `memory_bytes` was read from.
     """
 
@@ -153,7 +153,7 @@ class NodeEntry:
 
 @dataclass(frozen=True)
 class SameAs:
-    """The figure of another table: metric None is the same one; a null level is removed."""
+    """The figure of another table: metric None means the same one; a null level is removed."""
 
     table: str
     metric: str | None
@@ -162,7 +162,7 @@ class SameAs:
 
 @dataclass(frozen=True)
 class Rule:
-    """How a derived metric follows from `operand`; what the other fields mean goes by `kind`."""
+    """How a derived metric follows from `operand`; `kind` decides what the other fields mean."""
 
     kind: Literal["ratio", "median", "sum", "same_as"]
     operand: str = ""
@@ -194,9 +194,9 @@ class Column:
 class DiscrepancyEntry:
     """A contradiction that a reader found.
 
-    `figures` are the printed texts of its table that it is about: what BenchLab computes for
-    them has this one cause, so that it is not listed a second time. `weight` says how much it
-    matters; empty leaves it to the kind.
+    `figures` are the printed texts of its table that are concerned: differences computed for them
+    have this one cause and are not listed a second time. `weight` says how much it matters; if
+    empty, the kind decides.
     """
 
     kind: str
@@ -218,9 +218,9 @@ class ArtifactEntry:
 
 @dataclass(frozen=True)
 class CampaignEntry:
-    """A published campaign: what was asked, how, on what, and the table as printed.
+    """A published campaign: its question, method and conditions, and the table as printed.
 
-    `repeats` and `statistic` are None where nothing is printed of them; `unprinted_repeats` are
+    `repeats` and `statistic` are None if they are not printed; `unprinted_repeats` are
     levels whose figures lack them although the table's others have them. `inexact` are texts
     that the publication itself calls inexact.
     """

@@ -1,10 +1,10 @@
-"""The one exception of data files."""
+"""The only exception for data files."""
 
 from pathlib import Path
 
 
 class PublishedFileError(Exception):
-    """A data file does not say what it must: names the file, the line, the campaign and the row.
+    """A data file has an error: names the file, the line, the campaign and the row.
 
     `words` are words of the file near the fault; `locate` finds their line.
     """

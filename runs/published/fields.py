@@ -1,4 +1,4 @@
-"""Typed reading of a mapping: what is missing, unknown or of another kind is told by its name."""
+"""Typed reading of a mapping: errors name the missing, unknown or mistyped field."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ SIZES |= {f"{unit[0]}iB": size for unit, size in SIZES.items()}
 
 
 class Fields:
-    """The fields of one mapping. `close()` refuses those that nobody has asked for."""
+    """The fields of one mapping. `close()` refuses fields that nobody has read."""
 
     def __init__(self, value: Any, place: str, *, campaign: str = "") -> None:
         self.place = place
@@ -32,19 +32,19 @@ class Fields:
         return PublishedFileError(f"{self.place} {message}.", campaign=self.campaign)
 
     def close(self) -> None:
-        """Raise PublishedFileError for a field that nobody has asked for: a slip of the pen."""
+        """Raise PublishedFileError for a field that nobody has read, such as a misspelt one."""
         unknown = sorted(str(name) for name in self._values.keys() - self._asked)
         if unknown:
             raise self.fault(f"has an unknown field: {', '.join(unknown)}")
 
     def raw(self, name: str, default: Any = None) -> Any:
-        """The field as it stands in the file."""
+        """The field as it is in the file."""
         self._asked.add(name)
         found = self._values.get(name)
         return default if found is None or found == "" else found
 
     def text(self, name: str, *, required: bool = False, choices: tuple[str, ...] = ()) -> str:
-        """One text; empty where there is none."""
+        """One text; empty if there is none."""
         found = self.raw(name, "")
         if not isinstance(found, str):
             raise self.fault(f"needs one text in “{name}”")
@@ -67,7 +67,7 @@ class Fields:
         return tuple(as_text(each, place, campaign=self.campaign) for each in self.items(name))
 
     def number(self, name: str) -> int | None:
-        """A whole number; None where there is none."""
+        """A whole number; None if there is none."""
         found = self.raw(name)
         if found is None:
             return None
@@ -81,7 +81,7 @@ class Fields:
         return found == "true" if found else default
 
     def size(self, name: str) -> int | None:
-        """Bytes of "2 TB"; None where there is none."""
+        """Bytes of "2 TB"; None if there is none."""
         found = self.text(name)
         if not found:
             return None
@@ -91,21 +91,21 @@ class Fields:
         return round(float(match[1]) * SIZES[match[2]])
 
     def items(self, name: str) -> list[Any]:
-        """A list; empty where there is none."""
+        """A list; empty if there is none."""
         found = self.raw(name, [])
         if not isinstance(found, list):
             raise self.fault(f"needs a list in “{name}”")
         return found
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """A mapping as it stands in the file; empty where there is none."""
+        """A mapping as it is in the file; empty if there is none."""
         found = self.raw(name, {})
         if not isinstance(found, dict):
             raise self.fault(f"needs a mapping in “{name}”")
         return found
 
     def levels(self, name: str) -> dict[str, Any]:
-        """A mapping with numbers and words for what they are; a null stays."""
+        """A mapping with numbers and words converted; a null stays."""
         return {key: typed(level, name=key) for key, level in self.mapping(name).items()}
 
     def each(self, name: str, read: Callable[["Fields", str], T]) -> dict[str, T]:
@@ -121,7 +121,7 @@ class Fields:
 def as_text(value: Any, place: str, *, campaign: str = "") -> Text:
     """A pair {en, ja}, or a single word that is the same in both.
 
-    Raises PublishedFileError where one of them is missing.
+    Raises PublishedFileError if one of them is missing.
     """
     if isinstance(value, str) and value and not JAPANESE.search(value) and " " not in value:
         return Text(value, value)

@@ -11,7 +11,7 @@ from runs.published.errors import PublishedFileError
 from runs.published.numbers import Number
 from runs.published.yaml_text import typed
 
-# Not levels, though their columns are read like those of factors.
+# Not levels, although their columns are read like those of factors.
 METRIC = "metric"
 # Keeps rows with one printed label apart.
 ROW = "row"
@@ -21,8 +21,8 @@ ROW = "row"
 class Figure:
     """A number at a place of the table; `row` and `column` count from 0.
 
-    `repeat` is None for all but printed repeats. `label` is what is printed in front of its row.
-    `n` and `statistic` are None where the publication does not print how often it measured.
+    `repeat` is None except for printed repeats. `label` is the text in front of its row.
+    `n` and `statistic` are None if the publication does not print how often it measured.
     """
 
     row: int
@@ -47,15 +47,15 @@ class Figure:
 
 
 def key_of(levels: Mapping[str, Any]) -> str:
-    """Levels as one text, the same whatever their order."""
+    """Levels as one text, independent of their order."""
     return json.dumps(levels, sort_keys=True, ensure_ascii=False)
 
 
 def figures(campaign: CampaignEntry) -> tuple[Figure, ...]:
     """Every figure of a campaign's table, row by row.
 
-    Raises PublishedFileError for a text that is no number, a figure without a metric, and for
-    two figures that nothing tells apart.
+    Raises PublishedFileError for a text that is not a number, a figure without a metric, and for
+    two figures that cannot be distinguished.
     """
     found = tuple(figure for row in range(len(campaign.grid)) for figure in _of_row(campaign, row))
     seen: dict[tuple[Any, ...], Figure] = {}
@@ -149,7 +149,7 @@ def _statistic(
 
 
 def _node(campaign: CampaignEntry, column: Column, levels: Mapping[str, Any]) -> NodeEntry | None:
-    """The node that the column names, else the first database node that stands for the levels."""
+    """The node that the column names, else the first database node with these levels."""
     for node in campaign.nodes:
         if column.node:
             if column.node in (node.role, node.name.en, node.name.ja, node.hardware):

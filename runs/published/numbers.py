@@ -8,7 +8,7 @@ from decimal import Decimal
 EMPTY = frozenset({"", "-", "--", "–", "—", "n/a", "N/A"})
 # (*1), [8], *2: marks of footnotes; (*) and a lone * as well.
 FOOTNOTE = re.compile(r"\(\*\d*\)|\[\d+\]|\*\d*")
-# "7/4 =1.75", "13/9 ≃1.44": the value is what stands behind the sign.
+# "7/4 =1.75", "13/9 ≃1.44": the value comes after the sign.
 EQUALS = re.compile(r".*[=≃≒≈]")
 NUMBER = re.compile(
     r"(?P<sign>[▲△−-]?)\s*"
@@ -18,19 +18,19 @@ NUMBER = re.compile(
 
 @dataclass(frozen=True)
 class Number:
-    """A printed number. Its exact value lies within `half_unit` of `value`."""
+    """A printed number. Its exact value is within `half_unit` of `value`."""
 
     value: float
     half_unit: float
 
     @property
     def low(self) -> float:
-        """The least value that is printed like this."""
+        """The lowest value that is printed like this."""
         return self.value - self.half_unit
 
     @property
     def high(self) -> float:
-        """The greatest value that is printed like this."""
+        """The highest value that is printed like this."""
         return self.value + self.half_unit
 
 
@@ -42,8 +42,8 @@ def is_empty(text: str) -> bool:
 def read(text: str, units: Mapping[str, float] | None = None) -> Number:
     """The number in a printed text: "1,234.5", "98.3 %", "(2.04E-05)", "▲92.3%" (-92.3).
 
-    `units` tells what a unit counts in the metric's own, where cells have units of several
-    sizes. Raises ValueError where the text has no number, several, or an unknown unit.
+    `units` gives the factor of each unit to the metric's own, if cells have units of several sizes.
+    Raises ValueError if the text has no number, several, or an unknown unit.
     """
     plain = EQUALS.sub("", FOOTNOTE.sub("", text))
     found = list(NUMBER.finditer(plain))

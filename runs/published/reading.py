@@ -20,7 +20,7 @@ from runs.published.fields import Fields
 from runs.published.yaml_text import parse
 
 FOLDER = Path(__file__).parent
-# Part of each file's hash: raised where the same file is to be stored otherwise than before.
+# Part of each file's hash: increase it if the same file must be stored differently.
 FORMAT = 5
 
 
@@ -30,7 +30,7 @@ def files(folder: Path = FOLDER) -> list[Path]:
 
 
 def content_hash(path: Path) -> str:
-    """What tells whether a file must be loaded again."""
+    """The hash that decides whether a file must be loaded again."""
     return hashlib.sha256(b"%d\n" % FORMAT + path.read_bytes()).hexdigest()
 
 

@@ -1,8 +1,8 @@
-"""Computing a printed figure again, and how far rounding lets print and computation differ.
+"""Recomputes a printed figure, and how far rounding lets print and computation differ.
 
-Every printed digit stands for an interval: 3.50 is anything from 3.495 to 3.505. What follows from
-printed figures lies in the interval that follows from theirs; the print is wrong only where the
-two do not meet.
+Every printed digit means an interval: 3.50 is anything from 3.495 to 3.505. What follows from
+printed figures is in the interval that follows from theirs; the print is wrong only if the two
+intervals do not overlap.
 """
 
 import statistics
@@ -14,7 +14,7 @@ from runs.published.numbers import Number
 
 Form = Literal["factor", "percent", "inverse", "loss"]
 
-# Of the magnitude: what binary fractions may be off at the borders of intervals.
+# Relative: the error of binary fractions at the borders of intervals.
 TOLERANCE = 1e-9
 
 
@@ -34,7 +34,7 @@ class Recomputed:
 
 
 def ratio(value: Number, base: Number, form: Form, *, texts: tuple[str, str]) -> Recomputed | None:
-    """`value` against `base`; None where the base may be zero.
+    """`value` compared with `base`; None if the base may be zero.
 
     `form`: factor, percent (of the base), inverse (base / value), loss (percent of change).
     `texts` are both as printed, for the formula.

@@ -1,7 +1,7 @@
-"""What a data file must agree with besides its own form: units, settings, names, other files.
+"""What a data file must agree with outside of itself: units, settings, names, other files.
 
-A slip that would make a rule say nothing, such as a ratio of a metric that the table lacks, is an
-error here: a discrepancy must never vanish without a word.
+A mistake that would disable a rule, such as a ratio of a metric that the table lacks, is an
+error here: a discrepancy must never disappear silently.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ CHART_KEYS = frozenset({"kind", "metric", "metrics", "x", "series", "log", "rati
 CHART_KINDS = ("lines", "bars", "stacked")
 RATIO_KEYS = {"factor", "base"}
 REPRODUCE_KEYS = frozenset({"scenario", "parameters", "levels", "versions"})
-# What may stand around a number and is no unit.
+# Text around a number that is not a unit.
 AROUND = " ()[]約"
 
 
@@ -35,7 +35,7 @@ class Known:
 def known(documents: Iterable[Document]) -> Known:
     """Metrics of the code and of these files.
 
-    Raises PublishedFileError where two files describe one metric in two ways, or share a slug.
+    Raises PublishedFileError if two files describe a metric differently, or share a slug.
     """
     metrics: dict[str, MetricEntry] = {}
     slugs: dict[str, str] = {}

@@ -2,7 +2,7 @@
 
 English goes to PostgreSQL's own configuration, which knows stems and stop words. Japanese has no
 blanks between words, so its runs of characters are cut into overlapping pairs. Each pair is
-written in ASCII, so that no locale of a database decides what a letter is.
+written in ASCII, so that the database's locale does not decide what a letter is.
 """
 
 import re
@@ -28,9 +28,9 @@ def tokens(texts: Iterable[str]) -> str:
 
 
 def query(text: str) -> str:
-    """The words of what a reader looks for, for `plainto_tsquery`: all of them must occur.
+    """The words of a search, for `plainto_tsquery`: all of them must occur.
 
-    A version is looked for as such: "PostgreSQL 14" finds what is about 14, not each mention of
+    A version is searched as such: "PostgreSQL 14" finds what is about 14, not each occurrence of
     a 14.
     """
     plain = normal(text)
@@ -42,9 +42,9 @@ def query(text: str) -> str:
 
 
 def stands_alone(asked: str, title: str) -> bool:
-    """Whether the Japanese words of a query stand in a title as words of their own.
+    """Whether the Japanese words of a query are separate words in a title.
 
-    同期 does not within 非同期, which is its opposite.
+    同期 is not found in 非同期, which is its opposite.
     """
     plain = normal(title)
     runs = JAPANESE.findall(normal(asked))

@@ -1,4 +1,4 @@
-"""YAML in which every scalar is text: 9.10, off and 0.50 stay as they are printed."""
+"""YAML in which every scalar is text: 9.10, off and 0.50 stay as printed."""
 
 import re
 from collections.abc import Hashable
@@ -8,7 +8,7 @@ import yaml
 
 from runs.published.errors import PublishedFileError
 
-# The parser in C is ten times as fast; a build of PyYAML without it reads the same.
+# The parser in C is ten times as fast; PyYAML without it gives the same result.
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 WHOLE = re.compile(r"-?(?:0|[1-9]\d*)")
@@ -16,17 +16,17 @@ DECIMAL = re.compile(r"-?\d+\.\d+")
 WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 # The largest file of the archive has some 20,000.
 MOST_NODES = 500_000
-# Versions are names: 10 and 9.10 are no numbers.
+# Versions are names: 10 and 9.10 are not numbers.
 NAMES = frozenset({"version", "versions"})
 
 
 class _TextLoader(_Base):  # type: ignore[misc]
-    """Nothing but `<<` has a meaning of its own, and a key stands once in a mapping."""
+    """Only `<<` is special, and a key must not occur twice in a mapping."""
 
     yaml_implicit_resolvers = {"<": [("tag:yaml.org,2002:merge", re.compile(r"^<<$"))]}
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        """The mapping; a key that is given twice is a fault, and not the last one's victory."""
+        """The mapping; a duplicate key is an error, instead of the last one winning."""
         seen: set[str] = set()
         for key, _value in node.value:
             if key.value in seen:
@@ -55,7 +55,7 @@ def parse(text: str) -> Any:
 
 
 def _weight(node: Any, known: dict[int, int]) -> int:
-    """How many nodes it is with every reference written out; a reference to itself is no YAML."""
+    """How many nodes it has with every reference expanded; a reference to itself is invalid."""
     key = id(node)
     if key not in known:
         known[key] = MOST_NODES
@@ -66,7 +66,7 @@ def _weight(node: Any, known: dict[int, int]) -> int:
 
 
 def typed(value: Any, *, name: str = "") -> Any:
-    """The value with numbers, true, false and null for what they are, except in versions."""
+    """The value with numbers, true, false and null converted, except in versions."""
     if isinstance(value, dict):
         return {
             key: typed(each, name=name if name in NAMES else key) for key, each in value.items()

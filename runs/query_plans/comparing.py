@@ -1,8 +1,7 @@
-"""Two plans side by side: which nodes correspond, and in what they differ.
+"""Two plans side by side: which nodes correspond, and how they differ.
 
-Nodes correspond in the order of printing, by what they do and with what: the longest common
-sequence of both (difflib). That a plan works in parallel, or finishes in steps, does not part
-nodes that are otherwise the same.
+Nodes correspond in printed order, by what they do and with what: the longest common
+sequence of both (difflib). Parallel or partial variants of a node correspond to the plain one.
 """
 
 from collections.abc import Iterator
@@ -12,14 +11,14 @@ from enum import StrEnum
 
 from runs.query_plans.node import Node, Plan
 
-# Times that differ less, or are a smaller part of their plan, say nothing.
+# Smaller differences, or smaller parts of their plan, mean nothing.
 NOTABLE_RATIO = 2.0
 NOTABLE_SHARE = 0.01
 _STAGES = ("Parallel ", "Partial ", "Finalize ")
 
 
 class Difference(StrEnum):
-    """In what two nodes that correspond differ."""
+    """How two corresponding nodes differ."""
 
     ONLY_LEFT = "only_left"
     ONLY_RIGHT = "only_right"
@@ -34,7 +33,7 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True)
 class Pair:
-    """A line of the comparison: the nodes that correspond, with their depths, and differences."""
+    """A line of the comparison: the corresponding nodes, with their depths, and differences."""
 
     left: Node | None
     right: Node | None
@@ -44,7 +43,7 @@ class Pair:
 
 
 def compare(left: Plan, right: Plan) -> list[Pair]:
-    """Every node of both, in the order of printing."""
+    """Every node of both, in printed order."""
     lefts, rights = list(left.root.walk()), list(right.root.walk())
     matcher = SequenceMatcher(None, list(_keys(left.root)), list(_keys(right.root)), autojunk=False)
     pairs: list[Pair] = []
@@ -79,7 +78,7 @@ class SubPlan:
 
 
 def subplans(left: Plan, right: Plan) -> list[SubPlan]:
-    """The sub-plans that both have, by name, in the order of printing."""
+    """The sub-plans that both have, by name, in printed order."""
     others = {node.role: node for node in right.nodes() if node.role.startswith("SubPlan")}
     return [
         SubPlan(node.role, node.loops, others[node.role].loops)

@@ -1,4 +1,4 @@
-"""A plan as a tree of nodes, whichever format it was printed in."""
+"""A plan as a tree of nodes, independent of its printed format."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,11 +11,11 @@ GATHERS = ("Gather", "Gather Merge")
 class Node:
     """One node of a plan.
 
-    `kind` is what it does ("Seq Scan", "Hash Left Join"), `on` what with ("store_sales", "customer
-    c"), `index` the index used, `role` how it hangs below its parent where that has a name
+    `kind` is what it does ("Seq Scan", "Hash Left Join"), `on` its objects ("store_sales",
+    "customer c"), `index` the index used, `role` its role below its parent if that has a name
     ("SubPlan 1", "CTE year_total"). Costs are in the planner's unit. Times are milliseconds and
-    rows are counts of one loop, as EXPLAIN prints them; `loops` of 0 is a node never executed.
-    All of these are None where they are not printed. `details` are the further lines, in order.
+    rows are counts per loop, as EXPLAIN prints them; `loops` of 0 is a node never executed. All of
+    these are None if not printed. `details` are the further lines, in order.
     """
 
     kind: str
@@ -34,7 +34,7 @@ class Node:
 
     @property
     def is_never_executed(self) -> bool:
-        """Whether the executor did not come to it."""
+        """Whether the executor never reached it."""
         return self.loops == 0
 
     @property
@@ -44,16 +44,16 @@ class Node:
 
     @property
     def name(self) -> str:
-        """The node as text EXPLAIN names it, without figures."""
+        """The node as the text format of EXPLAIN names it, without figures."""
         using = f" using {self.index}" if self.index else ""
         return f"{self.kind}{using}{f' on {self.on}' if self.on else ''}"
 
     @property
     def whole_ms(self) -> float | None:
-        """The time of all loops, with that of its children.
+        """The time of all loops, including its children.
 
-        Below a Gather the loops of several processes pass at the same time: there it is more than
-        the clock shows.
+        Below a Gather, the loops of several processes run at the same time: there it is more than
+        the elapsed time.
         """
         if self.total_ms is None or self.loops is None:
             return None
@@ -70,12 +70,12 @@ class Node:
 
     @property
     def is_init(self) -> bool:
-        """Whether it is a CTE or an InitPlan: its time passes where it is read, not here."""
+        """Whether it is a CTE or an InitPlan: its time counts where it is read, not here."""
         return self.role.startswith(("CTE ", "InitPlan"))
 
     @property
     def misestimate(self) -> float | None:
-        """How many times more or fewer rows came than were estimated: 1 or more."""
+        """By which factor more or fewer rows came than were estimated: 1 or more."""
         if not self.loops or self.rows is None or self.estimated_rows is None:
             return None
         actual, estimated = max(self.rows, 1.0), max(self.estimated_rows, 1.0)
@@ -86,7 +86,7 @@ class Node:
         return next((value for key, value in self.details if key == name), "")
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, Self]]:
-        """(depth, node) of this node and all below it, in the order of printing."""
+        """(depth, node) of this node and all below it, in printed order."""
         yield depth, self
         for child in self.children:
             yield from child.walk(depth + 1)
@@ -94,7 +94,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Plan:
-    """A whole plan; times in milliseconds, None where they are not printed.
+    """A complete plan; times in milliseconds, None if not printed.
 
     `footer` are the further lines at its end (planning, triggers, JIT), as printed.
     """

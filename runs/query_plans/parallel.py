@@ -21,18 +21,18 @@ class Gathered:
 
 
 def gathered(plan: Plan) -> list[Gathered]:
-    """Every Gather that was executed, in the order of printing."""
+    """Every Gather that was executed, in printed order."""
     return [_of(node) for node in plan.nodes() if node.is_gather and not node.is_never_executed]
 
 
 def seconds_in_subplans(plan: Plan) -> float | None:
-    """As table 6.16 counts: the Gathers in sub-plans alone; None where there is none."""
+    """As in table 6.16: only the Gathers in sub-plans; None if there is none."""
     found = [_of(node).seconds for node in _in_subplans(plan.root, inside=False)]
     return sum(found) if found else None
 
 
 def seconds_to_the_last_step(plan: Plan) -> float | None:
-    """As table 6.17 counts: to the end of what finishes the workers' work, else to the Gather's."""
+    """As in table 6.17: to the end of the node that finishes the workers' work, else the Gather."""
     found = [_end(node) for node in _finishing(plan.root) if not node.is_never_executed]
     return sum(found) if found else None
 
@@ -46,7 +46,7 @@ def _in_subplans(node: Node, *, inside: bool) -> Iterator[Node]:
 
 
 def _finishing(node: Node) -> Iterator[Node]:
-    """The highest Finalize above each Gather; the Gather where nothing finishes."""
+    """The highest Finalize above each Gather; the Gather itself if there is none."""
     is_end = node.kind.startswith("Finalize ") or node.is_gather
     if is_end and any(each.is_gather for _depth, each in node.walk()):
         yield node

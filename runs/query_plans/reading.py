@@ -1,4 +1,4 @@
-"""Reading what EXPLAIN printed, in whichever format."""
+"""Reads the output of EXPLAIN in any of its formats."""
 
 import re
 
@@ -8,7 +8,7 @@ from runs.query_plans.unreadable import PlanUnreadableError
 
 __all__ = ["PlanUnreadableError", "looks_like_plan", "read"]
 
-# Larger ones are no plans of ours, and no page could show them.
+# Larger ones are not plans of ours, and no page could show them.
 MOST_CHARACTERS = 4_000_000
 _NODE = re.compile(
     r"\(cost=\d|\(actual (?:time|rows)=|\"Node Type\"|^\s*QUERY PLAN\s*$", re.MULTILINE

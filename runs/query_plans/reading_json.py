@@ -7,7 +7,7 @@ from typing import Any
 from runs.query_plans.node import Node, Plan
 from runs.query_plans.unreadable import PlanUnreadableError
 
-# Told by the node itself, not by a line of its own.
+# Shown by the node itself, not by a line of its own.
 _TOLD = frozenset(
     (
         "Node Type", "Strategy", "Partial Mode", "Parent Relationship", "Subplan Name",
@@ -22,7 +22,7 @@ _ON = ("Relation Name", "CTE Name", "Function Name", "Tuplestore Name")
 
 
 def is_json(text: str) -> bool:
-    """Whether a text begins like EXPLAIN's JSON, also below psql's heading."""
+    """Whether a text starts like EXPLAIN's JSON, possibly after psql's heading."""
     return _body(text)[:1] in {"[", "{"}
 
 

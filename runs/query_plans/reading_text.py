@@ -1,8 +1,8 @@
 """EXPLAIN's text format, from 9.2 to 19, also as reports print it.
 
-A node's place is told by the column of its arrow: it belongs to the last node before whose arrow
-stands further left. Other lines belong to the node above them, however they are indented: prints
-have lost blanks there, and have marks of their own in front.
+The column of its arrow gives a node's place: it belongs to the last node before it whose arrow
+is further left. Other lines belong to the node above them, however they are indented: printed
+plans have lost blanks there, and have marks of their own in front.
 """
 
 import re
@@ -30,7 +30,7 @@ _TIMES = {
 _TIME = re.compile(
     r"\s*(planning time|execution time|total runtime)\s*:\s*([\d.]+) ms", re.IGNORECASE
 )
-# What stands behind the last node and is none of its lines.
+# Lines after the last node that do not belong to it.
 _FOOTER = re.compile(
     r"(?:Planning|Trigger\b.*|JIT|Settings|Query Identifier|Serialization|Time)\s*:.*"
 )
@@ -97,7 +97,7 @@ def _lines(text: str) -> Sequence[str]:
 
 
 def _node(line: str, role: str, *, is_first: bool) -> tuple[int, Node] | None:
-    """(column of its arrow, node); None for a line that is none."""
+    """(column of its arrow, node); None for a line without a node."""
     head, arrow, rest = line.partition("->")
     if arrow and not head.strip(" │|★*0123456789"):
         column, text = len(head), rest.strip()

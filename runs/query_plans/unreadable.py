@@ -2,4 +2,4 @@
 
 
 class PlanUnreadableError(ValueError):
-    """A text that is no plan; the message says what stands there."""
+    """A text that is not a plan; the message says what was found."""

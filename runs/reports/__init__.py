@@ -1,1 +1,1 @@
-"""What leaves BenchLab as a file: reports, tables, shell scripts. They read no database."""
+"""Output files: reports, tables, shell scripts. They do not read the database."""

@@ -11,7 +11,7 @@ TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def zipped(report: Report, name: str, text: str) -> bytes:
-    """`text` as the file `name`, and each figure as `figures/<its name>.svg` beside it."""
+    """`text` as the file `name`, and each figure as `figures/<its name>.svg` next to it."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         _write(archive, f"{report.name}/{name}", text)
@@ -22,7 +22,7 @@ def zipped(report: Report, name: str, text: str) -> bytes:
 
 
 def path_of(picture: Picture) -> str:
-    """Where the text finds the picture."""
+    """The path of the picture, seen from the text."""
     return f"figures/{picture.name}.svg"
 
 

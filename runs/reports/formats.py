@@ -1,4 +1,4 @@
-"""The formats in which a report can be had."""
+"""The available formats of a report."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Reports as one HTML file that needs nothing else: no network, no folder beside it.
+"""Reports as one self-contained HTML file: no network, no other files.
 
 Charts can be explored offline, since the drawing library stands in the file, once. Where there is
 no JavaScript, and on paper, the still pictures of the same figures are shown.
@@ -20,13 +20,13 @@ from runs.reports.report import Block, Picture, Report
 TEMPLATE = "reports/report.html"
 STYLES = ("css/tokens.css", "css/report.css")
 SCRIPTS = ("plotly/plotly.min.js", "js/chart.js")
-# What would end the element, or open another, in the midst of a script.
+# What would end the element, or open another, inside a script.
 _ENDS_SCRIPT = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A block as the template takes it: its kind, and the still picture of a figure."""
+    """A block as the template needs it: its kind, and the still picture of a figure."""
 
     kind: str
     block: Block
@@ -34,7 +34,7 @@ class Shown:
 
 
 def page(report: Report) -> str:
-    """The whole file as text."""
+    """The complete file as text."""
     sections = [
         (section.title, [_shown(block) for block in section.blocks]) for section in report.sections
     ]
@@ -61,7 +61,7 @@ def _shown(block: Block) -> Shown:
 
 @lru_cache
 def _script(name: str) -> SafeString:
-    """A script of ours, or of the package that draws: nothing in it comes from users."""
+    """A script of ours, or of the drawing package: nothing in it comes from users."""
     return mark_safe(_ENDS_SCRIPT.sub(r"<\\", _read(name)))  # noqa: S308
 
 

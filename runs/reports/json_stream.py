@@ -1,4 +1,4 @@
-"""JSON that is written while its content is read: as `json.dumps(..., indent=1)` writes it."""
+"""JSON that is written while its content is read, in the form of `json.dumps(..., indent=1)`."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,7 @@
-"""The part of a run's shell script that works on the machines from which the load came.
+"""The part of a run's shell script that works on the load generators.
 
-The script runs on the database's machine, and sends what belongs elsewhere through ssh to `sh -s`
-there. A password is made for the run; it goes through pipes only, into a PGPASSFILE.
+The script runs on the database's machine, and sends other machines' commands through ssh to `sh -s`
+there. A password is created for the run; it only goes through pipes, into a PGPASSFILE.
 """
 
 import re
@@ -43,10 +43,10 @@ PASSWORD=$(head -c 24 /dev/urandom | od -An -v -tx1 | tr -d ' \\n')
 
 @dataclass(frozen=True)
 class RecordedGenerator:
-    """A machine from which load came, by its name in the run.
+    """A load generator, by its name in the run.
 
-    How BenchLab logs in there is no part of it: scripts are for everybody. `bindir` is where its
-    pgbench lies; `address_of_database` is the database's as seen from there.
+    How BenchLab logs in there is not included, since scripts are for everybody. `bindir` is the
+    folder of its pgbench; `address_of_database` is the database's address as seen from there.
     """
 
     name: str
@@ -56,7 +56,7 @@ class RecordedGenerator:
 
     @property
     def variable(self) -> str:
-        """The variable of the script that says where it is."""
+        """The script's variable for its address."""
         return self.name.upper()
 
     @property
@@ -82,7 +82,7 @@ def admitted(hba: str) -> list[str]:
 
 
 def about(generators: Sequence[RecordedGenerator]) -> list[str]:
-    """What the head of the script says of the variables."""
+    """The description of the variables in the script's head."""
     if not generators:
         return []
     return [
@@ -98,7 +98,7 @@ def about(generators: Sequence[RecordedGenerator]) -> list[str]:
 def variables(
     name: str, generators: Sequence[RecordedGenerator], addresses: Sequence[str]
 ) -> list[str]:
-    """Where the machines are; each can be set from outside."""
+    """The addresses of the machines; each can be set from outside."""
     if not generators:
         return []
     lines = [
@@ -117,7 +117,7 @@ def variables(
 
 
 def begin(generators: Sequence[RecordedGenerator]) -> str:
-    """Make a folder on each machine, which is then removed at the end."""
+    """Create a folder on each machine, to be removed at the end."""
     if not generators:
         return ""
     names = " ".join(each.variable for each in generators)
@@ -133,7 +133,7 @@ done
 
 
 def clean_up(generators: Sequence[RecordedGenerator], *, sets_back: bool) -> str:
-    """Remove the folders; where something was set on a machine, only once it is set back."""
+    """Remove the folders; if something was set on a machine, only after it was restored."""
     if not generators:
         return ""
     words = _NOTHING.words(set_back.argv("")[:-1])
@@ -166,7 +166,7 @@ def password(
 
 
 def is_load(step: str) -> bool:
-    """Whether a step puts load on, which all machines do at the same time."""
+    """Whether a step generates load, which all machines do at the same time."""
     return step.startswith(_LOAD)
 
 
@@ -180,13 +180,13 @@ def wait_for(loads: Sequence[tuple[RecordedGenerator, str, int]]) -> str:
 
 
 def begin_load(generator: RecordedGenerator, step: str, script: str) -> str:
-    """Put the load on without waiting for its end."""
+    """Start the load without waiting for its end."""
     out = f' >"$BASE"/{_NOTHING.word(step)}.out 2>&1 &'
     return f"{generator.on(script, after=out)}{generator.name}=$!\n"
 
 
 def encryption(hba: str, version: str) -> str:
-    """What password_encryption has to be for the method that pg_hba.conf asks for."""
+    """The value of password_encryption for the method in pg_hba.conf."""
     methods = {method for _address, method in _ADMITTED.findall(hba)}
     if "scram-sha-256" in methods:
         return "scram-sha-256"

@@ -18,9 +18,9 @@ from runs.reports.report import (
     lines_of,
 )
 
-# What Markdown would take for its own, wherever it stands.
+# Characters that Markdown interprets anywhere.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")
-# What it would take for its own at the beginning of a line.
+# Characters that it interprets at the start of a line.
 _LEADING = re.compile(r"^(\s*)([-+=>]|\d+[.)])(?=\s|$|=)")
 
 
@@ -103,5 +103,5 @@ def _one_line(value: str) -> str:
 
 
 def _width(value: str) -> int:
-    """Columns of a terminal: Japanese characters take two."""
+    """Terminal columns: Japanese characters take two."""
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in value)

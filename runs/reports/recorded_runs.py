@@ -1,4 +1,4 @@
-"""What a run executed, as it was recorded: commands, and the machines on which they ran."""
+"""A run's recorded commands, and the machines on which they ran."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ LOOKS = frozenset(
         "read-settings",
     )
 )
-# What ran beside the load, what was done for it, and what others had left; names stand behind.
+# Steps during the load, preparations for it, and clean-ups of leftovers; names follow.
 BESIDE = (
     "monitor", "profile", "keep-perf", "set-perf", "check-cpus", "source", "stop-what-was-left",
     "lag", "clear", "read-settings", "show-cores", "try-affinity", "read-affinity",
@@ -25,7 +25,7 @@ BESIDE = (
 
 @dataclass(frozen=True)
 class RecordedCommand:
-    """A step as it was recorded; `exit_status` and the times are None where they are not known."""
+    """A step as recorded; `exit_status` and the times are None if unknown."""
 
     step: str
     host: str
@@ -41,7 +41,7 @@ class RecordedRun:
     """The commands of one run on its target.
 
     `programs` are (version, folder of the binaries) in the order in which the run names them, the
-    server's first. `generators` are the machines from which the load came, if not from the target.
+    server's first. `generators` are the load generators, if the target is not the only machine.
     """
 
     title: str
@@ -61,7 +61,7 @@ class RecordedRun:
 
 
 def only_looks(step: str) -> bool:
-    """Also what ran beside the load: the script's own load would wait for its end."""
+    """Also a step during the load: the script's own load would wait for its end."""
     return step in LOOKS or any(step == name or step.startswith(f"{name}-") for name in BESIDE)
 
 

@@ -1,7 +1,7 @@
-"""A report: what was asked, under which conditions, how, what came out, and what people say of it.
+"""A report: its question, conditions and method, the results, and what people say about it.
 
-It is made of plain blocks, already in the words of one language; the writers beside this module
-turn the same report into HTML, Markdown and reStructuredText.
+It consists of plain blocks, already in one language; the writers in this folder turn the same
+report into HTML, Markdown and reStructuredText.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from runs.charts.figure import Figure
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Running text; blank lines part paragraphs."""
+    """Running text; blank lines separate paragraphs."""
 
     text: str
 
@@ -26,7 +26,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; `numbers` are the positions of the columns that stand at the right."""
+    """A table; `numbers` are the positions of the right-aligned columns."""
 
     caption: str
     heads: tuple[str, ...]
@@ -40,7 +40,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure. `name` (letters, digits, hyphens) is that of its file where it becomes one."""
+    """A figure. `name` (letters, digits, hyphens) is its file name, if it becomes a file."""
 
     name: str
     caption: str
@@ -56,7 +56,7 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Listing:
-    """Text of a machine, kept as it is."""
+    """Output of a machine, unchanged."""
 
     caption: str
     text: str
@@ -64,7 +64,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Remark:
-    """What somebody wrote, with name and day."""
+    """A comment, with name and day."""
 
     text: str
     signature: str
@@ -75,7 +75,7 @@ Block = Paragraph | Facts | Table | Picture | Bullets | Listing | Remark
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands below it."""
+    """A heading and what is below it."""
 
     title: str
     blocks: tuple[Block, ...]

@@ -24,7 +24,7 @@ _SPECIAL = re.compile(r"([\\`*_|])")
 _LEADING = re.compile(
     r"^([-+•‣⁃>=~^\"'#:.,;!?$%&()/<@\[\]{}]|--?\w|\(?\w{1,5}[.)](?=\s|$)|\d+[.)])"
 )
-# docutils makes links of every scheme that it knows; of what people wrote only these become some.
+# docutils makes links of every known scheme; in texts by users only these become links.
 _SCHEME = re.compile(r"\b(?!https?:)([A-Za-z][\w+.-]*):(?=\S)")
 INDENT = "   "
 
@@ -96,7 +96,7 @@ def _facts(rows: Sequence[tuple[str, str]]) -> str:
 
 def _listing(block: Listing) -> str:
     caption = [escaped(block.caption), ""] if block.caption else []
-    # A blank line within stays blank; tabs would be widened.
+    # A blank line inside stays blank; tabs would be widened.
     body = [f"{INDENT}{line}".rstrip() for line in block.text.rstrip("\n").split("\n")]
     return "\n".join([*caption, ".. code-block:: text", "", *body])
 

@@ -1,4 +1,4 @@
-"""What stands around the steps of a run's shell script: head, variables, checks and clean-up."""
+"""The frame around the steps of a run's shell script: head, variables, checks and clean-up."""
 
 from collections.abc import Sequence
 
@@ -82,7 +82,7 @@ def clean_up(
     programs: Sequence[tuple[str, str]],
     generators: Sequence[RecordedGenerator],
 ) -> str:
-    """Whatever the end is: stop the servers below the folder, and remove it, here and there."""
+    """In any case: stop the servers below the folder, and remove it, on all machines."""
     elsewhere = load_machines.clean_up(generators, sets_back=_sets(runs))
     return f"""\
 clean_up() {{
@@ -107,7 +107,7 @@ clean_up() {{
 
 
 def checks(runs: Sequence[RecordedRun], programs: Sequence[tuple[str, str]]) -> str:
-    """Refuse what cannot work before anything is made."""
+    """Refuse what cannot work before anything is created."""
     longest = max((len(place) for run in runs for place in sockets_of(run)), default=0)
     bindirs = " ".join(f'"${name}"' for name, _folder in programs)
     return f"""\
@@ -121,7 +121,7 @@ done
 
 
 def begin(generators: Sequence[RecordedGenerator]) -> str:
-    """Make the folders, and promise to clean up."""
+    """Create the folders, and register the clean-up."""
     return f"""\
 mkdir "$BASE" || stop "Set BENCHLAB_BASE to a folder that does not exist yet and can be made."
 trap clean_up EXIT
@@ -131,7 +131,7 @@ trap 'exit 143' TERM
 
 
 def _setting_back(runs: Sequence[RecordedRun]) -> str:
-    """Only where something was set; what tells how it was must not go while it is not so again."""
+    """Only if something was set; the stored original must stay until it is restored."""
     if not _sets(runs):
         return ""
     words = Folders({}).words(set_back.argv("")[:-1])

@@ -1,10 +1,10 @@
-"""Recorded runs as a POSIX shell script that does by hand what BenchLab did over SSH.
+"""Recorded runs as a POSIX shell script that repeats by hand what BenchLab did over SSH.
 
-The script works in a folder of its own, which it makes and, at its end, removes with every server
-that still runs below it. Steps that only looked at the target or read its settings back are left
-out: the script knows what they found. So are the monitors and a profile by perf, which ran beside
-the load. What was set on the machine by sudo is set back at the end, whatever the end is. Steps of
-other machines, from which the load came, go there by ssh (`load_machines`).
+The script works in its own folder, which it creates and, at its end, removes with every server
+that still runs below it. Steps that only inspected the target or read its settings are left
+out: the script knows their results. So are monitors and a profile by perf, which ran during
+the load. What was set on the machine with sudo is restored at the end in any case. Steps of
+load generators go there by ssh (`load_machines`).
 """
 
 import re
@@ -27,7 +27,7 @@ from runs.reports.shell_words import Folders, comment
 
 __all__ = ["RecordedCommand", "RecordedRun", "shell_script"]
 
-# What the record of a long input has in the place of its middle.
+# Replaces the middle of a long input in the record.
 _TOO_LONG = 'stop "The input of this step is too long for the record; it is cut there."\n'
 _FOR_THE_LOAD = "# The role's password, made for this run: here, and for the load's machines."
 _CUT = re.compile(r"^\[\.\.\. \d+ characters \.\.\.\]$", re.MULTILINE)
@@ -36,7 +36,7 @@ _CUT = re.compile(r"^\[\.\.\. \d+ characters \.\.\.\]$", re.MULTILINE)
 def shell_script(name: str, title: str, runs: Sequence[RecordedRun], *, address: str = "") -> str:
     """The runs, one after the other. `name` (a slug) becomes that of the default base folder.
 
-    `address` is where the record can be read. Raises ValueError without any command.
+    `address` is that of the record. Raises ValueError without any command.
     """
     if not any(run.performed for run in runs):
         raise ValueError("nothing has been recorded")
@@ -79,7 +79,7 @@ def _run(run: RecordedRun, folders: Folders, shared: frozenset[str]) -> str:
 
 
 def _steps(run: RecordedRun, folders: Folders) -> list[str]:
-    """Here and there; loads of several machines are begun together."""
+    """On all machines; loads of several machines are started together."""
     lines: list[str] = []
     loads: list[tuple[RecordedGenerator, str, int]] = []
     for command in run.performed:
@@ -101,7 +101,7 @@ def _steps(run: RecordedRun, folders: Folders) -> list[str]:
 
 
 def _there(command: RecordedCommand, machine: RecordedGenerator) -> str:
-    """A step as it is performed on another machine."""
+    """A step as executed on another machine."""
     if _CUT.search(command.stdin):
         return _TOO_LONG
     given = machine.folders.here_document(command.stdin) if command.stdin else "</dev/null\n"
@@ -113,7 +113,7 @@ def _there(command: RecordedCommand, machine: RecordedGenerator) -> str:
 
 
 def _password(run: RecordedRun, folders: Folders) -> str:
-    """By the psql with which the run asked its server last before the load came."""
+    """The psql of the run's last query before the load."""
     first = next(i for i, each in enumerate(run.commands) if _is_there(run, each))
     asked = [each for each in run.commands[:first] if each.argv[0].endswith("/psql")]
     hba = next((each.stdin for each in run.commands if each.step == load_machines.ADMIT), "")
@@ -166,7 +166,7 @@ def _told(command: RecordedCommand) -> str:
 
 
 def _emptied(command: RecordedCommand, base_dir: str) -> str:
-    """The folder that BenchLab made anew before this step; empty where there is none."""
+    """The folder that BenchLab emptied before this step; empty if there is none."""
     data = ""
     if PurePosixPath(command.argv[0]).name == "initdb" and "-D" in command.argv[:-1]:
         data = command.argv[command.argv.index("-D") + 1]

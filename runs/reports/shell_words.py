@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-# What may stand before and after a folder within an argument: -k "/base/s", --data=/base/data
+# What may come before and after a folder in an argument: -k "/base/s", --data=/base/data
 _BEFORE, _AFTER = r"(?<![\w./-])", r"(?=[/\s\"'@:,;)]|$)"
 _ACTIVE_IN_HERE_DOCUMENT = re.compile(r"[\\$`]")
 
@@ -57,10 +57,10 @@ class Folders:
 
 
 def _literal(text: str) -> str:
-    """Text that stands as it is in a here-document whose variables are replaced."""
+    """Text that stays unchanged in a here-document whose variables are replaced."""
     return _ACTIVE_IN_HERE_DOCUMENT.sub(r"\\\g<0>", text)
 
 
 def comment(text: str) -> str:
-    """A line of comment: what others wrote cannot end it."""
+    """A comment line: texts of others cannot end it."""
     return f"# {' '.join(text.split())}"

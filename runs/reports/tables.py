@@ -25,13 +25,13 @@ LATEX = str.maketrans(
         "·": r"\textperiodcentered{}",
     }
 )
-# A spreadsheet takes a cell that begins like this for a formula.
+# A spreadsheet takes a cell that starts like this for a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
 class Table:
-    """Heads and rows of texts, numbers and None (nothing known); `caption` says what it is."""
+    """Heads and rows of texts, numbers and None (unknown); `caption` is its title."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
@@ -39,7 +39,7 @@ class Table:
 
 
 def as_csv(table: Table) -> str:
-    """Comma-separated, numbers at full precision; nothing known is an empty field."""
+    """Comma-separated, numbers at full precision; unknown is an empty field."""
     return "".join(csv_lines(table.heads, table.rows))
 
 
@@ -52,14 +52,14 @@ def csv_lines(heads: Sequence[str], rows: Iterable[Sequence[Value]]) -> Iterator
 
 
 class _Line:
-    """What csv.writer writes a line into; gives it back."""
+    """Takes a line from csv.writer and returns it."""
 
     def write(self, line: str) -> str:
         return line
 
 
 def as_markdown(table: Table) -> str:
-    """A GitHub table; numbers to the right, with as many digits as say something."""
+    """A GitHub table; numbers right-aligned, with as many digits as are meaningful."""
     heads = [_markdown(head) for head in table.heads]
     lines = [f"**{_markdown(table.caption)}**", ""] if table.caption else []
     lines.append(f"| {' | '.join(heads)} |")
@@ -83,12 +83,12 @@ def as_latex(table: Table) -> str:
 
 
 def as_json(content: Mapping[str, Any]) -> str:
-    """Indented JSON; what is no finite number is null."""
+    """Indented JSON; numbers that are not finite are null."""
     return json.dumps(_finite(content), ensure_ascii=False, indent=1) + "\n"
 
 
 def shown(value: Value) -> str:
-    """A value for people: five significant digits, whole from a thousand on."""
+    """A value for readers: five significant digits, whole from a thousand on."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return "–"
     if isinstance(value, float):
@@ -105,7 +105,7 @@ def _numeric(table: Table) -> list[bool]:
 
 
 def csv_cell(value: Value) -> str:
-    """A field of CSV: a text that a spreadsheet would take for a formula begins with an apostrophe.
+    """A field of CSV: a text that a spreadsheet would take for a formula gets an apostrophe.
 
     Numbers stay numbers, negative ones too. A carriage return becomes a line feed: `csv` quotes
     that alone, and a spreadsheet would begin a line with what follows the other.

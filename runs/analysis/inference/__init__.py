@@ -1,7 +1,7 @@
-"""The one way from cells to an answer: how much faster or slower, how surely, and in one word.
+"""From cells to an answer: how much faster or slower, how certain, and in one word.
 
 `judge()` fits one model to the cells of a campaign and answers for any pairs of them. Every page,
-gate, badge and report shows what it says. The model and its error rates are in docs/statistics.md.
+gate, badge and report shows its answer. The model and its error rates are in docs/statistics.md.
 """
 
 from runs.analysis.inference import sequential

@@ -1,8 +1,8 @@
-"""A point against the last points of its history, with the spread that those have themselves.
+"""A point compared with the last points of its history, using the spread of these points.
 
 A point is the mean of the logs of a commit's runs. What changes from job to job and moves the runs
-of a job together is in the spread of points, and not in that of runs; so the interval is that of a
-further point (a prediction interval: the next one lies in it in 95 of 100 cases).
+of a job together is part of the spread of points, but not of that of runs. So the interval is that
+of a further point (a prediction interval: the next one is in it in 95 of 100 cases).
 """
 
 import math
@@ -18,7 +18,7 @@ from runs.analysis.inference.verdicts import (
     word,
 )
 
-# Of fewer points the spread is not known well enough to be of use.
+# With fewer points the spread is not known well enough to be useful.
 LEAST_POINTS = 5
 
 
@@ -34,7 +34,7 @@ class Point:
 def judge_against(
     points: Sequence[Point], head: Point, *, direction: Direction, effect: float, level: float
 ) -> Inference:
-    """Head against the points before it; `level` is that of the row, `effect` as for judge().
+    """Head compared with the points before it; `level` is that of the row, `effect` as for judge().
 
     Raises ValueError for fewer than two points.
     """
@@ -68,7 +68,7 @@ def judge_against(
 
 
 def _of_head(points: Sequence[Point], head: Point, spread: float) -> float:
-    """The variance of the head as a point: that of the others, but for its own number of runs."""
+    """The variance of the head as a point: that of the others, with its own number of runs."""
     known = [(point.n - 1, point.variance) for point in points if point.variance is not None]
     freedom = sum(each for each, _variance in known)
     if not freedom:

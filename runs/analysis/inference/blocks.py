@@ -1,8 +1,8 @@
 """The additive model of one campaign: log value = cell + block, by least squares.
 
-A block is a round of repeats: one run of each cell, in a random order. What disturbs a whole round
-(the machine is warmer, a neighbour is busier) is taken out of all comparisons within it. Runs may
-be missing; then the cell's estimate is that of the runs which are there, less their blocks.
+A block is a round of repeats: one run of each cell, in a random order. A disturbance of a complete
+round (the machine is warmer, a neighbour is busier) is removed from all comparisons within it. Runs
+may be missing; then a cell's estimate is based on the existing runs, less their blocks.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from runs.analysis.inference.cells import Cell
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
-# Beyond this size a block per round costs more than it gives: long histories have none.
+# Beyond this size a block per round costs more than it gains: long histories have none.
 MOST_BLOCKS = 400
 TOLERANCE = 1e-9
 
@@ -40,7 +40,7 @@ class Fit:
     block_freedom: float = 0.0
 
     def weights(self, base: Places, head: Places) -> tuple[Floats, NDArray[np.bool_]]:
-        """(variance factors rows x cells, whether each row can be told within blocks).
+        """(variance factors rows x cells, whether each row can be estimated within blocks).
 
         The variance of head - base is the sum over cells of factor times the cell's variance.
         """
@@ -92,7 +92,7 @@ def plain(cells: Sequence[Cell]) -> Fit:
 
 
 def blocked(cells: Sequence[Cell]) -> Fit | None:
-    """With a block for each round; None where no round has runs of two cells, or a run has none."""
+    """With a block for each round; None if no round has runs of two cells, or a run has none."""
     usable = [len(cell.logs) == cell.n and len(cell.blocks) == cell.n for cell in cells]
     if not any(usable):
         return None

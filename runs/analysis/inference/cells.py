@@ -1,4 +1,4 @@
-"""What the kernel is given: cells with their runs, pairs to compare, and the noise known before."""
+"""The input of the kernel: cells with their runs, pairs to compare, and prior noise."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -10,12 +10,12 @@ class Cell:
     """The finished runs of one cell, for one metric.
 
     `logs` are the logarithms of the runs' values and `blocks` the round that each run belongs to:
-    runs of one round were made together. Without `blocks` no round is assumed. Of a cell of which
-    only a summary is known, `n`, `mean` and `variance` (of the logs) are given without `logs`;
-    a `mean` of None is a value that is not positive, a `variance` of None an unknown spread.
+    runs of one round were made together. Without `blocks` no round is assumed. If only a summary of
+    a cell is known, `n`, `mean` and `variance` (of the logs) are given without `logs`; a `mean` of
+    None is a value that is not positive, a `variance` of None an unknown spread.
 
-    `campaign` says whose cell it is: a model is fitted to each campaign. `counted` has the counts
-    of the runs where the metric is a number of events.
+    `campaign` is the cell's campaign: each campaign has its own model. `counted` has the counts of
+    the runs if the metric is a number of events.
     """
 
     n: int
@@ -29,7 +29,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Noise:
-    """What is known before of the noise: a variance of logs, and how many degrees it is worth."""
+    """The noise known from before: a variance of logs, and how many degrees of freedom it has."""
 
     variance: float
     freedom: float
@@ -37,7 +37,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Pair:
-    """Head against base, as places in a list of cells. None is a side that was not measured."""
+    """Head against base, as positions in a list of cells. None is a side that was not measured."""
 
     base: int | None
     head: int | None

@@ -1,8 +1,8 @@
 """Counts of events (failed transactions, retries, deadlocks), compared as counts.
 
 Given the events of both sides together, those of the head are binomial (the exact test of two
-Poisson rates). Where runs of one cell differ by more than Poisson's law says, events come in
-bursts, and so many of them count as one.
+Poisson rates). If runs of one cell differ by more than a Poisson distribution explains, events come
+in bursts, and as many events as a burst has count as one.
 """
 
 import math
@@ -25,14 +25,14 @@ def judge_counts(
 ) -> list[Inference]:
     """Judge pairs of cells by their `counted`; `level` is that of each row.
 
-    `tables` turns a row's p-value into the table's, as the kernel does.
+    `tables` turns a row's p-value into that of the table, as the kernel does.
     """
     burst = _burst(cells)
     return [_judged(cells, pair, burst, direction, effect, level, tables) for pair in pairs]
 
 
 def _burst(cells: Sequence[Cell]) -> float:
-    """How many events make one, at least 1: Pearson's dispersion, pooled over the cells."""
+    """How many events count as one, at least 1: Pearson's dispersion, pooled over the cells."""
     squares = freedom = 0.0
     for cell in cells:
         mean = math.fsum(cell.counted) / len(cell.counted) if cell.counted else 0.0

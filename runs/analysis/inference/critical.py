@@ -1,8 +1,8 @@
 """How strict a table must be so that all its intervals hold together: the max-|t| distribution.
 
-Rows that share a baseline move together, rows that do not are independent but for the common
-variance. Both are integrated over, so that nothing is simulated: C. W. Dunnett, "A multiple
-comparison procedure for comparing several treatments with a control", 1955, for each group.
+Rows that share a baseline are correlated; others are independent apart from the common variance.
+Both are integrated numerically, without simulation: C. W. Dunnett, "A multiple comparison procedure
+for comparing several treatments with a control", 1955, for each group.
 """
 
 from collections import Counter
@@ -28,13 +28,13 @@ def level(groups: Iterable[Sequence[float]], freedom: float, significance: float
 
 
 def _shape(group: Sequence[float]) -> tuple[float, ...]:
-    """The group as others are like it: correlations in steps of 0.05, none of a row alone."""
+    """The group rounded for reuse: correlations in steps of 0.05, none for a single row."""
     return (0.0,) if len(group) == 1 else tuple(sorted(round(20 * each) / 20 for each in group))
 
 
 @lru_cache(maxsize=512)
 def _level(groups: Groups, freedom: float, significance: float) -> float:
-    """As level(), with the groups counted by their shape; kept, since tables are alike."""
+    """As level(), with the groups counted by their shape; cached, since tables are alike."""
     rows = sum(len(shape) * count for shape, count in groups)
     if rows <= 1:
         return significance
@@ -55,7 +55,7 @@ def _level(groups: Groups, freedom: float, significance: float) -> float:
 
 
 def _covered(groups: Groups, freedom: float, limit: float) -> float:
-    """The chance that no row of any group goes beyond the limit."""
+    """The probability that no row of any group exceeds the limit."""
     scales, weights = _scales(freedom)
     covered = np.ones(len(scales))
     for shape, count in groups:
@@ -64,7 +64,7 @@ def _covered(groups: Groups, freedom: float, limit: float) -> float:
 
 
 def _group(shape: tuple[float, ...], limits: "np.ndarray[tuple[int], np.dtype[np.float64]]"):  # type: ignore[no-untyped-def]
-    """The chance for the rows of one baseline, for each limit."""
+    """The probability for the rows of one baseline, for each limit."""
     from scipy.special import ndtr  # noqa: PLC0415 (slow to import)
 
     nodes, weights = np.polynomial.hermite_e.hermegauss(SHARED_NODES)
@@ -80,7 +80,7 @@ def _group(shape: tuple[float, ...], limits: "np.ndarray[tuple[int], np.dtype[np
 
 @lru_cache(maxsize=128)
 def _scales(freedom: float):  # type: ignore[no-untyped-def]
-    """Values of s / sigma and their weights: the middles of equally likely slices."""
+    """Values of s / sigma and their weights: the centres of equally likely slices."""
     if freedom >= NORMAL_FREEDOM:
         return np.ones(1), np.ones(1)
     from scipy.special import chdtri  # noqa: PLC0415 (slow to import)

@@ -18,7 +18,7 @@ from runs.analysis.inference.verdicts import (
     word,
 )
 
-# Beyond e to this a ratio is no number that anybody can use, nor a float.
+# Beyond e to this power a ratio is useless, and not a float.
 LARGEST_LOG = 300.0
 
 
@@ -35,10 +35,10 @@ def judge(
 ) -> list[Inference]:
     """Answer for each pair, in their order.
 
-    All rows hold together with 1 - `significance`: those asked for, and those of `family` (the
+    All rows hold together with 1 - `significance`: those requested, and those of `family` (the
     table that the campaign itself shows), whichever is stricter, so that a pair has the same answer
-    in a smaller table. `other_metrics` shares a family of further metrics among so many of them.
-    `effect` is the minimum effect (0.03 is 3 %), counted alike in both directions.
+    in a smaller table. `other_metrics` is the number of further metrics that share a family.
+    `effect` is the minimum effect (0.03 is 3 %), the same in both directions.
     """
     significance /= max(other_metrics, 1)
     if as_counts:
@@ -145,7 +145,7 @@ def _answer(
 
 
 def _runs(model: Model, pair: Pair) -> float:
-    """Runs a side, as their harmonic mean."""
+    """Runs per side, as their harmonic mean."""
     return 2 / sum(1 / side.n for side in _sides(model, pair))
 
 

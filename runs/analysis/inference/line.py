@@ -2,9 +2,9 @@
 
     ln value = campaign + version + (machine x version) + noise
 
-Campaigns on one machine are one model: the index of a version is its contrast to the base, however
-many versions lie between. Where several machines take part, each has its own deviation for each
-version, and the index is that of a machine nobody has seen: its interval is the wider (R.
+Campaigns on one machine share one model: the index of a version is its contrast to the base,
+however many versions lie between. If several machines take part, each has its own deviation for
+each version, and the index is that of a machine not in the data: its interval is wider (R.
 DerSimonian, N. Laird, "Meta-analysis in clinical trials", 1986, for the variance between machines).
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from runs.analysis.inference.blocks import Floats
 
-# Machines differ by about 3 % where nothing is known yet; that is worth four differences seen.
+# Without other knowledge, machines differ by about 3 %; that counts like four observed differences.
 USUAL_MACHINES, USUAL_FREEDOM = 0.03, 4.0
 
 
@@ -44,7 +44,7 @@ class Indexed:
 
 
 def indices(readings: Sequence[Reading], base: str, *, significance: float) -> dict[str, Indexed]:
-    """The index of each version that the readings join to the base, at this level each."""
+    """The index of each version that the readings connect to the base, each at this level."""
     joined = _joined(readings, base)
     known = [each for each in readings if each.version in joined]
     versions = [base, *sorted({each.version for each in known} - {base})]
@@ -67,7 +67,7 @@ def indices(readings: Sequence[Reading], base: str, *, significance: float) -> d
 
 
 def _joined(readings: Iterable[Reading], base: str) -> set[str]:
-    """The versions that campaigns join to the base, one after the other."""
+    """The versions that campaigns connect to the base, one after the other."""
     of_campaign: dict[Hashable, set[str]] = defaultdict(set)
     for each in readings:
         of_campaign[each.campaign].add(each.version)
@@ -95,8 +95,8 @@ def _design(readings: Sequence[Reading], versions: Sequence[str]) -> Floats:
 def _of_machines(readings: Sequence[Reading]) -> Floats:
     """Covariances of the deviations: readings of a version on one machine share theirs.
 
-    A deviation of a ratio is made of two, so that each has half of its variance. On a single
-    machine there is none: the line is about that machine.
+    A ratio has two deviations, so each has half of its variance. On a single machine there is none:
+    the line is then about that machine.
     """
     count = len({each.machine for each in readings})
     if count < 2:

@@ -1,4 +1,4 @@
-"""Cells fitted campaign by campaign, and contrasts of them with their errors."""
+"""Cells fitted campaign by campaign, and contrasts between them with their errors."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
@@ -12,13 +12,13 @@ from runs.analysis.inference.blocks import Fit, Floats, Places
 from runs.analysis.inference.cells import Cell, Noise, Pair
 from runs.analysis.inference.variances import Moderated, moderate
 
-# With fewer degrees of freedom left, rounds are taken out only where they show.
+# With fewer degrees of freedom left, rounds are removed only if they are significant.
 FEW_FREEDOM, ROUNDS_SHOW = 12.0, 0.005
 
 
 @dataclass(frozen=True)
 class Contrasts:
-    """Differences head - base of logs, with their errors; `freedom` 0 where no error is known.
+    """Differences head - base of logs, with their errors; `freedom` is 0 if no error is known.
 
     `shared` is the root of the base's part of each variance, `pooled` the degrees of freedom of the
     variance that most rows share.
@@ -45,7 +45,7 @@ class _Part:
 
 
 class Model:
-    """The model of all given cells; `noise` maps a campaign to what its server's noise is."""
+    """The model of all given cells; `noise` maps a campaign to the noise of its server."""
 
     def __init__(
         self, cells: Sequence[Cell], noise: dict[Hashable, Noise] | Noise | None = None
@@ -99,7 +99,7 @@ class Model:
         return float(fit.means[at]), variance, max(freedom, 1.0)
 
     def is_tested(self, pair: Pair) -> bool:
-        """Whether both sides were measured, positive, and scatter in a known way."""
+        """Whether both sides were measured, positive, and have a known spread."""
         return all(
             place is not None
             and self.cells[place].mean is not None
@@ -108,7 +108,7 @@ class Model:
         )
 
     def _across(self, base: Places, head: Places) -> Contrasts:
-        """Every pair by the plain means of its cells, whatever rounds they were made in."""
+        """Every pair by the plain means of its cells, ignoring rounds."""
         n, means = np.zeros(self.count), np.zeros(self.count)
         variances, total, freedom = np.zeros(self.count), np.zeros(self.count), np.zeros(self.count)
         shares, pooled = np.zeros(self.count), np.zeros(self.count)
@@ -143,7 +143,7 @@ class Model:
     def _within(
         self, part: _Part, rows: Places, base: Places, head: Places, found: Contrasts
     ) -> None:
-        """Rows of one campaign by its rounds, in place of what was found without."""
+        """Rows of one campaign by its rounds, replacing the result without rounds."""
         fit, moderated = part.blocked, part.of_blocked
         if fit is None or moderated is None or not len(rows):
             return
@@ -190,7 +190,7 @@ def _rounds_show(fit: Fit) -> bool:
 
 
 def _over(top: Floats, bottom: Floats) -> Floats:
-    """top / bottom, 0 where the bottom is 0."""
+    """top / bottom, 0 if the bottom is 0."""
     shape = np.broadcast_shapes(top.shape, bottom.shape)
     bottom = np.broadcast_to(bottom, shape)
     found: NDArray[np.float64] = np.divide(
@@ -200,7 +200,7 @@ def _over(top: Floats, bottom: Floats) -> Floats:
 
 
 def _satterthwaite(variance: Floats, inverse: Floats, most: Floats) -> Floats:
-    """Degrees of freedom of a sum of variances; those without scatter have all there are."""
+    """Degrees of freedom of a sum of variances; sums without scatter have all of them."""
     found = np.where(inverse > 0, _over(variance**2, inverse), most)
     capped: Floats = np.minimum(found, most)
     return capped

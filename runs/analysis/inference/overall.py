@@ -1,4 +1,4 @@
-"""What a table of answers says as a whole: one word, and the exit status of a CI job."""
+"""The overall result of a table of answers: one word, and the exit status of a CI job."""
 
 from collections.abc import Iterable
 
@@ -12,11 +12,11 @@ NO_REGRESSION, REGRESSION, NOT_DECIDED, NOT_COMPARABLE = 0, 1, 2, 3
 
 
 def overall(verdicts: Iterable[Verdict], further: Iterable[Verdict] = ()) -> Verdict:
-    """The word for all of them: the gravest. Nothing at all is not comparable.
+    """The word for all of them: the worst. An empty table is not comparable.
 
-    One slower row is a regression whatever the others say; without one, a row that is not decided
-    leaves the whole undecided, since the regression may be just there. `further` are the rows of
-    metrics that nobody asked about: they count where they are slower, and never stand in the way.
+    One slower row is a regression whatever the others say. Without one, an undecided row leaves the
+    table undecided, since the regression may be right there. `further` are the rows of metrics that
+    nobody asked about: they count if they are slower, and otherwise do not matter.
     """
     if "slower" in set(further):
         return "slower"
@@ -25,7 +25,7 @@ def overall(verdicts: Iterable[Verdict], further: Iterable[Verdict] = ()) -> Ver
 
 
 def exit_code(verdict: Verdict) -> int:
-    """0 no regression, 1 slower, 2 undecided, 3 not comparable: what a job may end with."""
+    """0 no regression, 1 slower, 2 undecided, 3 not comparable: the exit status for a job."""
     if verdict == "not_comparable":
         return NOT_COMPARABLE
     if verdict == "slower":

@@ -1,8 +1,8 @@
-"""Looking more than once: how strict each look must be so that all of them together hold.
+"""Looking more than once: how strict each look must be so that all together keep the level.
 
-A campaign whose repeats are added after a look at its figures is judged again and again. Each look
-then has the same, smaller level (S. J. Pocock, "Group sequential methods in the design and
-analysis of clinical trials", 1977), whatever made somebody add the rounds.
+A campaign that gets further repeats after a look at its figures is judged several times. Each look
+then has the same, smaller level (S. J. Pocock, "Group sequential methods in the design and analysis
+of clinical trials", 1977), for whatever reason the rounds were added.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def _level(looks: tuple[int, ...], significance: float) -> float:
 
 
 def _crossed(looks: Sequence[int], limit: float) -> float:
-    """The chance that a sum of normal steps, in its own standard deviations, passes the limit.
+    """The probability that a sum of normal steps, in its standard deviations, passes the limit.
 
     The density of the sum is carried from look to look over the part that has not passed (P.
     Armitage, C. K. McPherson, B. C. Rowe, "Repeated significance tests", 1969).

@@ -1,6 +1,6 @@
-"""The variance of each cell, moderated by all of them and by what is known of the server.
+"""The variance of each cell, moderated by all cells and by what is known about the server.
 
-Three repeats tell little of a cell's own scatter. So it is drawn towards that of the campaign's
+Three repeats say little about a cell's own scatter. So it is shrunk towards that of the campaign's
 cells, and these towards the server's noise floor, as far as they agree (empirical Bayes; G. K.
 Smyth, "Linear models and empirical Bayes methods for assessing differential expression", 2004).
 A cell that scatters more than the others can explain (a spike) keeps its own variance (B. Phipson
@@ -15,14 +15,14 @@ import numpy as np
 from runs.analysis.inference.blocks import Fit, Floats
 from runs.analysis.inference.cells import Noise
 
-# A cell less likely than the first to scatter as it does is on its own, from the second it is not.
+# Probability of a cell's scatter: below the first it is a spike, above the second it is not.
 SPIKED, USUAL = 0.0005, 0.02
-# Cells are taken for alike like those of a prior of so many degrees, which counts as so many cells.
+# The prior on how alike cells are: its degrees of freedom, and the number of cells it counts as.
 USUAL_PRIOR, PRIOR_CELLS = 20.0, 6.0
-# What another day's noise is worth at most, and how unlikely it may be before it is put aside.
+# The maximal weight of another day's noise, and how unlikely it may be before it is ignored.
 MOST_OF_FLOOR = 30.0
 DISAGREES = 0.05
-# Fewer cells say nothing of how a machine scatters from day to day.
+# Fewer cells say nothing about how a machine's scatter changes from day to day.
 LEAST_CELLS = 4
 LEAST_SHARE = 1e-3
 MOST_PRIOR = 1e6
@@ -30,9 +30,9 @@ MOST_PRIOR = 1e6
 
 @dataclass(frozen=True)
 class Moderated:
-    """`variances` to be used of each cell; `own` how much of it is the cell's own (0 to 1).
+    """`variances` to use for each cell; `own` is how much of it is the cell's own (0 to 1).
 
-    `prior` is the degrees of freedom that each cell got besides its own, `pooled` the common
+    `prior` is the degrees of freedom that each cell got in addition to its own, `pooled` the common
     variance with its `freedom`.
     """
 
@@ -44,7 +44,7 @@ class Moderated:
 
 
 def moderate(fit: Fit, noise: Noise | None) -> Moderated:
-    """Moderate the variances of fitted cells. Without any spread known the freedom is 0."""
+    """Moderate the variances of fitted cells. If no spread is known, the freedom is 0."""
     known = fit.freedom > 0
     own_pool, own_freedom, chance = _pool(fit.variances[known], fit.freedom[known])
     pooled, freedom = _with_floor(own_pool, own_freedom, noise)
@@ -63,7 +63,7 @@ def moderate(fit: Fit, noise: Noise | None) -> Moderated:
 
 
 def _pool(variances: Floats, freedom: Floats) -> tuple[float, float, Floats]:
-    """(variance, freedom, chance of each cell to scatter so) of the cells without spikes."""
+    """(variance, freedom, probability of each cell's scatter) from the cells without spikes."""
     from scipy.special import chdtrc, gammainc  # noqa: PLC0415 (slow to import)
 
     chance = np.ones(len(variances))
@@ -78,7 +78,7 @@ def _pool(variances: Floats, freedom: Floats) -> tuple[float, float, Floats]:
         usual = chance >= SPIKED
         if not usual.any():
             usual = chance >= chance.max()
-        # Without its tail a distribution's mean is less: by this share.
+        # Without its tail a distribution's mean is lower: by this share.
         cut = _upper(freedom[usual])
         share = gammainc(freedom[usual] / 2 + 1, cut / 2) / gammainc(freedom[usual] / 2, cut / 2)
         weights = freedom[usual]
@@ -87,7 +87,7 @@ def _pool(variances: Floats, freedom: Floats) -> tuple[float, float, Floats]:
 
 
 def _start(variances: Floats, freedom: Floats) -> float:
-    """A first guess that spikes do not move: the median, of few cells the mean."""
+    """A first guess that spikes do not affect: the median; for few cells the mean."""
     mean = float(np.sum(freedom * variances) / np.sum(freedom))
     if len(variances) < 4:
         return mean
@@ -105,7 +105,7 @@ def _upper(freedom: Floats) -> Floats:
 
 
 def _with_floor(pooled: float, freedom: float, noise: Noise | None) -> tuple[float, float]:
-    """The campaign's variance with the server's, unless the campaign is noisier than that."""
+    """The campaign's variance combined with the server's, unless the campaign is noisier."""
     if noise is None or noise.variance <= 0 or noise.freedom <= 0:
         return pooled, freedom
     weight = min(noise.freedom, MOST_OF_FLOOR)
@@ -125,7 +125,7 @@ def _alike(variances: Floats, freedom: Floats, pooled: float) -> float:
     cells = PRIOR_CELLS
     if len(variances) > 1 and pooled > 0:
         half = freedom / 2
-        # A spike counts as the greatest that is usual: it says that others may come.
+        # A spike counts like the greatest usual value: it suggests that others may come.
         most = pooled * _upper(freedom) / freedom
         spread = np.log(np.clip(variances, LEAST_SHARE * pooled, most)) - psi(half)
         spread += np.log(half)
@@ -155,9 +155,9 @@ def _inverse_trigamma(value: float) -> float:
 
 
 def noise_of(scatter: Sequence[tuple[int, float]]) -> Noise | None:
-    """What (n, variance of logs) of other cells of a machine say of its noise; None for too few.
+    """The noise of a machine from (n, variance of logs) of other cells; None for too few.
 
-    It is worth the more, the more alike they scatter.
+    It counts more, the more alike they scatter.
     """
     known = [(n - 1, variance) for n, variance in scatter if n > 1]
     if len(known) < LEAST_CELLS:

@@ -1,4 +1,4 @@
-"""The answer about one pair: an interval, and the word that follows from the interval alone."""
+"""The answer about one pair: an interval, and the word that follows from it alone."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from runs.analysis.conditions import Difference, Differing, Unknown
 
 RULES = 2
-"""The version of the rules, kept with whatever is stored of an answer. 1 was Welch and Holm."""
+"""The version of the rules, stored with every answer. Version 1 was Welch and Holm."""
 
 Direction = Literal["higher", "lower", "neutral"]
 Verdict = Literal[
@@ -27,16 +27,16 @@ MOST_ROUNDS = 1000
 class Inference:
     """Head against base.
 
-    `base_value` and `head_value` are what the model says of both sides in the metric's unit, and
+    `base_value` and `head_value` are the model's values of both sides in the metric's unit, and
     `ratio` is head_value / base_value. `low` and `high` bound it so that all rows of the table hold
-    together in 95 of 100 tables. They are None where there is no interval, `high` alone where
-    nothing bounds it (a count against none at all).
+    together in 95 of 100 tables. They are None if there is no interval; only `high` is None if
+    there is no upper bound (a count compared with none at all).
 
-    `p_value` is that of the row alone, `adjusted_p_value` of the table: below 0.05 exactly where
-    the interval excludes 1. `more_rounds` is about how many further runs a side would decide an
-    undecided row. `reasons` say why there is no verdict; `despite` what differs between the sides,
-    or is not known of them, although they were compared; `differing` are the facts behind both.
-    `doubtful` is how many of the runs on both sides are in doubt by their certificates.
+    `p_value` is that of the row alone, `adjusted_p_value` that of the table: below 0.05 exactly if
+    the interval excludes 1. `more_rounds` is about how many further runs per side would decide an
+    undecided row. `reasons` say why there is no verdict; `despite` lists what differs, or is not
+    known, although the sides were compared; `differing` are the facts behind both. `doubtful` is
+    the number of runs on both sides that their certificates call doubtful.
     """
 
     verdict: Verdict
@@ -66,7 +66,7 @@ def word(low: float, high: float, *, direction: Direction, effect: float) -> Ver
     """The verdict of an interval of logs (`high` may be infinite).
 
     The same: the interval lies within the minimum effect, both ways. Else faster or slower: it
-    excludes no change. Undecided: it has no change and a change that matters in it.
+    excludes "no change". Undecided: it includes both "no change" and a change that matters.
     """
     bound = math.log1p(effect)
     if -bound <= low and high <= bound:
@@ -79,9 +79,9 @@ def word(low: float, high: float, *, direction: Direction, effect: float) -> Ver
 
 
 def rounds_missing(difference: float, half_width: float, runs: float, effect: float) -> int:
-    """About how many more runs a side make the interval exclude 1, or lie within the effect.
+    """About how many more runs per side make the interval exclude 1, or lie within the effect.
 
-    The estimate is taken for the truth, and the width to shrink with the root of the runs.
+    Assumes that the estimate is true, and that the width shrinks with the root of the runs.
     At least one; at most MOST_ROUNDS.
     """
     wanted = max(abs(difference), math.log1p(effect) - abs(difference))
