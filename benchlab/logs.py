@@ -21,7 +21,7 @@ REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 RUN_ID: ContextVar[int | None] = ContextVar("run_id", default=None)
 # What a proxy in front calls a request, if it is a name and not a text to be smuggled into logs.
 GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-# What a record has by itself; everything else was given as `extra`.
+# Standard fields of a record; everything else was given as `extra`.
 OWN = frozenset({*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"})
 
 logger = logging.getLogger("benchlab.requests")

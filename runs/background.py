@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class Repeating(threading.Thread):
-    """Does something at once and then every so many seconds, whatever becomes of it."""
+    """Does something at once and then at an interval, even if it fails."""
 
     def __init__(self, name: str, seconds: float, act: Callable[[], object]) -> None:
         super().__init__(name=f"benchlab-{name}", daemon=True)

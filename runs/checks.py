@@ -1,4 +1,4 @@
-"""System checks: a misconfiguration is told at start, with what to do, and not in mid-run."""
+"""System checks: report a misconfiguration at start, with what to do, and not during a run."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from runs.selectors.access import permissions
 
 @register(Tags.urls)
 def addresses_have_rules(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[checks.Warning]:
-    """Every address stands in the table of permissions; whoever adds one says who may use it."""
+    """Every address is in the table of permissions; whoever adds one says who may use it."""
     known = permissions.ADDRESSES
     return [
         checks.Warning(

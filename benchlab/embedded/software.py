@@ -1,7 +1,7 @@
 """BenchLab's own programs where every account of an instance can read them.
 
 Python, its packages and the repository serve in place where they can be read. Where they cannot
-(a clone below /root, Python below somebody's home), what is needed of them is copied beside the
+(a clone below /root, Python below somebody's home), the needed files are copied next to the
 services: root's folders keep their modes.
 """
 

@@ -128,7 +128,7 @@ class Input(asyncio.Protocol):
         self._closed = True
         self._early.clear()
         pipe = self._pipe
-        # asyncio does not bear abort() after an end of file that has nothing before it to write
+        # asyncio fails on abort() after an end of file without earlier data to write
         if pipe is not None and (not pipe.is_closing() or pipe.get_write_buffer_size()):
             pipe.abort()
 
@@ -197,7 +197,7 @@ class Output(asyncio.Protocol):
 
 
 class Execution(asyncssh.SSHServerSession[bytes]):
-    """One command on one channel. It ends by itself; a lost channel only closes its pipes."""
+    """One command on one channel. It ends on its own; a lost channel only closes its pipes."""
 
     def __init__(self, shell: Shell):
         self._shell = shell

@@ -116,7 +116,7 @@ class EmbeddedTarget(EmbeddedServer):
 def _within_reach_of_sockets(base: Path) -> Path:
     """The base directory; one with a short name where the path is too long for a Unix socket.
 
-    Nothing in it outlives a campaign, so it may lie outside of var/.
+    Nothing in it outlives a campaign, so it may be outside of var/.
     """
     if len(os.fsencode(base)) <= LONGEST_BASE_DIR:
         return base

@@ -50,7 +50,7 @@ def stream(
 ) -> StreamingHttpResponse:
     """The rows as the serializer gives them, a header first; nested values are JSON in their field.
 
-    `told` makes of some rows at a time what the serializer takes. No text is a formula for a
+    `told` prepares some rows at a time for the serializer. No text is a formula for a
     spreadsheet (`tables.csv_cell`).
 
     Takes as little memory for ten million rows as for ten: none is kept.

@@ -63,7 +63,7 @@ class Schema(AutoSchema):
     problems: tuple[str, ...] = ("400", "401", "403", "429")
 
     def get_description(self) -> Any:  # type: ignore[override]  # as drf_spectacular has it
-        """The method's own words; what the door says of itself for what all doors do alike."""
+        """The method's own docstring; the view's for methods that all views have in common."""
         action = getattr(self.view, "action", "")
         method = getattr(type(self.view), action or "", None)
         if method is ReadOnlyDoor.list:
@@ -94,7 +94,7 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
 
     A query parameter that is unknown, empty or given twice is refused: a script with a typo, or
     with a variable that is not set, must not take all results for those that it asked for. What
-    belongs to a private project is not there for who is no member.
+    belongs to a private project does not exist for anybody but members.
 
     A list comes in keyset pages, or as CSV (`format=csv`): all that the filters leave, in one
     answer.
@@ -113,7 +113,7 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
             raise QueryFault(faults)
 
     def get_renderers(self) -> list[BaseRenderer]:
-        """CSV for lists, beside JSON."""
+        """CSV for lists, besides JSON."""
         renderers = super().get_renderers()
         return [*renderers, CSVRenderer()] if self.action == "list" else renderers
 

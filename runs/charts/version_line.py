@@ -44,7 +44,7 @@ def version_line(
 ) -> Figure:
     """One trace a chain; chains that nothing joins stay apart, so that a gap is seen as one.
 
-    The axis is logarithmic and ends at half and twice the base: an arrow marks what lies beyond. A
+    The axis is logarithmic and ends at half and twice the base: an arrow marks what is beyond. A
     hollow point may be as fast as the base. `versions` has every place of the axis, measured or
     not, with the year of its release.
     """
@@ -150,7 +150,7 @@ def _trace(
 
 
 def _symbol(point: Point, chain: Chain, place: int) -> str:
-    """Arrows at the ends of the axis; hollow where the interval does not tell it from the base."""
+    """Arrows at the ends of the axis; hollow if the interval includes the base."""
     if point.index > MOST:
         return "triangle-up"
     if point.index < LEAST:

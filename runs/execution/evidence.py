@@ -4,7 +4,7 @@ Each is a part of the treatment, and is kept as a table of the run (`evidence-NA
 series as well. strace (`syscalls`, `stacks`) takes half of the throughput, as the report of 2017
 has it in 4.8.1: such runs are no measure of anything else. It is attached to the postmaster before
 the clients connect, since it follows only what begins later. Nothing recorded costs the run its
-evidence only, and is told with it.
+evidence only, and is reported with it.
 """
 
 import json
@@ -65,7 +65,7 @@ class Evidence:
         self._beside: dict[str, Background] = {}
 
     async def begin(self) -> None:
-        """Start what goes on beside the load, and set counters back."""
+        """Start what runs during the load, and reset counters."""
         bench, data = self._bench, self._bench.cluster.data
         if self._wanted.statements:
             sql = f"CREATE EXTENSION IF NOT EXISTS {LIBRARY}; SELECT pg_stat_statements_reset();"

@@ -42,7 +42,7 @@ class Treatment:
         return found
 
     def on_generator(self) -> Self:
-        """What of it is done to a machine that only puts the load on."""
+        """The part of it that applies to a machine that only generates load."""
         return type(self)(governor=self.governor, pgbench_cpus=self.pgbench_cpus)
 
     @classmethod

@@ -102,7 +102,7 @@ class PublishedTable(models.Model):
     grid = models.JSONField(default=list)
     chart = models.JSONField(default=dict)
     reproduce = models.JSONField(default=dict)
-    # The major versions that it is about: measured, varied, or told of its software.
+    # The major versions that it is about: measured, varied, or stated for its software.
     versions = models.JSONField(default=list)
     # The words of both languages by weight, as runs.published.words cuts them.
     search = SearchVectorField(null=True)

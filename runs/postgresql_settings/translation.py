@@ -91,7 +91,7 @@ def translate(
     """The settings in the target version's words.
 
     To version 11 the settings may hold those of recovery.conf. Names that no version knows, and
-    values that the source version itself would refuse, are left as they are for `check` to tell.
+    values that the source version itself would refuse, are left unchanged for `check`.
     Raises UnknownVersion.
     """
     journey = _Journey(settings, source_major)

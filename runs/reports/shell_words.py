@@ -44,7 +44,7 @@ class Folders:
         """(variable, "") and ("", literal) in order."""
         if not self.variables:
             return [("", text)] if text else []
-        # The longest first: a folder may lie below another one.
+        # The longest first: a folder may be below another one.
         known = sorted(self.variables, key=len, reverse=True)
         pattern = f"{_BEFORE}({'|'.join(map(re.escape, known))}){_AFTER}"
         # re.split gives literal and folder in turn.

@@ -23,7 +23,7 @@ class ServiceError(Exception):
 class Fault:
     """One fault in what was sent. `pointer` is its place, as a JSON pointer.
 
-    `remedy` says what to send instead, where the code alone does not tell it.
+    `remedy` says what to send instead, if the code alone does not say it.
     """
 
     pointer: str

@@ -15,7 +15,7 @@ NODES = 61
 
 
 def level(looks: Sequence[int], significance: float) -> float:
-    """The two-sided level of each look after so many rounds (ascending, at least one round)."""
+    """The two-sided level of each look after these rounds (ascending, at least one round)."""
     return _level(tuple(sorted(set(looks))), significance)
 
 

@@ -189,7 +189,7 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
     @extend_schema(request=None, responses={200: CampaignDetailSerializer})
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, slug: str) -> Response:
-        """Queue every run anew that failed, erred or was cancelled, as its next attempt."""
+        """Queue every run again that failed, errored or was cancelled, as its next attempt."""
         campaign_service.retry(campaign=self.get_object(), by=asker(request))
         return self._one(self.get_object())
 

@@ -1,4 +1,4 @@
-"""What belongs to a campaign beside its results: its report, and what people wrote."""
+"""What belongs to a campaign besides its results: its report, and people's annotations."""
 
 from typing import Any
 
@@ -153,7 +153,7 @@ class CampaignExtras(GenericViewSet[Campaign]):
     @extend_schema(responses=AnnotationSerializer(many=True))
     @action(detail=True, pagination_class=None, filterset_class=None)
     def annotations(self, request: Request, slug: str) -> Response:
-        """What people wrote beside the campaign: conclusions, discussion, notes."""
+        """What people wrote about the campaign: conclusions, discussion, notes."""
         found = annotation_selectors.of_campaign(self.get_object())
         serializer: Any = AnnotationSerializer(found, many=True)  # type: ignore[arg-type]
         return Response(serializer.data)
@@ -161,7 +161,7 @@ class CampaignExtras(GenericViewSet[Campaign]):
     @extend_schema(request=AnnotationSerializer, responses={201: AnnotationSerializer})
     @annotations.mapping.post
     def annotate(self, request: Request, slug: str) -> Response:
-        """Write something beside the campaign, or a note at one of its cells."""
+        """Add an annotation to the campaign, or a note to one of its cells."""
         campaign = self.get_object()
         given = AnnotationSerializer(data=request.data)
         given.is_valid(raise_exception=True)

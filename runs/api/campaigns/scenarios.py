@@ -44,7 +44,7 @@ class ScenarioSerializer(serializers.Serializer[ScenarioRow]):
 
 
 class FactorSerializer(Shape):
-    """What a campaign varies beside the version: numbers within bounds, or one of `choices`."""
+    """What a campaign varies besides the version: numbers within bounds, or one of `choices`."""
 
     name = serializers.CharField()
     title = serializers.CharField()

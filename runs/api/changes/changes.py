@@ -80,7 +80,7 @@ class ChangeDoor(ReadOnlyDoor[Change]):
     filterset_class = ChangeFilters
 
     def get_queryset(self) -> QuerySet[Change]:
-        """With all that a row tells."""
+        """With everything that a row shows."""
         return histories.all_changes()
 
     @extend_schema(

@@ -38,7 +38,7 @@ class CompareDoor(QueryDoor):
     repeatable = ("metric", "level")
 
     def get_renderers(self) -> list[BaseRenderer]:
-        """Markdown beside JSON."""
+        """Markdown besides JSON."""
         return [*super().get_renderers(), MarkdownRenderer()]
 
     @extend_schema(**compare_schema.COMPARE)

@@ -46,7 +46,7 @@ class ExportDoor(APIView):
 
     @extend_schema(operation_id="projects_export", responses={(200, MEDIA_TYPE): OpenApiTypes.STR})
     def get(self, request: Request, slug: str) -> StreamingHttpResponse:
-        """Export a project as lines of JSON; the form is told in docs/export-format.md."""
+        """Export a project as lines of JSON; docs/export-format.md describes the form."""
         project = get_object_or_404(projects.readable(reader(request)), slug=slug)
         response = StreamingHttpResponse(exchange.lines(project), content_type=MEDIA_TYPE)
         response["Content-Disposition"] = f'attachment; filename="{project.slug}.ndjson"'

@@ -169,7 +169,7 @@ class VersionsSerializer(serializers.Serializer[Run]):
 
 
 class CertificateFindingSerializer(serializers.Serializer[certificate_words.Sentence]):
-    """One thing that puts a run in doubt, or is worth knowing."""
+    """One reason to doubt a run, or one thing to know."""
 
     code = serializers.CharField()
     weight = serializers.ChoiceField(choices=("invalid", "doubt", "remark"))
@@ -178,7 +178,7 @@ class CertificateFindingSerializer(serializers.Serializer[certificate_words.Sent
 
 
 class CertificateSerializer(serializers.Serializer[Run]):
-    """How far the run may be relied on, why, and who took the processors meanwhile."""
+    """How far the run can be relied on, why, and who used the processors during it."""
 
     validity = serializers.ChoiceField(choices=Run.Validity.choices, allow_blank=True)
     rules = serializers.IntegerField(source="certificate.rules", allow_null=True, default=None)

@@ -100,7 +100,7 @@ MADE = OpenApiExample(
 
 
 class ScheduleDoor(ReadOnlyDoor[Schedule]):
-    """Schedules: campaigns that BenchLab queues by itself. The newest first."""
+    """Schedules: campaigns that BenchLab queues automatically. The newest first."""
 
     queryset = Schedule.objects.all()
     serializer_class = ScheduleSerializer
@@ -124,7 +124,7 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
         request=NewScheduleSerializer, responses={201: ScheduleSerializer}, examples=[MADE]
     )
     def create(self, request: Request) -> Response:
-        """Have a campaign's design queued again by itself."""
+        """Queue a campaign's design again automatically."""
         given = NewScheduleSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         wanted = dict(given.validated_data)
@@ -156,7 +156,7 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
     @extend_schema(request=None, responses={200: ScheduleSerializer})
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
-        """Let it queue again; what it missed meanwhile is not made up for."""
+        """Let it queue again; missed times are not made up for."""
         return self._one(schedules.enable(schedule=self.get_object(), enabled=True))
 
     def _campaign(self, slug: str) -> Campaign:

@@ -46,7 +46,7 @@ class HardwareSerializer(serializers.Serializer[HardwareProfile]):
 
 
 class HardwareRowSerializer(serializers.Serializer[HardwareRow]):
-    """A hardware profile: `facts` is all that is known beside the fields.
+    """A hardware profile: `facts` is everything known besides the fields.
 
     `servers` have it now. `runs` have finished, here or uploaded, `published` are campaigns of
     publications; both of what the reader may see.
@@ -93,7 +93,7 @@ class HardwareDoor(ReadOnlyDoor[HardwareProfile]):
         return hardware.listed(to=reader(self.request))
 
     def get_serializer_class(self) -> Any:
-        """What is told of a row."""
+        """The fields shown of a row."""
         return HardwareRowSerializer
 
     def told(self, found: Sequence[Any]) -> Sequence[HardwareRow]:

@@ -30,7 +30,7 @@ class EnvironmentSerializer(serializers.Serializer[Environment]):
 
 
 class InstallationSerializer(serializers.Serializer[Installation]):
-    """One set of PostgreSQL binaries. Sizes in bytes; null where the binaries do not tell."""
+    """One set of PostgreSQL binaries. Sizes in bytes; null if the binaries do not report it."""
 
     version = serializers.CharField()
     version_num = serializers.IntegerField()

@@ -69,7 +69,7 @@ class UploadedPostgreSQLSerializer(Shape):
 
 
 class UploadedToolSerializer(Shape):
-    """What put the load on. Its name may stand in its place."""
+    """The load generator. Its name may be given instead."""
 
     name = serializers.CharField()
     version = serializers.CharField(required=False)

@@ -167,7 +167,7 @@ def time(of: Object, name: str, at: str, faults: Faults) -> datetime | None:
 
 
 def items(of: Object, name: str, at: str, faults: Faults, *, most: int) -> list[Any]:
-    """A list of at most so many."""
+    """A list with a maximal length."""
     value = of.get(name)
     if value is None:
         return []

@@ -166,7 +166,7 @@ def _counts(cells: Sequence[int], found: Sequence[Metric]) -> dict[tuple[int, in
 
 
 def _steps(base: Side) -> frozenset[tuple[int, int]]:
-    """(metric, cell) at which the history took another level: what lies before is no baseline."""
+    """(metric, cell) where the history changed its level: earlier points are not a baseline."""
     found = Change.objects.filter(cell__in=[cell.pk for cell in base.cells], kind=Change.Kind.STEP)
     gone = (Change.Decision.DISMISSED, Change.Decision.REFUTED)
     return frozenset(found.exclude(decision__in=gone).values_list("metric_id", "cell_id"))

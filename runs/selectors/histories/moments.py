@@ -1,4 +1,4 @@
-"""When a revision was made, which is its place in a history. When it arrived here tells nothing."""
+"""When a revision was made, which is its place in a history; its arrival here does not count."""
 
 from datetime import datetime
 

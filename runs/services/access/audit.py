@@ -76,7 +76,7 @@ def record(
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
 ) -> None:
-    """Add an entry; call it in the transaction of the act. What BenchLab does by itself is none.
+    """Add an entry; call it in the transaction of the action. Automatic actions have none.
 
     Of `before` and `after` only what differs is kept, and no secret: what is named like one, or
     looks like one, is masked.

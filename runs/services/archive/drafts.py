@@ -21,7 +21,7 @@ from runs.services.campaigns import scenarios
 from runs.services.errors import ServiceError
 
 MOST_CHARACTERS = 500_000
-# Pages of the archive beside those of publications.
+# Cannot be slugs: they are the addresses of other pages.
 NOT_SLUGS = ("discrepancies", "drafts", "figures", "later")
 
 

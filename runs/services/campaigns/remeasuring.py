@@ -42,7 +42,7 @@ def add(*, campaign: Campaign) -> int:
 
 
 def leave_out(*, campaign: Campaign) -> int:
-    """Withdraw what is in doubt, where the campaign has stated so; how many. In a transaction."""
+    """Withdraw doubtful runs, if the campaign says so; return how many. In a transaction."""
     if not campaign.leaves_out_doubtful:
         return 0
     doubtful = campaign.runs.filter(state=Run.State.FINISHED, validity__in=Run.DOUBTED)

@@ -122,7 +122,7 @@ def perf_not_permitted(server: Server, paranoia: str) -> Problem:
 def evidence_problems(
     treatment: Treatment, installations: Sequence[Installation]
 ) -> Iterator[Problem]:
-    """What PostgreSQL of these installations cannot tell, and what one run cannot have at once."""
+    """Evidence that these installations cannot give, or that one run cannot combine."""
     if treatment.syscalls and treatment.stacks:
         message = _("strace counts system calls or shows stacks, and not both at once.")
         yield Problem("one_tracer_only", message, _("Queue two campaigns."), "stacks")

@@ -118,7 +118,7 @@ class Reader:
         return sorted(name for name in self.manifest["digests"] if name.startswith(f"{folder}/"))
 
     def size(self, name: str) -> int:
-        """Bytes of a member as it lies in the backup; of artifacts these are those on disk."""
+        """Bytes of a member as stored in the backup; for artifacts these are the ones on disk."""
         return self._zip.getinfo(name).compress_size
 
 

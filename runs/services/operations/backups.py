@@ -53,7 +53,7 @@ MOST_WAIT_FOR_LOCKS = "15s"
 
 
 def make(*, folder: Path, passphrase: str, keep: int | None = None) -> Path:
-    """Write a backup into the folder; of older ones only so many stay in all.
+    """Write a backup into the folder; only the newest `keep` backups stay.
 
     Raises ServiceError `backup_failed`, `no_passphrase`.
     """
@@ -156,7 +156,7 @@ def restore(*, path: Path, passphrase: str) -> dict[str, int]:
     """Bring a backup into this empty instance: the number of rows of each table.
 
     Everything is read and checked before anything is written, and the database is filled in one
-    transaction. Secrets are encrypted anew under this instance's own key. Raises ServiceError
+    transaction. Secrets are encrypted again with this instance's own key. Raises ServiceError
     `backup_unreadable`, `wrong_passphrase`, `not_empty`, `other_version`, `restore_failed`.
     """
     backup = Reader(path)

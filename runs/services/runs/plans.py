@@ -140,7 +140,7 @@ def _translated(fitted: Fitted) -> tuple[dict[str, Any], ...]:
 
 
 def without_needless_templates(plans: Sequence[RunPlan]) -> list[RunPlan]:
-    """A template that only one run would use costs more than it saves: that run loads by itself."""
+    """A template that only one run would use costs more than it saves: such a run loads itself."""
     uses = Counter(plan.template_key for plan in plans)
     return [
         replace(plan, template_key="") if uses[plan.template_key] < 2 else plan for plan in plans

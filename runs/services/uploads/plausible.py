@@ -38,7 +38,7 @@ def fault_of(metric: str, unit: str, least: float, most: float) -> tuple[str, st
 
 
 def unit_of_name(metric: str) -> str:
-    """The unit that a name alone tells, for bounds only."""
+    """The unit that follows from a name alone, for bounds only."""
     if metric == "tps":
         return "tps"
     return "ms" if metric.startswith(LATENCY) else ""

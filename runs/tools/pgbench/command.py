@@ -20,7 +20,7 @@ _LOG_NAME = "pgbench_log"
 class Connection:
     """Where the database is. `host` may be the directory of a Unix socket.
 
-    With `silence_s` the tool gives a database up from which nothing comes for so many seconds:
+    With `silence_s` the tool gives up a database that sends nothing for that many seconds:
     the network between them is cut. Without it that would be the kernel's quarter of an hour.
     """
 

@@ -69,7 +69,7 @@ class Histogram:
         """Return the latency that `percent` of the transactions do not exceed, in microseconds.
 
         By nearest rank, and evenly within the bucket: less than 1 % off, and exact below 1 ms.
-        None where too few (under ten) lie above to tell.
+        None if too few (under ten) are above it.
         """
         total = self.transactions
         if round(total * (100 - percent), 3) < _ENOUGH_ABOVE * 100:

@@ -152,7 +152,7 @@ def as_offered(data: QueryDict, servers: Sequence[Server]) -> QueryDict:
 def still_ticked(data: QueryDict, servers: Sequence[Server]) -> list[str]:
     """What was ticked and these servers have as well; of another server's boxes the versions.
 
-    Empty where nothing of it is there; the form then ticks what it does by itself.
+    Empty if nothing is available; the form then ticks its defaults.
     """
     ticked = as_offered(data, servers).getlist("installations")
     if len(servers) > 1 or not ticked:

@@ -70,7 +70,7 @@ def _values(side: Applied, *, beside: Applied) -> Values:
 
 
 def _major(side: Applied, beside: Applied) -> str:
-    """The version of a side: of a configuration that of the server beside it.
+    """The version of a side: for a configuration that of the server on the other side.
 
     Two configurations are compared as the newer of their versions gets them.
     """
