@@ -1,5 +1,6 @@
 """Settings, the table of docs/deployment.md and docker-compose.yml name the same variables."""
 
+import gc
 import json
 import os
 import re
@@ -148,3 +149,17 @@ def test_machines_of_the_lab_keep_their_host_keys_when_they_are_made_again():
     assert sorted(homes) == [
         f"lab-{name}:/home/bench" for name in ("bastion", "generator", "target1", "target2")
     ]
+
+
+def test_a_web_process_has_everything_loaded_before_its_first_request():
+    thresholds = gc.get_threshold()
+    try:
+        from benchlab import wsgi
+
+        wsgi.prepare()
+        assert gc.get_freeze_count() > 50_000
+        assert gc.get_threshold() == wsgi.THRESHOLDS
+        assert {"runs.web.urls", "runs.api.urls", "runs.web.compare.compare"} <= sys.modules.keys()
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
