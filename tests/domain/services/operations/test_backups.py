@@ -5,8 +5,11 @@ import io
 import json
 import os
 import subprocess
+import sys
 import zipfile
+from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 from cryptography.fernet import Fernet
 from django.conf import settings as django_settings
@@ -21,6 +24,7 @@ from runs.services.operations import backups
 from runs.services.runs import artifacts
 from runs.services.seals import sealing
 from tests import factories
+from tests.migrated import ROOT, create_database
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PASSPHRASE = "correct horse"
@@ -188,3 +192,32 @@ def test_the_newest_backups_stay_and_none_is_made_without_a_passphrase(db, tmp_p
     settings.BACKUP_PASSPHRASE = ""
     with pytest.raises(CommandError, match="BENCHLAB_BACKUP_PASSPHRASE"):
         call_command("backup", tmp_path)
+
+
+def test_a_database_without_tables_is_filled_by_the_command_of_the_guide(filled, tmp_path):
+    made = backups.make(folder=tmp_path, passphrase=PASSPHRASE)
+    url = urlsplit(os.environ["DATABASE_URL"])
+    name = f"restored_{os.getpid()}"
+    environment = os.environ | {
+        "DATABASE_URL": create_database(url.geturl(), name),
+        "BENCHLAB_ENCRYPTION_KEY": Fernet.generate_key().decode(),
+        "BENCHLAB_BACKUP_PASSPHRASE": PASSPHRASE,
+        "BENCHLAB_VAR": str(tmp_path / "new"),
+    }
+    try:
+        done = subprocess.run(
+            [sys.executable, "manage.py", "restore", made],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        with psycopg.connect(environment["DATABASE_URL"]) as restored_one:
+            [number] = restored_one.execute("SELECT count(*) FROM runs_run").fetchone()
+        assert number == Run.objects.count()
+        assert f"{number} runs looked at" in done.stdout
+    finally:
+        with psycopg.connect(url.geturl(), autocommit=True) as cluster:
+            cluster.execute(f"DROP DATABASE {name} WITH (FORCE)")
