@@ -63,6 +63,13 @@ RUN apt-get update && apt-get install -y --no-install-recommends nginx-light cur
 USER 33
 CMD ["nginx", "-g", "daemon off;"]
 """
+UNUSED = """\
+*filter
+:FORWARD ACCEPT
+COMMIT
+*nat
+COMMIT
+"""
 
 
 class Daemon:
@@ -72,10 +79,12 @@ class Daemon:
         self.folder = folder
         self.host = f"unix://{folder}/socket"
         self._process: subprocess.Popen[bytes] | None = None
+        self._rules = ""
 
     def start(self) -> None:
         """Start, and wait until it answers."""
         folder = self.folder
+        self._rules = subprocess.check_output(["iptables-save"], text=True)
         command = ["dockerd", "--data-root", folder / "data", "--exec-root", folder / "run"]
         command += ["--pidfile", folder / "pid", "--host", self.host]
         with (folder / "dockerd.log").open("ab") as log:
@@ -87,10 +96,17 @@ class Daemon:
             time.sleep(0.5)
 
     def stop(self) -> None:
-        """Stop it with all that it runs."""
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(60)
+        """Stop it with all that it runs, and take back what it did to this machine's network."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        self._process.wait(60)
+        # A table that nobody had used is not among the rules before.
+        subprocess.run(["iptables-restore"], input=UNUSED, text=True, check=True)
+        subprocess.run(["iptables-restore"], input=self._rules, text=True, check=True)
+        subprocess.run(["ip", "link", "delete", "docker0"], check=False, capture_output=True)
+        mounted = self.folder / "run" / "netns" / "default"
+        subprocess.run(["umount", mounted], check=False, capture_output=True)
 
     def docker(self, *words: object, **options: object) -> subprocess.CompletedProcess[str]:
         """`docker` against this daemon."""
