@@ -43,6 +43,7 @@ SCRIPT = r"""\set naccounts 100000 * :scale
 UPDATE pgbench_accounts SET filler=repeat(md5(clock_timestamp()::text),2) WHERE aid = :aid;
 """
 MOST_STANDBYS = 3
+QUICK = {"scale": 10, "duration": 5, "clients": 16}
 KEEP_SIZE_SINCE = 130000
 MAX_WAL_SIZE_SINCE = 90500
 
@@ -254,16 +255,23 @@ SCENARIO = Scenario(
         _from_9_6(3),
     ),
     places={
+        # None, one and three: the steep step is the first one, and all lose a little by each.
+        "wg1-2017-8-8": Place(
+            quick=Quick({"standbys": 0, **QUICK}, {"sync_standbys": (0, 1, 3)}),
+        ),
+        "wg1-2017-8-9": Place(
+            quick=Quick({"standbys": 0, **QUICK}, {"async_standbys": (0, 1, 3)}),
+        ),
         "wg1-2017-8-10": Place(
             parameters={"standbys": 3},
             quick=Quick(
-                parameters={"scale": 10, "duration": 5, "clients": 16, "standbys": 2},
-                levels={"sync_standbys": (0, 1, 2), "async_standbys": (0, 1, 2)},
+                {"standbys": 3, **QUICK},
+                {"sync_standbys": (0, 1, 2, 3), "async_standbys": (0, 1, 2, 3)},
             ),
         ),
     },
     quick=Quick(
-        parameters={"scale": 10, "duration": 5, "clients": 16, "standbys": 0},
+        parameters={"standbys": 0, **QUICK},
         levels={"sync_standbys": (0, 1), "async_standbys": (0, 1)},
     ),
 )  # fmt: skip

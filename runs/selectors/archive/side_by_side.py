@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.models import Campaign, CellSummary, PublishedTable
+from runs.models import Campaign, CellSummary, Measurement, PublishedTable, Run
 from runs.scenarios import registry
 from runs.selectors.archive import versions
 from runs.selectors.campaigns.factor_names import factor_titles
@@ -43,7 +43,7 @@ class SideBySide:
 
 
 def side_by_side(campaign: Campaign) -> SideBySide | None:
-    """What a campaign reproduces, next to its results; None if nothing. Two queries.
+    """What a campaign reproduces, next to its results; None if nothing. Two queries, or three.
 
     A row is a combination of the levels that a printed row has. If versions differ from the printed
     ones, the oldest stands for the oldest, and so on.
@@ -60,9 +60,17 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
     if not table.columns or not all(varied):
         return SideBySide(published, table, (), _differences(published, campaign))
     measured = _measured(campaign)
+    single = _single(campaign) if any("repeat" in column for column in table.columns) else {}
     stand_for = _versions(published, campaign)
     rows = [
-        _row(table.columns, dict(zip(heads, levels, strict=True)), measured, stand_for, campaign)
+        _row(
+            table.columns,
+            dict(zip(heads, levels, strict=True)),
+            measured,
+            single,
+            stand_for,
+            campaign,
+        )
         for levels in product(*varied)
     ]
     kept = [row for row in rows if any(cell.value is not None for cell in row)]
@@ -70,10 +78,12 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
 
 
 Measured = Mapping[str, list[tuple[Mapping[str, Any], CellSummary]]]
+# The value of a cell's metric in one repeat, where the publication prints each.
+Single = Mapping[tuple[int, str, int], float]
 
 
 def _measured(campaign: Campaign) -> Measured:
-    """The summaries of each metric, with their cells' levels."""
+    """The summaries of each metric, with their cells' levels; one query."""
     found: dict[str, list[tuple[Mapping[str, Any], CellSummary]]] = {}
     listed = CellSummary.objects.filter(cell__campaign=campaign).order_by("cell__ordinal")
     for summary in listed.select_related("cell", "metric"):
@@ -82,10 +92,20 @@ def _measured(campaign: Campaign) -> Measured:
     return found
 
 
+def _single(campaign: Campaign) -> Single:
+    """What each finished repeat measured; one query."""
+    values = Measurement.objects.filter(run__campaign=campaign, run__state=Run.State.FINISHED)
+    rows = values.order_by("run_id").values_list(
+        "run__cell_id", "metric__name", "run__repeat", "value"
+    )
+    return {(cell, metric, repeat): value for cell, metric, repeat, value in rows}
+
+
 def _row(
     columns: Sequence[Mapping[str, Any]],
     levels: Mapping[str, Any],
     measured: Measured,
+    single: Single,
     stand_for: Mapping[str, str],
     campaign: Campaign,
 ) -> list[MeasuredCell]:
@@ -95,16 +115,22 @@ def _row(
             made.append(MeasuredCell(_level(column, levels[column["factor"]]), is_level=True))
         elif "metric" in column:
             wanted = {**_translated(column.get("levels") or {}, stand_for, campaign), **levels}
-            made.append(_figure(measured.get(column["metric"], ()), wanted))
+            made.append(_figure(measured.get(column["metric"], ()), wanted, column, single))
         else:
             made.append(MeasuredCell(""))
     return made
 
 
 def _figure(
-    summaries: Sequence[tuple[Mapping[str, Any], CellSummary]], wanted: Mapping[str, Any]
+    summaries: Sequence[tuple[Mapping[str, Any], CellSummary]],
+    wanted: Mapping[str, Any],
+    column: Mapping[str, Any],
+    single: Single,
 ) -> MeasuredCell:
-    """The only cell with these levels; None if there is none, or several."""
+    """The only cell with these levels; None if there is none, or several.
+
+    A column of one repeat has that run's value, and no median in its place.
+    """
     found = [
         summary
         for levels, summary in summaries
@@ -113,6 +139,11 @@ def _figure(
     if len(found) != 1:
         return MeasuredCell("–")
     (only,) = found
+    if "repeat" in column:
+        value = single.get((only.cell_id, only.metric.name, int(column["repeat"])))
+        if value is None:
+            return MeasuredCell("–")
+        return MeasuredCell("", value=value, unit=only.metric.unit, runs=1)
     return MeasuredCell("", value=only.median, unit=only.metric.unit, runs=only.n)
 
 

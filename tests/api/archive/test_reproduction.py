@@ -173,3 +173,21 @@ def test_what_was_seen_with_strace_and_perf_is_asked_for_as_treatment(load, serv
         ("wg1-2021-flame-graph", "profile"),
     ):
         assert asked(slug, "true").json()["campaign"]["treatment"] == {part: True}
+
+
+def test_a_printed_repeat_stands_beside_the_run_of_that_repeat(load, server, asked, post):
+    load("wg1-2013")
+    body = asked("wg1-2013-4-5", "true").json()["campaign"] | {"repeats": 2}
+    campaign = Campaign.objects.get(slug=post(body).json()["slug"])
+    for run in campaign.runs.select_related("cell"):
+        factories.finish(run, tps=100.0 * run.repeat)
+    for row in side_by_side(campaign).rows:
+        assert [cell.value for cell in row[2:6]] == [100.0, 200.0, None, 150.0]
+
+
+def test_the_mixed_design_has_the_four_patterns_of_the_report(load, server, asked, post):
+    load("wg1-2017")
+    body = asked("wg1-2017-8-10", "true").json()["campaign"]
+    campaign = Campaign.objects.get(slug=post(body).json()["slug"])
+    pairs = campaign.cells.values_list("levels__sync_standbys", "levels__async_standbys")
+    assert sorted(pairs) == [(0, 3), (1, 2), (2, 1), (3, 0)]
