@@ -1,6 +1,9 @@
 """Series of 48 hours: little is sent for all of it, and every second of a part."""
 
+from itertools import pairwise
+
 import pytest
+from playwright.sync_api import expect
 
 from runs.models import Series
 from tests import factories
@@ -41,3 +44,19 @@ def test_a_span_that_is_none_is_the_whole_and_a_run_without_series_has_no_page(c
         response = client.get(f"/runs/{long_run.pk}/series/{query}")
         assert response.context["shown"] == response.context["whole"]
     assert client.get(f"/runs/{factories.run().pk}/series/").status_code == 404
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+def test_a_reader_zooms_from_two_days_to_single_seconds(page, live_server, long_run):
+    page.goto(f"{live_server.url}/runs/{long_run.pk}/series/")
+    expect(page.locator(".js-plotly-plot")).to_be_visible()
+    points = "document.querySelector('.js-plotly-plot').data.map(trace => trace.x.length)"
+    assert max(page.evaluate(points)) <= 2000
+    for _closer in range(4):  # a tenth each time: 17,280, 1,728, 173, 17 seconds
+        page.locator(".chips a").nth(5).click()
+        expect(page.locator(".js-plotly-plot")).to_be_visible()
+    shown = page.evaluate("document.querySelector('.js-plotly-plot').data[0].x")
+    assert 10 <= len(shown) <= 20
+    assert {after - before for before, after in pairwise(shown)} == {1}
+    assert page.complaints == []
