@@ -141,8 +141,11 @@ def generator(campaign, ready_server):
         ),
         ({"state": "unreachable", "problem": "No route."}, "load1 is not ready: No route."),
         ({"state": "unconfirmed"}, "load1 is not ready: host key not confirmed"),
-        ({"needs_sweep": True}, "load1 is being swept, or will be soon"),
-        ({"needs_sweep": True, "sweep_after": "2999-01-01T00:00Z"}, "load1 could not be swept yet"),
+        ({"needs_sweep": True}, "load1 is being cleaned up, or will be soon"),
+        (
+            {"needs_sweep": True, "sweep_after": "2999-01-01T00:00Z"},
+            "load1 could not be cleaned up yet",
+        ),
     ],
 )
 def test_a_generator_that_cannot_be_had_is_told_where_runs_wait_for_it(
@@ -174,4 +177,4 @@ def test_a_run_that_lost_its_worker_does_not_wait_for_the_end_of_a_maintenance_o
     Run.objects.filter(pk=run.pk).update(state="lost")
     page = shown(client, f"/runs/{run.pk}/")
     assert "being maintained" not in page
-    assert "being swept" not in page
+    assert "being cleaned up" not in page
