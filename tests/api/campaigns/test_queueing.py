@@ -87,7 +87,7 @@ def test_factors_and_parameters_have_defaults(post, server):
         ({"levels": {"clients": []}}, 422, "/levels/clients", "no_level"),
         ({"levels": {"clients": [0]}}, 422, "/levels/clients", "out_of_range"),
         ({"levels": {"clients": ["many"]}}, 422, "/levels/clients", "unknown_level"),
-        ({"levels": {"cores": [1]}}, 422, "/levels", "unknown_factor"),
+        ({"levels": {"nothing": [1]}}, 422, "/levels", "unknown_factor"),
         ({"parameters": {"scale": 0}}, 422, "/parameters/scale", "out_of_range"),
         ({"parameters": {"sclae": 1}}, 422, "/parameters/sclae", "unknown_parameter"),
         ({"versions": ["9.2"]}, 422, "/versions/0", "installation_missing"),
