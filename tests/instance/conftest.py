@@ -21,7 +21,7 @@ from benchmarks.loads import Loads
 from tests.ssh.openssh import short_folder
 
 REPOSITORY = Path(__file__).parents[2]
-START_SECONDS = 120
+START_SECONDS = 240
 OF_THE_TESTS = {
     *("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY"),
     "BENCHLAB_DATABASE_POOL",

@@ -27,7 +27,9 @@ def test_versions_and_configurations_are_queued_in_one_form(
     page.get_by_label("Large").check()
     matrix = page.locator(".matrix")
     expect(matrix.locator("tbody tr")).to_have_count(4)
-    expect(page.locator("#preflight")).not_to_be_empty()  # below the estimate, not instead of it
+    expect(page.locator("#preflight")).not_to_be_empty(
+        timeout=20_000
+    )  # below the estimate, not instead of it
     expect(matrix).to_contain_text("PostgreSQL 16.14 · Large")
     expect(page.locator("#estimate .stat").first).to_contain_text("48")
     page.get_by_role("button", name="Queue the campaign").click()

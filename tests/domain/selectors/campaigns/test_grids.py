@@ -1,12 +1,14 @@
 """The grid of a campaign's cells."""
 
+from datetime import timedelta
+
 import pytest
 
 from runs.models import Campaign
 from runs.selectors.campaigns import campaigns
 from runs.services.uploads import GivenRevision
 from tests import factories
-from tests.histories import commit, repeats, store
+from tests.histories import START, commit, repeats, store
 
 pytestmark = pytest.mark.django_db
 
@@ -119,9 +121,9 @@ def test_of_uploads_the_newest_revision_is_shown_and_compared_with_no_other_revi
     ]
 
 
-def test_a_revision_without_a_date_stands_where_its_upload_came():
+def test_a_revision_without_a_date_stands_where_its_first_run_began():
+    store(repeats(GivenRevision("feed", ref="main"), at=START + timedelta(days=9), tps=[500]))
     store(repeats(commit(1), tps=[1000]))
-    store(repeats(GivenRevision("feed", ref="main"), tps=[500]))
 
     (row,) = campaigns.grid(Campaign.objects.get()).rows
 

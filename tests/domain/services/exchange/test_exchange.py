@@ -77,6 +77,8 @@ CONTENTS = {
         {
             *("campaign", "cell", "cluster", "cancel_requested_at"),
             *("validity", "certificate", "again_of"),
+            # Copies of the cell, which triggers keep.
+            *("cell_version", "cell_major"),
         },
     ),
     Measurement: ((*exports.MEASUREMENT, *exports.LINKS["measurement"]), {"run"}),
