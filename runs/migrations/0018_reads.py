@@ -103,12 +103,23 @@ class Migration(migrations.Migration):
             "measurement", models.Index(fields=["metric", "-run"], name="measurement_by_metric")
         ),
         # Those of the keys alone, which the ones above replace.
-        migrations.AlterField(
-            "run",
-            "server",
-            models.ForeignKey(
-                "runs.Server", models.PROTECT, null=True, related_name="runs", db_index=False
-            ),
+        # By its name: Django would drop the unique index of a server's active run, too.
+        migrations.SeparateDatabaseAndState(
+            database_operations=[
+                migrations.RunSQL(
+                    "DROP INDEX CONCURRENTLY IF EXISTS runs_run_server_id_41b0088c",
+                    "CREATE INDEX CONCURRENTLY runs_run_server_id_41b0088c ON runs_run (server_id)",
+                )
+            ],
+            state_operations=[
+                migrations.AlterField(
+                    "run",
+                    "server",
+                    models.ForeignKey(
+                        "runs.Server", models.PROTECT, null=True, related_name="runs", db_index=False
+                    ),
+                )
+            ],
         ),
         migrations.AlterField(
             "run",

@@ -38,3 +38,22 @@ def test_raw_sql_cannot_write_an_unknown_state():
         connection.cursor().execute("UPDATE runs_run SET state = 'done' WHERE id = %s", [run.pk])
 
     assert Run.objects.get(pk=run.pk).state == Run.State.QUEUED
+
+
+@pytest.mark.django_db
+def test_the_database_has_every_constraint_and_index_that_the_models_name():
+    """A migration can drop one that Django takes for another: models and migrations then agree."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT conname FROM pg_constraint UNION SELECT indexname FROM pg_indexes"
+            " WHERE schemaname = current_schema()"
+        )
+        there = {name for (name,) in cursor.fetchall()}
+    named = {
+        each.name
+        for model in apps.get_app_config("runs").get_models()
+        for each in (*model._meta.constraints, *model._meta.indexes)
+    }
+
+    assert len(named) > 30
+    assert sorted(named - there) == []
