@@ -25,25 +25,13 @@ CHROMIUM_OPTIONS = (
 
 # The folders with the longest files begin, so that no process is left alone with one at the end.
 LONGEST_FIRST = ("instance", "ssh", "client", "embedded", "lab", "web", "api", "domain", "unit")
-# Files that drive the one instance of their process; its faults need one of their own.
-OF_ONE_INSTANCE = ("test_accounts.py", "test_losses.py", "test_main_job.py", "test_secrets.py")
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Say which tests belong to one process."""
-    path = _path(item)
-    is_of_one = path.parts[0] == "instance" and path.name in OF_ONE_INSTANCE
-    item.add_marker(pytest.mark.xdist_group("instance" if is_of_one else path.as_posix()))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests in the order in which they begin: after pytest-django, which has its own."""
+    """Put the tests in the order in which they begin."""
     places = {name: place for place, name in enumerate(LONGEST_FIRST)}
-    items.sort(key=lambda item: places.get(_path(item).parts[0], len(places)))
-
-
-def _path(item: pytest.Item) -> Path:
-    return item.path.relative_to(Path(__file__).parent)
+    tests = Path(__file__).parent
+    items.sort(key=lambda item: places.get(item.path.relative_to(tests).parts[0], len(places)))
 
 
 @pytest.hookimpl(wrapper=True)

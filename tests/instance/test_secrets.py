@@ -15,7 +15,7 @@ import redis
 from runs.execution.ssh import generate_private_key
 from tests.instance.conftest import REPOSITORY, Instance
 
-pytestmark = [pytest.mark.instance, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.instance, pytest.mark.slow, pytest.mark.timeout(600)]
 
 # Planted where somebody may put one without thinking.
 WEBHOOK, SETTING, LABEL = "Wh00k-planted-secret", "S3tting-planted", "pl4nted-in-a-setting"

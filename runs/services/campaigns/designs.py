@@ -329,7 +329,7 @@ def _factors(
     """All factors: versions, builds, servers, configurations, settings, the scenario's own."""
     ordered = sorted(draft.installations, key=lambda each: each.version_num)
     found: dict[str, list[Level]] = {VERSION: list(dict.fromkeys(each.version for each in ordered))}
-    for name in (builds.BLOCK_SIZE, builds.BUILD):
+    for name in (builds.BLOCK_SIZE, builds.BUILD, builds.BINDIR):
         levels = [told_apart[each.pk][name] for each in ordered if name in told_apart[each.pk]]
         if levels:
             found[name] = list(dict.fromkeys(levels))
