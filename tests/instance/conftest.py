@@ -146,13 +146,13 @@ def instance() -> Iterator[Instance]:
 
 @pytest.fixture(scope="session")
 def first_campaign(instance: Instance) -> dict[str, Any]:
-    """The campaign that the first start queued, once it has ended; within 5 minutes."""
+    """The campaign that the first start queued, once it has ended; within 8 minutes."""
 
     def ended() -> dict[str, Any] | None:
         *_newer, campaign = instance.get("campaigns/?origin=executed")["results"]
         return None if campaign["state"] in {"queued", "running"} else campaign
 
-    return dict(instance.wait_for(ended, 300))
+    return dict(instance.wait_for(ended, 480))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from benchmarks.loads import counted, running
 from tests.instance.conftest import Instance
 
-pytestmark = [pytest.mark.instance, pytest.mark.browser, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.instance, pytest.mark.browser, pytest.mark.timeout(900)]
 
 
 def test_the_first_campaign_finishes_with_every_run_measured(instance: Instance, first_campaign):

@@ -120,11 +120,11 @@ def test_another_worker_attaches_to_the_load_in_progress(direct, plan, base_dir)
     assert running
     assert "pgbench" not in first.reporter.steps
     second = direct(plan, taken_over=True)
-    began = time.monotonic()
+    began = time.time()
     found = execute(second)
     assert found.measurements["tps"] > 0
-    assert time.monotonic() - began < 5.5
-    assert second.reporter.steps.count("pgbench") == 1
+    (load,) = (each for each in second.reporter.commands if each.name == "pgbench")
+    assert load.started < began
     before = {each.name: each for each in first.reporter.commands}
     assert all(before.get(each.name, each) == each for each in second.reporter.commands)
     assert left_running(base_dir) == []
