@@ -133,7 +133,8 @@ def test_a_cut_output_gives_no_number_that_the_whole_one_does_not_give(adapter, 
 
 def assert_no_other_number(adapter: Adapter, whole: bytes, part: bytes) -> None:
     full, less = (reading_of(adapter, {"stdout": text}) for text in (whole, part))
-    if less is None:
+    # Lines are independent of each other: what a whole text spoils, its beginning need not.
+    if less is None or (adapter.name == "lines" and full and full.status == "failed"):
         return
     known = {(v.metric, v.value) for v in full.measurements} if full else set()
     assert {(v.metric, v.value) for v in less.measurements} <= known

@@ -22,7 +22,9 @@ def files_of(run: Sample) -> dict[str, str]:
     return {"stdout": run.stdout, "stderr": run.stderr, "exit_status": str(run.exit_status)}
 
 
-each = over(SAMPLES)
+# An initialisation is no run: test_what_is_no_benchmark_is_refused.
+RUNS = [run for run in SAMPLES if not run.name.endswith("/k_init_s1")]
+each = over(RUNS)
 
 
 @each
@@ -34,6 +36,12 @@ def test_a_run_is_finished_or_says_why_not(run):
     )
     assert (reading.status == "finished") == (not reading.reasons)
     assert (reading.status == "failed") == (not reading.measurements)
+
+
+@over([run for run in SAMPLES if run not in RUNS])
+def test_what_is_no_benchmark_is_refused(run):
+    with pytest.raises(UnreadableOutput, match="of no benchmark"):
+        ADAPTER.read(files_of(run))
 
 
 @each
