@@ -25,7 +25,7 @@ COLUMNS = {
     "seconds": gettext_lazy("Seconds"),
     "calls": gettext_lazy("Calls"),
     "errors": gettext_lazy("Errors"),
-    "failed_share": gettext_lazy("Errors (% of calls)"),
+    "failed_share": gettext_lazy("Calls with errors (%)"),
     "times": gettext_lazy("Times seen"),
     "stack": gettext_lazy("Functions, the innermost first"),
     "type": gettext_lazy("Kind"),
