@@ -75,7 +75,8 @@ def queue(admin: Page, instance: Instance, title: str, **fields: Any) -> str:
     for name, value in {"remeasures": 0, **fields}.items():
         admin.fill(f"[name={name}]", str(value))
     admin.click("main form [type=submit]:not([formaction])")
-    admin.wait_for_url(re.compile("/campaigns/(?!new)"))
+    # The first request of a process that has just begun, on a busy machine.
+    admin.wait_for_url(re.compile("/campaigns/(?!new)"), timeout=90_000)
     return admin.url.rstrip("/").rpartition("/")[2]
 
 

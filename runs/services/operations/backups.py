@@ -193,13 +193,24 @@ def _prepare(backup: Reader) -> None:
         raise _other_version(backup, _("it has %(name)s") % {"name": ".".join(unknown[0])})
     applied = set(executor.loader.applied_migrations)
     if not applied:
-        leaves = dict(backup.manifest["migrations"])
-        executor.migrate(sorted(leaves.items()))
+        executor.migrate(_leaves(executor, wanted))
     elif applied != wanted:
         differing = min(applied ^ wanted)
         raise _other_version(backup, _("they differ in %(name)s") % {"name": ".".join(differing)})
     else:
         _check_empty()
+
+
+def _leaves(executor: MigrationExecutor, wanted: set[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The last ones of each application, in whatever order the backup's database recorded them."""
+    graph = executor.loader.graph
+    return sorted(
+        key
+        for key in wanted & set(graph.nodes)
+        if not any(
+            child.key in wanted and child.key[0] == key[0] for child in graph.node_map[key].children
+        )
+    )
 
 
 def _check_empty() -> None:

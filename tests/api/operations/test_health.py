@@ -105,16 +105,17 @@ def test_a_database_that_is_away_or_silent_is_told_in_time(client, alive, admini
 
 def test_a_missing_migration_and_a_newer_database_are_told(client, alive):
     assert checks.database().status == "ok"
+    rename = "UPDATE django_migrations SET name = %s WHERE app = 'runs' AND name = %s"
+    add = "INSERT INTO django_migrations (app, name, applied) VALUES ('runs', '9999_x', now())"
     with connection.cursor() as cursor:
-        cursor.execute("UPDATE django_migrations SET name = '9999_x' WHERE name = '0013_scale'")
+        cursor.execute(rename, ["0000_x", "0013_scale"])
         try:
             missing = checks.database()
-            cursor.execute(
-                "INSERT INTO django_migrations (app, name, applied)"
-                " VALUES ('runs', '0013_scale', now())"
-            )
+            cursor.execute(rename, ["0013_scale", "0000_x"])
+            cursor.execute(add)
             newer = checks.database()
         finally:
+            cursor.execute(rename, ["0013_scale", "0000_x"])
             cursor.execute("DELETE FROM django_migrations WHERE name = '9999_x'")
     assert "0013_scale" in missing.reason
     assert missing.remedy == "Run manage.py migrate."
