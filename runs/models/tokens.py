@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 class Token(models.Model):
     """`blab_<prefix>_<secret>`: only a hash of the secret is stored.
 
-    `scopes` is a list of `read`, `upload`, `queue`, `server`, `admin`.
+    `scopes` is a list of `read`, `upload`, `queue`, `server`, `monitor`, `admin`.
     """
 
     class Scope(models.TextChoices):
@@ -17,6 +17,7 @@ class Token(models.Model):
         UPLOAD = "upload", _("upload results")
         QUEUE = "queue", _("queue runs")
         SERVER = "server", _("upload for registered servers")
+        MONITOR = "monitor", _("monitor BenchLab itself")
         ADMIN = "admin", _("administer")
 
     name = models.CharField(_("name"), max_length=100)

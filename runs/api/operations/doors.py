@@ -55,7 +55,7 @@ class PlainText(BaseRenderer):
 
 
 class MetricsDoor(APIView):
-    """GET `/metrics` for Prometheus, by a token with the scope `read` of an administrator."""
+    """GET `/metrics` for Prometheus, by a token with the scope `monitor`."""
 
     renderer_classes = (PlainText,)
 

@@ -110,8 +110,9 @@ GRANTS: Mapping[Right, Grant] = {
     Right.WITHDRAW: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
     # What BenchLab logs in to, and as which user.
     Right.HOST_KEYS: Grant(Role.ADMINISTRATOR, _SCOPE.ADMIN),
-    # What monitoring reads about all projects together; its token should allow nothing else.
-    Right.OPERATE: Grant(Role.ADMINISTRATOR, _SCOPE.READ),
+    # What monitoring reads about all projects together: a scope that allows nothing else, so that
+    # its token reads no results, and no other token reads this.
+    Right.OPERATE: Grant(Role.ADMINISTRATOR, _SCOPE.MONITOR),
     Right.PROJECTS: Grant(Role.ADMINISTRATOR, _SCOPE.ADMIN),
     Right.SERVERS: Grant(Role.ADMINISTRATOR, _SCOPE.ADMIN),
     Right.SSH_KEYS: Grant(Role.ADMINISTRATOR, _SCOPE.ADMIN),

@@ -184,7 +184,7 @@ def families(client, header):
 
 
 def test_the_numbers_are_those_of_the_database(client, alive, make_token, administrator):
-    header = {"Authorization": f"Bearer {make_token('read', by=administrator)}"}
+    header = {"Authorization": f"Bearer {make_token('monitor', by=administrator)}"}
     done = factories.campaign("done", on=factories.server("db1"))
     factories.finish_all(done)
     waiting = factories.campaign("waiting", on=factories.server("db2"))
@@ -216,8 +216,18 @@ def test_a_scrape_asks_as_often_for_many_runs(client, django_assert_max_num_quer
 def test_metrics_are_for_who_operates(client, administrator, make_token):
     assert client.get("/metrics").status_code == 401
     user = User.objects.create_user("ichiro")
-    header = {"Authorization": f"Bearer {make_token('read', by=user)}"}
-    assert client.get("/metrics", headers=header).status_code == 403
+
+    def status(path, *scopes, **owner):
+        header = {"Authorization": f"Bearer {make_token(*scopes, **owner)}"}
+        return client.get(path, headers=header).status_code
+
+    # Without an owner, as `manage.py create_token` makes them, the scopes alone decide.
+    for owner in ({}, {"by": administrator}):
+        assert status("/metrics", "read", "upload", "queue", "server", **owner) == 403
+        assert status("/metrics", "monitor", **owner) == 200
+        assert status("/api/v1/runs/", "monitor", **owner) == 403
+    assert status("/metrics", "read", by=user) == 403
+    assert status("/metrics", "admin") == 200
     client.force_login(administrator)
     assert client.get("/metrics").status_code == 200
 
