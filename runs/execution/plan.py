@@ -1,6 +1,6 @@
 """The frozen plan of a run: all that the engine needs, readable without the database."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Literal, Self
 
 from runs.execution.ssh import Address
@@ -8,6 +8,10 @@ from runs.execution.treatment import UNTREATED, Treatment
 
 # The name of the run's own cluster among others.
 MAIN = "main"
+
+
+class UnreadablePlan(ValueError):
+    """A stored plan has a form that this version does not know; says what is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -185,8 +189,23 @@ class RunPlan:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
-        """The plan from its stored form. Raises TypeError for a plan of another shape."""
-        parts = {
+        """The plan from its stored form, also that of earlier versions, which lacks later fields.
+
+        Raises UnreadablePlan.
+        """
+        own = fields(cls)
+        needed = {each.name for each in own if each.default is MISSING}
+        wrong = (needed - data.keys()) | (data.keys() - {each.name for each in own})
+        if wrong:
+            raise UnreadablePlan(", ".join(sorted(wrong)))
+        try:
+            return cls(**{**data, **cls._parts(data)})
+        except (AttributeError, KeyError, TypeError) as error:
+            raise UnreadablePlan(str(error)) from error
+
+    @staticmethod
+    def _parts(data: dict[str, Any]) -> dict[str, Any]:
+        return {
             "initdb_options": tuple(data["initdb_options"]),
             "translated": tuple(data.get("translated", ())),
             "generators": tuple(GeneratorPlan(**each) for each in data.get("generators", ())),
@@ -195,4 +214,3 @@ class RunPlan:
             "machines": tuple(MachinePlan(**each) for each in data.get("machines", ())),
             "clusters": tuple(ClusterPlan.from_json(each) for each in data.get("clusters", ())),
         }
-        return cls(**{**data, **parts})

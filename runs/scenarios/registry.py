@@ -53,6 +53,11 @@ def every() -> tuple[Scenario, ...]:
     return tuple(_SCENARIOS.values())
 
 
+def knows(slug: str) -> bool:
+    """Whether there is a scenario of that slug."""
+    return slug in _SCENARIOS
+
+
 def get(slug: str, levels: Mapping[str, Iterable[Level]] | None = None) -> Scenario:
     """The scenario of that slug, widened by the common factors among a campaign's levels.
 

@@ -16,6 +16,27 @@ def pair(racks, binaries):
     return racks(2, [binaries.postgresql16])
 
 
+# What a plan of 0.1 had.
+FIELDS_OF_0_1 = {
+    *("run_id", "campaign", "scenario", "host", "port", "username", "base_dir", "bindir"),
+    *("version_num", "client_bindir", "client_version_num", "settings", "initdb_options"),
+    *("levels", "parameters", "cluster_key", "template_key", "psql_bindir", "translated"),
+    *("generators", "treatment"),
+}
+TREATMENT_OF_0_1 = {"cold_cache", "governor", "server_cpus", "pgbench_cpus", "profile"}
+
+
+def as_queued_by_0_1(run):
+    """The plan as that version stored it."""
+    plan = {name: value for name, value in run.plan.items() if name in FIELDS_OF_0_1}
+    treatment = plan["treatment"]
+    plan["treatment"] = {name: treatment[name] for name in TREATMENT_OF_0_1}
+    assert plan.keys() == FIELDS_OF_0_1
+    assert len(plan) < len(run.plan)
+    run.plan = plan
+    run.save(update_fields=["plan"])
+
+
 def queued(database, generator):
     scenarios.sync()
     draft = factories.draft(
@@ -36,6 +57,7 @@ def test_a_campaign_with_a_generator_finishes_and_frees_both_servers(pair):
     # Queued before the machines got another kernel and more memory.
     Server.objects.update(hardware=factories.hardware(), environment=factories.environment())
     campaign = queued(Server.objects.get(pk=database.pk), generator)
+    as_queued_by_0_1(campaign.runs.get())
     claim = leases.claim(server_id=database.pk, holder="test")
     assert Lease.objects.filter(run_id=claim.run_id).count() == 2
     execution.execute(claim)

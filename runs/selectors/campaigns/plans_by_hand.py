@@ -3,7 +3,7 @@
 from typing import Any
 
 from runs.execution.initdb import options_for
-from runs.execution.plan import RunPlan
+from runs.execution.plan import RunPlan, UnreadablePlan
 from runs.models import Campaign, Run
 from runs.scenarios import registry
 from runs.scenarios.definition import Scenario
@@ -22,7 +22,10 @@ def plan_by_hand(campaign: Campaign) -> dict[str, Any] | None:
         return None
     planned = Run.objects.filter(campaign=campaign, plan__isnull=False).order_by("position")
     runs = list(planned.select_related("cell").only("cell", "repeat", "position", "plan"))
-    plans = {run.cell_id: (run.cell.version, RunPlan.from_json(run.plan or {})) for run in runs}
+    try:
+        plans = {run.cell_id: (run.cell.version, RunPlan.from_json(run.plan or {})) for run in runs}
+    except UnreadablePlan:  # imported from a later version
+        return None
     if not plans or any(plan.clusters or plan.cores for _version, plan in plans.values()):
         return None
     return {

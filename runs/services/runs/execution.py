@@ -25,7 +25,7 @@ from runs.execution.errors import (
 from runs.execution.fence import LeaseLost
 from runs.execution.line import Line
 from runs.execution.nodes import Place
-from runs.execution.plan import RunPlan
+from runs.execution.plan import RunPlan, UnreadablePlan
 from runs.execution.ssh import Host
 from runs.execution.watch import Order, clean_up_watched, execute_watched
 from runs.models import Run, Server
@@ -76,6 +76,18 @@ def _execute(claim: Claim) -> None:
             logger.error("run %s: the results database is behind its targets", run.pk)
     except Detached:
         logger.info("run %s goes on elsewhere", run.pk)
+    except UnreadablePlan as unreadable:
+        message = _(
+            "It was queued by another version, whose plan this one cannot follow: %(what)s."
+        )
+        runs.transition(
+            run_id=run.pk,
+            to=Run.State.ERRORED,
+            code="plan_of_other_version",
+            message=message % {"what": unreadable},
+            remedy=_("Queue its campaign again, or start the version that queued it."),
+            token=claim.token,
+        )
     except Exception:
         logger.exception("run %s ended in an error of BenchLab", run.pk)
         runs.transition(
@@ -229,6 +241,8 @@ def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
 
 def _director(run: Run, claim: Claim) -> Director:
     plan = RunPlan.from_json(run.plan or {})
+    if not registry.knows(plan.scenario):
+        raise UnreadablePlan(plan.scenario)
     scenario = registry.of_cell(plan.scenario, plan.levels)
     server = run.server
     if server is None:

@@ -48,6 +48,27 @@ def test_a_run_whose_server_is_away_waits_for_it(server, campaign):
     assert (run.state, run.code) == (S.QUEUED, "host_unreachable")
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"of_the_future": 1}, "of_the_future"),
+        ({"scenario": "no-more"}, "no-more"),
+        ({"generators": [{"name": "load1"}]}, "missing"),
+        (None, "bindir"),
+    ],
+)
+def test_a_plan_that_this_version_does_not_know_is_refused_clearly(server, campaign, change, told):
+    run = campaign.runs.get()
+    run.plan = None if change is None else run.plan | change
+    run.save()
+    execution.execute(claimed(server))
+    run.refresh_from_db()
+    assert (run.state, run.code) == (S.ERRORED, "plan_of_other_version")
+    assert told in run.message
+    assert "Queue its campaign again" in run.remedy
+    assert not Lease.objects.filter(run__isnull=False).exists()
+
+
 @pytest.mark.parametrize("claim_it", [lambda server, campaign: claimed(server), taken_over])
 def test_a_cancel_is_kept_to_though_the_server_is_away(server, campaign, claim_it):
     claim = claim_it(server, campaign)
