@@ -4,9 +4,11 @@ import contextlib
 import http.client
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from signal import SIGQUIT, SIGTERM
@@ -25,7 +27,14 @@ from benchlab.embedded.places import Places
 from benchlab.embedded.ports import FIRST_OPEN_PORT, is_free, listening
 from benchlab.embedded.postgresql import EmbeddedPostgreSQL
 from benchlab.embedded.private_files import kept_secret, write_private
-from benchlab.embedded.processes import Pause, Program, Service, Supervisor, wait_for_end
+from benchlab.embedded.processes import (
+    Pause,
+    Program,
+    Service,
+    Supervisor,
+    reason,
+    wait_for_end,
+)
 from benchlab.embedded.redis import EmbeddedRedis
 from benchlab.embedded.software import in_place, software_for
 from benchlab.embedded.state import State, end_leftovers, locked
@@ -37,6 +46,8 @@ WEB_PATIENCE = 60.0
 HELD_RUNS = 500
 # Short enough for Ctrl-C: a run goes on from its folder on the target, so a worker may be cut off.
 ENDS = ((SIGTERM, 4.0), (SIGQUIT, 2.0))
+# With less, `/readyz` says that the disk is full.
+LEAST_FREE_BYTES = 256 * 2**20
 
 
 def say(line: str) -> None:
@@ -67,6 +78,7 @@ class Instance:
             self.state = State.read(self.places.state)
             end_leftovers(self.state, self._pause)
             self._check_web_port()
+            self._check_room()
             self.software = software_for(
                 (self.accounts.web, self.accounts.target), self.places.services
             )
@@ -84,6 +96,15 @@ class Instance:
                 f"port {self.options.port} on {self.options.bind} is in use or not allowed:"
                 " choose another, for example BENCHLAB_PORT=8001 script/server"
             )
+
+    def _check_room(self) -> None:
+        for folder in (self.places.var, self.places.services):
+            free = shutil.disk_usage(folder).free
+            if free < LEAST_FREE_BYTES:
+                raise StartError(
+                    f"only {free >> 20} MB are free for {folder}: make room there,"
+                    " or set BENCHLAB_VAR to a folder on a larger disk"
+                )
 
     def _start(self) -> None:
         self.state.pid, self.state.url = os.getpid(), self.options.url
@@ -196,26 +217,32 @@ class Instance:
         program = self._program("manage", str(self.software.root / "manage.py"), *arguments)
         program.name = f"manage.py {arguments[0]}"
         if wait_for_end(program, self._pause) != 0:
-            raise program.failed()
+            line = reason(program.said())
+            raise StartError(line) if line else program.failed()
 
     def _set_up(self) -> None:
         """Register this machine. The first time the command prints the administrator's password,
         which belongs on the terminal and into no log."""
-        process = self.accounts.web.spawn(
-            [self.software.python, self.software.root / "manage.py", "setup_instance"],
-            env=self._django_environment(),
-            cwd=self.software.root,
-            stdout=None,
-            stderr=None,
-        )
-        with process:
-            try:
-                while process.poll() is None:
-                    self._pause(0.05)
-            finally:
-                process.kill()
+        with tempfile.TemporaryFile() as errors:
+            process = self.accounts.web.spawn(
+                [self.software.python, self.software.root / "manage.py", "setup_instance"],
+                env=self._django_environment(),
+                cwd=self.software.root,
+                stdout=None,
+                stderr=errors,
+            )
+            with process:
+                try:
+                    while process.poll() is None:
+                        self._pause(0.05)
+                finally:
+                    process.kill()
+            errors.seek(0)
+            said = errors.read().decode(errors="replace")
         if process.returncode != 0:
-            raise StartError(f"manage.py setup_instance failed (exit {process.returncode})")
+            failed = f"manage.py setup_instance failed (exit {process.returncode}):\n{said}"
+            raise StartError(reason(said) or failed)
+        print(said, end="", file=sys.stderr, flush=True)
 
     def _start_programs(self) -> None:
         for program in (self._web(), self._control(), self._worker()):
@@ -319,5 +346,11 @@ def main() -> int:
             say("stopped")
         except StartError as error:
             print(f"BenchLab: {error}", file=sys.stderr, flush=True)
+            return 1
+        except OSError as error:
+            where = f" {error.filename}" if error.filename else ""
+            told = f"{error.strerror or error}:{where}" if where else str(error)
+            remedy = "Correct that, or set BENCHLAB_VAR to another folder."
+            print(f"BenchLab: {told}. {remedy}", file=sys.stderr, flush=True)
             return 1
     return 0

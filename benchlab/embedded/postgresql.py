@@ -94,11 +94,24 @@ class EmbeddedPostgreSQL(EmbeddedServer):
         self.folder.chmod(0o711)
         if not self.data.exists():
             self._initialise()
+        self._check_version()
         self.account.take_over(self.data)
         for role in (ROLE, SUPERUSER):
             self._password(role)
         self._write_access_rules()
         self._end_orphans()
+
+    def _check_version(self) -> None:
+        """Raise StartError for the data folder of another PostgreSQL."""
+        file = self.data / "PG_VERSION"
+        found = file.read_text().strip() if file.exists() else ""
+        if found == self.version.partition(".")[0]:
+            return
+        held = f"the data of PostgreSQL {found}" if found else "no data of PostgreSQL"
+        raise StartError(
+            f"{self.data} has {held}, and this is PostgreSQL {self.version}: let the BenchLab that"
+            " made it make a backup (docs/deployment.md), or set BENCHLAB_VAR to another folder"
+        )
 
     def _write_access_rules(self) -> None:
         """Who may come in: from this machine, with a password. Its own account cannot change it."""
@@ -128,7 +141,11 @@ class EmbeddedPostgreSQL(EmbeddedServer):
             self._connect().close()
         except psycopg.OperationalError as error:
             if "password authentication" in str(error):
-                raise StartError(f"{self.data} does not fit its passwords: {error}") from error
+                said = " ".join(str(error).split())
+                raise StartError(
+                    f"{self.data} is of another BenchLab than the passwords next to it: put the"
+                    f" folder back that belongs to them, or set BENCHLAB_VAR ({said})"
+                ) from error
             return False
         return True
 

@@ -107,17 +107,30 @@ class Program:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
 
-    def last_words(self, lines: int = 15) -> str:
-        """The end of what it has logged since its start, and where the rest is."""
+    def said(self) -> str:
+        """What it has logged since its start."""
         with self.log.open("rb") as log:
             log.seek(self._log_began)
-            said = log.read().decode(errors="replace").splitlines()[-lines:]
+            return log.read().decode(errors="replace")
+
+    def last_words(self, lines: int = 15) -> str:
+        """The end of what it has logged since its start, and where the rest is."""
+        said = self.said().splitlines()[-lines:]
         return "\n".join([*(f"  {line}" for line in said), f"  (all of it: {self.log})"])
 
     def failed(self) -> StartError:
         """The error to raise when it ended instead of serving."""
         status = self.process.poll() if self.process is not None else None
         return StartError(f"{self.name} did not start (exit {status}):\n{self.last_words()}")
+
+
+def reason(said: str) -> str:
+    """The line in which a command of manage.py says why it ended; empty where it does not."""
+    *_before, last = ["", *said.strip().splitlines()]
+    for mark in ("BenchLab: ", "CommandError: "):
+        if last.startswith(mark):
+            return last.removeprefix(mark)
+    return ""
 
 
 def _turn_over(log: Path) -> None:

@@ -10,11 +10,12 @@ import pytest
 from benchlab.embedded.errors import StartError
 from benchlab.embedded.options import Options
 from benchlab.embedded.places import REPOSITORY
+from benchlab.embedded.ports import free_port
 from benchlab.embedded.private_files import kept_secret
 from benchlab.embedded.state import State, end_leftovers, locked
 
 
-def start(var: Path, port: int) -> "subprocess.CompletedProcess[str]":
+def start(var: Path, port: int | str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-m", "benchlab.embedded"],
         env={**os.environ, "BENCHLAB_VAR": str(var), "BENCHLAB_PORT": str(port)},
@@ -43,6 +44,37 @@ def test_a_taken_web_port_is_said_before_anything_starts(ground: Path) -> None:
     assert result.returncode == 1
     assert "BENCHLAB_PORT=8001" in result.stderr
     assert list((ground / "var/services").iterdir()) == []
+
+
+def line_of(result: "subprocess.CompletedProcess[str]") -> str:
+    """The only line that a refused start says."""
+    assert result.returncode == 1
+    [line] = result.stderr.splitlines()
+    assert line.startswith("BenchLab: ")
+    return line
+
+
+def test_a_wrong_variable_and_a_folder_that_cannot_be_used_are_said_in_one_line(
+    ground: Path,
+) -> None:
+    assert "BENCHLAB_PORT=web is not a port" in line_of(start(ground / "var", "web"))
+    file = ground / "file"
+    file.touch()
+    line = line_of(start(file / "var", free_port()))
+    assert str(file) in line
+    assert "BENCHLAB_VAR" in line
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted by root")
+def test_a_full_volume_is_said_before_anything_starts(ground: Path) -> None:
+    small = ground / "small"
+    small.mkdir(mode=0o755)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=755", "none", small], check=True)
+    try:
+        line = line_of(start(small / "var", free_port()))
+    finally:
+        subprocess.run(["umount", "--lazy", small], check=True)
+    assert f"are free for {small}/var: make room there" in line
 
 
 def test_the_lock_is_free_after_its_holder(tmp_path: Path) -> None:

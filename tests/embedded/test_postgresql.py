@@ -146,13 +146,39 @@ def test_a_path_longer_than_a_socket_may_have_is_no_obstacle(
 
 def test_a_failed_start_shows_the_log_and_its_place(postgresql: EmbeddedPostgreSQL) -> None:
     postgresql.stop()
-    (postgresql.data / "PG_VERSION").write_text("9.2\n")
+    (postgresql.data / "global" / "pg_control").unlink()
 
     with pytest.raises(StartError) as caught:
         postgresql.start()
 
-    assert "initialized by PostgreSQL version 9.2" in str(caught.value)
+    assert "pg_control" in str(caught.value)
     assert str(postgresql.log) in str(caught.value)
+
+
+def test_the_data_folder_of_another_postgresql_or_benchlab_is_named_in_one_line(
+    postgresql: EmbeddedPostgreSQL,
+) -> None:
+    postgresql.stop()
+    version = postgresql.data / "PG_VERSION"
+    right, told = version.read_text(), []
+    for change in (
+        lambda: version.write_text("16\n"),
+        version.unlink,
+        lambda: (
+            version.write_text(right),
+            (postgresql.folder / "password-postgres").write_text("of another one"),
+            postgresql._passwords.clear(),
+        ),
+    ):
+        change()
+        with pytest.raises(StartError) as caught:
+            postgresql.start()
+        told.append(str(caught.value))
+
+    assert [line for line in told if "\n" in line or "BENCHLAB_VAR" not in line] == []
+    assert "has the data of PostgreSQL 16, and this is PostgreSQL 18" in told[0]
+    assert "no data of PostgreSQL" in told[1]
+    assert "of another BenchLab" in told[2]
 
 
 def test_an_interrupted_initdb_leaves_no_half_made_cluster(

@@ -19,9 +19,17 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Servers take up to 6 s each where nobody answers."""
         parser.add_argument("--without-targets", action="store_true", help="ask no server")
+        parser.add_argument(
+            "--before-start",
+            action="store_true",
+            help="only what must hold before services start; prints nothing but what has failed",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Look, and tell."""
+        if options["before_start"]:
+            _refuse_start()
+            return
         failed = 0
         for each in doctor.examine(with_targets=not options["without_targets"]):
             failed += each.status == FAILED
@@ -29,3 +37,11 @@ class Command(BaseCommand):
             self.stdout.write(f"{told} {each.remedy}" if each.status != OK else told)
         if failed:
             raise CommandError(f"{failed} things are wrong; see the lines above.")
+
+
+def _refuse_start() -> None:
+    """One line for all that has failed."""
+    failed = [each for each in doctor.before_start() if each.status == FAILED]
+    if failed:
+        told = (f"{each.check}: {each.reason} {each.remedy}".strip() for each in failed)
+        raise CommandError(" ".join(told))

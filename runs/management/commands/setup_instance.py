@@ -6,6 +6,7 @@ from typing import Any
 
 import environ
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
@@ -29,7 +30,8 @@ class Command(BaseCommand):
     help = __doc__
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do everything that is not done yet."""
+        """Do everything that is not done yet. Nothing is done where a start would do harm."""
+        call_command("doctor", before_start=True)
         scenarios.sync()
         configurations.sync()
         self._load_archive()

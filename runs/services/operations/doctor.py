@@ -20,6 +20,7 @@ from runs.services.servers import preflight
 # Above this, times from several machines cannot be put in one order.
 MOST_SKEW_SECONDS = 5.0
 ARTIFACTS_LOOKED_AT = 100
+NEWEST_EVENT = "SELECT extract(epoch FROM at)::float8 FROM runs_runevent ORDER BY id DESC LIMIT 1"
 
 
 def examine(*, with_targets: bool = True) -> Iterator[Outcome]:
@@ -37,6 +38,12 @@ def examine(*, with_targets: bool = True) -> Iterator[Outcome]:
             yield from _targets()
 
 
+def before_start() -> Iterator[Outcome]:
+    """What can be checked while no service runs: without it none of them should start."""
+    for check in (checks.database, checks.disk, checks.encryption_key, _clock):
+        yield check()
+
+
 def _settings() -> Iterator[Outcome]:
     """Django's system checks and ours, and settings that must fit together."""
     found = system_checks.run_checks()
@@ -52,7 +59,7 @@ def _settings() -> Iterator[Outcome]:
 
 
 def _clock() -> Outcome:
-    """This machine's clock compared with those of PostgreSQL and Redis."""
+    """This machine's clock compared with those of PostgreSQL and Redis, and what was stored."""
     remedy = _("Let all machines keep time by NTP (chrony, systemd-timesyncd).")
     asked, far = [], []
     for name, ask in (("PostgreSQL", _time_of_database), ("Redis", _time_of_redis)):
@@ -66,6 +73,9 @@ def _clock() -> Outcome:
     if far:
         text = _("The clocks differ from this one: %(what)s.") % {"what": ", ".join(far)}
         return Outcome("clock", FAILED, text, remedy)
+    if (ahead := _newest_event() - time.time()) > MOST_SKEW_SECONDS:
+        text = _("The newest event of a run is %(seconds)d s in the future of this clock.")
+        return Outcome("clock", FAILED, text % {"seconds": ahead}, remedy)
     if not asked:
         return Outcome("clock", WARNING, _("No time source could be reached."))
     agrees = _("It agrees with that of %(who)s.") % {"who": ", ".join(asked)}
@@ -82,6 +92,16 @@ def _time_of_database() -> float:
     with checks.connected() as database:
         row = database.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
     return float(row[0]) if row else time.time()
+
+
+def _newest_event() -> float:
+    """When it was stored; 0 where there is none, or no table for it."""
+    try:
+        with checks.connected() as database:
+            row = database.execute(NEWEST_EVENT).fetchone()
+    except psycopg.Error:
+        return 0.0
+    return float(row[0]) if row else 0.0
 
 
 def _time_of_redis() -> float:

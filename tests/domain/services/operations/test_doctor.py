@@ -1,16 +1,23 @@
 """`manage.py doctor`: what is wrong, what to do, and an exit status."""
 
 import io
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
 
 from runs.models import Artifact, Server, SSHKey, Webhook
+from runs.selectors.operations import checks
 from runs.services.access import encryption, projects
 from runs.services.operations import doctor, signs
 from tests import factories
+from tests.migrated import ROOT
 
+FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -57,6 +64,53 @@ def test_secrets_of_another_key_are_named(settings):
     assert set(found) == {"encryption key", "secrets"}
     assert f"SSH key {key.name}" in found["secrets"].reason
     assert told("--without-targets")[0] == 1
+
+
+def refused():
+    """What a command says that starts nothing."""
+    with pytest.raises(CommandError) as error:
+        call_command("doctor", "--before-start")
+    [line] = str(error.value).splitlines()
+    return line
+
+
+def test_nothing_starts_with_another_key_a_full_disk_or_a_clock_that_is_off(settings, monkeypatch):
+    out = io.StringIO()
+    factories.finish_all(factories.campaign("c", on=factories.server("db1")))
+    SSHKey.objects.update(private_key_encrypted=encryption.encrypt("private"))
+    call_command("doctor", "--before-start", stdout=out)
+    assert out.getvalue() == ""
+    with monkeypatch.context() as changed:
+        changed.setattr(checks, "LEAST_FREE_BYTES", 2**60)
+        assert "MB are free" in refused()
+    with monkeypatch.context() as changed:
+        changed.setattr(doctor.time, "time", lambda: 1_000_000_000.0)
+        assert "The clocks differ" in refused()
+        changed.setattr(doctor, "_skew", lambda ask: 0.0)
+        assert "in the future of this clock" in refused()
+    settings.ENCRYPTION_KEY = Fernet.generate_key().decode()
+    line = refused()
+    assert line.startswith("encryption key: BENCHLAB_ENCRYPTION_KEY does not open the SSH key")
+    assert "Set the key" in line
+    # script/server tells it as well, and does nothing else.
+    with pytest.raises(CommandError, match="encryption key"):
+        call_command("setup_instance")
+
+
+@pytest.mark.skipif(not FAKETIME.exists(), reason="apt install libfaketime")
+def test_a_command_under_a_clock_that_is_off_ends_with_one_line():
+    done = subprocess.run(
+        [sys.executable, "manage.py", "doctor", "--before-start"],
+        cwd=ROOT,
+        env=os.environ | {"LD_PRELOAD": str(FAKETIME), "FAKETIME": "+1h"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    assert "clock: The clocks differ from this one: PostgreSQL -3600 s" in line
+    assert "NTP" in line
 
 
 def test_what_was_not_collected_lost_or_off_is_told(settings, tmp_path, monkeypatch):
