@@ -42,7 +42,7 @@ def queued(database, generator):
     draft = factories.draft(
         database,
         title="Apart",
-        installations=list(database.installations.filter(bindir__in=database.bindirs)),
+        installations=list(database.installations.filter(version__startswith="16.")),
         levels={"clients": [2]},
         parameters={"scale": 1, "duration": 3},
         generators=[generator],

@@ -125,7 +125,7 @@ def test_the_commands_of_the_guide_are_there():
     """Each manage.py command, script, module, file and service that docs/deployment.md names."""
     text = (ROOT / "docs/deployment.md").read_text()
     commands = set(re.findall(r"manage\.py ([a-z_]+)", text))
-    assert {"backup", "restore", "doctor", "migrate"} <= commands
+    assert {"backup", "restore", "doctor", "verify"} <= commands
     assert commands - set(get_commands()) == set()
     paths = re.findall(r"(?<![\w/])((?:deploy|script|tests)/[\w./-]+\w)", text)
     modules = [name.replace(".", "/") + ".py" for name in re.findall(r"-m (benchlab\.\w+)", text)]

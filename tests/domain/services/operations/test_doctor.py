@@ -76,7 +76,7 @@ def refused():
 
 def test_nothing_starts_with_another_key_a_full_disk_or_a_clock_that_is_off(settings, monkeypatch):
     out = io.StringIO()
-    factories.finish_all(factories.campaign("c", on=factories.server("db1")))
+    factories.story(factories.campaign("c", on=factories.server("db1")).runs.first())
     SSHKey.objects.update(private_key_encrypted=encryption.encrypt("private"))
     call_command("doctor", "--before-start", stdout=out)
     assert out.getvalue() == ""
