@@ -1,11 +1,13 @@
-"""Uploads through gunicorn, compared with COPY of the same rows into the same tables.
+"""Uploads through gunicorn, compared with a bare handler, and with COPY into the same tables.
 
-    .venv/bin/python -m benchmarks.ingest [--singles 500] [--batches 20] [--measurements 10]
+    .venv/bin/python -m benchmarks.ingest [--singles 500] [--batches 20] [--pairs 3]
 
 Starts an embedded PostgreSQL and Redis, and gunicorn with two workers. Prints p50 and p95 of single
-uploads one after another, and their CPU, that of the application and of PostgreSQL; runs a second
-and CPU of batches of 1,000, sent by one client and by two at a time; and how fast PostgreSQL by
-itself takes the same rows.
+uploads one after another, and their CPU, that of the application and of PostgreSQL: for runs of
+known cells, and for those of a new commit, which every upload of CI is. The latter are sent in
+turns to `benchmarks.bare_handler`, which stores the same rows. Then runs a second and CPU of
+batches of 1,000, sent by one client and by two at a time; and how fast PostgreSQL by itself takes
+the same rows.
 """
 
 import argparse
@@ -50,7 +52,11 @@ def main() -> None:
             with _gunicorn(environment, folder) as (port, pid):
                 client = Client(port, token)
                 pids = [pid, postgresql.pid or 0]
-                _singles(client, options, pids)
+                _known_cells(client, options, pids)
+                client.post("uploads/", _body(_run(0, options) | {"campaign": "bare"}))
+                with _bare(environment, postgresql.url, folder) as (bare_port, bare_pid):
+                    bare = (Client(bare_port, ""), [bare_pid, postgresql.pid or 0])
+                    _pairs((client.again(), pids), bare, options)
                 _batches(client, options, pids)
             _copy(postgresql.url, options)
     finally:
@@ -78,23 +84,51 @@ class Client:
             raise SystemExit(f"{answer.status}: {content.decode()}")
 
 
-def _singles(client: Client, options: argparse.Namespace, pids: list[int]) -> None:
+def _known_cells(client: Client, options: argparse.Namespace, pids: list[int]) -> None:
     bodies = [_body(_run(number, options)) for number in range(options.singles)]
-    for body in bodies[:50]:
+    _singles("of known cells", client, bodies, pids)
+
+
+def _pairs(
+    ours: tuple[Client, list[int]], bare: tuple[Client, list[int]], options: argparse.Namespace
+) -> None:
+    """Runs of new commits, sent in turns to BenchLab and to the bare handler."""
+    ratios = []
+    for pair in range(options.pairs):
+        bodies, others = (_of_new_commits(2 * pair + place, options) for place in (1, 2))
+        spent = _singles("of new commits", ours[0].again(), bodies, ours[1])
+        least = _singles("of new commits, bare handler", bare[0].again(), others, bare[1])
+        ratios.append(spent / least)
+    print(f"CPU against the bare handler: {', '.join(f'{each:.1f}' for each in ratios)} times")
+
+
+def _of_new_commits(series: int, options: argparse.Namespace) -> list[bytes]:
+    return [
+        _body(_run(0, options) | {"revision": {"sha": f"{series:08x}{number:032x}"}})
+        for number in range(options.singles)
+    ]
+
+
+def _singles(what: str, client: Client, bodies: list[bytes], pids: list[int]) -> float:
+    """The CPU of an upload, in ms, printed with p50 and p95; the first tenth is not counted."""
+    for body in bodies[: len(bodies) // 10]:
         client.post("uploads/", body)
+    counted = bodies[len(bodies) // 10 :]
     before, seconds = _cpu(pids), []
-    for body in bodies:
+    for body in counted:
         began = time.perf_counter()
         client.post("uploads/", body)
         seconds.append(time.perf_counter() - began)
     spent = [after - then for after, then in zip(_cpu(pids), before, strict=True)]
-    each = [1000 * cpu / options.singles for cpu in spent]
+    each = [1000 * cpu / len(counted) for cpu in spent]
     twentieths = statistics.quantiles(seconds, n=20)
     print(
-        f"single uploads: p50 {1000 * statistics.median(seconds):.1f} ms, "
+        f"single uploads {what}: p50 {1000 * statistics.median(seconds):.1f} ms, "
         f"p95 {1000 * twentieths[18]:.1f} ms; CPU {sum(each):.2f} ms "
-        f"(application {each[0]:.2f}, PostgreSQL {each[1]:.2f})"
+        f"(application {each[0]:.2f}, PostgreSQL {each[1]:.2f})",
+        flush=True,
     )
+    return sum(each)
 
 
 def _batches(client: Client, options: argparse.Namespace, pids: list[int]) -> None:
@@ -209,14 +243,27 @@ def _prepare(environment: dict[str, str]) -> str:
 
 
 @contextmanager
-def _gunicorn(environment: dict[str, str], folder: Path) -> Iterator[tuple[int, int]]:
+def _bare(environment: dict[str, str], url: str, folder: Path) -> Iterator[tuple[int, int]]:
+    """The bare handler, for the campaign `bare`, which is there."""
+    with psycopg.connect(url) as connection:
+        asked = "SELECT id FROM runs_campaign WHERE slug = 'bare'"
+        (campaign,) = connection.execute(asked).fetchone() or (0,)
+    own = {**environment, "BARE_CAMPAIGN": str(campaign)}
+    with _gunicorn(own, folder, "benchmarks.bare_handler:application") as started:
+        yield started
+
+
+@contextmanager
+def _gunicorn(
+    environment: dict[str, str], folder: Path, application: str = "benchlab.wsgi:application"
+) -> Iterator[tuple[int, int]]:
     """The port and the process of gunicorn, as script/server starts it."""
     argv = (
-        *(sys.executable, "-m", "gunicorn", "benchlab.wsgi:application", "--no-control-socket"),
+        *(sys.executable, "-m", "gunicorn", application, "--no-control-socket"),
         *("--bind", "127.0.0.1:0", "--workers", "2", "--worker-class", "gthread"),
         *("--threads", "4"),
     )
-    log = folder / "gunicorn.log"
+    log = folder / f"{application.partition(':')[0]}.log"
     with (
         log.open("wb") as err,
         subprocess.Popen(argv, cwd=ROOT, env=environment, stderr=err) as process,
@@ -254,6 +301,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--singles", type=int, default=500)
     parser.add_argument("--batches", type=int, default=20)
+    parser.add_argument("--pairs", type=int, default=3, help="of us and the bare handler")
     parser.add_argument("--measurements", type=int, default=10, help="of each run")
     return parser.parse_args()
 

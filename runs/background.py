@@ -15,7 +15,7 @@ from runs import dispatch
 from runs.services.changes import changes, deliveries, mails
 from runs.services.changes import missing_uploads as watchdog
 from runs.services.operations import signs
-from runs.services.runs import certificates, supervision
+from runs.services.runs import certificates, counts, supervision
 from runs.services.runs.pulses import held_here
 from runs.services.seals import sealing
 
@@ -85,7 +85,8 @@ def supervise() -> None:
 
 
 def watch() -> None:
-    """Notice uploads that stay away, wake workers, and judge what older rules judged."""
+    """Notice uploads that stay away, wake workers, add up, and judge what older rules judged."""
+    counts.add_up()
     watchdog.look()
     changes.wake()
     deliveries.wake()

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from runs.models import Token
+from runs.selectors.operations.signs import redis_client
 
 logger = logging.getLogger(__name__)
 
@@ -74,10 +75,10 @@ class _Redis:
 
 def _incremented(key: str) -> int:
     # Redis makes the counter with the first request of a minute. The cache's own incr() asks in a
-    # message of its own whether it is there, which an upload feels.
+    # message of its own whether it is there, and makes a client for each request.
     name = cache.make_and_validate_key(key)
-    client = cache._cache.get_client(name, write=True)  # type: ignore[attr-defined]
-    count = int(client.incr(name))
+    client = redis_client()
+    count = client.incr(name)
     if count == 1:
         client.expire(name, 2 * WINDOW_SECONDS)
     return count

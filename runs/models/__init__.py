@@ -22,7 +22,7 @@ from runs.models.postgres import (
 )
 from runs.models.projects import Membership, Project
 from runs.models.revisions import Revision, RevisionRef
-from runs.models.runs import Run, RunEvent
+from runs.models.runs import Run, RunCount, RunEvent
 from runs.models.scenarios import Scenario
 from runs.models.schedules import Schedule, ScheduleEvent
 from runs.models.seals import Seal, SealRequest
@@ -73,6 +73,7 @@ __all__ = [
     "Revision",
     "RevisionRef",
     "Run",
+    "RunCount",
     "RunEvent",
     "SSHKey",
     "SavedComparison",

@@ -134,8 +134,9 @@ class Cell(models.Model):
     `workload` is what an upload says about the load (script, query mode, rate ...).
     """
 
-    # The first column of two indexes below; so are the other keys without an index of their own.
+    # The first column of indexes below; so are the other keys without an index of their own.
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="cells", db_index=False)
+    # From 1. Cells of uploads made at the same time may have the same one: order by the key, too.
     ordinal = models.PositiveIntegerField()
     levels = models.JSONField()
     workload = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
@@ -157,6 +158,8 @@ class Cell(models.Model):
         ]
         indexes = [
             models.Index(fields=["campaign", "series_key"], name="cell_by_series"),
+            # The last ordinal, which each new cell of an upload follows.
+            models.Index(fields=["campaign", "ordinal"], name="cell_by_ordinal"),
             # Also finds by prefix, whatever the database's collation.
             models.Index(
                 fields=["version", "campaign"],

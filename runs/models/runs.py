@@ -178,6 +178,30 @@ class Run(models.Model):
         return is_ours and self.state in self.UNSUCCESSFUL
 
 
+class RunCount(models.Model):
+    """How many runs a campaign has in a state, or all campaigns of an origin (`campaign` is 0).
+
+    The sum over the rows of the same names. Triggers add rows (migration 0019), and nothing else
+    does; `runs.services.runs.counts` replaces them by their sum.
+    """
+
+    campaign = models.BigIntegerField()
+    origin = models.CharField(max_length=10, blank=True)
+    state = models.CharField(max_length=12)
+    number = models.BigIntegerField()
+    is_sum = models.BooleanField()
+
+    class Meta:
+        ordering = ["campaign", "origin", "state"]
+        indexes = [
+            models.Index(fields=["campaign", "origin"], name="run_count_by_campaign"),
+            models.Index(fields=["campaign"], condition=Q(is_sum=False), name="run_count_to_add"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.campaign or self.origin}: {self.number} {self.state}"
+
+
 class RunEvent(models.Model):
     """One thing that happened to a run: a change of state, or a note."""
 

@@ -6,7 +6,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from runs.models import Campaign, Cell, Installation, Run
+from runs.models import Campaign, Cell, Installation
 from runs.models.campaigns import Origin
 from runs.selectors.access import projects
 from runs.selectors.archive import archive
@@ -37,7 +37,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "latest": list(run_selectors.latest(NEWEST, to=request.user)),
         "servers": overview,
         "silences": silences(),
-        "finished": Run.objects.filter(state=Run.State.FINISHED, origin=Origin.EXECUTED).count(),
+        "finished": campaigns.finished_here(),
         "waiting": sum(row.queued for row in overview),
         "versions": Installation.objects.filter(removed_at=None)
         .order_by()

@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Avg, Count, F, Prefetch, Q, QuerySet
+from django.db.models import Avg, Count, F, Prefetch, Q, QuerySet, Sum
 from django.utils import timezone
 
 from runs.analysis.summary import Summary
 from runs.charts.scaling import Line, Point
-from runs.models import Campaign, Cell, CellSummary, Run, Topology
+from runs.models import Campaign, Cell, CellSummary, Run, RunCount, Topology
 from runs.models.campaigns import Origin
 from runs.selectors.access.projects import NOBODY, Reader, visible
 from runs.selectors.archive import versions
@@ -29,6 +29,7 @@ __all__ = [
     "Progress",
     "RatioRow",
     "can_retry",
+    "finished_here",
     "grid",
     "lines",
     "listed",
@@ -97,14 +98,21 @@ def rows(campaigns: Iterable[Campaign]) -> list[CampaignRow]:
 
 
 def run_counts(campaign_ids: Collection[int]) -> dict[int, dict[str, int]]:
-    """For each campaign the number of runs in each state that occurs. One query."""
+    """For each campaign the number of runs in each state that occurs, as stored. One query."""
     counts: dict[int, dict[str, int]] = {campaign_id: {} for campaign_id in campaign_ids}
-    grouped = Run.objects.filter(campaign__in=campaign_ids).order_by("campaign_id", "state")
-    for campaign_id, state, number in grouped.values_list("campaign_id", "state").annotate(
-        Count("pk")
+    stored = RunCount.objects.filter(campaign__in=campaign_ids).order_by("campaign", "state")
+    for campaign_id, state, number in stored.values_list("campaign", "state").annotate(
+        Sum("number")
     ):
-        counts[campaign_id][state] = number
+        if number:
+            counts[campaign_id][state] = number
     return counts
+
+
+def finished_here() -> int:
+    """How many runs have finished that were executed here. One query."""
+    stored = RunCount.objects.filter(campaign=0, origin=Origin.EXECUTED, state=Run.State.FINISHED)
+    return stored.aggregate(number=Sum("number"))["number"] or 0
 
 
 def can_retry(campaign: Campaign) -> bool:

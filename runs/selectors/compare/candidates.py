@@ -151,8 +151,10 @@ def _levels(campaigns: Sequence[Campaign]) -> dict[int, list[dict[str, Any]]]:
         Exists(CellSummary.objects.filter(cell=OuterRef("pk"))), campaign__in=campaigns
     )
     series = ("campaign_id", "series_key")
-    once = measured.exclude(series_key="").order_by(*series, "ordinal").distinct(*series)
-    cells = measured.filter(Q(series_key="") | Q(pk__in=once.values("pk"))).order_by("ordinal")
+    once = measured.exclude(series_key="").order_by(*series, "ordinal", "pk").distinct(*series)
+    cells = measured.filter(Q(series_key="") | Q(pk__in=once.values("pk"))).order_by(
+        "ordinal", "pk"
+    )
     listed = cells.values_list("campaign_id", "version", "levels")
     found: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for campaign, version, levels in listed:

@@ -216,7 +216,7 @@ def _before(within: Campaign | None, head: Side) -> Side:
 
 
 def _loaded(parameter: str, cells: QuerySet[Cell], most: int = MOST_CELLS) -> tuple[Cell, ...]:
-    found = tuple(cells.select_related("revision").order_by("ordinal")[: most + 1])
+    found = tuple(cells.select_related("revision").order_by("ordinal", "pk")[: most + 1])
     if len(found) > most:
         message = _("These are more than %(most)d conditions: choose some by level=.")
         raise BadSide(parameter, "too_many", message % {"most": most})

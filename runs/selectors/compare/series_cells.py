@@ -46,7 +46,7 @@ def current(campaign: Campaign) -> QuerySet[Cell]:
     All of them, but for each series of uploads only the newest revision: the others have the same
     levels, and are the campaign's history.
     """
-    cells = campaign.cells.order_by("ordinal")
+    cells = campaign.cells.order_by("ordinal", "pk")
     if campaign.origin != Origin.UPLOADED:
         return cells
     return cells.filter(_without_history(campaign))

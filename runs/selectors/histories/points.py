@@ -61,7 +61,7 @@ def series(campaign: Campaign) -> QuerySet[Cell]:
     return (
         Cell.objects.filter(campaign=campaign)
         .exclude(series_key="")
-        .order_by("series_key", "ordinal")
+        .order_by("series_key", "ordinal", "pk")
         .distinct("series_key")
     )
 

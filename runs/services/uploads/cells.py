@@ -3,14 +3,14 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
-from django.db import connection
 from django.utils.translation import gettext as _
 
-from runs.models import Campaign, Cell
+from runs.models import Campaign
 from runs.selectors.archive import versions
 from runs.services.errors import Fault, Refused
 from runs.services.statements import Rows, Statement, perform
@@ -19,6 +19,12 @@ from runs.services.uploads.conditions import Conditions
 from runs.services.uploads.uploaded_run import GivenRun
 
 Place = tuple[int, str]
+# The columns of a new cell.
+Row = tuple[Any, ...]
+WANTED = (
+    "FROM runs_cell cell JOIN unnest(%s::bigint[], %s::text[]) AS wanted (campaign, key)"
+    " ON wanted.campaign = cell.campaign_id AND wanted.key = cell.key"
+)
 NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
 
 
@@ -32,14 +38,19 @@ class Placed:
 
 
 def question(runs: Sequence[GivenRun]) -> Statement:
-    """The query for the cells of these runs, whose campaigns are known only by slug."""
-    wanted = {(run.campaign, run.cell_key) for run in runs}
+    """The query for the cells of these runs, whose campaigns are known only by slug.
+
+    Of a place without a cell, it tells whether the campaign has other cells of the same levels.
+    """
+    wanted = {(run.campaign, run.cell_key): run.series_key for run in runs}
     return Statement(
-        "SELECT cell.campaign_id, cell.key, cell.id FROM runs_cell cell"
-        " JOIN runs_campaign campaign ON campaign.id = cell.campaign_id"
-        " JOIN unnest(%s::text[], %s::text[]) AS wanted (slug, key)"
-        " ON wanted.slug = campaign.slug AND wanted.key = cell.key",
-        ([slug for slug, _key in wanted], [key for _slug, key in wanted]),
+        "SELECT campaign.id, wanted.key, cell.id, cell.id IS NULL AND EXISTS (SELECT"
+        " FROM runs_cell alike WHERE alike.campaign_id = campaign.id"
+        " AND alike.series_key = wanted.series)"
+        " FROM unnest(%s::text[], %s::text[], %s::text[]) AS wanted (slug, key, series)"
+        " JOIN runs_campaign campaign ON campaign.slug = wanted.slug"
+        " LEFT JOIN runs_cell cell ON cell.campaign_id = campaign.id AND cell.key = wanted.key",
+        (*map(list, zip(*wanted, strict=True)), list(wanted.values())),
     )
 
 
@@ -56,11 +67,16 @@ def place(
     deadlocks. For the same reason new cells are created before any lock.
     """
     places = [(campaigns[run.campaign].pk, run.cell_key) for run in runs]
-    cells = _by_place(rows)
-    if any(each not in cells for each in places):
-        _make(runs, places, conditions)
-        cells = _by_place(perform([question(runs)])[0])
-    repeats, ids = _locked(sorted(set(cells.values())), len(runs))
+    made: dict[Place, Row] = {}
+    there = {(campaign, key) for campaign, key, cell, _alike in rows if cell}
+    if missing := set(places) - there:
+        alike = {(campaign, key) for campaign, key, _cell, is_alike in rows if is_alike}
+        new = [each in missing - alike for each in places]
+        _note_levels(compress(runs, new), sorted({where[0] for where in compress(places, new)}))
+        for run, where, what in zip(runs, places, conditions, strict=True):
+            if where in missing:
+                made.setdefault(where, _row(run, where, what))
+    cells, repeats, ids = _locked(sorted(set(places)), len(runs), _making(made))
     placed = []
     for each, run_id in zip(places, ids, strict=True):
         repeats[cells[each]] += 1
@@ -68,23 +84,24 @@ def place(
     return placed
 
 
-def _by_place(rows: Rows) -> dict[Place, int]:
-    return {(campaign, key): cell for campaign, key, cell in rows}
-
-
-def _locked(cells: list[int], runs: int) -> tuple[Counter[int], list[int]]:
-    """The last repeat of each cell, which is locked; and keys for this many new runs."""
-    _locks, repeats, ids = perform(
+def _locked(
+    places: list[Place], runs: int, making: list[Statement]
+) -> tuple[dict[Place, int], Counter[int], list[int]]:
+    """The cells, made and locked; the last repeat of each; and keys for this many new runs."""
+    wanted = [list(each) for each in zip(*places, strict=True)]
+    *_made, locked, repeats, ids = perform(
         [
+            *making,
             Statement(
-                "SELECT id FROM runs_cell WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE",
-                (cells,),
+                f"SELECT cell.campaign_id, cell.key, cell.id {WANTED}"
+                " ORDER BY cell.id FOR NO KEY UPDATE OF cell",
+                (*wanted,),
             ),
             # A statement of its own: it must see what was committed during the wait for the lock.
             Statement(
-                "SELECT id, (SELECT repeat FROM runs_run WHERE cell_id = id_of.id"
-                " ORDER BY repeat DESC LIMIT 1) FROM unnest(%s::bigint[]) AS id_of (id)",
-                (cells,),
+                "SELECT cell.id, (SELECT repeat FROM runs_run WHERE cell_id = cell.id"  # noqa: S608
+                f" ORDER BY repeat DESC LIMIT 1) {WANTED}",
+                (*wanted,),
             ),
             Statement(
                 "SELECT nextval(pg_get_serial_sequence('runs_run', 'id'))"
@@ -93,56 +110,45 @@ def _locked(cells: list[int], runs: int) -> tuple[Counter[int], list[int]]:
             ),
         ]
     )
-    return Counter({cell: last or 0 for cell, last in repeats}), [row[0] for row in ids]
+    cells = {(campaign, key): cell for campaign, key, cell in locked}
+    last = Counter({cell: repeat or 0 for cell, repeat in repeats})
+    return cells, last, [row[0] for row in ids]
 
 
-def _make(
-    runs: Sequence[GivenRun],
-    places: Sequence[Place],
-    conditions: Sequence[Conditions],
-) -> None:
-    """Create the missing cells, one upload at a time for each campaign."""
-    ids = sorted({campaign for campaign, _key in places})
-    locked = Campaign.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk")
-    by_id = {campaign.pk: campaign for campaign in locked}
-    known = _by_place(perform([question(runs)])[0])
-    ordinals = _last_ordinals(ids)
-    made: dict[Place, Cell] = {}
-    for run, where, condition in zip(runs, places, conditions, strict=True):
-        if where in known or where in made:
-            continue
-        ordinals[where[0]] += 1
-        made[where] = _cell(run, by_id[where[0]], condition, ordinals[where[0]])
-        _note_levels(by_id[where[0]], run)
-    Cell.objects.bulk_create(made.values())
-    Campaign.objects.bulk_update(
-        [by_id[campaign] for campaign in {campaign for campaign, _key in made}], ["factors"]
-    )
+def _making(made: Mapping[Place, Row]) -> list[Statement]:
+    """Creates cells, or finds that another upload has created them in the meantime.
 
-
-def _last_ordinals(campaign_ids: Sequence[int]) -> Counter[int]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT campaign_id, max(ordinal) FROM runs_cell WHERE campaign_id = ANY(%s)"
-            " GROUP BY campaign_id",
-            [list(campaign_ids)],
+    Nothing of the campaign is locked, so cells made at the same time can have the same ordinal.
+    """
+    if not made:
+        return []
+    columns = zip(*(row for _place, row in sorted(made.items())), strict=True)
+    return [
+        Statement(
+            "INSERT INTO runs_cell (campaign_id, key, series_key, levels, workload, revision_id,"
+            " version, version_num, ordinal)"
+            " SELECT campaign, key, series, levels, workload, revision, version, number,"
+            " row_number() OVER (PARTITION BY campaign ORDER BY place) + coalesce((SELECT"
+            " max(ordinal) FROM runs_cell WHERE campaign_id = campaign), 0)"
+            " FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::jsonb[], %s::jsonb[],"
+            " %s::bigint[], %s::text[], %s::integer[], %s::integer[])"
+            " AS made (campaign, key, series, levels, workload, revision, version, number, place)"
+            " ORDER BY campaign, key ON CONFLICT (campaign_id, key) DO NOTHING",
+            (*map(list, columns), list(_places_in(made))),
         )
-        return Counter(dict(cursor.fetchall()))
+    ]
 
 
-def _cell(run: GivenRun, campaign: Campaign, condition: Conditions, ordinal: int) -> Cell:
+def _places_in(made: Mapping[Place, Row]) -> Iterator[int]:
+    """Where each cell stands in the request, in the order of their keys."""
+    order = {where: number for number, where in enumerate(made)}
+    return (order[where] for where in sorted(made))
+
+
+def _row(run: GivenRun, where: Place, condition: Conditions) -> Row:
     version = str(run.levels.get("version", ""))
-    return Cell(
-        campaign=campaign,
-        ordinal=ordinal,
-        levels=dict(run.levels),
-        workload=dict(run.workload),
-        key=run.cell_key,
-        series_key=run.series_key,
-        revision_id=condition.revision_id,
-        version=version,
-        version_num=versions.number(version),
-    )
+    texts = (run.series_key, json.dumps(dict(run.levels)), json.dumps(dict(run.workload)))
+    return (*where, *texts, condition.revision_id, version, versions.number(version))
 
 
 def _is_twin(one: Any, other: Any) -> bool:
@@ -156,19 +162,35 @@ def _is_twin(one: Any, other: Any) -> bool:
     return numbers[0] is not None and numbers[0] == numbers[1]
 
 
-def _note_levels(campaign: Campaign, run: GivenRun) -> None:
-    """Add new levels to the campaign's factors: numbers sorted, names in order of arrival.
+def _note_levels(runs: Iterable[GivenRun], campaign_ids: Sequence[int]) -> None:
+    """Add levels that are new to the factors of their campaigns, one upload at a time for each."""
+    if not campaign_ids:
+        return
+    found = Campaign.objects.filter(pk__in=campaign_ids).order_by("pk")
+    locked = found.only("slug", "factors").select_for_update(no_key=True)
+    by_slug = {campaign.slug: campaign for campaign in locked}
+    changed = {run.campaign for run in runs if _is_noted(by_slug[run.campaign].factors, run)}
+    for slug in changed:
+        by_slug[slug].save(update_fields=["factors"])
+
+
+def _is_noted(factors: dict[str, Any], run: GivenRun) -> bool:
+    """Add a run's levels: numbers sorted, names in order of arrival; whether any is new.
 
     Raises Refused for one that is there in another way of writing: "4" and 4 are one level.
     """
+    is_new = False
     for name, level in run.levels.items():
-        known = campaign.factors.setdefault(name, [])
+        is_new |= name not in factors
+        known = factors.setdefault(name, [])
         twin = next((each for each in known if _is_twin(each, level)), None)
         if twin is not None:
             message = _("The level is %(given)s here, and %(known)s in the campaign.")
             told = message % {"given": json.dumps(level), "known": json.dumps(twin)}
             raise Refused("contradicts", [Fault(f"{run.at}/levels/{name}", "level_twice", told)])
         if level not in known:
+            is_new = True
             known.append(level)
             if all(isinstance(each, int | float) for each in known):
                 known.sort()
+    return is_new

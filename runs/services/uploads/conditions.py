@@ -4,6 +4,7 @@ Each is stored once per content. All runs of a batch are looked up at once, and 
 named cost no query.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -153,15 +154,26 @@ def _revisions(runs: Sequence[GivenRun], rows: Rows, project: Project) -> dict[s
     given = {run.revision.sha: run.revision for run in runs if run.revision}
     missing = sorted(set(given) - {row[0] for row in rows})
     if missing:
-        made = [Revision(project=project, **vars(given[sha])) for sha in missing]
-        for revision in made:
-            revision.parents = list(revision.parents)
-        Revision.objects.bulk_create(made, ignore_conflicts=True)
-        rows = perform([_revision_question(given, project)])[0]
+        asked = _revision_question(given, project)
+        rows = perform([_making([given[sha] for sha in missing], project), asked])[-1]
     for sha, key, ref, *is_known in rows:
         _complete(key, given[sha], [bool(ref), *is_known])
     _add_refs(runs, {row[0]: (row[1], row[2]) for row in rows})
     return {row[0]: row[1] for row in rows}
+
+
+def _making(given: Sequence[GivenRevision], project: Project) -> Statement:
+    """Creates revisions; those that another upload has created in the meantime stay."""
+    rows = [
+        (each.sha, each.ref, each.url, each.committed_at, json.dumps(each.parents))
+        for each in given
+    ]
+    return Statement(
+        "INSERT INTO runs_revision (project_id, sha, ref, url, committed_at, parents, created_at)"
+        " SELECT %s, made.*, now() FROM unnest(%s::text[], %s::text[], %s::text[],"
+        " %s::timestamptz[], %s::jsonb[]) AS made ON CONFLICT (project_id, sha) DO NOTHING",
+        (project.pk, *map(list, zip(*rows, strict=True))),
+    )
 
 
 def _add_refs(runs: Sequence[GivenRun], known: Mapping[str, tuple[int, str]]) -> None:

@@ -173,7 +173,7 @@ def _answer(
 
 
 def _cells(campaign: Campaign) -> list[Cell]:
-    return list(campaign.cells.order_by("ordinal")[:MOST_CELLS])
+    return list(campaign.cells.order_by("ordinal", "pk")[:MOST_CELLS])
 
 
 def _point(cell: Cell | None, words: designs.Words) -> str:
