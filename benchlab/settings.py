@@ -66,6 +66,7 @@ MIDDLEWARE = [
     "benchlab.addresses.refuse_nul",
     "benchlab.addresses.end_with_slash",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "benchlab.compression.Compress",
     "benchlab.statement_limits.LimitStatements",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",

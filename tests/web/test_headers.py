@@ -1,5 +1,6 @@
 """The headers of every answer, and how many answers there are."""
 
+import gzip
 import re
 import socket
 import time
@@ -11,6 +12,7 @@ from django.contrib.auth.models import User
 from benchlab import headers, worker
 from benchlab.worker import ImpatientSocket
 from runs.api import rate_limit
+from tests import factories
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 # A report is a self-contained file, which a browser opens without BenchLab.
@@ -111,3 +113,23 @@ def test_a_large_request_has_the_time_that_it_needs(monkeypatch):
         theirs.sendall(bytes(100_000))
         assert sum(len(reading.recv(50_000)) for _each in range(2)) == 100_000
         assert reading._deadline - before == pytest.approx(100_000 / worker.BYTES_PER_SECOND)
+
+
+def test_long_texts_are_packed_and_no_length_tells_a_secret(client, db):
+    for number in range(30):
+        factories.campaign(f"number-{number}", factors={"version": ["16.14"]}, repeats=1)
+    taken = {"Accept-Encoding": "gzip"}
+    for path in ("/campaigns/", "/api/v1/campaigns/", "/api/v1/campaigns/?format=csv"):
+        plain, packed = client.get(path), client.get(path, headers=taken)
+        assert "Content-Encoding" not in plain.headers
+        assert "Accept-Encoding" in plain.headers["Vary"]
+        assert packed.headers["Content-Encoding"] == "gzip"
+        sent = b"".join(packed) if packed.streaming else packed.content
+        expected = b"".join(plain) if plain.streaming else plain.content
+        assert len(gzip.decompress(sent)) == len(expected)
+        assert 3 * len(sent) < len(expected)
+
+    lengths = {len(client.get("/login/", headers=taken).content) for _each in range(20)}
+    assert len(lengths) > 5
+    for path in ("/healthz/", "/campaigns/number-1/badge.svg"):
+        assert "Content-Encoding" not in client.get(path, headers=taken).headers
