@@ -1,7 +1,6 @@
 """The page that shows every component in every variant."""
 
 from django import forms
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
@@ -10,6 +9,7 @@ from django.views.decorators.http import require_safe
 from runs.charts.scaling import Line, Point, scaling
 from runs.models import Campaign, Run, Server
 from runs.selectors.compare.verdict_words import VERDICTS
+from runs.web.pages import Page
 
 SURFACES = ("page", "surface", "sunken", "line", "ink", "soft", "accent")
 
@@ -38,7 +38,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "verdicts": VERDICTS.items(),
         "surfaces": SURFACES,
         "chart_colours": range(1, 9),
-        "page": Paginator(range(30), 10).page(2),
+        "page": Page([], "before=20", "after=11"),
         "form": SampleForm(initial={"several": ["18"]}, auto_id="sample_%s"),
         "invalid_form": SampleForm({"number": "1.5"}, auto_id="invalid_%s"),
         "figure": _figure(),

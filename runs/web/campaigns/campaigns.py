@@ -5,7 +5,6 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import get_language
@@ -28,7 +27,7 @@ from runs.services.campaigns import campaigns
 from runs.services.campaigns.designs import Design
 from runs.services.campaigns.drafts import Draft
 from runs.services.errors import ServiceError
-from runs.web import notices
+from runs.web import notices, pages
 from runs.web.archive import page as published_page
 from runs.web.campaigns import annotations, treatment_fields
 from runs.web.campaigns import page as campaign_page
@@ -53,14 +52,13 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
     origin = request.GET.get("origin", "")
     chosen = origin if origin in Origin.values else None
     shown = projects.visible(campaign_selectors.of_origin(chosen), to=request.user)
-    paginator = Paginator(shown, PAGE_SIZE)
-    page = paginator.get_page(request.GET.get("page"))
+    page = pages.page(shown, request.GET, size=PAGE_SIZE)
     context = {
         "section": "campaigns",
         "origin": chosen,
         "origins": Origin.choices,
         "page": page,
-        "campaigns": campaign_selectors.rows(page.object_list),
+        "campaigns": campaign_selectors.rows(page.rows),
     }
     return render(request, "campaigns/list.html", context)
 

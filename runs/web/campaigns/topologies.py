@@ -2,13 +2,13 @@
 
 from urllib.parse import urlencode
 
-from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from runs.models import Topology
 from runs.selectors.campaigns import topologies as selectors
+from runs.web import pages
 
 PAGE_SIZE = 50
 MOST_CAMPAIGNS = 20
@@ -21,14 +21,14 @@ def topology_list(request: HttpRequest) -> HttpResponse:
     kind = request.GET.get("kind", "")
     chosen = kind if kind in Kind.values else ""
     found = selectors.listed(to=request.user, kind=chosen)
-    page = Paginator(found, PAGE_SIZE).get_page(request.GET.get("page"))
+    page = pages.page(found, request.GET, size=PAGE_SIZE, by="name")
     context = {
         "section": "servers",
         "kind": chosen,
         "kinds": Kind.choices,
         "page": page,
         "query": f"{urlencode({'kind': chosen})}&" if chosen else "",
-        "rows": selectors.rows(list(page.object_list), to=request.user),
+        "rows": selectors.rows(page.rows, to=request.user),
     }
     return render(request, "topologies/list.html", context)
 

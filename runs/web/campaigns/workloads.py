@@ -4,7 +4,6 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -14,6 +13,7 @@ from runs.models import Workload, WorkloadVersion
 from runs.selectors.campaigns import workloads as selectors
 from runs.services.campaigns import workloads
 from runs.services.errors import Refused
+from runs.web import pages
 from runs.web.campaigns.workload_forms import (
     AnyScriptForms,
     ScriptForms,
@@ -30,8 +30,8 @@ MOST_CAMPAIGNS = 20
 @require_safe
 def workload_list(request: HttpRequest) -> HttpResponse:
     """All workloads."""
-    page = Paginator(selectors.listed(), PAGE_SIZE).get_page(request.GET.get("page"))
-    context = {"section": "scenarios", "page": page, "rows": list(page.object_list)}
+    page = pages.page(selectors.listed(), request.GET, size=PAGE_SIZE, by="name")
+    context = {"section": "scenarios", "page": page, "rows": page.rows}
     return render(request, "workloads/list.html", context)
 
 

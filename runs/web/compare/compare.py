@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -22,7 +21,7 @@ from runs.selectors.compare.series_labels import spoken_level
 from runs.selectors.compare.state import CompareState
 from runs.services.compare import saved_comparisons as comparisons
 from runs.services.errors import ServiceError
-from runs.web import notices
+from runs.web import notices, pages
 from runs.web.compare import (
     cells_page as compare_cells_page,
 )
@@ -89,7 +88,7 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
 def compare_saved(request: HttpRequest) -> HttpResponse:
     """Every kept comparison, the newest first."""
     saved = SavedComparison.objects.select_related("created_by")
-    page = Paginator(saved, PAGE_SIZE).get_page(request.GET.get("page"))
+    page = pages.page(saved, request.GET, size=PAGE_SIZE)
     return render(request, "compare/saved.html", {"section": "compare", "page": page})
 
 

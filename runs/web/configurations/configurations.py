@@ -5,7 +5,6 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -17,7 +16,7 @@ from runs.selectors.configurations import configurations as selectors
 from runs.services.configurations import configurations
 from runs.services.configurations.check import OFFERED_MAJORS
 from runs.services.errors import Refused, ServiceError
-from runs.web import notices
+from runs.web import notices, pages
 from runs.web.configurations import page as configuration_page
 from runs.web.configurations.forms import ConfigurationForm, initial_of
 
@@ -31,10 +30,9 @@ def configuration_list(request: HttpRequest) -> HttpResponse:
     """All configurations, or those with some words or of one origin."""
     words, origin = request.GET.get("q", "")[:200], request.GET.get("origin", "")
     chosen = origin if origin in Origin.values else ""
-    page = Paginator(selectors.listed(words=words, origin=chosen), PAGE_SIZE).get_page(
-        request.GET.get("page")
-    )
-    found = list(page.object_list)
+    listed = selectors.listed(words=words, origin=chosen)
+    page = pages.page(listed, request.GET, size=PAGE_SIZE, by="name")
+    found = page.rows
     uses = selectors.uses([each.pk for each in found], to=request.user)
     context = {
         "section": "configurations",

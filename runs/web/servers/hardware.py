@@ -2,7 +2,6 @@
 
 from urllib.parse import urlencode
 
-from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -11,6 +10,7 @@ from runs.models import HardwareProfile
 from runs.scenarios.metrics import TPS
 from runs.selectors.campaigns import noise
 from runs.selectors.servers import hardware as selectors
+from runs.web import pages
 
 PAGE_SIZE = 50
 MOST_CAMPAIGNS = 20
@@ -22,13 +22,13 @@ def hardware_list(request: HttpRequest) -> HttpResponse:
     """All profiles, or those with some words."""
     words = request.GET.get("q", "")[:LONGEST_SEARCH]
     found = selectors.listed(to=request.user, words=words)
-    page = Paginator(found, PAGE_SIZE).get_page(request.GET.get("page"))
+    page = pages.page(found, request.GET, size=PAGE_SIZE, by="name")
     context = {
         "section": "servers",
         "words": words,
         "page": page,
         "query": f"{urlencode({'q': words})}&" if words else "",
-        "rows": selectors.rows(list(page.object_list), to=request.user),
+        "rows": selectors.rows(page.rows, to=request.user),
     }
     return render(request, "hardware/list.html", context)
 

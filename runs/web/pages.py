@@ -1,0 +1,70 @@
+"""Lists a page at a time: a page is found by the row before it, so the last costs no more.
+
+The address has `after` or `before`, with the key of a row. There is no total: counting would cost
+more than the page.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.http import QueryDict
+
+LONGEST = 18
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some rows, and how the addresses of the pages around it end; empty if there is none."""
+
+    rows: list[Any]
+    before: str = ""
+    after: str = ""
+
+
+def page(rows: QuerySet[Any], given: QueryDict, *, size: int, by: str = "-pk") -> Page:
+    """The page that the address names, else the first. `by` is the list's order, ties by key.
+
+    At most two queries. A row that has vanished since leads to the first page.
+    """
+    order = ("-pk",) if by == "-pk" else (by, "pk")
+    is_back = "before" in given
+    key = given.get("before") or given.get("after") or ""
+    end = _end(rows, key, by) if key else None
+    if end is None:
+        found = list(rows.order_by(*order)[: size + 1])
+        return _page(found[:size], has_before=False, has_after=len(found) > size)
+    if is_back:
+        turned = [name.removeprefix("-") if name[0] == "-" else f"-{name}" for name in order]
+        found = list(rows.filter(_beyond(end, by, is_forward=False)).order_by(*turned)[: size + 1])
+        shown = found[:size][::-1]
+        return _page(shown, has_before=len(found) > size, has_after=True)
+    found = list(rows.filter(_beyond(end, by, is_forward=True)).order_by(*order)[: size + 1])
+    return _page(found[:size], has_before=True, has_after=len(found) > size)
+
+
+def _end(rows: QuerySet[Any], key: str, by: str) -> tuple[int, Any] | None:
+    """The key of the row that the address names, and what the list is ordered by."""
+    if not (key.isascii() and key.isdigit() and len(key) <= LONGEST):
+        return None
+    if by == "-pk":
+        return int(key), None
+    there = rows.model._default_manager.filter(pk=int(key)).values_list(by, flat=True)
+    return next(((int(key), value) for value in there), None)
+
+
+def _beyond(end: tuple[int, Any], by: str, *, is_forward: bool) -> Q:
+    """The rows on one side of the end, without itself."""
+    key, value = end
+    if by == "-pk":
+        return Q(pk__lt=key) if is_forward else Q(pk__gt=key)
+    side = "gt" if is_forward else "lt"
+    return Q(**{f"{by}__{side}": value}) | Q(**{by: value, f"pk__{side}": key})
+
+
+def _page(shown: list[Any], *, has_before: bool, has_after: bool) -> Page:
+    return Page(
+        shown,
+        f"before={shown[0].pk}" if shown and has_before else "",
+        f"after={shown[-1].pk}" if shown and has_after else "",
+    )
