@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import connection
 
 from runs import dispatch
+from runs.services.campaigns import bisections
 from runs.services.changes import changes, deliveries, mails
 from runs.services.changes import missing_uploads as watchdog
 from runs.services.operations import signs
@@ -85,9 +86,10 @@ def supervise() -> None:
 
 
 def watch() -> None:
-    """Notice uploads that stay away, wake workers, add up, and judge what older rules judged."""
+    """Notice what stays away, add up, take bisections further, and judge by newer rules."""
     counts.add_up()
     watchdog.look()
+    bisections.go_on()
     changes.wake()
     deliveries.wake()
     mails.wake()

@@ -11,6 +11,7 @@ from runs.api.campaigns.measurements import MeasurementDoor
 from runs.api.campaigns.scenarios import ScenarioDoor
 from runs.api.changes.changes import ChangeDoor
 from runs.api.changes.webhooks import WebhookDoor
+from runs.api.compare.bisections import BisectionDoor
 from runs.api.compare.compare import CompareDoor
 from runs.api.configurations.configurations import ConfigurationDoor
 from runs.api.doors import Nowhere
@@ -27,6 +28,7 @@ app_name = "api"
 
 router = SimpleRouter(use_regex_path=False)
 router.register("audit", AuditDoor, basename="audit")
+router.register("bisections", BisectionDoor, basename="bisection")
 router.register("campaigns", CampaignDoor, basename="campaign")
 router.register("changes", ChangeDoor, basename="change")
 router.register("runs", RunDoor, basename="run")

@@ -3,6 +3,7 @@
 from runs.models.annotations import Annotation
 from runs.models.artifacts import Artifact
 from runs.models.audit import AuditEntry
+from runs.models.bisections import Bisection, BisectionStep
 from runs.models.campaigns import Campaign, CampaignConfiguration, Cell, CellSummary
 from runs.models.changes import Change, StaleCell
 from runs.models.clusters import PreparedCluster
@@ -46,6 +47,8 @@ __all__ = [
     "Annotation",
     "Artifact",
     "AuditEntry",
+    "Bisection",
+    "BisectionStep",
     "Campaign",
     "CampaignConfiguration",
     "Cell",

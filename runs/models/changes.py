@@ -40,6 +40,8 @@ class Change(models.Model):
     before = models.FloatField()
     after = models.FloatField()
     p_value = models.FloatField(null=True)
+    # The version of the rules that found it, or judged it last: runs.analysis.monitoring.RULES.
+    rules = models.PositiveSmallIntegerField(default=1, db_default=1)
     found_at = models.DateTimeField(auto_now_add=True)
     decision = models.CharField(max_length=10, choices=Decision, default=Decision.OPEN)
     note = models.TextField(blank=True)

@@ -7,7 +7,7 @@ from runs.web.access import audit, people, tokens
 from runs.web.archive import archive, drafts, figure, versions
 from runs.web.campaigns import annotations, campaigns, scenarios, topologies, workloads
 from runs.web.changes import inbox, webhooks
-from runs.web.compare import compare
+from runs.web.compare import bisections, compare
 from runs.web.compare import report as compare_report
 from runs.web.configurations import configurations, settings_diff
 from runs.web.histories import badges, histories
@@ -131,6 +131,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("compare/", compare.compare, name="compare"),
     path("compare/report/", compare_report.compare_report, name="compare-report"),
     path("compare/cells/", compare.compare_cells, name="compare-cells"),
+    path("bisections/new/", bisections.bisection_new, name="bisection-new"),
+    path("bisections/<int:bisection_id>/", bisections.bisection_detail, name="bisection-detail"),
+    path(
+        "bisections/<int:bisection_id>/cancel/",
+        bisections.bisection_cancel,
+        name="bisection-cancel",
+    ),
     path("compare/save/", compare.compare_save, name="compare-save"),
     path("compare/saved/", compare.compare_saved, name="compare-saved"),
     path("compare/saved/<slug:slug>/", compare.compare_open, name="compare-open"),

@@ -4,12 +4,14 @@ import json
 import re
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import yaml
 
 from runs.models import Campaign, Revision, Run
 from runs.services.access import projects, tokens
+from runs.services.campaigns import bisections
 from tests import factories
 from tests.api.web_server import ROOT
 from tests.client.forge import Forge
@@ -219,14 +221,12 @@ def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, re
     assert [each["conclusion"] for each in forge.checks] == ["success", "failed", "success"]
 
 
-def test_an_undecided_verdict_is_decided_by_measuring_both_in_turn(actions, here, forge, reach):
+def test_an_undecided_verdict_is_decided_by_measuring_both_in_turn(actions, here, forge):
     here.replay.measure("18.6", noise=0.04)
     assert actions.uses({}) == 0, actions.out
     main = here.git("rev-parse", "HEAD")
     here.commit("topic")
     here.replay.measure("18.6", noise=0.05, factor=0.97)
-    assert actions.uses(PULL) == 0, actions.out
-    assert "Undecided" in forge.own()[0]["body"]
     topic = here.git("rev-parse", "HEAD")
     lab = factories.server("lab")
     for sha in (main, topic):
@@ -235,31 +235,19 @@ def test_an_undecided_verdict_is_decided_by_measuring_both_in_turn(actions, here
         factories.installation(lab, "18.4", bindir=f"/builds/pg-{sha[:10]}/bin", **more)
     scopes = ["read", "upload", "queue"]
     token = tokens.create(name="decide", scopes=scopes, project=projects.default()).text
-    event = here.folder / "event.json"
-    event.write_text(json.dumps(PULL))
-    runner = {
-        "GITHUB_ACTIONS": "true", "GITHUB_SHA": topic, "GITHUB_REPOSITORY": "o/r",
-        "GITHUB_API_URL": forge.url, "GITHUB_EVENT_PATH": str(event), "GITHUB_TOKEN": "secret",
-        "BENCHLAB_URL": reach["BENCHLAB_URL"], "BENCHLAB_TOKEN": token,
-    }  # fmt: skip
-    argv = [ROOT / "script" / "benchlab-comment", "decide", "--campaign", "demo"]
-    argv += ["--server", "lab", "--levels", "clients=2", "--poll", "0.2"]
+    inputs = {"token": token, "decide-server": "lab"}
+    inputs["decide-options"] = "--levels clients=2 --poll 0.2 --patience 1"
 
-    deciding = subprocess.Popen(
-        argv, cwd=here.folder, env=here.environment | runner, stderr=subprocess.PIPE, text=True,
-        stdout=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
+    with ThreadPoolExecutor(1) as workers:
+        status = workers.submit(actions.uses, PULL, **inputs)
         measure_slower(topic)
-        _out, said = deciding.communicate(timeout=60)
-    finally:
-        deciding.kill()
+        assert status.result(timeout=60) == 1, actions.out
 
-    assert deciding.returncode == 1, said
     (comment,) = forge.own()
     assert "### 🔴 Slower" in comment["body"]
-    assert "Measured in turn on `lab`" in comment["body"]
-    assert forge.checks[-1]["conclusion"] == "failure"
+    assert "Measured in turn on lab" in comment["body"]
+    assert f"**`{topic[:12]}` made it slower**" in comment["body"]
+    assert [each["conclusion"] for each in forge.checks[-2:]] == ["neutral", "failure"]
 
 
 def measure_slower(sha):
@@ -272,3 +260,4 @@ def measure_slower(sha):
         level = 0.95 if sha[:10] in run.cell.levels["bindir"] else 1.0
         factories.finish(run, tps=1000 * level * (1 + 0.001 * (number % 3 - 1)))
     Campaign.objects.filter(pk=found.pk).update(state="finished")
+    bisections.go_on()

@@ -203,7 +203,7 @@ class CampaignDraftSerializer(StrictSerializer):
         given = set(made.draft.parameters)
         faults = [_unknown_parameter(name) for name in sorted(given - known)]
         faults += [
-            self._placed(_fault(problem, made.scenario))
+            self._placed(fault_of(problem, made.scenario))
             for problem in estimates.estimate(made).problems
         ]
         if faults:
@@ -302,7 +302,7 @@ def _unknown_parameter(name: str) -> Fault:
     return Fault(f"/parameters/{name}", "unknown_parameter", message)
 
 
-def _fault(problem: Problem, scenario: Scenario) -> Fault:
+def fault_of(problem: Problem, scenario: Scenario) -> Fault:
     """A draft's problem at its place in the body."""
     place = f"/{problem.field}"
     if problem.field in {factor.name for factor in scenario.factors}:

@@ -13,10 +13,10 @@ from rest_framework.response import Response
 from runs.api import queries
 from runs.api.access.authentication import reader
 from runs.api.compare import schema as compare_schema
-from runs.api.compare.markdown import markdown
+from runs.api.compare.markdown import markdown, settled
 from runs.api.queries import QueryDoor
 from runs.models import Metric
-from runs.selectors.compare import baselines, verdicts
+from runs.selectors.compare import baselines, bisections, verdicts
 from runs.selectors.compare import head_and_base as sides
 from runs.selectors.compare.head_and_base import BadSide, NoBaseline, Side
 from runs.selectors.compare.state import CONDITIONS
@@ -54,6 +54,8 @@ class CompareDoor(QueryDoor):
             return _baseline_made(first.head, request)
         if isinstance(request.accepted_renderer, MarkdownRenderer):
             text = markdown(found, request.build_absolute_uri)
+            if settling := bisections.settling(found.base, found.head, to=reader(request)):
+                text += f"\n---\n\n{settled(settling, request.build_absolute_uri)}"
             return HttpResponse(text, content_type="text/markdown; charset=utf-8")
         return Response(_body(found, request))
 

@@ -7,8 +7,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from runs.analysis.inference.overall import PRECEDENCE
+from runs.models import Bisection, BisectionStep
 from runs.reports.tables import Table, as_markdown, shown
-from runs.selectors.compare import trails
+from runs.selectors.compare import bisections, trails
+from runs.selectors.compare.bisections import Measured
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_keys import level_text
 from runs.selectors.compare.verdict_words import HEADLINES, VERDICTS, missing, sentence
@@ -47,6 +49,43 @@ def markdown(found: SideVerdict, address: Address) -> str:
     )
     parts.append(f"<sub>{rule % {'effect': f'{found.effect:g}'}}</sub>")
     return "\n\n".join(parts) + "\n"
+
+
+def settled(bisection: Bisection, address: Address) -> str:
+    """What a bisection says: base against head as measured in turn, and the commit it found."""
+    steps = bisections.measured(bisection)
+    first, last = steps[0], steps[-1]
+    link = f"[{_plain(last.step.campaign.slug)}]({_page(last.step, address)})"
+    words = {"server": _plain(bisection.server.name), "campaign": link}
+    if not bisection.verdict:
+        if bisection.state == Bisection.State.RUNNING:
+            return _("Being measured in turn on %(server)s: %(campaign)s.") % words + "\n"
+        return _("Not settled on %(server)s: %(campaign)s.") % words + "\n"
+    parts = [
+        markdown(first.ends, address).rstrip(),
+        _("Measured in turn on %(server)s: %(campaign)s.") % words,
+    ]
+    if bisection.state == Bisection.State.RUNNING:
+        parts.append(_("Which of the commits made it slower is being measured."))
+    elif bisection.verdict == "slower":
+        parts.append(_culprit(bisection, last))
+    if bisection.message:
+        parts.append(_(bisection.message))
+    return "\n\n".join(parts) + "\n"
+
+
+def _culprit(bisection: Bisection, last: Measured) -> str:
+    low, high = (bisection.builds[place] for place in (bisection.low, bisection.high))
+    words = {"low": f"`{bisections.name_of(low)}`", "high": f"`{bisections.name_of(high)}`"}
+    if not bisection.is_found:
+        return _("The loss lies between %(low)s and %(high)s.") % words
+    worst = last.worst
+    words["size"] = sized(worst.comparison) if worst else ""
+    return _("**%(high)s made it slower**: %(size)s than %(low)s.") % words
+
+
+def _page(step: BisectionStep, address: Address) -> str:
+    return _in_link(address(reverse("campaign-detail", args=[step.campaign.slug])))
 
 
 def _sides(found: SideVerdict, address: Address) -> str:

@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 
 from runs.models import (
     Annotation,
+    Bisection,
     Campaign,
     Change,
     Membership,
@@ -214,6 +215,9 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "compare": _LOOK,
     "compare-report": _LOOK,
     "compare-cells": _LOOK,
+    "bisection-new": _form(Right.QUEUE),
+    "bisection-detail": _LOOK,
+    "bisection-cancel": _act(Right.QUEUE),
     "compare-save": _act(Right.OWN),
     "compare-saved": _LOOK,
     "compare-open": _LOOK,
@@ -328,6 +332,9 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "api:webhook-deliveries": {"GET": Right.WEBHOOKS},
     "api:webhook-ping": _act(Right.WEBHOOKS),
     "api:compare": _LOOK,
+    "api:bisection-list": _list(Right.QUEUE),
+    "api:bisection-detail": _LOOK,
+    "api:bisection-cancel": _act(Right.QUEUE),
     "api:project-export": _LOOK,
     "api:project-import": _act(Right.IMPORT),
     "api:history": _LOOK,
@@ -344,6 +351,7 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
 # The object that an address names by its first word, and its project. Others have none.
 SUBJECTS: Mapping[str, tuple[type[Model], str]] = {
     "annotation": (Annotation, "campaign__project"),
+    "bisection": (Bisection, "project"),
     "campaign": (Campaign, "project"),
     "change": (Change, "cell__campaign__project"),
     "project": (Project, "pk"),

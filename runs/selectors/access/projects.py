@@ -7,6 +7,7 @@ from django.db.models import Model, QuerySet
 
 from runs.models import (
     Artifact,
+    Bisection,
     Campaign,
     Cell,
     CellSummary,
@@ -26,6 +27,7 @@ DEFAULT = "default"
 
 # The path from each model to its campaign's project. Other models belong to no project.
 PATHS: dict[type[Model], str] = {
+    Bisection: "project",
     Campaign: "project",
     Cell: "campaign__project",
     CellSummary: "cell__campaign__project",

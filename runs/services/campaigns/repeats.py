@@ -21,6 +21,7 @@ from runs.models import Campaign, Run, RunEvent
 from runs.models.campaigns import Origin
 from runs.scenarios import registry
 from runs.selectors.campaigns import metrics
+from runs.selectors.compare import bisections
 from runs.services.access import audit
 from runs.services.campaigns.drafts import MOST_REPEATS
 from runs.services.errors import ServiceError
@@ -61,15 +62,29 @@ def add_round(*, campaign: Campaign) -> int:
     if wanted is None or campaign.runs.filter(state=Run.State.CANCELLED).exists():
         return 0
     latest = _latest_runs(campaign)
+    made = max((run.repeat for run in latest.values()), default=0)
+    if not 0 < made < (campaign.most_repeats or 0):
+        return 0
+    reason = _why(campaign, latest, wanted)
+    return len(_queue(campaign, latest, 1, reason)) if reason else 0
+
+
+def _why(campaign: Campaign, latest: Mapping[int, Run], wanted: float) -> str:
+    """Why another round is needed; empty if it is not.
+
+    The step of a bisection needs one while its verdict is undecided, and other campaigns while a
+    cell scatters more than they allow.
+    """
+    step = bisections.step_of(campaign.pk)
+    if step is not None:
+        return _("Added: the verdict is undecided.") if step.is_open else ""
     metric = registry.get(campaign.scenario.slug).primary_metric
     scattered = [
         summary
         for cell_id, summary in metrics.summaries(campaign, metric).items()
         if needs_more(summary, wanted) and cell_id in latest
     ]
-    if not scattered or max(run.repeat for run in latest.values()) >= (campaign.most_repeats or 0):
-        return 0
-    return len(_queue(campaign, latest, 1, _reason(scattered, campaign)))
+    return _reason(scattered, campaign) if scattered else ""
 
 
 @transaction.atomic

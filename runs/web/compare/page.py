@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlencode
 
 from django.templatetags.static import static
 from django.utils.translation import gettext as _
@@ -22,6 +23,7 @@ from runs.web.compare import words as compare_words
 
 # Beyond, the table is a file's business.
 MOST_ROWS = 100
+MOST_QUESTIONS = 5
 # The steps of the heat table: an effect from this ratio on is as strong as colour gets.
 STEPS = (1.03, 1.1, 1.3, 2.0)
 
@@ -119,6 +121,7 @@ def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
         "overrides": _overrides(page),
         "ignored": compare_words.sentence(f"{name}_differs" for name in page.state.ignore),
         "exports": _exports(page),
+        "open_questions": _open_questions(page),
     }
 
 
@@ -350,6 +353,33 @@ def _overrides(page: ComparedPage) -> list[tuple[str, str]]:
         for name, label in compare_words.OVERRIDES.items()
         if f"{name}_differs" in page.reasons
     ]
+
+
+def _open_questions(page: ComparedPage) -> list[tuple[str, str]]:
+    """The series that are slower or undecided: (label, query of the form that settles it)."""
+    if page.base is None or page.loaded.metric is None:
+        return []
+    open_labels = {
+        row.head_label
+        for row in page.rows
+        if row.comparison.verdict in ("slower", "undecided", "too_few_runs")
+    }
+    return [
+        (
+            label,
+            urlencode(
+                {
+                    "base": f"campaign:{page.base.key}",
+                    "head": f"campaign:{each.key}",
+                    "metric": page.loaded.metric.name,
+                    "effect": f"{page.state.effect:g}",
+                    "scenario": each.campaign.scenario.slug,
+                }
+            ),
+        )
+        for each, label in zip(page.loaded.series, page.labels, strict=True)
+        if label in open_labels and each is not page.base
+    ][:MOST_QUESTIONS]
 
 
 def _exports(page: ComparedPage) -> Sequence[tuple[str, str]]:

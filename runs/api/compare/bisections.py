@@ -1,0 +1,245 @@
+"""Bisections: a red or undecided verdict, settled by measuring builds of its commits in turn."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_field
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.exceptions import ErrorDetail, PermissionDenied, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from runs.analysis.inference import exit_code
+from runs.api.access.authentication import asker, reader
+from runs.api.campaigns.drafts import LevelField, fault_of
+from runs.api.compare.markdown import settled
+from runs.api.doors import ReadOnlyDoor
+from runs.api.known_fields import StrictSerializer
+from runs.models import Bisection, Campaign, Configuration, Server, Token
+from runs.selectors.access import projects
+from runs.selectors.compare import bisections as found_by
+from runs.selectors.compare.verdicts import DEFAULT_EFFECT
+from runs.services.campaigns import bisection_questions, bisections, estimates
+from runs.services.campaigns.bisection_questions import MOST_BUILDS, Question, Wish
+from runs.services.campaigns.drafts import MOST_REPEATS
+from runs.services.errors import Refused
+
+Shape = serializers.Serializer[Any]
+LONGEST = 500
+
+
+class NewBisectionSerializer(StrictSerializer):
+    """The verdict (`campaign`, `base`, `head`, `metric`, `effect` as in compare/), and how to
+    measure. `bindirs` and `commits` are in the order of the history.
+    """
+
+    campaign = serializers.CharField(
+        max_length=120, required=False, default="", help_text="As in compare/."
+    )
+    base = serializers.CharField(max_length=300, help_text="As in compare/.")
+    head = serializers.CharField(max_length=300, help_text="As in compare/.")
+    metric = serializers.ListField(
+        child=serializers.CharField(max_length=100), required=False, max_length=20
+    )
+    effect = serializers.FloatField(
+        default=DEFAULT_EFFECT, min_value=0.2, max_value=100, help_text="In percent."
+    )
+    server = serializers.SlugRelatedField(
+        slug_field="slug", queryset=Server.objects.select_related("hardware")
+    )
+    bindirs = serializers.ListField(
+        child=serializers.CharField(max_length=LONGEST),
+        required=False,
+        min_length=2,
+        max_length=MOST_BUILDS,
+        help_text="Folders of installations on the server, from the base's to the head's. Left "
+        "out: those that carry 7 digits or more of the commits.",
+    )
+    commits = serializers.ListField(
+        child=serializers.RegexField(r"^[0-9a-f]{7,64}$"),
+        required=False,
+        max_length=MOST_BUILDS - 2,
+        help_text="Commits between base and head that have an installation, the oldest first.",
+    )
+    scenario = serializers.CharField(
+        max_length=100, required=False, help_text="Left out: the campaign's own."
+    )
+    levels = serializers.DictField(
+        child=serializers.ListField(child=LevelField(), min_length=1, max_length=100),
+        required=False,
+        help_text="Left out: those of the row with the greatest loss, as far as the scenario has "
+        "such factors.",
+    )
+    parameters = serializers.DictField(
+        child=serializers.IntegerField(min_value=-(2**31), max_value=2**31), required=False
+    )
+    configuration = serializers.SlugRelatedField(
+        slug_field="slug", queryset=Configuration.objects.all(), required=False
+    )
+    repeats = serializers.IntegerField(min_value=2, max_value=MOST_REPEATS - 1, default=3)
+    most_repeats = serializers.IntegerField(min_value=3, max_value=MOST_REPEATS, default=20)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Folders or commits, and more repeats at most than at least."""
+        if "bindirs" in attrs and "commits" in attrs:
+            message = _("Give %(one)s or %(several)s, not both.")
+            words = {"one": "bindirs", "several": "commits"}
+            raise ValidationError({"commits": [ErrorDetail(message % words, "contradicts")]})
+        if attrs["most_repeats"] <= attrs["repeats"]:
+            message = _("The most repeats must be more than the least.")
+            raise ValidationError({"most_repeats": [ErrorDetail(message, "out_of_range")]})
+        return attrs
+
+    def wish(self) -> Wish:
+        """The valid body."""
+        given = dict(self.validated_data)
+        return Wish(metrics=given.pop("metric", ()), **given)
+
+
+class BuildSerializer(Shape):
+    """An installation; `commit` is empty where it is not known."""
+
+    commit = serializers.CharField()
+    bindir = serializers.CharField()
+
+
+class StepSerializer(Shape):
+    """A campaign that measures the builds at these places of `builds`."""
+
+    campaign = serializers.CharField(source="step.campaign.slug")
+    state = serializers.CharField(source="step.campaign.state")
+    low = serializers.IntegerField(source="step.low")
+    middle = serializers.IntegerField(source="step.middle", allow_null=True)
+    high = serializers.IntegerField(source="step.high")
+
+
+class BisectionSerializer(serializers.Serializer[Bisection]):
+    """A bisection. The loss lies behind the build `low` and not behind `high`.
+
+    `verdict` is that of base and head, measured in turn; empty until that is known. `culprit` is
+    the commit (else the folder) that by itself is slower than the one before it.
+    """
+
+    id = serializers.IntegerField()
+    campaign = serializers.CharField(source="campaign.slug")
+    server = serializers.CharField(source="server.slug")
+    state = serializers.ChoiceField(choices=Bisection.State.choices)
+    base = serializers.CharField(source="asked.base")
+    head = serializers.CharField(source="asked.head")
+    effect = serializers.FloatField(source="asked.effect")
+    builds = BuildSerializer(many=True)
+    low = serializers.IntegerField()
+    high = serializers.IntegerField()
+    verdict = serializers.CharField()
+    rules = serializers.IntegerField()
+    message = serializers.CharField()
+    culprit = serializers.SerializerMethodField()
+    steps = serializers.SerializerMethodField()
+    created_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+    def get_culprit(self, found: Bisection) -> str | None:
+        """The commit that made it slower."""
+        if not found.is_found:
+            return None
+        build = found.builds[found.high]
+        return str(build["commit"] or build["bindir"])
+
+    @extend_schema_field(StepSerializer(many=True))
+    def get_steps(self, found: Bisection) -> Any:
+        """The campaigns, in their order."""
+        return StepSerializer(found_by.measured(found), many=True).data
+
+
+class OneBisectionSerializer(BisectionSerializer):
+    """A bisection with what it says, as Markdown for a pull request."""
+
+    exit_code = serializers.SerializerMethodField()
+    report = serializers.SerializerMethodField()
+
+    def get_exit_code(self, found: Bisection) -> int | None:
+        """As in compare/; null until the end, and where it ended without a verdict."""
+        has_ended = found.state != Bisection.State.RUNNING and found.verdict
+        return exit_code(found.verdict) if has_ended else None  # type: ignore[arg-type]
+
+    def get_report(self, found: Bisection) -> str:
+        """The answer in Markdown; while it runs, what is being measured."""
+        return settled(found, self.context["request"].build_absolute_uri)
+
+
+EXAMPLE = OpenApiExample(
+    "Which of four commits made it slower",
+    {
+        "campaign": "nightly",
+        "base": "revision:main",
+        "head": "revision:4f1c09d2a7be",
+        "server": "lab",
+        "scenario": "fixed-point-read",
+        "levels": {"clients": [8]},
+        "commits": ["9b1d0c77aa01", "c02f6b3199de"],
+    },
+    request_only=True,
+)
+
+
+class BisectionDoor(ReadOnlyDoor[Bisection]):
+    """Bisections: builds of several commits measured in turn, until it is known which is slower."""
+
+    queryset = Bisection.objects.all()
+    serializer_class = BisectionSerializer
+    filterset_class = None
+
+    def get_queryset(self) -> QuerySet[Bisection]:
+        """With their steps."""
+        if getattr(self, "swagger_fake_view", False):
+            return Bisection.objects.none()
+        return found_by.listed(to=reader(self.request))
+
+    def get_serializer_class(self) -> Any:
+        """More of a single one."""
+        return OneBisectionSerializer if self.detail else BisectionSerializer
+
+    @extend_schema(
+        request=NewBisectionSerializer,
+        responses={200: OneBisectionSerializer, 201: OneBisectionSerializer},
+        examples=[EXAMPLE],
+    )
+    def create(self, request: Request) -> Response:
+        """Settle a verdict that is red or undecided, on a server that has builds of both commits.
+
+        200 where the same question runs already: nothing is queued twice.
+        """
+        given = NewBisectionSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        asked = bisection_questions.question(given.wish(), reader=reader(request))
+        _check(request, asked)
+        by = request.user if isinstance(request.user, User) else None
+        made, is_new = bisections.start(question=asked, by=by)
+        return self._one(made, status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
+
+    @extend_schema(request=None, responses={200: OneBisectionSerializer})
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, pk: str) -> Response:
+        """Cancel it, with the step that is being measured."""
+        bisection = self.get_object()
+        bisections.cancel(bisection=bisection, by=asker(request))
+        return self._one(bisection)
+
+    def _one(self, bisection: Bisection, code: int = status.HTTP_200_OK) -> Response:
+        found = found_by.listed(to=reader(self.request)).get(pk=bisection.pk)
+        context = self.get_serializer_context()
+        return Response(OneBisectionSerializer(found, context=context).data, status=code)
+
+
+def _check(request: Request, asked: Question) -> None:
+    """A token is of the project of the verdict, and the first step has no problems."""
+    owner: Campaign = asked.verdict.head.campaign
+    if isinstance(request.auth, Token) and not projects.is_own(owner, request.auth):
+        raise PermissionDenied(_("This token belongs to another project."), "other_project")
+    made = bisection_questions.design(asked)
+    problems = estimates.estimate(made).problems
+    if problems:
+        raise Refused("contradicts", [fault_of(each, made.scenario) for each in problems])

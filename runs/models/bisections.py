@@ -1,0 +1,91 @@
+"""Bisections: builds of several commits, measured in turn until it is known which one is slower."""
+
+from typing import TypeAlias
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from runs.models.constraints import is_one_of
+
+
+class BisectionState(models.TextChoices):
+    """The state of a bisection; see `Bisection.State`."""
+
+    RUNNING = "running", _("running")
+    FINISHED = "finished", _("finished")
+    FAILED = "failed", _("failed")
+    CANCELLED = "cancelled", _("cancelled")
+
+
+class Bisection(models.Model):
+    """A red or undecided verdict, settled on a server that has installations of both commits.
+
+    `builds` are in the order of the history, the base's first and the head's last: each has
+    `installation` (its key), `bindir`, and `commit`, empty where it is not known. The loss lies
+    behind the build `low` and not behind `high`, two places in that list. `asked` has what was
+    compared (base, head, metrics, effect); `draft` what is measured (scenario, levels, parameters,
+    repeats, most_repeats, configuration); `followed` the metric and levels that show the loss.
+    `verdict` is that of base and head, by the version `rules` of the rules; empty until the first
+    step has ended. `is_found` says whether `high` by itself is slower than the build before it.
+    """
+
+    State: TypeAlias = BisectionState
+
+    project = models.ForeignKey("Project", models.CASCADE, null=True, related_name="bisections")
+    campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="bisections")
+    server = models.ForeignKey("Server", models.CASCADE, related_name="bisections")
+    state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
+    asked = models.JSONField()
+    draft = models.JSONField()
+    builds = models.JSONField()
+    followed = models.JSONField(default=dict)
+    low = models.PositiveIntegerField(default=0)
+    high = models.PositiveIntegerField()
+    verdict = models.CharField(max_length=20, blank=True)
+    is_found = models.BooleanField(default=False)
+    rules = models.PositiveSmallIntegerField(default=0)
+    message = models.TextField(blank=True)
+    # Of what is asked and what is measured: the same question runs once at a time.
+    fingerprint = models.CharField(max_length=64)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            is_one_of("state", BisectionState, name="bisection_state_is_known"),
+            models.UniqueConstraint(
+                fields=["campaign", "fingerprint"],
+                condition=models.Q(state="running"),
+                name="bisection_once_at_a_time",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["id"], condition=models.Q(state="running"), name="bisection_running"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.asked.get('base')} … {self.asked.get('head')}"
+
+
+class BisectionStep(models.Model):
+    """A campaign of a bisection: it measures the builds `low` and `high`, and one in the middle.
+
+    Without a middle it decides whether the one is slower than the other.
+    """
+
+    bisection = models.ForeignKey("Bisection", models.CASCADE, related_name="steps")
+    campaign = models.OneToOneField("Campaign", models.CASCADE, related_name="bisection_step")
+    low = models.PositiveIntegerField()
+    middle = models.PositiveIntegerField(null=True)
+    high = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["bisection", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.low} … {self.high}"

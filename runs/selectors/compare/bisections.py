@@ -1,0 +1,175 @@
+"""Bisections: what their steps say, and which installations are those of a commit."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from django.db.models import QuerySet
+
+from runs.models import Bisection, BisectionStep, Installation
+from runs.selectors.access.projects import Reader, visible
+from runs.selectors.compare import verdicts
+from runs.selectors.compare.head_and_base import Side
+from runs.selectors.compare.series_keys import level_text
+from runs.selectors.compare.verdicts import Asked, SideVerdict, VerdictRow
+
+Half = Literal["first", "second", "undecided"]
+OPEN = ("undecided", "too_few_runs")
+FEWEST_DIGITS = 7
+_DIGITS = re.compile(r"[0-9a-f]{7,64}")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A step with the verdicts of its campaign so far."""
+
+    step: BisectionStep
+
+    @cached_property
+    def ends(self) -> SideVerdict:
+        """The last build against the first."""
+        return self._between(self.step.low, self.step.high)
+
+    @cached_property
+    def half(self) -> Half:
+        """In which half of the way the loss is. Where both have lost, the greater loss counts."""
+        middle = self.step.middle or 0
+        rows = [
+            _worst(self._between(*pair).rows)
+            for pair in ((self.step.low, middle), (middle, self.step.high))
+        ]
+        first, second = (_loss(row) for row in rows)
+        if first is None and second is None:
+            return "undecided"
+        return "first" if (first or 0.0) >= (second or 0.0) else "second"
+
+    @property
+    def places(self) -> list[int]:
+        """The builds that it measures, by their places."""
+        step = self.step
+        return [at for at in (step.low, step.middle, step.high) if at is not None]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more rounds could still say something."""
+        if self.step.middle is not None:
+            return self.half == "undecided"
+        return self.ends.overall in OPEN
+
+    @property
+    def worst(self) -> VerdictRow | None:
+        """The row with the greatest proven loss between the ends."""
+        return _worst(self.ends.rows)
+
+    @property
+    def followed(self) -> dict[str, Any]:
+        """The metric and the levels of that row, which is what the further steps measure."""
+        row = self.worst
+        if row is None:
+            return {}
+        levels = {name: level for name, level in row.levels.items() if level_text(level)}
+        return {"metric": row.metric.name, "levels": levels}
+
+    def _between(self, base: int, head: int) -> SideVerdict:
+        bisection = self.step.bisection
+        asked = Asked(metrics=tuple(_metrics(bisection)), effect=float(bisection.asked["effect"]))
+        return verdicts.between(self._side(base), self._side(head), asked)
+
+    def _side(self, place: int) -> Side:
+        build = self.step.bisection.builds[place]
+        campaign = self.step.campaign
+        cells = campaign.cells.filter(installation=build["installation"]).order_by("ordinal")
+        # The block size is no subject of comparisons as such; here it is part of the build.
+        fixed = frozenset({"block_size"})
+        return Side(f"build:{name_of(build)}", campaign, tuple(cells), fixed=fixed)
+
+
+def step_of(campaign: int) -> Measured | None:
+    """The step that a campaign is, if it is one. One query."""
+    found = BisectionStep.objects.filter(campaign=campaign)
+    step = found.select_related("bisection", "campaign__scenario").first()
+    return None if step is None else Measured(step)
+
+
+def listed(*, to: Reader) -> QuerySet[Bisection]:
+    """The bisections that somebody may see, the newest first, with their steps."""
+    rows = Bisection.objects.select_related("campaign", "server", "created_by")
+    return visible(rows, to=to).prefetch_related("steps__campaign__scenario")
+
+
+def measured(bisection: Bisection) -> list[Measured]:
+    """Its steps in their order."""
+    found = []
+    for step in bisection.steps.all():
+        step.bisection = bisection
+        found.append(Measured(step))
+    return found
+
+
+def settling(base: Side, head: Side, *, to: Reader) -> Bisection | None:
+    """The newest bisection of these two commits that somebody may see. At most two queries."""
+    shas = commit_of(base), commit_of(head)
+    if not all(shas):
+        return None
+    found = listed(to=to).filter(campaign=head.campaign)
+    return found.filter(asked__base_sha=shas[0], asked__head_sha=shas[1]).first()
+
+
+def name_of(build: dict[str, Any]) -> str:
+    """A build's commit, shortened; its folder where the commit is not known."""
+    return str(build["commit"])[:12] or str(build["bindir"])
+
+
+def commit_in(bindir: str) -> str:
+    """The digits of a commit that a folder carries; empty if there are none."""
+    names = [part for name in bindir.split("/") for part in name.split("-")]
+    return next((name for name in names if _DIGITS.fullmatch(name) and not name.isdigit()), "")
+
+
+def of_commit(sha: str, among: Iterable[Installation]) -> list[Installation]:
+    """The installations whose folder carries 7 or more of a commit's first digits."""
+    found = []
+    for each in among:
+        names = [part for name in each.bindir.split("/") for part in name.split("-")]
+        if any(len(name) >= FEWEST_DIGITS and sha.startswith(name) for name in names):
+            found.append(each)
+    return found
+
+
+def of_side(side: Side, among: Sequence[Installation]) -> list[Installation]:
+    """The installations of a side among these: by its commit, else those that it was run with."""
+    if sha := commit_of(side):
+        return of_commit(sha, among)
+    used = {cell.installation_id for cell in side.cells}
+    return [each for each in among if each.pk in used] if len(used) == 1 else []
+
+
+def commit_of(side: Side) -> str:
+    """The commit that all of a side's cells were measured at; empty if there is none."""
+    if side.revision is not None:
+        return side.revision.sha
+    found = {cell.revision.sha if cell.revision else "" for cell in side.cells}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _metrics(bisection: Bisection) -> list[str]:
+    followed = bisection.followed.get("metric")
+    return [followed] if followed else list(bisection.asked["metrics"])
+
+
+def _worst(rows: Sequence[VerdictRow]) -> VerdictRow | None:
+    slower = [row for row in rows if row.comparison.verdict == "slower" and row.counts]
+    asked = [row for row in slower if row.is_asked]
+    return max(asked or slower, key=lambda row: _loss(row) or 0.0, default=None)
+
+
+def _loss(row: VerdictRow | None) -> float | None:
+    """How many times slower, at least 1; infinite for counts against none. None without a row."""
+    if row is None:
+        return None
+    ratio = row.comparison.ratio
+    if not ratio:
+        return float("inf")
+    return max(ratio, 1 / ratio)

@@ -1,0 +1,315 @@
+"""What a bisection is asked: a verdict, builds in the order of their history, and what to measure.
+
+Everything that a caller may get wrong is looked at here, before anything is queued.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.models import Bisection, Configuration, Installation, Server
+from runs.scenarios import registry
+from runs.scenarios.definition import Level, Scenario
+from runs.selectors.access import permissions
+from runs.selectors.access.permissions import Right
+from runs.selectors.access.projects import Reader
+from runs.selectors.compare import baselines, verdicts
+from runs.selectors.compare import bisections as found_by
+from runs.selectors.compare import head_and_base as sides
+from runs.selectors.compare.head_and_base import BadSide, NoBaseline, Side
+from runs.selectors.compare.verdicts import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
+from runs.services.campaigns.designs import Design, resolve
+from runs.services.campaigns.drafts import Draft
+from runs.services.campaigns.repeats import NARROWEST
+from runs.services.errors import Fault, Refused, ServiceError
+
+MOST_BUILDS = 1000
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody asks for. None: left out, to be found from the verdict and the server.
+
+    `base` and `head` are named as in compare/; `bindirs` or `commits` in the order of the history.
+    """
+
+    campaign: str
+    base: str
+    head: str
+    server: Server
+    metrics: Sequence[str] = ()
+    effect: float = DEFAULT_EFFECT
+    bindirs: Sequence[str] | None = None
+    commits: Sequence[str] = ()
+    scenario: str = ""
+    levels: Mapping[str, Sequence[Level]] | None = None
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    configuration: Configuration | None = None
+    repeats: int = 3
+    most_repeats: int = 20
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be settled: `builds` from the base's to the head's, and what is measured."""
+
+    wish: Wish
+    verdict: SideVerdict
+    scenario: Scenario
+    builds: Sequence[Installation]
+    levels: Mapping[str, Sequence[Level]]
+
+
+def question(wish: Wish, *, reader: Reader) -> Question:
+    """A wish with everything found. Raises Refused with the place of each fault.
+
+    Raises ServiceError `nothing_to_decide` unless the verdict is red or undecided, and
+    PermissionDenied to who may not queue in the head's project.
+    """
+    verdict = _verdict(wish, reader)
+    permissions.require(reader, Right.QUEUE, verdict.head.campaign.project)
+    if verdict.exit_code not in (1, 2):
+        raise ServiceError(
+            "nothing_to_decide",
+            _("The verdict is “%(verdict)s”: there is nothing to settle.")
+            % {"verdict": verdict.overall},
+        )
+    scenario = _scenario(wish, verdict)
+    levels = _levels(verdict, scenario) if wish.levels is None else wish.levels
+    return Question(wish, verdict, scenario, _installations(wish, verdict), levels)
+
+
+def design(asked: Question) -> Design:
+    """The first step's design, with whatever problems it has."""
+    return resolve(draft(unsaved(asked), [asked.builds[0], asked.builds[-1]]))
+
+
+def _verdict(wish: Wish, reader: Reader) -> SideVerdict:
+    try:
+        base, head = sides.both(wish.base, wish.head, campaign=wish.campaign, reader=reader)
+    except BadSide as error:
+        raise _refused(error.parameter, error.code, error.message) from error
+    except NoBaseline as first:
+        message = _("There is nothing yet that it could be compared with.")
+        raise _refused("base", "baseline_made", message) from first
+    asked = Asked(metrics=tuple(wish.metrics), effect=wish.effect)
+    return (
+        baselines.between(base, head, asked) if base.points else verdicts.between(base, head, asked)
+    )
+
+
+def _scenario(wish: Wish, verdict: SideVerdict) -> Scenario:
+    slug = wish.scenario or verdict.head.campaign.scenario.slug
+    try:
+        found = registry.get(slug, wish.levels or {})
+    except KeyError as error:
+        message = _("BenchLab cannot run the scenario %(scenario)s: name one that it can.")
+        raise _refused("scenario", "unknown_scenario", message % {"scenario": slug}) from error
+    own = {metric.name for metric in found.metrics}
+    known = {parameter.name for parameter in found.parameters}
+    faults = [
+        Fault(
+            f"/parameters/{name}",
+            "unknown_parameter",
+            _("This scenario has no parameter %(name)s.") % {"name": name},
+        )
+        for name in sorted(set(wish.parameters) - known)
+    ]
+    faults += [
+        Fault(
+            f"/metric/{place}",
+            "unknown_metric",
+            _("%(scenario)s does not measure %(name)s.") % {"scenario": slug, "name": name},
+        )
+        for place, name in enumerate(wish.metrics)
+        if name not in own
+    ]
+    if faults:
+        raise Refused("contradicts", faults)
+    return found
+
+
+def _levels(verdict: SideVerdict, scenario: Scenario) -> dict[str, Sequence[Level]]:
+    """The levels of the row that lost most, as far as the scenario has such factors."""
+    rows = [row for row in verdict.rows if row.counts and row.is_asked]
+    rows.sort(key=_urgency)
+    levels = rows[0].levels if rows else {}
+    known = {each.name: each for each in scenario.factors}
+    return {
+        name: [level]
+        for name, level in levels.items()
+        if name in known and known[name].accepts(level)
+    }
+
+
+def _urgency(row: VerdictRow) -> tuple[bool, float]:
+    found = row.comparison
+    gain = (found.ratio or 1.0) if row.metric.direction == "higher" else 1 / (found.ratio or 1.0)
+    return found.verdict != "slower", gain
+
+
+def _installations(wish: Wish, verdict: SideVerdict) -> list[Installation]:
+    """The builds of base and head, and those between."""
+    present = list(Installation.objects.filter(server=wish.server, removed_at=None))
+    if wish.bindirs is not None:
+        found = _of_folders(wish, present)
+        _check_order(found, verdict)
+    else:
+        found = [_of_side("base", verdict.base, present, wish)]
+        found += [
+            _the_one(found_by.of_commit(sha, present), f"commits/{place}", sha, present, wish)
+            for place, sha in enumerate(wish.commits)
+        ]
+        found.append(_of_side("head", verdict.head, present, wish))
+    if len({each.pk for each in found}) < len(found):
+        message = _("Two of the commits have the same installation.")
+        raise _refused("commits" if wish.bindirs is None else "bindirs", "same_build", message)
+    return found
+
+
+def _of_folders(wish: Wish, present: Sequence[Installation]) -> list[Installation]:
+    folders = {each.bindir: each for each in present}
+    faults = [
+        Fault(
+            f"/bindirs/{place}",
+            "installation_missing",
+            _("There is no installation in %(bindir)s on %(server)s.")
+            % {"bindir": bindir, "server": wish.server.name},
+            _known(present),
+        )
+        for place, bindir in enumerate(wish.bindirs or ())
+        if bindir not in folders
+    ]
+    if faults:
+        raise Refused("contradicts", faults)
+    return [folders[bindir] for bindir in wish.bindirs or ()]
+
+
+def _check_order(found: Sequence[Installation], verdict: SideVerdict) -> None:
+    """Folders that carry a commit must not carry that of the other side."""
+    for place, side in ((0, verdict.head), (len(found) - 1, verdict.base)):
+        sha = found_by.commit_of(side)
+        if sha and found_by.of_commit(sha, [found[place]]):
+            message = _("%(bindir)s is of %(sha)s, which is the other side.") % {
+                "bindir": found[place].bindir,
+                "sha": sha[:12],
+            }
+            raise _refused(f"bindirs/{place}", "wrong_order", message)
+
+
+def _of_side(name: str, side: Side, present: Sequence[Installation], wish: Wish) -> Installation:
+    found = found_by.of_side(side, present)
+    return _the_one(found, name, side.label, present, wish)
+
+
+def _the_one(
+    found: Sequence[Installation],
+    place: str,
+    name: str,
+    present: Sequence[Installation],
+    wish: Wish,
+) -> Installation:
+    """The only one. Raises Refused if there is none, or more."""
+    if len(found) == 1:
+        return found[0]
+    words = {"server": wish.server.name, "name": name}
+    if found:
+        message = _("%(server)s has several installations of %(name)s: name the folders.") % words
+        raise _refused(place, "ambiguous_build", message, ", ".join(each.bindir for each in found))
+    message = _("%(server)s has no installation of %(name)s in a folder that carries it.") % words
+    raise _refused(place, "installation_missing", message, _known(present))
+
+
+def _known(present: Sequence[Installation]) -> str:
+    folders = ", ".join(each.bindir for each in present[:20])
+    return _("It has: %(folders)s.") % {"folders": folders or _("none")}
+
+
+def _refused(place: str, code: str, message: str, remedy: str = "") -> Refused:
+    return Refused("contradicts", [Fault(f"/{place}", code, message, remedy)])
+
+
+def unsaved(of: Question) -> Bisection:
+    """The bisection of a question, not stored."""
+    found, wish = of.verdict, of.wish
+    asked = {
+        "base": found.base.text,
+        "head": found.head.text,
+        "base_sha": found_by.commit_of(found.base),
+        "head_sha": found_by.commit_of(found.head),
+        "metrics": list(wish.metrics),
+        "effect": found.effect,
+    }
+    configuration = wish.configuration
+    draft = {
+        "scenario": of.scenario.slug,
+        "levels": {name: list(levels) for name, levels in of.levels.items()},
+        "parameters": dict(wish.parameters),
+        "repeats": wish.repeats,
+        "most_repeats": wish.most_repeats,
+        "configuration": configuration.pk if configuration else None,
+    }
+    builds = _builds(of)
+    text = json.dumps([wish.server.pk, asked, draft, builds], sort_keys=True)
+    return Bisection(
+        project=found.head.campaign.project,
+        campaign=found.head.campaign,
+        server=wish.server,
+        asked=asked,
+        draft=draft,
+        builds=builds,
+        high=len(builds) - 1,
+        fingerprint=hashlib.sha256(text.encode()).hexdigest(),
+    )
+
+
+def _builds(of: Question) -> list[dict[str, Any]]:
+    """The builds as they are kept, the ends with the commits that were asked about."""
+    found = [
+        {
+            "installation": each.pk,
+            "bindir": each.bindir,
+            "commit": found_by.commit_in(each.bindir),
+        }
+        for each in of.builds
+    ]
+    for place, side in ((0, of.verdict.base), (-1, of.verdict.head)):
+        if sha := found_by.commit_of(side):
+            found[place]["commit"] = sha
+    return found
+
+
+def draft(bisection: Bisection, installations: Sequence[Installation]) -> Draft:
+    """A step's draft: whole rounds, with more of them while its verdict is undecided."""
+    kept = bisection.draft
+    scenario = registry.get(kept["scenario"], kept["levels"])
+    parameters = {each.name: each.default for each in scenario.parameters}
+    levels: dict[str, list[Level]] = {each.name: list(each.default) for each in scenario.factors}
+    levels |= kept["levels"]
+    followed = bisection.followed.get("levels", {})
+    levels |= {name: [followed[name]] for name in levels if name in followed}
+    effect = float(bisection.asked["effect"]) / 100
+    configuration = kept["configuration"]
+    return Draft(
+        title=_title(bisection),
+        scenario=scenario.slug,
+        server=bisection.server,
+        installations=installations,
+        levels=levels,
+        parameters=parameters | kept["parameters"],
+        repeats=kept["repeats"],
+        configuration=Configuration.objects.get(pk=configuration) if configuration else None,
+        # The verdict decides on further rounds (repeats.add_round); this makes each a look.
+        wanted_half_width=max(effect / 2, NARROWEST),
+        most_repeats=kept["most_repeats"],
+    )
+
+
+def _title(bisection: Bisection) -> str:
+    """Titles of campaigns are data, and in English like others that nobody typed."""
+    low, high = (found_by.name_of(bisection.builds[at]) for at in (bisection.low, bisection.high))
+    return f"{high} against {low} ({bisection.campaign.slug})"[:200]

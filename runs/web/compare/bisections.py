@@ -1,0 +1,177 @@
+"""Bisections: the form that settles a verdict by measuring, and what came out."""
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from runs.models import Bisection, Server
+from runs.scenarios import registry
+from runs.selectors.compare import bisections as found_by
+from runs.selectors.compare.verdict_words import HEADLINES, VERDICTS
+from runs.selectors.compare.verdicts import DEFAULT_EFFECT
+from runs.services.campaigns import bisection_questions, bisections, estimates
+from runs.services.campaigns.bisection_questions import Question, Wish
+from runs.services.campaigns.drafts import MOST_REPEATS
+from runs.services.errors import Refused, ServiceError
+from runs.templatetags.formats import sized
+from runs.web import notices
+
+MOST_CHARACTERS = 100_000
+
+
+class BisectionForm(forms.Form):
+    """A verdict, as compare/ names it, and how it is settled."""
+
+    campaign = forms.CharField(max_length=120, required=False, widget=forms.HiddenInput)
+    base = forms.CharField(max_length=300, widget=forms.HiddenInput)
+    head = forms.CharField(max_length=300, widget=forms.HiddenInput)
+    metric = forms.CharField(max_length=100, required=False, widget=forms.HiddenInput)
+    effect = forms.FloatField(
+        min_value=0.2, max_value=100, required=False, widget=forms.HiddenInput
+    )
+    server = forms.ModelChoiceField(
+        label=gettext_lazy("Server"), queryset=Server.objects.none(), to_field_name="slug"
+    )
+    scenario = forms.ChoiceField(label=gettext_lazy("Scenario"))
+    levels = forms.CharField(
+        label=gettext_lazy("Levels"),
+        required=False,
+        max_length=500,
+        help_text=gettext_lazy("Such as clients=8; empty: those of the row that lost most."),
+    )
+    builds = forms.CharField(
+        label=gettext_lazy("Commits between, or all folders"),
+        required=False,
+        max_length=MOST_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text=gettext_lazy(
+            "One a line, the oldest first. Folders are those from the base's to the head's. Empty: "
+            "the folders that carry 7 digits or more of both commits."
+        ),
+    )
+    repeats = forms.IntegerField(
+        label=gettext_lazy("Repeats"), min_value=2, max_value=MOST_REPEATS - 1, initial=3
+    )
+    most_repeats = forms.IntegerField(
+        label=gettext_lazy("Most repeats"), min_value=3, max_value=MOST_REPEATS, initial=20
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        server = cast(forms.ModelChoiceField[Server], self.fields["server"])
+        server.queryset = Server.objects.select_related("hardware").order_by("name")
+        scenario = cast(forms.ChoiceField, self.fields["scenario"])
+        scenario.choices = [("", "–")] + [(each.slug, _(each.title)) for each in registry.every()]
+
+    def clean_levels(self) -> dict[str, list[int | str]]:
+        """`clients=1,8 scale=10` as levels by factor."""
+        found: dict[str, list[int | str]] = {}
+        for word in self.cleaned_data["levels"].split():
+            name, equals, levels = word.partition("=")
+            if not (name and equals and levels):
+                message = _("“%(text)s” must be a factor and its level, as in clients=8.")
+                raise forms.ValidationError(message % {"text": word})
+            found[name] = [
+                int(level) if level.isdecimal() and len(level) < 10 else level
+                for level in levels.split(",")
+            ]
+        return found
+
+    def wish(self) -> Wish:
+        """The valid form."""
+        given = self.cleaned_data
+        builds = given["builds"].split()
+        has_folders = any(each.startswith("/") for each in builds)
+        return Wish(
+            campaign=given["campaign"],
+            base=given["base"],
+            head=given["head"],
+            server=given["server"],
+            metrics=[given["metric"]] if given["metric"] else (),
+            effect=given["effect"] or DEFAULT_EFFECT,
+            bindirs=builds if has_folders else None,
+            commits=() if has_folders else builds,
+            scenario=given["scenario"],
+            levels=given["levels"] or None,
+            repeats=given["repeats"],
+            most_repeats=given["most_repeats"],
+        )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def bisection_new(request: HttpRequest) -> HttpResponse:
+    """Settle a verdict that is red or undecided by measuring its builds in turn."""
+    if request.method == "POST":
+        form = BisectionForm(request.POST)
+        made = _started(request, form) if form.is_valid() else None
+        if made is not None:
+            return redirect("bisection-detail", bisection_id=made.pk)
+    else:
+        names = ("campaign", "base", "head", "metric", "effect", "scenario")
+        form = BisectionForm(initial={name: request.GET.get(name, "") for name in names})
+    return render(request, "compare/bisection_form.html", {"section": "compare", "form": form})
+
+
+@require_safe
+def bisection_detail(request: HttpRequest, bisection_id: int) -> HttpResponse:
+    """What is measured, and what came out."""
+    found = get_object_or_404(found_by.listed(to=request.user), pk=bisection_id)
+    steps = found_by.measured(found)
+    builds = [found_by.name_of(build) for build in found.builds]
+    worst = steps[-1].worst if found.is_found else None
+    context = {
+        "section": "compare",
+        "bisection": found,
+        "builds": list(enumerate(builds)),
+        "steps": [(each.step, [builds[at] for at in each.places]) for each in steps],
+        "headline": HEADLINES.get(found.verdict, ""),
+        "verdict": VERDICTS.get(found.verdict, ""),
+        "low": builds[found.low],
+        "high": builds[found.high],
+        "size": sized(worst.comparison) if worst else "",
+        "message": _(found.message) if found.message else "",
+    }
+    return render(request, "compare/bisection.html", context)
+
+
+@require_POST
+def bisection_cancel(request: HttpRequest, bisection_id: int) -> HttpResponse:
+    """Cancel it, with the step that is being measured."""
+    found = get_object_or_404(found_by.listed(to=request.user), pk=bisection_id)
+    try:
+        bisections.cancel(bisection=found, by=request.user)
+    except ServiceError as error:
+        notices.refused(request, error)
+    else:
+        messages.success(request, _("It is cancelled; finished runs stay."))
+    return redirect("bisection-detail", bisection_id=bisection_id)
+
+
+def _started(request: HttpRequest, form: BisectionForm) -> Bisection | None:
+    """The bisection; None with the faults in the form."""
+    try:
+        asked = bisection_questions.question(form.wish(), reader=request.user)
+        problems = estimates.estimate(bisection_questions.design(asked)).problems
+        for problem in problems:
+            form.add_error(None, f"{problem.message} {problem.remedy}")
+        return None if problems else _start(request, asked)
+    except ServiceError as error:
+        form.add_error(None, notices.sentence(error))
+    except Refused as refused:
+        for fault in refused.faults:
+            form.add_error(None, f"{fault.message} {fault.remedy}".strip())
+    return None
+
+
+def _start(request: HttpRequest, asked: Question) -> Bisection:
+    made, is_new = bisections.start(question=asked, by=cast(User, request.user))
+    if not is_new:
+        messages.info(request, _("The same question is being measured already."))
+    return made

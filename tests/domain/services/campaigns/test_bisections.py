@@ -1,0 +1,196 @@
+"""Bisections: a verdict is settled in turn, and the commit that lost is found by halving."""
+
+import random
+
+import pytest
+from django.db import transaction
+
+from runs.models import AuditEntry, Bisection, Campaign, Revision, Run
+from runs.services.access import audit, projects
+from runs.services.campaigns import bisection_questions, bisections, campaigns, scenarios
+from runs.services.campaigns.bisection_questions import Wish
+from runs.services.errors import Refused, ServiceError
+from runs.services.runs import runs
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+SHAS = [f"{number:x}" * 40 for number in range(1, 10)]
+
+
+@pytest.fixture
+def lab():
+    """A server with nine builds of one version, each in a folder of its commit."""
+    scenarios.sync()
+    made = factories.server("lab")
+    for sha in SHAS:
+        folder = f"/builds/pg-{sha[:10]}/bin"
+        more = {"has_psql": True, "pgbench_version_num": 180004}
+        factories.installation(made, "18.4", bindir=folder, **more)
+    return made
+
+
+@pytest.fixture
+def nightly():
+    """What CI uploaded of the first and the last commit: undecided."""
+    of = factories.campaign("nightly", factors={"version": []}, origin="uploaded", repeats=0)
+    for sha, values in ((SHAS[0], (990, 1010, 1000)), (SHAS[-1], (950, 1010, 980))):
+        revision = Revision.objects.create(project=projects.default(), sha=sha, ref="main")
+        levels = {"clients": 2}
+        cell = factories.cell(
+            of, levels, repeats=3, revision=revision, key=f"2 {sha}", series_key="2"
+        )
+        for run, value in zip(cell.runs.order_by("repeat"), values, strict=True):
+            factories.finish(run, tps=value)
+    return of
+
+
+def wish(lab, **changed):
+    given = {
+        "campaign": "nightly", "base": f"revision:{SHAS[0]}", "head": f"revision:{SHAS[-1]}",
+        "server": lab, "scenario": "fixed-point-read", "parameters": {"scale": 1, "duration": 5},
+    }  # fmt: skip
+    return Wish(**(given | changed))
+
+
+def started(lab, boss, **changed):
+    asked = bisection_questions.question(wish(lab, **changed), reader=boss)
+    return bisections.start(question=asked, by=boss)
+
+
+@pytest.fixture
+def boss(django_user_model):
+    return django_user_model.objects.create_superuser("boss")
+
+
+def work_off(bisection, speed, noise=0.01):
+    """What workers and control do, until it has ended: `speed` is that of a commit's place."""
+    chance = random.Random(4)
+    for _turn in range(60):
+        live = bisection.steps.filter(campaign__state__in=Campaign.LIVE).first()
+        if live is None:
+            bisections.go_on()
+            bisection.refresh_from_db()
+            if bisection.state != Bisection.State.RUNNING:
+                return bisection
+            continue
+        waiting = live.campaign.runs.filter(state=Run.State.QUEUED).select_related("cell")
+        for run in waiting.select_related("cell__installation").order_by("position"):
+            sha = run.cell.installation.bindir.split("-")[1][:1]
+            value = 1000 * speed(int(sha, 16) - 1) * (1 + chance.gauss(0, noise))
+            factories.finish(run, tps=value)
+        with transaction.atomic():
+            runs.refresh_campaign(campaign_id=live.campaign_id)
+    raise AssertionError("it does not end")
+
+
+def test_the_commit_that_lost_is_found_and_measured_once_more_by_itself(lab, nightly, boss):
+    with audit.acting(audit.Actor("boss", "page")):
+        made, is_new = started(lab, boss, commits=SHAS[1:-1])
+    assert is_new
+    again, is_new = started(lab, boss, commits=SHAS[1:-1])
+    assert (again, is_new) == (made, False)
+
+    found = work_off(made, lambda place: 0.95 if place >= 5 else 1.0)
+
+    assert (found.state, found.verdict, found.is_found) == ("finished", "slower", True)
+    assert found.builds[found.high]["commit"] == SHAS[5][:10]
+    assert (found.builds[0]["commit"], found.builds[-1]["commit"]) == (SHAS[0], SHAS[-1])
+    steps = list(found.steps.all())
+    assert [(each.low, each.middle, each.high) for each in steps] == [
+        (0, None, 8), (0, 4, 8), (4, 6, 8), (4, 5, 6), (4, None, 5)
+    ]  # fmt: skip
+    for step in steps:
+        rounds = set(step.campaign.runs.values_list("repeat", flat=True))
+        assert rounds == set(range(1, len(rounds) + 1))
+        assert 3 <= len(rounds) <= 20
+        assert step.campaign.factors["clients"] == [2]
+        assert step.campaign.project == nightly.project
+    entry = AuditEntry.objects.get(action="bisection_started")
+    assert entry.after["server"] == "lab"
+    assert len(entry.after["builds"]) == 9
+
+
+def test_what_is_the_same_on_a_quiet_server_ends_after_the_first_step(lab, nightly, boss):
+    made, _is_new = started(lab, boss, commits=SHAS[1:-1])
+    found = work_off(made, lambda _place: 1.0, noise=0.005)
+    assert (found.state, found.verdict, found.is_found) == ("finished", "same", False)
+    assert found.steps.count() == 1
+
+
+def test_rounds_are_added_while_it_is_undecided_and_no_more_than_the_most(lab, nightly, boss):
+    made, _is_new = started(lab, boss, most_repeats=6)
+    found = work_off(made, lambda _place: 1.0, noise=0.05)
+    (step,) = found.steps.all()
+    assert set(step.campaign.runs.values_list("repeat", flat=True)) == {1, 2, 3, 4, 5, 6}
+    assert (found.verdict, found.is_found) == ("undecided", False)
+
+
+def test_a_loss_of_many_small_ones_is_not_put_down_to_one_commit(lab, nightly, boss):
+    made, _is_new = started(lab, boss, commits=SHAS[1:-1])
+    found = work_off(made, lambda place: 0.99**place, noise=0.002)
+    assert (found.verdict, found.is_found) == ("slower", False)
+
+
+def test_a_step_that_is_cancelled_failed_or_lacks_its_build_ends_it(lab, nightly, boss):
+    made, _is_new = started(lab, boss)
+    campaigns.cancel(campaign=made.steps.get().campaign, by=boss)
+    bisections.go_on()
+    made.refresh_from_db()
+    assert made.state == Bisection.State.CANCELLED
+
+    failing, is_new = started(lab, boss)
+    assert is_new
+    Campaign.objects.filter(bisection_step__bisection=failing).update(state="incomplete")
+    bisections.go_on()
+    failing.refresh_from_db()
+    assert failing.state == Bisection.State.FAILED
+    assert "see its campaign" in failing.message
+
+    lacking, _is_new = started(lab, boss, commits=SHAS[1:-1])
+    lab.installations.filter(bindir__contains=SHAS[4][:10]).update(removed_at="2026-01-01T00:00Z")
+    found = work_off(lacking, lambda place: 0.9 if place > 2 else 1.0)
+    assert (found.state, found.verdict) == (Bisection.State.FAILED, "slower")
+    assert SHAS[4][:10] in found.message
+
+    ended, _is_new = started(lab, boss)
+    bisections.cancel(bisection=ended, by=boss)
+    assert {each.campaign.state for each in ended.steps.all()} == {"cancelled"}
+    with pytest.raises(ServiceError, match="ended already"):
+        bisections.cancel(bisection=ended, by=boss)
+
+
+def test_a_wish_that_cannot_be_met_says_what_is_wrong_and_queues_nothing(lab, nightly, boss):
+    folders = [each.bindir for each in lab.installations.order_by("bindir")]
+    more = {"has_psql": True, "pgbench_version_num": 180004}
+    factories.installation(lab, "18.4", bindir=f"/other/{SHAS[3][:8]}/bin", **more)
+    cases = [
+        ({"bindirs": folders[::-1]}, "/bindirs/0", "wrong_order"),
+        ({"bindirs": [folders[0], "/nowhere/bin"]}, "/bindirs/1", "installation_missing"),
+        ({"bindirs": [folders[0], folders[2], folders[2]]}, "/bindirs", "same_build"),
+        ({"commits": ["abcdef0123"]}, "/commits/0", "installation_missing"),
+        ({"commits": [SHAS[3]]}, "/commits/0", "ambiguous_build"),
+        ({"commits": [SHAS[1], SHAS[1]]}, "/commits", "same_build"),
+        ({"scenario": "no-such"}, "/scenario", "unknown_scenario"),
+        ({"metrics": ["tps", "bananas"]}, "/metric/1", "unknown_metric"),
+        ({"head": "revision:main~1"}, "/head", "unknown_revision"),
+        ({"campaign": "away"}, "/campaign", "unknown_campaign"),
+    ]  # fmt: skip
+    found = []
+    for changed, _pointer, _code in cases:
+        with pytest.raises(Refused) as refused:
+            started(lab, boss, **changed)
+        found.append([(each.pointer, each.code) for each in refused.value.faults])
+    assert found == [[(pointer, code)] for _changed, pointer, code in cases]
+    assert not Bisection.objects.exists()
+    assert Campaign.objects.count() == 1
+
+    cell = nightly.cells.get(revision__sha=SHAS[-1])
+    for run in cell.runs.all():
+        run.measurements.update(value=1000 + run.repeat)
+    factories.summary(cell, "tps")
+    base = nightly.cells.get(revision__sha=SHAS[0])
+    for run in base.runs.all():
+        run.measurements.update(value=1000 + run.repeat)
+    factories.summary(base, "tps")
+    with pytest.raises(ServiceError, match="nothing to settle"):
+        started(lab, boss)
