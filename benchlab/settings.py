@@ -296,6 +296,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {
+        "BisectionState": "runs.models.bisections.Bisection.State",
         "CampaignState": "runs.models.campaigns.Campaign.State",
         "RunState": "runs.models.runs.Run.State",
         "SealKind": "runs.models.seals.Seal.Kind",

@@ -13,7 +13,7 @@ from django.db import connection
 
 from runs import dispatch
 from runs.services.campaigns import bisections
-from runs.services.changes import changes, deliveries, mails
+from runs.services.changes import changes, deliveries, mails, rejudging
 from runs.services.changes import missing_uploads as watchdog
 from runs.services.operations import signs
 from runs.services.runs import certificates, counts, supervision
@@ -95,3 +95,4 @@ def watch() -> None:
     mails.wake()
     sealing.wake()
     certificates.judge_some()
+    rejudging.judge_some()

@@ -150,8 +150,14 @@ def cell(of, levels, *, repeats=3, on=None, **fields):
         campaign=of,
         ordinal=of.cells.count() + 1,
         levels=levels,
-        key=json.dumps(levels, sort_keys=True),
-        **({"version": version, "version_num": version_num(version) if version else None} | fields),
+        **(
+            {
+                "key": json.dumps(levels, sort_keys=True),
+                "version": version,
+                "version_num": version_num(version) if version else None,
+            }
+            | fields
+        ),
     )
     for repeat in range(1, repeats + 1):
         run(made, repeat=repeat, server=on)

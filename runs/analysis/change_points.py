@@ -3,13 +3,14 @@
 The method and simulations of it are in docs/statistics.md. In short: take logs of the medians of
 the points; remove spikes; search seeded intervals for the split with the greatest t-statistic,
 whose error accounts for autocorrelation; keep the narrowest significant ones; then settle each
-place between its neighbours, and require an effect of at least 3 % between the medians.
+place between its neighbours, and require an effect of at least 3 % between the medians. What was
+found gets its likeliest place, and those that are likely as well.
 """
 
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,12 @@ MINIMUM_SEGMENT_OF_SINGLE_RUNS = 6
 WINDOW = 300
 """Points to analyse when one is added: a change shows within a dozen points, or not at all."""
 
+HUBER = 1.5
+"""Standard deviations from its level beyond which a point says no more about a place."""
+
+LIKELY = 7.35
+"""Twice the log-likelihood that places in the 95 % interval may lack: (1 - exp(-x/2))² = 0.95."""
+
 SAME_PLACE = 10
 """Two changes at most this many points apart, in the same direction, are the same one."""
 
@@ -37,7 +44,8 @@ class ChangePoint:
     """The level changes at `position`, the index of the first point of the new level.
 
     `before` and `after` are the medians of the points on both sides, up to the next changes;
-    `ratio` is after / before. `p_value` is corrected for trying every place (Bonferroni).
+    `ratio` is after / before. `p_value` is corrected for trying every place (Bonferroni). The true
+    place is from `earliest` to `latest` in about 95 of 100 cases.
     """
 
     position: int
@@ -45,6 +53,8 @@ class ChangePoint:
     after: float
     ratio: float
     p_value: float
+    earliest: int = 0
+    latest: int = 0
 
 
 def find(
@@ -185,7 +195,10 @@ def _pruned(history: _History, places: list[int], minimum: float) -> tuple[Chang
             if change.p_value >= SIGNIFICANCE or abs(math.log(change.ratio)) < minimum
         ]
         if not weak:
-            return changes
+            return tuple(
+                _placed(history, each, start, end)
+                for each, start, end in zip(changes, bounds, bounds[2:], strict=False)
+            )
         weakest = min(weak)[1]
         kept = _refined(history, [place for place in kept if place != weakest])
 
@@ -197,3 +210,42 @@ def _change(history: _History, start: int, place: int, end: int) -> ChangePoint:
     error = float(history.noise.errors(np.array([place - start]), np.array([end - place]))[0])
     p_value = min(1.0, len(history.logs) * history.noise.p_value(difference / error))
     return ChangePoint(place, math.exp(before), math.exp(after), math.exp(after - before), p_value)
+
+
+def _placed(history: _History, change: ChangePoint, start: int, end: int) -> ChangePoint:
+    """The change at its likeliest place between its neighbours, with the interval of places.
+
+    Nothing is tested here: that there is a change is known. So the place may be nearer to an end
+    than the shortest segment (a step of single runs is found when fewer than six follow it), and
+    the points count as they were measured, beyond HUBER by their direction alone.
+    """
+    logs, place = history.logs[start:end], change.position - start
+    for _ in range(5):
+        gains = _gains(logs, place, history.noise.sd)
+        # What is said for the new level from each place on: the first point is before every one.
+        support = np.cumsum(gains[::-1])[::-1][1:]
+        likeliest = 1 + int(support.argmax())
+        if likeliest == place:
+            break
+        place = likeliest
+    rho = history.noise.autocorrelation
+    variance = history.noise.sd**2 * (1 + rho) / (1 - rho)
+    likely = 1 + np.flatnonzero(2 * (support.max() - support) <= LIKELY * variance)
+    return replace(
+        change,
+        position=start + place,
+        earliest=start + int(likely[0]),
+        latest=start + int(likely[-1]),
+    )
+
+
+def _gains(logs: Floats, place: int, sd: float) -> Floats:
+    """How much less each point is off the level after the place than off the one before it."""
+    return _loss(logs - np.median(logs[:place]), sd) - _loss(logs - np.median(logs[place:]), sd)
+
+
+def _loss(off: Floats, sd: float) -> Floats:
+    """Half the square, and linear beyond HUBER standard deviations (P. J. Huber, 1964)."""
+    size, bound = np.abs(off), HUBER * sd
+    loss: Floats = np.where(size <= bound, size**2 / 2, bound * (size - bound / 2))
+    return loss

@@ -12,6 +12,10 @@ from runs.analysis.inference.verdicts import MINIMUM_EFFECT
 
 Values = Sequence[float]
 
+RULES = 2
+"""The version of the rules, stored with each change. Version 1 placed a step where it was found
+first, and knew no interval of places."""
+
 
 @dataclass(frozen=True)
 class Known:
@@ -73,6 +77,17 @@ def news(
             if each not in confirmed and _is_refuted(history, each, minimum_effect)
         ),
     )
+
+
+def again(
+    history: Sequence[Values],
+    known: Iterable[Known],
+    *,
+    minimum_effect: float = MINIMUM_EFFECT,
+) -> dict[int, ChangePoint | None]:
+    """What these rules say of steps that were reported before; None where they find none."""
+    found = change_points.find(history, minimum_effect=minimum_effect)
+    return {each.id: _match(found, each) for each in known if each.kind == "step"}
 
 
 def _match(found: Iterable[ChangePoint], known: Known) -> ChangePoint | None:

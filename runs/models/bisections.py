@@ -71,6 +71,11 @@ class Bisection(models.Model):
     def __str__(self) -> str:
         return f"{self.asked.get('base')} … {self.asked.get('head')}"
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether nothing lies between `low` and `high`."""
+        return self.high == self.low + 1
+
 
 class BisectionStep(models.Model):
     """A campaign of a bisection: it measures the builds `low` and `high`, and one in the middle.

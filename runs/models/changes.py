@@ -42,6 +42,9 @@ class Change(models.Model):
     p_value = models.FloatField(null=True)
     # The version of the rules that found it, or judged it last: runs.analysis.monitoring.RULES.
     rules = models.PositiveSmallIntegerField(default=1, db_default=1)
+    # The points between which the true place lies in 95 of 100 cases: commits, else days.
+    earliest = models.CharField(max_length=64, blank=True, default="", db_default="")
+    latest = models.CharField(max_length=64, blank=True, default="", db_default="")
     found_at = models.DateTimeField(auto_now_add=True)
     decision = models.CharField(max_length=10, choices=Decision, default=Decision.OPEN)
     note = models.TextField(blank=True)

@@ -99,14 +99,14 @@ class NewBisectionSerializer(StrictSerializer):
         return Wish(metrics=given.pop("metric", ()), **given)
 
 
-class BuildSerializer(Shape):
+class BisectedBuildSerializer(Shape):
     """An installation; `commit` is empty where it is not known."""
 
     commit = serializers.CharField()
     bindir = serializers.CharField()
 
 
-class StepSerializer(Shape):
+class BisectionStepSerializer(Shape):
     """A campaign that measures the builds at these places of `builds`."""
 
     campaign = serializers.CharField(source="step.campaign.slug")
@@ -130,7 +130,7 @@ class BisectionSerializer(serializers.Serializer[Bisection]):
     base = serializers.CharField(source="asked.base")
     head = serializers.CharField(source="asked.head")
     effect = serializers.FloatField(source="asked.effect")
-    builds = BuildSerializer(many=True)
+    builds = BisectedBuildSerializer(many=True)
     low = serializers.IntegerField()
     high = serializers.IntegerField()
     verdict = serializers.CharField()
@@ -148,10 +148,10 @@ class BisectionSerializer(serializers.Serializer[Bisection]):
         build = found.builds[found.high]
         return str(build["commit"] or build["bindir"])
 
-    @extend_schema_field(StepSerializer(many=True))
+    @extend_schema_field(BisectionStepSerializer(many=True))
     def get_steps(self, found: Bisection) -> Any:
         """The campaigns, in their order."""
-        return StepSerializer(found_by.measured(found), many=True).data
+        return BisectionStepSerializer(found_by.measured(found), many=True).data
 
 
 class OneBisectionSerializer(BisectionSerializer):

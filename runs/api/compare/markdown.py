@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from runs.analysis.inference import RULES
 from runs.analysis.inference.overall import PRECEDENCE
 from runs.models import Bisection, BisectionStep
 from runs.reports.tables import Table, as_markdown, shown
@@ -47,7 +48,8 @@ def markdown(found: SideVerdict, address: Address) -> str:
         "Head against base by one model of all runs; the intervals hold together in 95 of 100 "
         "tables. The same: within %(effect)s %%. Undecided: more runs are needed."
     )
-    parts.append(f"<sub>{rule % {'effect': f'{found.effect:g}'}}</sub>")
+    version = _("Rules: version %(version)d.") % {"version": RULES}
+    parts.append(f"<sub>{rule % {'effect': f'{found.effect:g}'}} {version}</sub>")
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,18 +1,21 @@
-"""Judge again how far runs may be relied on, by the rules of this BenchLab."""
+"""Judge again, by the rules of this BenchLab, what is stored: runs, changes and bisections."""
 
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from runs.services.changes import rejudging
 from runs.services.runs import certificates
 
 
 class Command(BaseCommand):
-    """Certifies runs that older rules judged, or nobody."""
+    """Judges what older rules judged, or nobody."""
 
-    help = "Judges runs again by what was recorded of them. Safe to repeat."
+    help = "Judges runs, changes and bisections again by what was recorded. Safe to repeat."
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         """Judge all that need it."""
         changed = certificates.judge_again()
         self.stdout.write(f"{changed} runs are judged otherwise than before")
+        judged = rejudging.judge_all()
+        self.stdout.write(f"{judged} changes and bisections are judged by these rules now")

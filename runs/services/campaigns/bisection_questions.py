@@ -268,19 +268,16 @@ def unsaved(of: Question) -> Bisection:
 
 
 def _builds(of: Question) -> list[dict[str, Any]]:
-    """The builds as they are kept, the ends with the commits that were asked about."""
-    found = [
-        {
-            "installation": each.pk,
-            "bindir": each.bindir,
-            "commit": found_by.commit_in(each.bindir),
-        }
-        for each in of.builds
+    """The builds as they are kept: with the commits that were named, else those of the folders."""
+    between = of.wish.commits or [found_by.commit_in(each.bindir) for each in of.builds[1:-1]]
+    ends = [
+        found_by.commit_of(side) or found_by.commit_in(each.bindir)
+        for side, each in ((of.verdict.base, of.builds[0]), (of.verdict.head, of.builds[-1]))
     ]
-    for place, side in ((0, of.verdict.base), (-1, of.verdict.head)):
-        if sha := found_by.commit_of(side):
-            found[place]["commit"] = sha
-    return found
+    return [
+        {"installation": each.pk, "bindir": each.bindir, "commit": commit}
+        for each, commit in zip(of.builds, [ends[0], *between, ends[1]], strict=True)
+    ]
 
 
 def draft(bisection: Bisection, installations: Sequence[Installation]) -> Draft:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
@@ -110,11 +111,14 @@ def _news(each: Watched) -> list[Change]:
     """Store what is new in one history of one metric, and update what is known."""
     news = monitoring.news(each.history, each.known, last_is_new=each.last_is_new)
     for key, step in news.moved:
-        Change.objects.filter(pk=key, decision=Change.Decision.OPEN).update(**_numbers(step))
+        move(key=key, step=step, points=each.points)
     _settle(news.confirmed, Change.Decision.CONFIRMED)
     _settle(news.refuted, Change.Decision.REFUTED)
     made = [
-        (step.position, Change(kind=Change.Kind.STEP, metric=each.metric, **_numbers(step)))
+        (
+            step.position,
+            Change(kind=Change.Kind.STEP, metric=each.metric, **_told(step, each.points)),
+        )
         for step in news.steps
     ]
     if news.alarm is not None:
@@ -122,15 +126,38 @@ def _news(each: Watched) -> list[Change]:
     return _stored([(each.points[position], change) for position, change in made])
 
 
-def _numbers(step: ChangePoint) -> dict[str, float]:
+def move(*, key: int, step: ChangePoint, points: Sequence[HistoryPoint]) -> None:
+    """Give a known step the figures that it has now, and its place, if that is free."""
+    point = points[step.position]
+    first = point.run or history_points.first_runs({point.cell})[point.cell]
+    told = _told(step, points)
+    change = Change.objects.filter(pk=key)
+    taken = Change.objects.filter(run=first, kind=Change.Kind.STEP, metric__change=key)
+    if not taken.exclude(pk=key).exists():
+        told |= {"cell_id": point.cell, "run_id": first}
+    change.update(**told)
+
+
+def _told(step: ChangePoint, points: Sequence[HistoryPoint]) -> dict[str, Any]:
     names = ("ratio", "before", "after", "p_value")
-    return {name: getattr(step, name) for name in names}
+    return {
+        **{name: getattr(step, name) for name in names},
+        "rules": monitoring.RULES,
+        "earliest": _name(points[step.earliest]),
+        "latest": _name(points[step.latest]),
+    }
+
+
+def _name(point: HistoryPoint) -> str:
+    """The commit of a point; else its day."""
+    return point.sha or point.at.date().isoformat()
 
 
 def _raised(alarm: Alarm, metric: Metric) -> Change:
     return Change(
         kind=Change.Kind.ALARM,
         metric=metric,
+        rules=monitoring.RULES,
         ratio=alarm.ratio,
         before=alarm.expected.median,
         after=alarm.value,

@@ -65,7 +65,7 @@ class BisectionForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        server = cast(forms.ModelChoiceField[Server], self.fields["server"])
+        server = cast("forms.ModelChoiceField[Server]", self.fields["server"])
         server.queryset = Server.objects.select_related("hardware").order_by("name")
         scenario = cast(forms.ChoiceField, self.fields["scenario"])
         scenario.choices = [("", "–")] + [(each.slug, _(each.title)) for each in registry.every()]

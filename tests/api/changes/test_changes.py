@@ -9,9 +9,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from runs import dispatch
+from runs.analysis import monitoring
 from runs.models import Campaign, Change, Run, StaleCell, WebhookDelivery
 from runs.services.access import projects
-from runs.services.changes import changes, mails, webhooks
+from runs.services.changes import changes, mails, rejudging, webhooks
 from runs.services.changes import missing_uploads as watchdog
 from tests.histories import START, commit, history, noisy, repeats, sha, store
 
@@ -65,6 +66,47 @@ def test_a_step_is_found_as_revisions_arrive_one_by_one():
     ((_kind, number),) = [each for each in told if each[0] == "step"]
     assert number <= 72
     assert Change.objects.filter(kind="step").get().cell.revision.sha == sha(60)
+
+
+def test_the_place_of_an_open_step_follows_what_later_revisions_say():
+    runs = history([1000] * 60 + [950] * 30, runs=1, noise=0.02, seed=5)
+    early = []
+    for number in range(50, 90):
+        store(runs[number : number + 1] if early or number > 50 else runs[: number + 1])
+        early += find()
+    (change,) = Change.objects.filter(kind="step")
+    assert abs(int(change.cell.revision.sha, 16) - 60) <= 1
+    assert int(change.earliest, 16) <= 60 <= int(change.latest, 16)
+    assert change.run == change.cell.runs.order_by("pk").first()
+
+
+def test_what_older_rules_stored_is_judged_again(stepped):
+    # As an older release left it: another place and figure, and steps that there are not.
+    Change.objects.filter(pk=stepped.pk).update(
+        rules=1, ratio=0.93, earliest="", cell=stepped.cell_id - 2
+    )
+    cells = stepped.cell.campaign.cells.order_by("pk")
+    false = {"metric": stepped.metric, "kind": "step", "ratio": 1.1, "before": 900, "after": 990}
+    wrong, dismissed = (
+        Change.objects.create(
+            cell=cells[place], run=cells[place].runs.first(), rules=1, decision=decision, **false
+        )
+        for place, decision in ((10, "open"), (12, "dismissed"))
+    )
+    alarm = Change.objects.create(
+        cell=cells[20], run=cells[20].runs.first(), rules=1, **false | {"kind": "alarm"}
+    )
+
+    assert rejudging.judge_all() == 4
+    assert rejudging.judge_all() == 0
+
+    for each in (stepped, wrong, dismissed, alarm):
+        each.refresh_from_db()
+    assert stepped.cell.revision.sha == sha(40)
+    assert (stepped.ratio, stepped.decision) == (pytest.approx(0.9, rel=0.01), "open")
+    assert int(stepped.earliest, 16) <= 40 <= int(stepped.latest, 16)
+    assert [each.decision for each in (wrong, dismissed, alarm)] == ["refuted", "dismissed", "open"]
+    assert set(Change.objects.values_list("rules", flat=True)) == {monitoring.RULES}
 
 
 def test_only_the_end_of_a_long_history_is_looked_at_again(django_assert_max_num_queries):

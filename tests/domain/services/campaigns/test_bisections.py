@@ -5,10 +5,12 @@ import random
 import pytest
 from django.db import transaction
 
+from runs.analysis.inference import RULES
 from runs.models import AuditEntry, Bisection, Campaign, Revision, Run
 from runs.services.access import audit, projects
 from runs.services.campaigns import bisection_questions, bisections, campaigns, scenarios
 from runs.services.campaigns.bisection_questions import Wish
+from runs.services.changes import rejudging
 from runs.services.errors import Refused, ServiceError
 from runs.services.runs import runs
 from tests import factories
@@ -93,7 +95,7 @@ def test_the_commit_that_lost_is_found_and_measured_once_more_by_itself(lab, nig
     found = work_off(made, lambda place: 0.95 if place >= 5 else 1.0)
 
     assert (found.state, found.verdict, found.is_found) == ("finished", "slower", True)
-    assert found.builds[found.high]["commit"] == SHAS[5][:10]
+    assert found.builds[found.high]["commit"] == SHAS[5]
     assert (found.builds[0]["commit"], found.builds[-1]["commit"]) == (SHAS[0], SHAS[-1])
     steps = list(found.steps.all())
     assert [(each.low, each.middle, each.high) for each in steps] == [
@@ -115,6 +117,16 @@ def test_what_is_the_same_on_a_quiet_server_ends_after_the_first_step(lab, night
     found = work_off(made, lambda _place: 1.0, noise=0.005)
     assert (found.state, found.verdict, found.is_found) == ("finished", "same", False)
     assert found.steps.count() == 1
+
+
+def test_a_stored_verdict_is_judged_again_when_the_rules_change(lab, nightly, boss):
+    made, _is_new = started(lab, boss)
+    work_off(made, lambda place: 0.95 if place == 8 else 1.0)
+    assert rejudging.judge_some() == 0
+    Bisection.objects.update(rules=1, verdict="same", is_found=False)
+    assert rejudging.judge_some() == 1
+    made.refresh_from_db()
+    assert (made.verdict, made.is_found, made.rules) == ("slower", True, RULES)
 
 
 def test_rounds_are_added_while_it_is_undecided_and_no_more_than_the_most(lab, nightly, boss):

@@ -1,0 +1,79 @@
+"""Judging again, by the rules of this BenchLab, what older rules judged and what is stored.
+
+Certificates of runs are another service's (`services.runs.certificates`), and comparisons are not
+stored. What is left: changes of histories, and the verdicts of bisections. People's decisions stay.
+"""
+
+from collections import defaultdict
+
+from django.db import transaction
+
+from runs.analysis import inference, monitoring
+from runs.models import Bisection, Campaign, Change
+from runs.selectors.changes import watched
+from runs.selectors.changes.watched import Watched
+from runs.selectors.compare import bisections
+from runs.services.changes import changes
+
+# Of one turn of control: each change takes some ms, each bisection ten queries.
+MOST = 100
+Decision = Change.Decision
+
+
+def judge_some() -> int:
+    """Judge some of what older rules judged; returns how many rows. One turn of control."""
+    return _changes() + _bisections()
+
+
+def judge_all() -> int:
+    """Judge everything that older rules judged; returns how many rows."""
+    total = 0
+    while count := judge_some():
+        total += count
+    return total
+
+
+@transaction.atomic
+def _changes() -> int:
+    rows = Change.objects.filter(rules__lt=monitoring.RULES).order_by("pk")
+    old = list(
+        rows.select_related("cell__campaign", "metric")
+        .select_for_update(skip_locked=True, of=("self",))[:MOST]
+    )  # fmt: skip
+    histories: dict[tuple[Campaign, str], set[int]] = defaultdict(set)
+    for change in old:
+        histories[change.cell.campaign, change.cell.series_key].add(change.cell_id)
+    known = {change.pk for change in old}
+    for (campaign, key), cells in histories.items():
+        for each in watched.of(campaign, key, cells):
+            _judge(each, known)
+    Change.objects.filter(pk__in=known).update(rules=monitoring.RULES)
+    return len(old)
+
+
+def _judge(each: Watched, asked: set[int]) -> None:
+    """Steps that these rules find too get their figures and place; the others are refuted."""
+    found = monitoring.again(each.history, each.known)
+    for key, step in found.items():
+        if key not in asked:
+            continue
+        if step is None:
+            open_ones = Change.objects.filter(pk=key, decision=Decision.OPEN)
+            open_ones.update(decision=Decision.REFUTED)
+        else:
+            changes.move(key=key, step=step, points=each.points)
+
+
+@transaction.atomic
+def _bisections() -> int:
+    rows = Bisection.objects.filter(state=Bisection.State.FINISHED, rules__lt=inference.RULES)
+    old = list(rows.select_for_update(skip_locked=True).order_by("pk")[:MOST])
+    for bisection in old:
+        steps = bisections.measured(bisection)
+        bisection.verdict = steps[0].ends.overall if steps else ""
+        last = steps[-1] if steps else None
+        is_pair = last is not None and last.step.middle is None and bisection.is_narrow
+        bisection.is_found = bool(is_pair and last and last.ends.overall == "slower")
+        bisection.rules = inference.RULES
+        bisection.save(update_fields=["verdict", "is_found", "rules"])
+    return len(old)

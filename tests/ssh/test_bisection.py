@@ -1,0 +1,75 @@
+"""A bisection of three real builds, of which the last two lose: executed step by step."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from runs.models import Bisection, Campaign, Revision, Run
+from runs.services.access import projects
+from runs.services.campaigns import bisection_questions, bisections, scenarios
+from runs.services.campaigns.bisection_questions import Wish
+from runs.services.runs import execution, leases
+from tests import factories
+from tests.ssh.openssh import short_folder
+
+pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True), pytest.mark.slow]
+SHAS = ["a1" * 20, "b2" * 20, "c3" * 20]
+# Every statement is told in all detail, which costs more than it itself does.
+SLOW = """#!/bin/sh
+if [ "$1" = start ]; then exec {bindir}/pg_ctl "$@" -o "-c log_min_messages=debug5"; fi
+exec {bindir}/pg_ctl "$@"
+"""
+
+
+@pytest.fixture
+def builds(binaries, account):
+    """Folders of three commits of PostgreSQL 18; those from the second on are slow."""
+    folder = short_folder()
+    for place, sha in enumerate(SHAS):
+        bindir = folder / f"pg-{sha[:10]}" / "bin"
+        bindir.mkdir(parents=True)
+        for program in Path(binaries.postgresql18).iterdir():
+            (bindir / program.name).symlink_to(program)
+        if place > 0:
+            (bindir / "pg_ctl").unlink()
+            (bindir / "pg_ctl").write_text(SLOW.format(bindir=binaries.postgresql18))
+            (bindir / "pg_ctl").chmod(0o755)
+    account.own(folder)
+    yield [folder / f"pg-{sha[:10]}" / "bin" for sha in SHAS]
+    shutil.rmtree(folder)
+
+
+def test_the_build_that_lost_is_found_by_executing_them(racks, builds, django_user_model):
+    scenarios.sync()
+    (server,) = racks(1, builds)
+    nightly = factories.campaign("nightly", factors={"version": []}, origin="uploaded", repeats=0)
+    for sha, values in ((SHAS[0], (990, 1010, 1000)), (SHAS[-1], (900, 1010, 950))):
+        revision = Revision.objects.create(project=projects.default(), sha=sha, ref="main")
+        cell = factories.cell(nightly, {"clients": 1}, revision=revision, key=sha, series_key="1")
+        for run, value in zip(cell.runs.order_by("repeat"), values, strict=True):
+            factories.finish(run, tps=value)
+    wish = Wish(
+        campaign="nightly", base=f"revision:{SHAS[0]}", head=f"revision:{SHAS[-1]}", server=server,
+        scenario="fixed-point-read", commits=[SHAS[1]], parameters={"scale": 1, "duration": 1},
+        most_repeats=8,
+    )  # fmt: skip
+    asked = bisection_questions.question(
+        wish, reader=django_user_model.objects.create_superuser("boss")
+    )
+    made, _is_new = bisections.start(question=asked)
+
+    while made.state == Bisection.State.RUNNING:
+        while claim := leases.claim(server_id=server.pk, holder="worker"):
+            execution.execute(claim)
+        bisections.go_on()
+        made.refresh_from_db()
+
+    steps = [(each.low, each.middle, each.high) for each in made.steps.all()]
+    assert steps == [(0, None, 2), (0, 1, 2), (0, None, 1)], made.message
+    assert (made.state, made.verdict, made.is_found) == ("finished", "slower", True)
+    assert made.builds[made.high]["commit"] == SHAS[1]
+    used = Run.objects.filter(campaign__bisection_step__bisection=made)
+    assert set(used.values_list("state", flat=True)) == {Run.State.FINISHED}
+    assert set(used.values_list("cell__installation__bindir", flat=True)) == set(map(str, builds))
+    assert not Campaign.objects.filter(state__in=Campaign.LIVE).exclude(pk=nightly.pk).exists()
