@@ -21,6 +21,9 @@ def test_every_address_is_described(schema):
     assert list(schema["paths"]) == [
         "/api/v1/audit/",
         "/api/v1/audit/{id}/",
+        "/api/v1/bisections/",
+        "/api/v1/bisections/{id}/",
+        "/api/v1/bisections/{id}/cancel/",
         "/api/v1/campaigns/",
         "/api/v1/campaigns/{slug}/",
         "/api/v1/campaigns/{slug}/annotations/",
