@@ -9,7 +9,7 @@ from runs.published import recompute
 from runs.published.document import CampaignEntry, DiscrepancyEntry, Rule, SameAs, Text
 from runs.published.errors import PublishedFileError
 from runs.published.figures import Figure, figures, key_of
-from runs.published.recompute import Recomputed
+from runs.published.recompute import Operand, Recomputed
 
 Kind = Literal["measured", "derived", "not_measured"]
 
@@ -80,6 +80,11 @@ class _Table:
         found = self.summaries.get((metric, key_of(levels)))
         return found if found and found.is_measured else None
 
+    def operand(self, metric: str, levels: Mapping[str, Any]) -> Operand | None:
+        """The figure at these levels, to derive another one from."""
+        found = self.find(metric, levels)
+        return Operand(found.number, found.text) if found else None
+
     def find_repeat(self, metric: str, levels: Mapping[str, Any], repeat: int) -> Figure | None:
         """That one of the printed repeats."""
         found = self.repeats.get((metric, key_of(levels)), ())
@@ -100,8 +105,7 @@ def is_derived(campaign: CampaignEntry, figure: Figure) -> bool:
     rule = campaign.derived.get(figure.metric)
     if rule is None or rule.kind == "same_as" or figure.repeat is not None:
         return False
-    parts = any(figure.levels.get(name) in levels for name, levels in rule.over.items())
-    return not (rule.operand == figure.metric and (parts or rule.kind == "median"))
+    return not recompute.is_part(rule, figure.metric, figure.levels)
 
 
 def _check(table: _Table, tables: Mapping[str, _Table]) -> CheckedTable:
@@ -155,24 +159,7 @@ def _results(table: _Table, figure: Figure, tables: Mapping[str, _Table]) -> Ite
 def _by_rule(table: _Table, figure: Figure, rule: Rule) -> Recomputed | None:
     if rule.kind == "median":
         return _median(table.repeats.get((rule.operand, figure.key), []))
-    if rule.kind == "ratio":
-        return _ratio(table, figure, rule)
-    combinations: list[dict[str, Any]] = [{}]
-    for name, levels in rule.over.items():
-        combinations = [{**each, name: level} for each in combinations for level in levels]
-    parts = [table.find(rule.operand, changed(figure.levels, each)) for each in combinations]
-    found = [part for part in parts if part]
-    if len(found) < len(parts):
-        return None
-    return recompute.total([part.number for part in found], texts=[part.text for part in found])
-
-
-def _ratio(table: _Table, figure: Figure, rule: Rule) -> Recomputed | None:
-    value = table.find(rule.operand, figure.levels)
-    base = table.find(rule.operand, changed(figure.levels, rule.to))
-    if value is None or base is None:
-        return None
-    return recompute.ratio(value.number, base.number, rule.form, texts=(value.text, base.text))
+    return recompute.by_rule(rule, figure.levels, table.operand)
 
 
 def _median(repeats: Sequence[Figure]) -> Recomputed | None:
@@ -186,7 +173,8 @@ def _elsewhere(figure: Figure, reference: SameAs, tables: Mapping[str, _Table]) 
     other = tables.get(reference.table)
     if other is None:
         return None
-    metric, levels = reference.metric or figure.metric, changed(figure.levels, reference.levels)
+    metric = reference.metric or figure.metric
+    levels = recompute.changed(figure.levels, reference.levels)
     found = (
         other.find(metric, levels)
         if figure.repeat is None
@@ -198,12 +186,6 @@ def _elsewhere(figure: Figure, reference: SameAs, tables: Mapping[str, _Table]) 
         f"Table {reference.table} prints {found.text}.", f"表 {reference.table} では {found.text}。"
     )
     return _Result("other_table", recompute.same(found.number, text=found.text), explanation)
-
-
-def changed(levels: Mapping[str, Any], by: Mapping[str, Any]) -> dict[str, Any]:
-    """The levels with those of `by` over them; a null there removes a level."""
-    merged = {**levels, **by}
-    return {name: level for name, level in merged.items() if level is not None}
 
 
 def _fault(figure: Figure, result: _Result) -> Fault:

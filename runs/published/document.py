@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 Levels = Mapping[str, Any]
 Statistic = Literal["single", "median", "mean"]
@@ -170,6 +170,22 @@ class Rule:
     form: Literal["factor", "percent", "inverse", "loss"] = "factor"
     over: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     same_as: SameAs | None = None
+
+    def stored(self) -> dict[str, Any]:
+        """The rule as JSON, from which `of` makes it again; nothing if it names another table."""
+        if self.same_as:
+            return {}
+        over = {name: list(levels) for name, levels in self.over.items()}
+        return {
+            "kind": self.kind, "operand": self.operand, "to": dict(self.to), "form": self.form,
+            "over": over,
+        }  # fmt: skip
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Self:
+        """The rule that was stored."""
+        over = {name: tuple(levels) for name, levels in stored["over"].items()}
+        return cls(**{**stored, "over": over})
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,12 @@ intervals do not overlap.
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import product
+from typing import Any, Literal
 
+from runs.published.document import Rule
 from runs.published.numbers import Number
 
 Form = Literal["factor", "percent", "inverse", "loss"]
@@ -31,6 +33,49 @@ class Recomputed:
         """Whether no rounding of operands and result explains the printed figure."""
         slack = TOLERANCE * max(abs(self.low), abs(self.high), abs(printed.value))
         return printed.low > self.high + slack or printed.high < self.low - slack
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A figure from which another one is derived, and its text for the formula."""
+
+    number: Number
+    text: str
+
+
+# The figure of a metric at some levels; None if there is none.
+Find = Callable[[str, Mapping[str, Any]], Operand | None]
+
+
+def by_rule(rule: Rule, levels: Mapping[str, Any], find: Find) -> Recomputed | None:
+    """A ratio or a sum at these levels; None if an operand is missing, and for other rules."""
+    if rule.kind == "ratio":
+        value, base = find(rule.operand, levels), find(rule.operand, changed(levels, rule.to))
+        if value is None or base is None:
+            return None
+        return ratio(value.number, base.number, rule.form, texts=(value.text, base.text))
+    if rule.kind != "sum":
+        return None
+    parts = [
+        find(rule.operand, changed(levels, dict(zip(rule.over, each, strict=True))))
+        for each in product(*rule.over.values())
+    ]
+    found = [part for part in parts if part]
+    if len(found) < len(parts):
+        return None
+    return total([part.number for part in found], texts=[part.text for part in found])
+
+
+def is_part(rule: Rule, metric: str, levels: Mapping[str, Any]) -> bool:
+    """Whether a figure of the metric at these levels is an operand of its own rule."""
+    parts = any(levels.get(name) in among for name, among in rule.over.items())
+    return rule.operand == metric and (parts or rule.kind == "median")
+
+
+def changed(levels: Mapping[str, Any], by: Mapping[str, Any]) -> dict[str, Any]:
+    """The levels with those of `by` over them; a null there removes a level."""
+    merged = {**levels, **by}
+    return {name: level for name, level in merged.items() if level is not None}
 
 
 def ratio(value: Number, base: Number, form: Form, *, texts: tuple[str, str]) -> Recomputed | None:

@@ -1,24 +1,32 @@
 """A published table next to our own measurements in its form: the same columns, our own rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from runs.models import Campaign, CellSummary, Measurement, PublishedTable, Run
+from runs.published import recompute
+from runs.published.document import Rule
+from runs.published.numbers import Number
+from runs.published.recompute import Operand
 from runs.scenarios import registry
 from runs.selectors.archive import versions
 from runs.selectors.campaigns.factor_names import factor_titles
 from runs.templatetags.formats import spoken
 
 VERSION = "version"
+UNITS = {"factor": "", "inverse": "", "percent": "%", "loss": "%"}
 
 
 @dataclass(frozen=True)
 class MeasuredCell:
-    """A cell of our table: a level, or the median of its metric with the number of runs."""
+    """A cell of our table: a level, or the median of its metric with the number of runs.
+
+    What the publication derives from other figures is derived by the same rule from our medians.
+    """
 
     text: str
     is_level: bool = False
@@ -115,10 +123,48 @@ def _row(
             made.append(MeasuredCell(_level(column, levels[column["factor"]]), is_level=True))
         elif "metric" in column:
             wanted = {**_translated(column.get("levels") or {}, stand_for, campaign), **levels}
-            made.append(_figure(measured.get(column["metric"], ()), wanted, column, single))
+            found = _figure(measured.get(column["metric"], ()), wanted, column, single)
+            if found.value is None:
+                found = _derived(column, wanted, measured, stand_for, campaign) or found
+            made.append(found)
         else:
             made.append(MeasuredCell(""))
     return made
+
+
+def _derived(
+    column: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    measured: Measured,
+    stand_for: Mapping[str, str],
+    campaign: Campaign,
+) -> MeasuredCell | None:
+    """By the rule of the publication; None without one, or if an operand is not measured here."""
+    if not column.get("derived") or "repeat" in column:
+        return None
+    rule = Rule.of(column["derived"])
+    if recompute.is_part(rule, column["metric"], wanted):
+        return None
+    to = {**rule.to, **_translated(rule.to, stand_for, campaign)}
+    used: list[CellSummary] = []
+
+    def find(metric: str, levels: Mapping[str, Any]) -> Operand | None:
+        only = _only(measured.get(metric, ()), levels)
+        if only is None:
+            return None
+        used.append(only)
+        return Operand(Number(only.median, 0), str(only.median))
+
+    if rule.kind == "median":
+        operand = find(rule.operand, wanted)
+        value = operand.number.value if operand else None
+    else:
+        found = recompute.by_rule(replace(rule, to=to), wanted, find)
+        value = found.value if found else None
+    if value is None:
+        return None
+    unit = used[0].metric.unit if rule.kind != "ratio" else UNITS[rule.form]
+    return MeasuredCell("", value=value, unit=unit, runs=min((each.n or 0) for each in used))
 
 
 def _figure(
@@ -127,24 +173,30 @@ def _figure(
     column: Mapping[str, Any],
     single: Single,
 ) -> MeasuredCell:
-    """The only cell with these levels; None if there is none, or several.
+    """The figure of the only cell with these levels; a dash if there is none, or several.
 
     A column of one repeat has that run's value, and no median in its place.
     """
-    found = [
-        summary
-        for levels, summary in summaries
-        if all(str(levels.get(name)) == str(level) for name, level in wanted.items())
-    ]
-    if len(found) != 1:
+    only = _only(summaries, wanted)
+    if only is None:
         return MeasuredCell("–")
-    (only,) = found
     if "repeat" in column:
         value = single.get((only.cell_id, only.metric.name, int(column["repeat"])))
         if value is None:
             return MeasuredCell("–")
         return MeasuredCell("", value=value, unit=only.metric.unit, runs=1)
     return MeasuredCell("", value=only.median, unit=only.metric.unit, runs=only.n)
+
+
+def _only(
+    summaries: Sequence[tuple[Mapping[str, Any], CellSummary]], wanted: Mapping[str, Any]
+) -> CellSummary | None:
+    found = [
+        summary
+        for levels, summary in summaries
+        if all(str(levels.get(name)) == str(level) for name, level in wanted.items())
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _translated(

@@ -13,7 +13,7 @@ from django.utils import translation
 from runs.models import Campaign, Discrepancy, PrintedFigure, PublishedNode, PublishedTable, Source
 from runs.published import words
 from runs.published.checks import CheckedTable, Fault
-from runs.published.document import CampaignEntry, Document
+from runs.published.document import CampaignEntry, Column, Document
 from runs.scenarios.themes import THEMES
 from runs.selectors.archive import versions
 from runs.selectors.archive.chart import plots, ratios_of
@@ -89,11 +89,18 @@ def _table(
         versions=_majors(table),
         findings=[finding.stored() for finding in entry.findings],
         notes=[text.pair() for text in entry.notes],
-        columns=[dict(column.described) for column in entry.columns],
+        columns=[_column(entry, column) for column in entry.columns],
         grid=[list(row) for row in entry.grid],
         chart=entry.chart,
         reproduce=dict(entry.reproduce),
     )
+
+
+def _column(entry: CampaignEntry, column: Column) -> dict[str, Any]:
+    """What the page needs; with the rule by which a figure measured here is derived as well."""
+    rule = entry.derived.get(column.metric)
+    stored = rule.stored() if rule else {}
+    return {**column.described, **({"derived": stored} if stored else {})}
 
 
 def _answer(entry: CampaignEntry, campaign: Campaign) -> list[float]:

@@ -127,7 +127,9 @@ def test_the_finished_campaign_stands_beside_the_print_in_its_form(load, server,
     assert heads == ["clients", "tps", "cpu_idle", "tps", "cpu_idle", "tps_ratio"]
     first = found.rows[0]
     assert first[0].text == str(campaign.factors["clients"][0])
-    assert [cell.value for cell in first[1:]] == [100.0, 50, 100.0, 50, None]
+    # The last column is derived by the publication's rule: per cent of the tps without checksums.
+    assert [cell.value for cell in first[1:]] == [100.0, 50, 100.0, 50, 100.0]
+    assert first[-1].unit == "%"
     assert ("Scale factor", "1000", "10") in found.differences
 
 
@@ -183,6 +185,19 @@ def test_a_printed_repeat_stands_beside_the_run_of_that_repeat(load, server, ask
         factories.finish(run, tps=100.0 * run.repeat)
     for row in side_by_side(campaign).rows:
         assert [cell.value for cell in row[2:6]] == [100.0, 200.0, None, 150.0]
+
+
+def test_a_derived_column_follows_from_our_medians_by_the_rule_of_the_print(
+    load, server, asked, post
+):
+    """Per cent of the throughput without standbys, which is a cell of the same campaign."""
+    load("wg1-2017")
+    body = asked("wg1-2017-8-8", "true").json()["campaign"]
+    campaign = Campaign.objects.get(slug=post(body).json()["slug"])
+    for run in campaign.runs.select_related("cell"):
+        factories.finish(run, tps={0: 400.0, 1: 200.0, 3: 100.0}[run.cell.levels["sync_standbys"]])
+    shown = [[cell.value for cell in row[1:]] for row in side_by_side(campaign).rows]
+    assert shown == [[400.0, 100.0], [200.0, 50.0], [100.0, 25.0]]
 
 
 def test_the_mixed_design_has_the_four_patterns_of_the_report(load, server, asked, post):
