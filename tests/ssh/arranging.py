@@ -49,12 +49,12 @@ def arranged(plan: RunPlan, slug: str, levels: dict, parameters: dict) -> RunPla
     )
 
 
-def with_contrib(plan: RunPlan, account: Account) -> RunPlan:
-    """The plan on a PostgreSQL with contrib: of script/lab, or Debian's.
+def with_contrib(plan: RunPlan, account: Account, version: str = "16.10") -> RunPlan:
+    """The plan on a PostgreSQL with contrib: that of script/lab, or Debian's.
 
     CI fails where neither is there, a laptop skips.
     """
-    lab = folders.versions_folder(Places(var_from_environment({})), account) / "16.10" / "bin"
+    lab = folders.versions_folder(Places(var_from_environment({})), account) / version / "bin"
     bindir = next((each for each in (lab, DEBIAN) if (each / "postgres").exists()), None)
     if bindir is None:
         missing = "no PostgreSQL with contrib is there: script/lab makes one"
