@@ -28,6 +28,9 @@ from runs.execution.settings import READ_SETTINGS, read_settings
 from runs.wording import gettext_noop as _
 
 KEPT_LOG_LINES = 500
+# The codes of a run that lost one of its clusters.
+NODE_LOST = frozenset(("cluster_gone", "cluster_out_of_reach", "standby_gone"))
+LOOKS_WITHOUT_ANSWER = 3
 SIGNAL_FILE_SINCE = 120000
 
 _WRITE = 'cat >"$1"'
@@ -97,23 +100,27 @@ class Arrangement:
     async def keep_logs(self) -> None:
         """Store the servers' logs as files of the run, if they exist."""
         for member in self.members:
+            if member.node.line.open_host() is None:
+                continue  # its machine may be gone for good, and the log with it
             log = await self.bench.server_log(KEPT_LOG_LINES, member)
             if log:
                 artifact = ArtifactData(f"server-{member.name}.log", log.encode())
                 self.bench.findings.artifacts.append(artifact)
 
     async def watch(self) -> NoReturn:
-        """Check during the load whether all clusters are there; ends only by an exception.
+        """Check during warm-up and load whether all clusters are there; ends only by an exception.
 
-        Raises TargetProblem `standby_gone`, since commits may wait forever for it, or
-        `cluster_gone`. A machine that does not answer proves nothing.
+        Raises TargetProblem `standby_gone`, since commits may wait forever for it, `cluster_gone`,
+        or `cluster_out_of_reach`. A machine that does not answer this worker proves nothing: what
+        counts is whether the database's machine reaches its cluster.
         """
+        silent: dict[str, int] = defaultdict(int)
         while True:
             await asyncio.sleep(self.bench.look_s)
             try:
-                await self._look()
+                await self._look(silent)
             except TargetProblem as problem:
-                if problem.code in {"cluster_gone", "standby_gone"}:
+                if problem.code in NODE_LOST:
                     raise
 
     @property
@@ -121,18 +128,41 @@ class Arrangement:
         """Those that follow the run's own cluster."""
         return [each for each in self.members if each.plan.origin == "standby"]
 
-    async def _look(self) -> None:
-        for member in self.members:
-            answer = await self.bench.run(*member.cluster.status(), on=member.node)
-            if answer.exit_status in NOT_RUNNING:
-                raise await self.gone(member)
+    async def _look(self, silent: dict[str, int]) -> None:
         names = [each.name for each in self.standbys]
         for name in await standbys.missing(self.bench, names) if names else ():
             raise await self.gone(self.bench.members[name])
+        for member in self.members:
+            if member.node.name != DATABASE_NODE and member.plan.origin != "standby":
+                await self._look_from_the_database(member, silent)
+            elif member.node.line.open_host() is not None:
+                answer = await self.bench.run(*member.cluster.status(), on=member.node)
+                if answer.exit_status in NOT_RUNNING:
+                    raise await self.gone(member)
+
+    async def _look_from_the_database(self, member: Member, silent: dict[str, int]) -> None:
+        """Count how often in a row it did not answer. Raises `cluster_out_of_reach`."""
+        cluster, database = member.cluster, self.bench.database
+        asking = replace(self.bench.cluster, socket_dir=cluster.address, port=cluster.port).psql()
+        words = ["env", "PGCONNECT_TIMEOUT=5", f"PGPASSFILE={listening.passfile_of(database)}"]
+        answer = await self.bench.run(*words, *asking[:-2], "-c", "SELECT 1")
+        silent[member.name] = silent[member.name] + 1 if answer.exit_status else 0
+        if silent[member.name] >= LOOKS_WITHOUT_ANSWER:
+            said = answer.stderr.decode(errors="replace").strip()[-300:]
+            raise TargetProblem(
+                f"The cluster {member.name} on {member.node.address} does not answer "
+                f"{database.address} any more: {said}",
+                code="cluster_out_of_reach",
+                remedy=_(
+                    "Look whether that machine and its PostgreSQL run, and at the network between "
+                    "the two; then queue the run again."
+                ),
+            )
 
     async def gone(self, member: Member) -> TargetProblem:
-        """The problem for a cluster that is gone, with the end of its log."""
-        log = await self.bench.server_log(LAST_LINES, member)
+        """The problem for a cluster that is gone, with the end of its log if that can be read."""
+        is_reached = member.node.line.open_host() is not None
+        log = await self.bench.server_log(LAST_LINES, member) if is_reached else "(out of reach)"
         if member.plan.origin == "standby":
             return TargetProblem(
                 f"The standby {member.name} on {member.node.address} does not follow any more; a "

@@ -44,6 +44,11 @@ foreign() { ls -A "$1" | grep -v -x -F .benchlab.new | head -n 5; }
 _CLAIM = (
     _COMMON
     + """
+# Without its disk the folder would be an ordinary one of the disk above it.
+near=$dir
+while [ ! -e "$near" ]; do near=${near%/*} near=${near:-/}; done
+mounted=$(df -Pk "$near" 2>/dev/null | awk 'NR == 2 { print $6 }')
+[ -z "$3" ] || [ -z "$mounted" ] || [ "$mounted" = "$3" ] || { echo "$mounted"; exit 89; }
 mkdir -p "$dir" || cannot
 cd "$dir" || exit 90
 if [ -f .benchlab ]; then
@@ -120,6 +125,7 @@ rm -f .benchlab
 """
 )
 
+_OTHER_MOUNT = 89
 _FREE = re.compile(rb"benchlab-free (\d+)")
 # What a shell interprets even between double quotes, or would if a quote were forgotten; and the
 # comma, with which PostgreSQL separates the folders of its sockets.
@@ -156,14 +162,18 @@ class BaseDir:
         """The text that marks a folder as made by this BenchLab at exactly that place."""
         return f"benchlab {self.instance} {posixpath.relpath(path, self.path)}"
 
-    async def claim(self, host: Host) -> int:
+    async def claim(self, host: Host, mount: str = "") -> int:
         """Claim the folder for this BenchLab, or check that it has it; return its free bytes.
 
-        Raises TargetProblem `base_dir_foreign` if others keep files in it.
+        `mount` is where its file system must be mounted (empty: anywhere). Raises TargetProblem
+        `base_dir_foreign` if others keep files in it, `other_file_system`.
         """
-        answer = await host.run(["sh", "-c", _CLAIM, "claim", self.path, self.mark(self.path)])
+        words = ["claim", self.path, self.mark(self.path), mount]
+        answer = await host.run(["sh", "-c", _CLAIM, *words])
         if answer.exit_status != 0:
             found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
+            if answer.exit_status == _OTHER_MOUNT:
+                raise self._other_file_system(mount, found)
             raise self._refusal(answer.exit_status, found)
         free = _FREE.search(answer.stdout)
         if free is None:
@@ -220,6 +230,17 @@ class BaseDir:
         if answer.exit_status != 0:
             found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
             raise self._refusal_at(path, answer.exit_status, found)
+
+    def _other_file_system(self, expected: str, found: str) -> TargetProblem:
+        return TargetProblem(
+            f"{self.path} lies on the file system that is mounted at {found}; when the run was "
+            f"queued it was the one mounted at {expected}.",
+            code="other_file_system",
+            remedy=_(
+                "Mount the disk again and queue the run again; if the base directory has moved on "
+                "purpose, inspect the server and queue the campaign again."
+            ),
+        )
 
     def _refusal_at(self, path: str, exit_status: int, found: str) -> TargetProblem:
         """The error for a folder below the base directory that is refused."""

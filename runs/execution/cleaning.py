@@ -1,5 +1,6 @@
 """Cleans up a run's machines: ends its processes, restores settings, removes its files."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -10,9 +11,11 @@ from runs.execution.members import PLACED, folder_of
 from runs.execution.nodes import Node
 from runs.execution.postgres import Cluster
 from runs.execution.preparing import PREPARED, Preparing
+from runs.execution.ssh import Host
 from runs.execution.steps import stop_all
 
 INCOMPLETE = "cleanup_incomplete"
+SECONDS_TO_ANSWER = 30
 
 
 class Cleaning:
@@ -21,6 +24,19 @@ class Cleaning:
     def __init__(self, bench: Bench, preparing: Preparing) -> None:
         self.bench = bench
         self.preparing = preparing
+        # Machines that are lost with what the run left there: others clean them up later.
+        self.left_out: list[Node] = []
+
+    async def leave_out_the_lost(self) -> None:
+        """Clean up without further machines that do not answer: the run must not wait for them."""
+        for node in dict.fromkeys(self.bench.database_nodes[1:]):
+            try:
+                async with asyncio.timeout(SECONDS_TO_ANSWER):
+                    await node.on_host(_is_there)
+            except (TargetProblem, TimeoutError):
+                self.left_out.append(node)
+                message = f"{node.address} does not answer: what the run left there is removed "
+                await self.bench.reporter.event(INCOMPLETE, f"{message}when it does.")
 
     async def clean_up(self, *, keeps_folders: bool = False) -> None:
         """End every step in progress, restore the machines, stop the cluster, remove what is left.
@@ -63,17 +79,18 @@ class Cleaning:
     def _clusters(self) -> list[tuple[Node, Cluster]]:
         """Every cluster that this run may have started; standbys before their primaries."""
         members = reversed(self.bench.members.values())
-        found = [(member.node, member.cluster) for member in members]
+        found = [(each.node, each.cluster) for each in members if each.node not in self.left_out]
         return found + [(self.bench.database, each) for each in self.preparing.clusters]
 
     async def _on_each(self, part: Callable[[Node], Awaitable[None]]) -> list[Node]:
         """The machines on which it succeeded. The last comes first: two may be the same."""
-        nodes = reversed(self.bench.nodes)
+        nodes = [node for node in reversed(self.bench.nodes) if node not in self.left_out]
         return [node for node in nodes if await self.attempt(partial(part, node))]
 
     async def _check_fences(self) -> None:
         for node in self.bench.nodes:
-            await node.check()
+            if node not in self.left_out:
+                await node.check()
 
     async def _stop_steps(self, node: Node) -> None:
         await node.on_host(partial(node.base.check, path=node.directory))
@@ -105,8 +122,14 @@ class Cleaning:
         """The folders with parts of the files of a cluster that was stopped."""
         run_id = self.bench.plan.run_id
         for node in self.bench.database_nodes[1:]:
+            if node in self.left_out:
+                continue
             path = node.base.below("clusters", folder_of(run_id, PLACED))
             await node.on_host(partial(node.base.remove, path=path))
 
     async def _remove_folder(self, node: Node) -> None:
         await node.on_host(partial(node.base.remove, path=node.directory))
+
+
+async def _is_there(host: Host) -> None:
+    await host.run(["true"])

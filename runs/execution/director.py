@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from runs.execution import boot, clocks, cores, explaining, listening, release, treating
-from runs.execution.arrangement import Arrangement
+from runs.execution.arrangement import NODE_LOST, Arrangement
 from runs.execution.bench import Bench
 from runs.execution.cleaning import Cleaning
 from runs.execution.errors import OUT_OF_REACH, Detached, TargetProblem
@@ -74,8 +74,7 @@ class Director:
 
         The result is reported before the target is cleaned up, so one of the two always has it.
         Raises TargetProblem for the target's faults, with what was found until then in
-        `bench.findings`, and with the target left clean. When the target cannot be reached any
-        When the target is out of reach, and when this worker lets go (Detached, task cancelled),
+        `bench.findings`, and with the target left clean. When the target is out of reach, and when this worker lets go (Detached, task cancelled),
         the target is left as it is: another worker continues there. A fault of BenchLab itself
         after the load leaves the run's folders, and says so: they have all that is left of the
         measurement.
@@ -92,6 +91,8 @@ class Director:
             raise
         except TargetProblem as problem:
             explained = await explaining.explained(problem, self.bench, taken_over=self.taken_over)
+            if explained.code in NODE_LOST:
+                await self.cleaning.leave_out_the_lost()
             await self._keep_log()
             await self.clean_up()
             if explained is problem:
@@ -118,7 +119,7 @@ class Director:
             await boot.make_folders(self.bench, node, needed)
         await self._start(free)
         if not self.plan.treatment.cold_cache:
-            await self.procedure.warm(self.bench)
+            await self._watched(self.procedure.warm(self.bench))
 
     async def _start(self, free: int) -> None:
         """Create the cluster and start it; probe the machines at the same time."""
@@ -140,7 +141,7 @@ class Director:
             await self._read_settings()
             await self.arrangement.read_settings()
             if isinstance(self.procedure, Arranging):
-                await self.procedure.arrange(self.bench)
+                await self._watched(self.procedure.arrange(self.bench))
             await probing.finish()
         finally:
             await probing.let_go()

@@ -49,13 +49,17 @@ class NetworkCard:
 
 @dataclass(frozen=True)
 class Storage:
-    """The storage of the base directory. `disks` are the devices below a volume or partition."""
+    """The storage of the base directory, and where its file system is mounted.
+
+    `disks` are the devices below a volume or partition.
+    """
 
     device: str = ""
     filesystem: str = ""
     options: tuple[str, ...] = ()
     disks: tuple[str, ...] = ()
     scheduler: str = ""
+    mount: str = ""
 
 
 @dataclass(frozen=True)
@@ -195,6 +199,7 @@ def _storage(told: dict[str, str]) -> Storage:
         options=tuple(dict.fromkeys(filter(None, told.get("options", "").split(",")))),
         disks=tuple(told.get("disks", "").split()),
         scheduler=told.get("scheduler", ""),
+        mount=told.get("mount", ""),
     )
 
 

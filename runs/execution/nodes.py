@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from runs.execution.base_dir import BaseDir
@@ -42,6 +43,7 @@ class Node:
     tell: Tell
     fence: Fence | None = None
     privileges: tuple[str, ...] = ()
+    mount: str = ""
 
     @property
     def steps_directory(self) -> str:
@@ -53,8 +55,11 @@ class Node:
         return await self.line.do(act, self.tell)
 
     async def claim(self) -> int:
-        """Claim the base directory, and raise the fence; returns its free bytes."""
-        free = await self.on_host(self.base.claim)
+        """Claim the base directory, and raise the fence; returns its free bytes.
+
+        Raises TargetProblem `other_file_system` if it lies on another than when it was queued.
+        """
+        free = await self.on_host(partial(self.base.claim, mount=self.mount))
         if self.fence:
             await self.on_host(self.fence.raise_it)
         return free
@@ -69,15 +74,17 @@ def nodes_of(
     plan: RunPlan, places: Sequence[Place], *, attempt: int, instance: str, tell: Tell
 ) -> list[Node]:
     """The run's machines in the order of `places`: database, further clusters, generators."""
-    machines = [(DATABASE_NODE, plan.host, plan.base_dir)]
-    machines += [(each.name, each.host, each.base_dir) for each in plan.others]
+    machines = [(DATABASE_NODE, plan.host, plan.base_dir, plan.mount)]
+    machines += [(each.name, each.host, each.base_dir, "") for each in plan.generators]
+    machines[1:1] = [(each.name, each.host, each.base_dir, each.mount) for each in plan.machines]
     nodes = []
-    for (name, address, path), place in zip(machines, places, strict=True):
+    for (name, address, path, mount), place in zip(machines, places, strict=True):
         base = BaseDir(path, instance)
         folder = base.below("runs", f"{plan.run_id}-{attempt}")
         fence, privileges = _fence(base, place), place.privileges
         shown = place.title or address
-        nodes.append(Node(name, shown, place.line, base, folder, tell, fence, privileges))
+        node = Node(name, shown, place.line, base, folder, tell, fence, privileges, mount)
+        nodes.append(node)
     return nodes
 
 

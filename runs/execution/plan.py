@@ -72,7 +72,7 @@ class MachinePlan:
     """A further machine of the databases, with named clusters on it.
 
     `host` is also the address that its clusters listen on, and `address_of_database` the address
-    of the first machine as seen from here.
+    of the first machine as seen from here. `mount` is as in the run's plan.
     """
 
     name: str
@@ -82,6 +82,7 @@ class MachinePlan:
     username: str
     base_dir: str
     address_of_database: str
+    mount: str = ""
 
 
 Origin = Literal["initdb", "copy", "standby"]
@@ -125,7 +126,9 @@ class RunPlan:
     `value_to`, `reason`, `parameters`; an empty `name_to` was left out). `generators` are the
     machines that the load comes from; without them it comes from the database's own. `treatment`
     is what is done to the machines. `cores` is the number of processor cores that PostgreSQL may
-    use; 0 means all. `workload` is a user's own scripts, if the cell's level names some.
+    use; 0 means all. `workload` is a user's own scripts, if the cell's level names some. `mount` is
+    where the file system of the base directory was mounted when the run was queued (empty:
+    unknown).
 
     The fields up to here describe the run's own cluster, which is called `main` if there are
     others. The others are in `clusters`, in the order in which they are started; `machines` are
@@ -157,6 +160,7 @@ class RunPlan:
     workload: WorkloadPlan | None = None
     machines: tuple[MachinePlan, ...] = ()
     clusters: tuple[ClusterPlan, ...] = ()
+    mount: str = ""
 
     @property
     def others(self) -> tuple[MachinePlan | GeneratorPlan, ...]:

@@ -63,6 +63,7 @@ device=
 [ -e "/sys/dev/block/${number:-none}" ] && device=$(readlink -f "/sys/dev/block/$number")
 [ -e "$device/partition" ] && device=${device%/*}
 printf 'device\t%s\nfilesystem\t%s\noptions\t%s\n' "${device##*/}" "$filesystem" "$options"
+printf 'mount\t%s\n' "$mounted"
 # Below a volume of LVM, dm-crypt or md are the disks themselves.
 disks=
 for disk in "$device"/slaves/*; do

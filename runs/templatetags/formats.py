@@ -37,6 +37,7 @@ TERMS = {
     "jdbc_driver": gettext_lazy("JDBC driver"),
     "kernel_settings": gettext_lazy("Kernel settings"),
     "lent_by": gettext_lazy("Lent by"),
+    "mount": gettext_lazy("Mounted at"),
     "memory_type": gettext_lazy("Kind of memory"),
     "network": gettext_lazy("Network"),
     "postgresql": gettext_lazy("PostgreSQL"),

@@ -3,7 +3,7 @@
 import asyncio
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from runs.execution.director import Director
@@ -66,3 +66,15 @@ def when_measuring(director: Director, order: Order) -> Iterator[Order]:
         if director.bench.running_step == "pgbench":
             since = since or time.monotonic()
         yield order if since and time.monotonic() - since > 1 else "go_on"
+
+
+def when_loaded(director: Director, act: Callable[[], object]) -> Iterator[Order]:
+    """Do something once pgbench has run for a second, and let the run go on."""
+    since, done = None, False
+    while True:
+        if director.bench.running_step == "pgbench":
+            since = since or time.monotonic()
+        if since and not done and time.monotonic() - since > 1:
+            act()
+            done = True
+        yield "go_on"

@@ -130,6 +130,7 @@ class Network:
     bastion_to_db: Link
     load_to_db: Link
     standby_to_db: Link
+    bastion_to_standby: Link
 
     @property
     def machines(self) -> tuple[Machine, ...]:
@@ -168,6 +169,7 @@ def network(sshd_binary: str, account: Account) -> Iterator[Network]:
             bastion_to_db=Link(bastion.namespace, "to-db"),
             load_to_db=Link(db.namespace, "to-load"),
             standby_to_db=Link(db.namespace, "to-standby"),
+            bastion_to_standby=Link(bastion.namespace, "to-standby"),
         )
     finally:
         for machine in machines:

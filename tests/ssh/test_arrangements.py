@@ -1,12 +1,16 @@
 """Arrangements as a factor of a scenario that knows nothing of them, on a real target."""
 
+import os
 import shutil
+import signal
+from dataclasses import replace
 
 import pytest
 
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import RunPlan
 from runs.scenarios import arrangements
+from runs.scenarios.fixed_point_update import FixedPointUpdate
 from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left
 from tests.ssh.directing import execute
 
@@ -34,6 +38,25 @@ def test_what_follows_the_database_is_proved_and_its_delay_measured(
     assert found.measurements["tps"] > 0
     assert found.measurements["behind_bytes"] >= 0
     assert "clusters_share_machine" in [note.code for note in found.notes]
+    assert nothing_is_left(base_dir) == NOTHING
+
+
+def test_a_commit_before_the_load_waits_for_no_standby_that_is_gone(direct, plan, base_dir):
+    """Warming up may commit; without a look at the standbys it would wait for a step's hour."""
+    director = direct(within(plan, "sync"))
+    director.bench.look_s = 0.5
+
+    class Bereft(FixedPointUpdate):
+        async def warm(self, bench):
+            pid = (base_dir / "clusters/run-7-standby1/data/postmaster.pid").read_text().split()[0]
+            os.kill(int(pid), signal.SIGKILL)
+            await bench.sql("commit", "CREATE TABLE waits_for_the_standby ();")
+
+    bereft = replace(director.procedure, procedure=Bereft())
+    director.procedure = director.preparing.procedure = bereft
+    with pytest.raises(TargetProblem) as caught:
+        execute(director)
+    assert caught.value.code == "standby_gone"
     assert nothing_is_left(base_dir) == NOTHING
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from benchmarks.loads import Loads
-from runs.execution import listening, ssh
+from runs.execution import cleaning, listening, ssh
 from runs.models import Campaign, Lease, Run, Server
 from runs.services.campaigns import campaigns, scenarios
-from runs.services.runs import artifacts
+from runs.services.runs import artifacts, sweeping
 from runs.services.servers import host_keys, servers
 from runs.tasks import execute_next
 from tests import factories
@@ -165,6 +165,7 @@ def quick_to_notice(monkeypatch) -> None:
     monkeypatch.setattr(ssh, "KEEPALIVE_MISSES", 2)
     monkeypatch.setattr(ssh, "CONNECT_TIMEOUT_SECONDS", 3)
     monkeypatch.setattr(listening, "SECONDS_OF_SILENCE", 4)
+    monkeypatch.setattr(cleaning, "SECONDS_TO_ANSWER", 5)
 
 
 def test_a_campaign_is_measured_behind_a_bastion(network, registered, binaries):
@@ -268,13 +269,24 @@ def test_standbys_follow_over_the_network_while_others_put_the_load_on(
     nothing_is_left(network, registered.database)
 
 
-def test_a_synchronous_standby_that_is_cut_off_ends_the_run(network, registered):
+def test_a_synchronous_standby_that_is_cut_off_ends_the_run(network, registered, quick_to_notice):
+    """Its machine is gone for the worker as well: the others are clean at once, it once it is back.
+
+    A commit that waits for it would wait for ever, and so would a clean-up.
+    """
     pairs = {"sync_standbys": [1], "async_standbys": [0]}
     campaign = replicated(registered, duration=120, pairs=pairs)
-    with meanwhile(network.load, network.standby_to_db.cut):
+    links = (network.standby_to_db, network.bastion_to_standby)
+    with meanwhile(network.load, lambda: [link.cut() for link in links]):
         try:
             run = executed(campaign)
         finally:
-            network.standby_to_db.mend()
+            for link in links:
+                link.mend()
     assert (run.state, run.code) == (Run.State.FAILED, "standby_gone")
+    assert run.events.filter(code="cleanup_incomplete", message__contains="Standby").exists()
+    assert not network.db.processes()
+    registered.standby.refresh_from_db()
+    assert registered.standby.needs_sweep
+    sweeping.sweep_where_needed(server_id=registered.standby.pk)
     nothing_is_left(network, registered.database)

@@ -11,7 +11,7 @@ from runs.execution import standbys
 from runs.execution.errors import Cancelled, Detached, TargetProblem
 from runs.execution.plan import RunPlan
 from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left
-from tests.ssh.directing import execute, watched, when_measuring
+from tests.ssh.directing import execute, watched, when_loaded, when_measuring
 
 pytestmark = pytest.mark.openssh
 
@@ -88,18 +88,6 @@ def test_a_cancel_leaves_none_of_them(direct, plan, base_dir):
 
 def postmaster(base_dir, name):
     return int((base_dir / f"clusters/run-7-{name}/data/postmaster.pid").read_text().split()[0])
-
-
-def when_loaded(director, act):
-    """Do something once pgbench has run for a second, and let the run go on."""
-    since, done = None, False
-    while True:
-        if director.bench.running_step == "pgbench":
-            since = since or time.monotonic()
-        if since and not done and time.monotonic() - since > 1:
-            act()
-            done = True
-        yield "go_on"
 
 
 def test_a_synchronous_standby_that_is_gone_holds_up_nobody_for_ever(direct, plan, base_dir):

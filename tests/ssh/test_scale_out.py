@@ -1,9 +1,14 @@
 """Scale-out on a real target: hash shards on nodes of their own, behind a coordinator."""
 
+import os
+import signal
+from dataclasses import replace
+
 import pytest
 
+from runs.execution.errors import TargetProblem
 from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left, with_contrib
-from tests.ssh.directing import execute
+from tests.ssh.directing import execute, watched, when_loaded
 
 pytestmark = pytest.mark.openssh
 PARAMETERS = {"scale": 1, "duration": 2, "clients": 2}
@@ -35,6 +40,21 @@ def test_a_size_per_node_grows_with_the_nodes(direct, plan, account, base_dir):
     assert found.measurements["accounts_on_a_node"] > 95_000
     argv = next(c.argv for c in director.reporter.commands if c.name == "pgbench")
     assert "scale=2" in argv
+    assert nothing_is_left(base_dir) == NOTHING
+
+
+def test_a_node_that_ends_under_the_load_ends_the_run(direct, plan, account, base_dir):
+    made = cell(with_contrib(plan, account), "fdw-2")
+    director = direct(replace(made, parameters=PARAMETERS | {"duration": 60}))
+
+    def kill():
+        pid = (base_dir / "clusters/run-7-node2/data/postmaster.pid").read_text().split()[0]
+        os.kill(int(pid), signal.SIGKILL)
+
+    with pytest.raises(TargetProblem) as caught:
+        watched(director, when_loaded(director, kill))
+    assert caught.value.code == "cluster_gone"
+    assert "node2" in caught.value.message
     assert nothing_is_left(base_dir) == NOTHING
 
 

@@ -67,6 +67,18 @@ def test_a_scan_fails_to_need_the_index_only_once_each_page_was_updated(
     assert nothing_is_left(base_dir) == NOTHING
 
 
+def test_a_disk_that_is_not_mounted_is_not_measured(direct, cell, base_dir, fast_dir):
+    """Then the folder of the fast device is an ordinary one of the slow device."""
+    plan = cell("wal-ssd")
+    (fast,) = plan.machines
+    with pytest.raises(TargetProblem) as caught:
+        execute(direct(replace(plan, machines=(replace(fast, mount="/mnt/fast"),))))
+    assert caught.value.code == "other_file_system"
+    assert "/mnt/fast" in caught.value.message
+    assert nothing_is_left(base_dir) == NOTHING
+    assert not list(fast_dir.iterdir())
+
+
 def test_without_a_second_base_directory_nothing_can_be_placed(direct, cell, base_dir):
     with pytest.raises(TargetProblem) as caught:
         execute(direct(replace(cell("wal-ssd"), machines=())))

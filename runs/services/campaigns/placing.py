@@ -30,9 +30,16 @@ def machine_plans(server: Server, machines: Sequence[Machine]) -> tuple[MachineP
             username=each.server.username,
             base_dir=each.server.base_dir,
             address_of_database=server.address,
+            mount=mount_of(each.server),
         )
         for number, each in enumerate(machines)
     )
+
+
+def mount_of(server: Server) -> str:
+    """Where the file system of its base directory is mounted; empty if that is not known."""
+    facts = server.environment.facts if server.environment else {}
+    return str(facts.get("storage", {}).get("mount", ""))
 
 
 def placed(clusters: Sequence[ClusterPlan], machines: Sequence[Machine]) -> tuple[ClusterPlan, ...]:

@@ -144,7 +144,7 @@ def _conclude(run: Run, claim: Claim) -> None:
             most=run.campaign.most_attempts,
         )
     except TargetProblem as problem:
-        if isinstance(problem, CommandTimeout):
+        if isinstance(problem, CommandTimeout) or director.cleaning.left_out:
             runs.sweep_later(run)
         _end(run, claim, director, Run.State.FAILED, problem.code, problem.message, problem.remedy)
     else:

@@ -61,6 +61,7 @@ def freeze(
         cores=int(cell.levels.get(CORES, 0)),
         machines=placing.machine_plans(server, design.cluster_machines),
         clusters=placing.placed(_clusters(design.scenario, cell, tools), design.cluster_machines),
+        mount=placing.mount_of(server),
     )
 
 
