@@ -74,9 +74,10 @@ class Director:
 
         The result is reported before the target is cleaned up, so one of the two always has it.
         Raises TargetProblem for the target's faults, with what was found until then in
-        `bench.findings`, and with the target left clean. When the target is out of reach, and when this worker lets go (Detached, task cancelled),
-        the target is left as it is: another worker continues there. A fault of BenchLab itself
-        after the load leaves the run's folders, and says so: they have all that is left of the
+        `bench.findings`, and with the target left clean. When the target is out of reach, and when
+        this worker lets go (Detached, task cancelled), the target is left as it is: another worker
+        continues there. A fault of BenchLab itself after the load leaves the run's folders, and
+        says so: they have all that is left of the
         measurement.
         """
         is_loaded = False
