@@ -13,12 +13,13 @@ from django.utils.translation import gettext as _
 
 from runs.execution.errors import TargetProblem
 from runs.execution.preflight import Target
-from runs.models import Installation, Server
+from runs.models import Installation, Server, WorkloadVersion
 from runs.postgresql_settings.effective import Effective
-from runs.services.campaigns import estimates, treatment_checks, treatments
+from runs.services.campaigns import estimates, treatment_checks, treatments, trials, workloads
 from runs.services.campaigns.designs import Design, Part
 from runs.services.campaigns.drafts import Draft
 from runs.services.configurations import fitting as fitted_configurations
+from runs.services.errors import ServiceError
 from runs.services.servers import (
     generator_checks as generator_findings,
 )
@@ -128,7 +129,39 @@ def of_design(design: Design) -> Preflight:
         wanted = {cell.installation.version_num for cell in design.cells}
         installed = [each for each in machine.present if each.version_num in wanted]
         asked.append(_Asked(machine.server, installed, design))
-    return _fly(asked, design)
+    found = _fly(asked, design)
+    return _with_trials(found, design) if found.is_clear else found
+
+
+def _with_trials(found: Preflight, design: Design) -> Preflight:
+    """Own scripts, each tried on the first server's oldest PostgreSQL of the campaign."""
+    own = workloads.versions(design.draft.levels.get(workloads.SCRIPT_FACTOR, ()))
+    part = next((each for each in design.parts if each.installations), None)
+    if not own or part is None:
+        return found
+    began = time.monotonic()
+    oldest = min(part.installations, key=lambda each: each.version_num)
+    findings = list(found.findings)
+    for version in own.values():
+        findings += _of_trial(part.server, oldest, version)
+    seconds = found.seconds + time.monotonic() - began
+    return replace(found, findings=_each_once(findings), seconds=seconds)
+
+
+def _of_trial(
+    server: Server, installation: Installation, version: WorkloadVersion
+) -> Iterator[Finding]:
+    content = workloads.content_of(version)
+    try:
+        faults = trials.tried(server=server, content=content, installation=installation)
+    except ServiceError as refused:
+        message = _("%(workload)s was not tried: %(reason)s")
+        words = {"workload": version, "reason": refused.message}
+        yield Finding(server.name, refused.code, "warning", message % words, refused.remedy)
+        return
+    remedy = _("Store a further version.")
+    for fault, message in zip(faults, trials.told(faults, content), strict=True):
+        yield error(server, fault.code, f"{version}: {message}", remedy)
 
 
 def _fly(asked: Sequence[_Asked], design: Design | None) -> Preflight:

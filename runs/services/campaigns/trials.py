@@ -1,0 +1,142 @@
+"""Trials of workloads: own scripts, run once on a scratch cluster of a registered server.
+
+What only a server knows is found here before anything is queued: SQL, tables, columns, and what
+never ends. The server's lease stays locked meanwhile, so nothing is measured at the same time.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from asgiref.sync import async_to_sync
+from cryptography.fernet import InvalidToken
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from runs.execution import scratch
+from runs.execution.base_dir import BaseDir
+from runs.execution.errors import HostUnreachable, TargetProblem
+from runs.execution.plan import ScriptPlan, WorkloadPlan
+from runs.execution.scratch import Failure, Programs
+from runs.models import Installation, Server
+from runs.services.access import instances
+from runs.services.campaigns import workloads
+from runs.services.campaigns.workloads import WorkloadContent
+from runs.services.errors import Fault, ServiceError
+from runs.services.runs import leases
+from runs.services.servers import logins as ways
+from runs.services.servers import tools
+from runs.tools.pgbench import UnsupportedByToolError
+
+# A few seconds for the cluster, and the limits of the scripts.
+MOST_SECONDS = 120.0
+_SENTENCES = {
+    "sql_error": gettext_lazy("PostgreSQL %(version)s says: %(said)s"),
+    "bad_command": gettext_lazy("pgbench says: %(said)s"),
+    "never_ends": gettext_lazy(
+        "It does not end within %(seconds)d s at scale 1. If that is wanted, give the campaign the "
+        "setting statement_timeout."
+    ),
+    "not_initialised": gettext_lazy("The tables cannot be made: %(said)s"),
+}
+
+
+def tried(
+    *, server: Server, content: WorkloadContent, installation: Installation | None = None
+) -> list[Fault]:
+    """What is wrong with a workload, also in the eyes of a server; by default of its newest one.
+
+    Nothing is run of scripts that have faults by themselves. Raises ServiceError `server_busy`,
+    `missing_program`, and those of connecting.
+    """
+    if found := workloads.faults(content):
+        return found
+    present = tools.installed([server])[server.pk]
+    chosen = tools.tools_among(present)
+    newest = max(present, key=lambda each: each.version_num, default=None)
+    subject = installation or newest
+    if chosen is None or subject is None:
+        message = _("%(server)s has no pgbench or no psql.") % {"server": server.name}
+        raise ServiceError("missing_program", message, remedy=_("Choose another server."))
+    programs = Programs(
+        bindir=subject.bindir,
+        version_num=subject.version_num,
+        client_bindir=chosen.pgbench.bindir,
+        client_version_num=chosen.pgbench.pgbench_version_num or chosen.pgbench.version_num,
+        psql_bindir=chosen.psql.bindir,
+    )
+    try:
+        failures = _failures(server, programs, content)
+    except UnsupportedByToolError as error:
+        return [Fault("/scripts", "unsupported_by_tool", str(error))]
+    return [_fault(each, subject) for each in failures]
+
+
+@transaction.atomic
+def _failures(server: Server, programs: Programs, content: WorkloadContent) -> list[Failure]:
+    if leases.idle_lease(server.pk) is None:
+        raise ServiceError(
+            "server_busy",
+            _("%(server)s is measuring, or not ready.") % {"server": server.name},
+            remedy=_("Try again when its run has ended, or choose another server."),
+        )
+    base = BaseDir(server.base_dir, instances.name())
+    try:
+        way = ways.way_to(server)
+        return async_to_sync(_on)(way, base, programs, plan_of(content), server.name)
+    except InvalidToken:
+        message = _("The private key cannot be decrypted.")
+        remedy = _("Add the key it was encrypted under to BENCHLAB_ENCRYPTION_KEY.")
+        raise ServiceError("private_key_unreadable", message, remedy=remedy) from None
+    except TargetProblem as problem:
+        remedy = _(problem.remedy) if problem.remedy else ""
+        raise ServiceError(problem.code, problem.message, remedy=remedy) from problem
+
+
+async def _on(
+    way: ways.Way, base: BaseDir, programs: Programs, workload: WorkloadPlan, name: str
+) -> list[Failure]:
+    try:
+        async with asyncio.timeout(MOST_SECONDS), await ways.connect_along(way) as host:
+            return await scratch.tried(host, base, programs, workload)
+    except TimeoutError as error:
+        message = f"{name} did not answer within {MOST_SECONDS:.0f} s."
+        raise HostUnreachable(message) from error
+
+
+def plan_of(content: WorkloadContent) -> WorkloadPlan:
+    """The workload in the form of a run's plan."""
+    return WorkloadPlan(
+        slug="trial",
+        number=1,
+        scripts=_scripts(content),
+        variables=dict(content.variables),
+        init_options=content.init_options,
+        init_sql=content.init_sql,
+        has_own_tables=content.has_own_tables,
+    )
+
+
+def _scripts(content: WorkloadContent) -> tuple[ScriptPlan, ...]:
+    return tuple(ScriptPlan(each.name, each.text, each.weight) for each in content.scripts)
+
+
+def _fault(failure: Failure, installation: Installation) -> Fault:
+    words = {
+        "version": installation.version,
+        "said": failure.said,
+        "seconds": scratch.STATEMENT_SECONDS,
+    }
+    sentence = str(_SENTENCES[failure.code]) % words
+    where = _("Line %(line)d: ") % {"line": failure.line} if failure.line else ""
+    pointer = "/init_sql" if failure.script is None else f"/scripts/{failure.script}"
+    if failure.code == "not_initialised":
+        pointer = "/init_options"
+    return Fault(pointer, failure.code, f"{where}{sentence}")
+
+
+def told(faults: Sequence[Fault], content: WorkloadContent) -> list[str]:
+    """The faults for people, each with the name of its script."""
+    names = {f"/scripts/{place}": each.name for place, each in enumerate(content.scripts)}
+    named = [(names.get(each.pointer, ""), each.message) for each in faults]
+    return [f"{name}: {message}" if name else message for name, message in named]
