@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from runs.execution import listening, standbys, stopping
 from runs.execution.bench import LAST_LINES, Bench
-from runs.execution.errors import TargetProblem
+from runs.execution.errors import OUT_OF_REACH, TargetProblem
 from runs.execution.guard import MINUTES
 from runs.execution.members import Member, conninfo
 from runs.execution.nodes import DATABASE_NODE
@@ -31,6 +31,7 @@ KEPT_LOG_LINES = 500
 # The codes of a run that lost one of its clusters.
 NODE_LOST = frozenset(("cluster_gone", "cluster_out_of_reach", "standby_gone"))
 LOOKS_WITHOUT_ANSWER = 3
+SECONDS_TO_ANSWER = 10
 SIGNAL_FILE_SINCE = 120000
 
 _WRITE = 'cat >"$1"'
@@ -135,10 +136,17 @@ class Arrangement:
         for member in self.members:
             if member.node.name != DATABASE_NODE and member.plan.origin != "standby":
                 await self._look_from_the_database(member, silent)
-            elif member.node.line.open_host() is not None:
+            elif await self._is_stopped(member):
+                raise await self.gone(member)
+
+    async def _is_stopped(self, member: Member) -> bool:
+        """Whether its pg_ctl says so; a machine that is silent must not hold up the next look."""
+        try:
+            async with asyncio.timeout(SECONDS_TO_ANSWER):
                 answer = await self.bench.run(*member.cluster.status(), on=member.node)
-                if answer.exit_status in NOT_RUNNING:
-                    raise await self.gone(member)
+        except TimeoutError:
+            return False
+        return answer.exit_status in NOT_RUNNING
 
     async def _look_from_the_database(self, member: Member, silent: dict[str, int]) -> None:
         """Count how often in a row it did not answer. Raises `cluster_out_of_reach`."""
@@ -161,8 +169,11 @@ class Arrangement:
 
     async def gone(self, member: Member) -> TargetProblem:
         """The problem for a cluster that is gone, with the end of its log if that can be read."""
-        is_reached = member.node.line.open_host() is not None
-        log = await self.bench.server_log(LAST_LINES, member) if is_reached else "(out of reach)"
+        try:
+            async with asyncio.timeout(SECONDS_TO_ANSWER):
+                log = await self.bench.server_log(LAST_LINES, member)
+        except (*OUT_OF_REACH, TimeoutError):
+            log = "(out of reach)"
         if member.plan.origin == "standby":
             return TargetProblem(
                 f"The standby {member.name} on {member.node.address} does not follow any more; a "
