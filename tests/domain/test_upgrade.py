@@ -1,0 +1,117 @@
+"""A database of 0.1 with data, migrated to this version: nothing of it is lost.
+
+`tests/samples/release-0.1.sql` was written by 0.1 itself: its services, and pg_dump.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from runs.execution.plan import RunPlan
+from runs.services.operations import backups
+from tests.migrated import ROOT, create_database
+
+pytestmark = pytest.mark.slow
+
+LAST_OF_0_1 = "0003_treatments_and_indexes"
+# Members have roles now; a file without the name of a stored content is none.
+MOVED = {"runs_project_members"}
+NAMELESS = "nameless"
+
+
+def manage(url, *words):
+    done = subprocess.run(
+        [sys.executable, "manage.py", *words],
+        cwd=ROOT,
+        env=os.environ | {"DATABASE_URL": url},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def rows(url):
+    """Each table's rows by their keys."""
+    with psycopg.connect(url) as database:
+        tables = [name for name, _columns in database.execute(backups.TABLES).fetchall()]
+        query = sql.SQL("SELECT to_jsonb(t) FROM {} t")
+        return {
+            name: {
+                row["id"]: row
+                for (row,) in database.execute(query.format(sql.Identifier(name)))
+                if "id" in row
+            }
+            for name in tables
+            if name not in {"django_migrations", "django_content_type", "auth_permission"}
+        }
+
+
+@pytest.fixture(scope="module")
+def upgraded(django_db_setup):
+    """What was there before, what is there afterwards, and where."""
+    name = f"upgraded_{os.getpid()}"
+    url = create_database(os.environ["DATABASE_URL"], name)
+    try:
+        manage(url, "migrate", "--verbosity=0", "auth")
+        manage(url, "migrate", "--verbosity=0", "runs", LAST_OF_0_1)
+        with psycopg.connect(url) as database:
+            database.execute((ROOT / "tests/samples/release-0.1.sql").read_text())
+        before = rows(url)
+        manage(url, "migrate", "--verbosity=0")
+        manage(url, "migrate", "--check")
+        yield before, rows(url), url
+    finally:
+        with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as cluster:
+            cluster.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def test_every_row_is_there_with_its_values(upgraded):
+    before, after, _url = upgraded
+    assert sum(map(len, before.values())) > 100
+    assert set(before) - set(after) == MOVED
+    changed = [
+        f"{name} {key}: {column} {value} {after[name].get(key, {}).get(column)}"
+        for name, kept in before.items()
+        if name not in MOVED
+        for key, row in kept.items()
+        if row.get("name") != NAMELESS
+        for column, value in row.items()
+        if after[name].get(key, {}).get(column) != value
+    ]
+    assert changed == []
+
+
+def test_what_is_new_is_made_of_what_was_there(upgraded):
+    before, after, _url = upgraded
+    names = {row["id"]: row["username"] for row in after["auth_user"].values()}
+    slugs = {row["id"]: row["slug"] for row in after["runs_project"].values()}
+    roles = {
+        (names[row["user_id"]], slugs[row["project_id"]]): row["role"]
+        for row in after["runs_membership"].values()
+    }
+    assert roles == {("ichiro", "secret"): "operator"}
+    own = [row for row in before["runs_run"].values() if row["state"] == "finished"]
+    assert {row["run"] for row in after["runs_sealrequest"].values()} == {row["id"] for row in own}
+    cells = after["runs_cell"]
+    runs = after["runs_run"].values()
+    assert [row for row in runs if row["cell_version"] != cells[row["cell_id"]]["version"]] == []
+    assert NAMELESS not in {row["name"] for row in after["runs_artifact"].values()}
+
+
+def test_queued_runs_have_plans_that_this_version_follows(upgraded):
+    _before, after, _url = upgraded
+    queued = [row for row in after["runs_run"].values() if row["plan"]]
+    assert len(queued) == 2
+    for row in queued:
+        assert row["state"] == "queued"
+        plan = RunPlan.from_json(row["plan"])
+        stored = json.loads(json.dumps(plan.as_json()))
+        treatment = row["plan"].pop("treatment")
+        assert {name: stored[name] for name in row["plan"]} == row["plan"]
+        assert treatment.items() <= stored["treatment"].items()
