@@ -10,7 +10,7 @@ from benchlab.embedded.account import Account
 from benchlab.embedded.accounts import Accounts
 from benchlab.embedded.errors import StartError
 from benchlab.embedded.places import Places, var_from_environment
-from benchlab.lab import downloads, folders, registration, releases, unpacking
+from benchlab.lab import building, downloads, folders, registration, releases, unpacking
 from benchlab.lab.errors import LabError, RepositoryAway
 from benchlab.lab.releases import Release
 
@@ -27,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.list:
             _show()
             return 0
+        if asked.build:
+            return _build(asked.build, asked.block_sizes, register=asked.register)
         return _make(asked.versions, register=asked.register)
     except (LabError, StartError) as error:
         print(f"BenchLab: {error}", file=sys.stderr, flush=True)
@@ -41,6 +43,18 @@ def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("versions", nargs="*", help="9.6, 14, 18.0 ...; without any, all of them")
     parser.add_argument("--list", action="store_true", help="only say which versions there are")
+    parser.add_argument(
+        "--build", type=Path, metavar="SOURCE", help="build this source archive of PostgreSQL"
+    )
+    parser.add_argument(
+        "--block-sizes",
+        type=int,
+        nargs="+",
+        choices=building.BLOCK_SIZES,
+        default=[8, 16, 32],
+        metavar="KB",
+        help="with --build, an installation for each: 1, 2, 4, 8, 16 or 32; by default 8 16 32",
+    )
     parser.add_argument(
         "--register",
         action=argparse.BooleanOptionalAction,
@@ -74,6 +88,16 @@ def _make(names: Sequence[str], *, register: bool | None) -> int:
     for failure in failures:
         print(f"BenchLab: {failure}", file=sys.stderr, flush=True)
     return 1 if failures else 0
+
+
+def _build(source: Path, block_sizes: Sequence[int], *, register: bool | None) -> int:
+    accounts, places = Accounts.from_environment(), Places(var_from_environment())
+    places.prepare(accounts)
+    folder = folders.versions_folder(places, accounts.target)
+    made = building.build(source, block_sizes, folder, accounts.target, say=say)
+    if register is not False:
+        _register(places, accounts, made, must_register=bool(register))
+    return 0
 
 
 def _make_each(

@@ -1,6 +1,7 @@
 """`script/lab` as a person meets it, with a mirror that has two versions."""
 
 import shutil
+import tarfile
 
 import pytest
 
@@ -68,6 +69,65 @@ def test_the_list_tells_what_one_should_know_of_a_build(capsys):
 def test_registering_without_a_running_benchlab_is_refused(var, mirror, published, capsys):
     assert command.main(["--register"]) == 1
     assert "no BenchLab runs" in capsys.readouterr().err
+
+
+def test_a_source_is_built_once_for_each_block_size(var, tmp_path, capsys):
+    """Of a small source whose configure and make are scripts: what they are called with is real."""
+    archive = source(tmp_path, version="18.4")
+    asked = ["--build", str(archive), "--block-sizes", "8", "32", "--no-register"]
+    assert command.main(asked) == 0
+    made = sorted(path.name for path in (var / "lab").iterdir())
+    assert made == ["18.4-32kB", "18.4-8kB"]
+    told = (var / "lab/18.4-32kB/options").read_text()
+    assert "--with-blocksize=32" in told
+    assert "--without-icu" in told
+    assert "building" in capsys.readouterr().out
+    assert command.main(asked) == 0
+    assert "building" not in capsys.readouterr().out
+
+
+def test_a_build_that_has_another_block_size_or_fails_leaves_nothing(var, tmp_path, capsys):
+    for said, told in (("8192", "says block_size = 8192"), ("", "ended with 2")):
+        archive = source(tmp_path, version="18.4", says=said)
+        asked = ["--build", str(archive), "--block-sizes", "16", "--no-register"]
+        assert command.main(asked) == 1
+        assert told in capsys.readouterr().err
+        assert list((var / "lab").iterdir()) == []
+    assert command.main(["--build", str(tmp_path / "nothing.tar"), "--no-register"]) == 1
+    assert "cannot be unpacked" in capsys.readouterr().err
+
+
+def source(folder, *, version, says="$size"):
+    """An archive like one of PostgreSQL: configure writes a Makefile that installs a `postgres`.
+
+    It says the block size that it was configured with, or another one; without one make fails.
+    """
+    root = folder / f"postgresql-{version}"
+    (root / "src/backend").mkdir(parents=True, exist_ok=True)
+    configure = root / "configure"
+    configure.write_text(CONFIGURE.replace("RELEASE", version).replace("SAYS", says))
+    configure.chmod(0o755)
+    archive = folder / f"{root.name}.tar.gz"
+    with tarfile.open(archive, "w:gz") as packed:
+        packed.add(root, root.name)
+    return archive
+
+
+CONFIGURE = r"""#!/bin/sh
+PACKAGE_VERSION='RELEASE'
+for word; do
+    case $word in --prefix=*) prefix=${word#*=} ;; --with-blocksize=*) kb=${word#*=} ;; esac
+done
+size=$((kb * 1024))
+said=SAYS
+mkdir contrib
+printf 'all:\ninstall:\n' >contrib/Makefile
+[ -n "$said" ] || { printf 'all:\n\texit 1\n' >Makefile; exit 0; }
+printf 'all:\ninstall:\n\tmkdir -p $(DESTDIR)%s/bin\n' "$prefix" >Makefile
+printf '\tprintf "#!/bin/sh\\necho %s\\n" >$(DESTDIR)%s/bin/postgres\n' "$said" "$prefix" >>Makefile
+printf '\tchmod 755 $(DESTDIR)%s/bin/postgres\n' "$prefix" >>Makefile
+printf '\techo "%s" >$(DESTDIR)%s/options\n' "$*" "$prefix" >>Makefile
+"""
 
 
 def test_on_another_machine_the_lab_says_what_to_do(var, published, capsys, monkeypatch):
