@@ -137,7 +137,10 @@ CELERY_TASK_IGNORE_RESULT = True
 # A worker without --queues serves both.
 CELERY_TASK_DEFAULT_QUEUE = "control"
 CELERY_TASK_QUEUES = [Queue(each, routing_key=each) for each in ("control", "runs")]
-CELERY_TASK_ROUTES = {"runs.execute_next": {"queue": "runs"}}
+# What waits for machines goes to those who have threads to wait, however silent they are.
+CELERY_TASK_ROUTES = {
+    each: {"queue": "runs"} for each in ("runs.execute_next", "runs.check_servers")
+}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 2}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

@@ -24,6 +24,7 @@ FIND_CHANGES = "runs.find_changes"
 DELIVER = "runs.deliver"
 SEND_MAILS = "runs.send_mails"
 SEAL = "runs.seal"
+CHECK_SERVERS = "runs.check_servers"
 
 # A Redis that keeps a sender waiting this long is left alone for a while: a request that wakes
 # several workers waits for it once.
@@ -64,6 +65,11 @@ def seal() -> None:
     transaction.on_commit(partial(_send_seldom, SEAL))
 
 
+def check_servers(check_id: str) -> None:
+    """Once this transaction is committed, let a worker make a check that somebody asked for."""
+    transaction.on_commit(partial(_send, CHECK_SERVERS, check_id))
+
+
 def _send_seldom(task: str, *arguments: int) -> None:
     now = time.monotonic()
     mark: tuple[str | int, ...] = (task, *arguments)
@@ -72,7 +78,7 @@ def _send_seldom(task: str, *arguments: int) -> None:
         _send(task, *arguments)
 
 
-def _send(task: str, *arguments: int) -> None:
+def _send(task: str, *arguments: int | str) -> None:
     began = time.monotonic()
     if began < _silent["until"]:
         return

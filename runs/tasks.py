@@ -11,6 +11,7 @@ from runs.services.changes import changes, deliveries, mails
 from runs.services.operations import signs
 from runs.services.runs import clusters, execution, leases, supervision, sweeping
 from runs.services.seals import sealing
+from runs.services.servers import checks
 
 
 @shared_task(name=dispatch.EXECUTE_NEXT)
@@ -22,6 +23,12 @@ def execute_next(server_id: int) -> None:
     claim = leases.claim(server_id=server_id, holder=signs.process_name())
     if claim is not None:
         execution.execute(claim)
+
+
+@shared_task(name=dispatch.CHECK_SERVERS)
+def check_servers(check_id: str) -> None:
+    """Ask machines what somebody wants to know of them."""
+    checks.carry_out(check_id=check_id)
 
 
 @shared_task(name=dispatch.FIND_CHANGES)

@@ -20,7 +20,7 @@ from runs.api.histories.histories import HistoryDoor
 from runs.api.runs.runs import RunDoor
 from runs.api.schedules.schedules import ScheduleDoor
 from runs.api.servers.hardware import HardwareDoor
-from runs.api.servers.preflight import PreflightDoor
+from runs.api.servers.preflight import PreflightCheckDoor, PreflightDoor
 from runs.api.servers.servers import ServerDoor
 from runs.api.uploads.doors import BatchDoor, UploadDoor
 
@@ -48,6 +48,7 @@ urlpatterns = [
     path("v1/projects/<slug:slug>/import/", ImportDoor.as_view(), name="project-import"),
     path("v1/history/", HistoryDoor.as_view(), name="history"),
     path("v1/preflight/", PreflightDoor.as_view(), name="preflight"),
+    path("v1/preflight/<uuid:check_id>/", PreflightCheckDoor.as_view(), name="preflight-check"),
     path("v1/uploads/", UploadDoor.as_view(), name="upload"),
     path("v1/uploads/batch/", BatchDoor.as_view(), name="upload-batch"),
     path("v1/schema/", SpectacularAPIView.as_view(), name="schema"),

@@ -27,6 +27,7 @@ from runs.models.runs import Run, RunCount, RunEvent
 from runs.models.scenarios import Scenario
 from runs.models.schedules import Schedule, ScheduleEvent
 from runs.models.seals import Seal, SealRequest
+from runs.models.server_checks import CheckedServer, ServerCheck
 from runs.models.servers import Server, ServerEvent
 from runs.models.sources import (
     Discrepancy,
@@ -54,6 +55,7 @@ __all__ = [
     "Cell",
     "CellSummary",
     "Change",
+    "CheckedServer",
     "Command",
     "Configuration",
     "ConfigurationRevision",
@@ -87,6 +89,7 @@ __all__ = [
     "SealRequest",
     "Series",
     "Server",
+    "ServerCheck",
     "ServerEvent",
     "SettingsSnapshot",
     "Source",

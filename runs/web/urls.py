@@ -114,6 +114,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("servers/new/", servers.server_new, name="server-new"),
     path("servers/keys/", ssh_keys.ssh_key_list, name="ssh-key-list"),
     path("servers/keys/<int:key_id>/delete/", ssh_keys.ssh_key_delete, name="ssh-key-delete"),
+    path("servers/checks/<uuid:check_id>/", preflight.server_check, name="server-check"),
     path("servers/<slug:slug>/", servers.server_detail, name="server-detail"),
     path("servers/<slug:slug>/confirm/", servers.server_confirm, name="server-confirm"),
     path("servers/<slug:slug>/preflight/", preflight.server_preflight, name="server-preflight"),

@@ -49,6 +49,7 @@ def test_every_address_is_described(schema):
         "/api/v1/measurements/",
         "/api/v1/measurements/{id}/",
         "/api/v1/preflight/",
+        "/api/v1/preflight/{check_id}/",
         "/api/v1/projects/{slug}/export/",
         "/api/v1/projects/{slug}/import/",
         "/api/v1/runs/",

@@ -18,7 +18,6 @@ from runs.execution.reporter import ArtifactData
 from runs.models import Campaign, Measurement, Run, Scenario
 from runs.services.access import projects, tokens
 from runs.services.runs import artifacts
-from runs.services.servers import servers
 from tests import factories
 from tests.api.upload_bodies import run as upload
 
@@ -146,8 +145,6 @@ def executed(tmp_path):
 def everything(ready_server, known, monkeypatch, settings, client, django_user_model):
     """An administrator, and one of each thing that pages show."""
     settings.RATE_ANONYMOUS = settings.RATE_TOKEN = 0
-    monkeypatch.setattr(servers, "offered_host_key", lambda _server: factories.HOST_KEY)
-    monkeypatch.setattr(servers, "inspect", lambda *, server: server)
     client.force_login(django_user_model.objects.create_superuser("hanako", password="x"))
     campaign = factories.campaign("one", on=ready_server, project=projects.default())
     factories.finish_all(campaign)

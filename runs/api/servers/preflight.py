@@ -1,18 +1,26 @@
-"""Preflight over the API: a campaign's problems, before it is queued."""
+"""Preflight over the API: a campaign's problems, before it is queued; asked for, then polled."""
 
 from typing import Any
+from uuid import UUID
 
-from drf_spectacular.utils import extend_schema
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.doors import Schema
-from runs.services.campaigns.designs import resolve
-from runs.services.servers import preflight, turns
+from runs.models import ServerCheck
+from runs.selectors.servers import checks as check_selectors
+from runs.services.access import audit
+from runs.services.servers import checks
 from runs.services.servers.machine_checks import Finding
+
+SECONDS_BETWEEN_POLLS = 1
 
 
 class FindingSerializer(serializers.Serializer[Finding]):
@@ -25,17 +33,42 @@ class FindingSerializer(serializers.Serializer[Finding]):
     remedy = serializers.CharField()
 
 
-class PreflightSerializer(serializers.Serializer[preflight.Preflight]):
+class PreflightSerializer(serializers.Serializer[dict[str, Any]]):
     """What was found, in how many seconds. `answered`: whether every server could be asked."""
 
     clear = serializers.BooleanField(source="is_clear")
-    answered = serializers.SerializerMethodField()
+    answered = serializers.BooleanField(source="has_answers")
     seconds = serializers.FloatField()
     findings = FindingSerializer(many=True)
 
-    def get_answered(self, found: preflight.Preflight) -> bool:
-        """Whether every server could be asked."""
-        return found.has_answers
+
+class CheckProblemSerializer(serializers.Serializer[Any]):
+    """Why there is no answer, and what to do about it."""
+
+    code = serializers.CharField()
+    message = serializers.CharField()
+    remedy = serializers.CharField()
+
+
+class PreflightCheckSerializer(serializers.Serializer[ServerCheck]):
+    """How far a preflight is: `answer` once it is done, `problem` if it failed."""
+
+    id = serializers.UUIDField()
+    url = serializers.SerializerMethodField()
+    state = serializers.ChoiceField(choices=ServerCheck.State.values)
+    answer = PreflightSerializer(allow_null=True)
+    problem = serializers.SerializerMethodField()
+
+    def get_url(self, check: ServerCheck) -> str:
+        """The address to ask until `state` is `done` or `failed`."""
+        return reverse("api:preflight-check", args=[check.pk], request=self.context.get("request"))
+
+    @extend_schema_field(CheckProblemSerializer(allow_null=True))
+    def get_problem(self, check: ServerCheck) -> dict[str, str] | None:
+        """Null unless it failed."""
+        if check.state != ServerCheck.State.FAILED:
+            return None
+        return {name: getattr(check, name) for name in ("code", "message", "remedy")}
 
 
 class PreflightDoor(APIView):
@@ -43,11 +76,36 @@ class PreflightDoor(APIView):
 
     schema = Schema()
 
-    @extend_schema(request=CampaignDraftSerializer, responses={200: PreflightSerializer})
+    @extend_schema(request=CampaignDraftSerializer, responses={202: PreflightCheckSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Ask the servers now; takes up to some seconds. The body is that of a new campaign."""
+        """Have a worker ask the servers. The body is that of a new campaign.
+
+        The answer comes at once; its `url` (also in `Location`) has the findings seconds later.
+        """
         given = CampaignDraftSerializer(data=request.data)
         given.is_valid(raise_exception=True)
-        with turns.turn():
-            found = preflight.of_design(resolve(given.unchecked_draft()))
-        return Response(PreflightSerializer(found).data)
+        check = checks.of_draft(draft=given.unchecked_draft())
+        told = PreflightCheckSerializer(check, context={"request": request}).data
+        return _to_be_asked_again(Response(told, 202, headers={"Location": told["url"]}))
+
+
+class PreflightCheckDoor(APIView):
+    """A preflight that was asked for."""
+
+    schema = Schema()
+
+    @extend_schema(responses={200: PreflightCheckSerializer})
+    def get(self, request: Request, check_id: UUID) -> Response:
+        """How far it is. Only whoever asked for it finds it, for a day."""
+        checks.give_up_the_overdue()
+        actor = audit.present()
+        check = check_selectors.readable(check_id, name=actor.name, by_way_of=actor.by_way_of)
+        if check is None or not check.is_preflight:
+            raise NotFound(_("There is no such preflight of yours."))
+        told = PreflightCheckSerializer(check, context={"request": request}).data
+        return _to_be_asked_again(Response(told)) if check.is_open else Response(told)
+
+
+def _to_be_asked_again(answer: Response) -> Response:
+    answer["Retry-After"] = str(SECONDS_BETWEEN_POLLS)
+    return answer

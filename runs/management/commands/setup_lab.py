@@ -58,7 +58,6 @@ class Command(BaseCommand):
             base_dir=BASE_DIR if jump else "",
             bindirs=BINDIRS if jump else [],
             jump=jump,
-            by="setup_lab",
         )
         fingerprint = servers.fingerprint(own)
         host_keys.confirm(server=made, fingerprint=fingerprint, by="setup_lab")

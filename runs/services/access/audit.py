@@ -68,6 +68,11 @@ def become(name: str, by_way_of: str) -> None:
         actor.name, actor.by_way_of = name, by_way_of
 
 
+def present() -> Actor:
+    """Who acts now; nobody for what is automatic."""
+    return _actor.get() or Actor()
+
+
 def record(
     action: str,
     subject: str,

@@ -14,7 +14,7 @@ from runs.services.errors import ServiceError
 from runs.services.runs import clusters, leases, sweeping
 from runs.services.schedules import schedules
 from runs.services.schedules import servers as schedule_servers
-from runs.services.servers import servers
+from runs.services.servers import checks, servers
 
 # Between two checks of a server that is away; and of one that only a schedule waits for.
 PAUSE = timedelta(seconds=30)
@@ -29,6 +29,7 @@ def supervise() -> None:
     """Give up the runs of silent workers, fire schedules, and wake a worker where there is work."""
     leases.give_up_the_silent()
     schedules.fire_due()
+    checks.wake()
     for server_id in sorted(_with_work()):
         dispatch.wake(server_id)
 

@@ -1,8 +1,8 @@
 """Editing a registered server: its address, the way to it, and what is allowed there."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from asgiref.sync import async_to_sync
 from cryptography.fernet import InvalidToken
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -36,11 +36,46 @@ class Edit:
     privileges: list[str]
 
 
-def edit(*, server: Server, to: Edit, by: object = None) -> Server:
-    """Change a server; inspect it afterwards. The pinned host key stays.
+def stored(to: Edit) -> dict[str, Any]:
+    """An edit as JSON, for `restored`."""
+    keys = {"ssh_key": to.ssh_key.pk, "jump": to.jump.pk if to.jump else None}
+    return {**vars(to), **keys}
 
-    Waiting runs go to the new address. Raises ServiceError as `servers.check`, `base_dir_in_use`,
-    `server_busy`, `unknown_privilege`, and when the machine must be asked but cannot be.
+
+def restored(kept: dict[str, Any]) -> Edit:
+    """An edit from its JSON. Two queries."""
+    objects = {
+        "ssh_key": SSHKey.objects.get(pk=kept["ssh_key"]),
+        "jump": Server.objects.filter(pk=kept["jump"]).first(),
+    }
+    return Edit(**{**kept, **objects})
+
+
+def needs_the_machine(*, server: Server, to: Edit) -> bool:
+    """Whether `edit` logs in to the machine: it leaves the old base directory there first."""
+    before = Server.objects.get(pk=server.pk)
+    is_ready = before.state == Server.State.READY
+    return is_ready and bool(before.base_dir) and before.base_dir != to.base_dir
+
+
+def edit(*, server: Server, to: Edit, by: object = None) -> Server:
+    """Change a server; have it looked at afterwards. The pinned host key stays.
+
+    Waiting runs go to the new address. Raises ServiceError as `check`, and when the machine must be
+    asked but cannot be.
+    """
+    before, changed = check(server=server, to=to)
+    if not before.host_key and any(getattr(before, each) != getattr(changed, each) for each in WAY):
+        changed.offered_host_key = ""
+    if needs_the_machine(server=before, to=to):
+        _release(before)
+    return _store(before, changed, by)
+
+
+def check(*, server: Server, to: Edit) -> tuple[Server, Server]:
+    """The server as it is and as it would be, unsaved.
+
+    Raises ServiceError as `servers.check`, `base_dir_in_use`, `server_busy`, `unknown_privilege`.
     """
     if unknown := set(to.privileges) - set(privileged.NAMES):
         raise ServiceError(
@@ -54,11 +89,7 @@ def edit(*, server: Server, to: Edit, by: object = None) -> Server:
         setattr(changed, name, value)
     servers.check(changed)
     _check_runs(before, changed)
-    if not before.host_key and any(getattr(before, each) != getattr(changed, each) for each in WAY):
-        changed.offered_host_key = servers.offered_host_key(changed)
-    if before.base_dir and before.base_dir != changed.base_dir:
-        _release(before)
-    return _store(before, changed, by)
+    return before, changed
 
 
 def _check_runs(before: Server, changed: Server) -> None:
@@ -84,11 +115,9 @@ def _check_runs(before: Server, changed: Server) -> None:
 
 
 def _release(server: Server) -> None:
-    """Leave the old base directory, if the machine can be reached."""
-    if server.state != Server.State.READY:
-        return
+    """Leave the old base directory."""
     try:
-        async_to_sync(_released)(server.base_dir, instances.name(), ways.way_to(server))
+        ways.ask(_released(server.base_dir, instances.name(), ways.way_to(server)), server)
     except TargetProblem as problem:
         raise ServiceError(
             problem.code, problem.message, remedy=_(problem.remedy), field="base_dir"

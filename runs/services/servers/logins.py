@@ -1,15 +1,25 @@
 """How to reach a server: where BenchLab logs in, with which keys, and through which hops."""
 
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from asgiref.sync import async_to_sync
 from django.utils.translation import gettext as _
 
 from runs.execution import ssh
+from runs.execution.errors import HostUnreachable
 from runs.models import Server
+from runs.services import connections
 from runs.services.errors import ServiceError
 from runs.services.servers import ssh_keys
 
 MOST_HOPS = 3
+# An inspection takes some seconds on a busy machine; one that stays silent gets this long.
+MOST_SECONDS = 60.0
 
 Way = tuple[ssh.Login, ...]
+Found = TypeVar("Found")
 
 
 def address_of(server: Server) -> ssh.Address:
@@ -26,6 +36,23 @@ def way_to(server: Server) -> Way:
         ssh.Login(address_of(each), each.host_key, ssh_keys.private_key(each.ssh_key))
         for each in [*reversed(hops_before(server)), server]
     )
+
+
+def ask(question: Coroutine[Any, Any, Found], server: Server) -> Found:
+    """Talk to a machine, for MOST_SECONDS at most, without a connection to the results database.
+
+    Raises HostUnreachable after that time.
+    """
+    connections.give_back()
+    return async_to_sync(_in_time)(question, server.name)
+
+
+async def _in_time(question: Coroutine[Any, Any, Found], name: str) -> Found:
+    try:
+        return await asyncio.wait_for(question, MOST_SECONDS)
+    except TimeoutError as error:
+        message = f"{name} did not answer within {MOST_SECONDS:.0f} s."
+        raise HostUnreachable(message) from error
 
 
 async def connect_along(way: Way) -> ssh.Host:

@@ -13,6 +13,7 @@ from runs.execution.base_dir import BaseDir
 from runs.execution.errors import HostUnreachable, TargetProblem
 from runs.execution.preflight import Target
 from runs.models import Server
+from runs.services import connections
 from runs.services.access import instances
 from runs.services.servers import logins as ways
 
@@ -40,8 +41,9 @@ def ask_all(questions: Sequence[Question]) -> list[Answer]:
 
     Takes as long as the slowest, at most PATIENCE_SECONDS. Raises errors that no server caused.
     """
-    found = [_way(each) for each in questions]
-    return async_to_sync(_gathered)(found, questions, instances.name())
+    found, instance = [_way(each) for each in questions], instances.name()
+    connections.give_back()
+    return async_to_sync(_gathered)(found, questions, instance)
 
 
 def _way(question: Question) -> ways.Way | Refusal:

@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from asgiref.sync import async_to_sync
 from cryptography.fernet import InvalidToken
 from django.db import transaction
 from django.utils import timezone
@@ -61,14 +60,14 @@ def register(
     bindirs: list[str],
     ssh_key: SSHKey | None = None,
     jump: Server | None = None,
-    by: object = None,
+    asks: bool = True,
 ) -> Server:
     """Ask the machine for its host key and store it for a person to confirm.
 
-    Without a base directory it is only a hop. BenchLab does not log in or execute anything yet,
-    except on the hops on the way. Raises ServiceError `host_unreachable`, `server_exists`,
-    `base_dir_too_long`,
-    and those of `ways.check_jump`.
+    Unless it `asks`, the key is fetched later, by a check (`checks.look_at`). Without a base
+    directory it is only a hop. BenchLab does not log in or execute anything yet, except on the hops
+    on the way. Raises ServiceError `host_unreachable`, `server_exists`, `base_dir_too_long`, and
+    those of `ways.check_jump`.
     """
     server = Server(
         name=name,
@@ -81,7 +80,8 @@ def register(
         jump=jump,
     )
     check(server)
-    server.offered_host_key = offered_host_key(server)
+    if asks:
+        server.offered_host_key = offered_host_key(server)
     return _store(server)
 
 
@@ -130,21 +130,26 @@ def inspect(*, server: Server) -> Server:
     `private_key_unreadable`.
     """
     if not server.host_key:
-        raise ServiceError(
-            "host_key_not_confirmed",
-            _("The host key of this server is not confirmed yet."),
-            remedy=_("Compare the fingerprint on the server and confirm it here."),
-        )
+        raise not_confirmed()
     way = readable_way(server)
     try:
         if server.is_only_a_hop:
-            async_to_sync(_greet)(way)
+            ways.ask(_greet(way), server)
             return _keep_hop(server)
         base = BaseDir(server.base_dir, instances.name())
-        facts, free = async_to_sync(_look)(server, way, base)
+        facts, free = ways.ask(_look(server, way, base), server)
     except TargetProblem as problem:
         return record_problem(server=server, problem=problem)
     return _keep(server, facts, free)
+
+
+def not_confirmed() -> ServiceError:
+    """The error of whoever wants to log in to a server whose host key no person has compared."""
+    return ServiceError(
+        "host_key_not_confirmed",
+        _("The host key of this server is not confirmed yet."),
+        remedy=_("Compare the fingerprint on the server and confirm it here."),
+    )
 
 
 def record_problem(*, server: Server, problem: TargetProblem) -> Server:
@@ -221,7 +226,7 @@ def offered_host_key(server: Server) -> str:
     """What the machine shows now, through its hops. Raises ServiceError, `ssh.connect` codes."""
     hops = readable_way(server)[:-1]
     try:
-        return async_to_sync(ssh.offered_host_key)(ways.address_of(server), hops)
+        return ways.ask(ssh.offered_host_key(ways.address_of(server), hops), server)
     except TargetProblem as problem:
         field = "jump" if problem.code.startswith("hop_") else "address"
         raise ServiceError(

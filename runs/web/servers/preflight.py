@@ -1,58 +1,80 @@
-"""Preflight pages: of a single server, and of the campaign that a form describes."""
+"""Checks of servers by a worker: preflights are asked for here, and every check is polled."""
 
+from uuid import UUID
+
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_safe
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
 
-from runs.models import Server
+from runs.models import Server, ServerCheck
 from runs.scenarios import registry
-from runs.services.campaigns.designs import resolve
+from runs.selectors.servers import checks as check_selectors
 from runs.services.errors import ServiceError
-from runs.services.servers import preflight, turns
+from runs.services.servers import checks
 from runs.web import notices
 from runs.web.campaigns.campaigns import chosen_servers
 from runs.web.campaigns.forms import CampaignForm
 
 
-@require_safe
+@require_POST
 def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
-    """Check a server now; takes seconds if it does not answer."""
+    """Have a server checked, and show the check."""
     server = get_object_or_404(Server, slug=slug)
-    if _is_from_elsewhere(request):
-        return redirect("server-detail", slug=slug)
     try:
-        with turns.turn():
-            found = preflight.of_server(server)
+        check = checks.of_server(server=server)
     except ServiceError as error:
         notices.refused(request, error)
         return redirect("server-detail", slug=slug)
-    context = {"section": "servers", "server": server, "preflight": found}
-    return render(request, "servers/preflight.html", context)
+    return redirect("server-check", check_id=check.pk)
+
+
+@require_POST
+def campaign_preflight(request: HttpRequest) -> HttpResponse:
+    """Have the servers asked whether they can take the campaign in the form."""
+    get_object_or_404(Server, slug=request.POST.get("server", ""))
+    try:
+        scenario = registry.get(request.POST.get("scenario", ""))
+    except KeyError as error:
+        raise Http404 from error
+    form = CampaignForm(request.POST, scenario=scenario, servers=chosen_servers(request.POST))
+    if not form.is_valid():
+        if "unasked" in request.GET:  # Nobody has asked yet: the form is still being filled in.
+            return HttpResponse()
+        return render(request, "servers/_preflight.html")
+    try:
+        check = checks.of_draft(draft=form.draft())
+    except ServiceError as error:
+        return render(request, "servers/_preflight.html", {"refused": error})
+    return render(request, "servers/_check.html", {"check": check})
 
 
 @require_safe
-def campaign_preflight(request: HttpRequest) -> HttpResponse:
-    """Look whether the servers can take the campaign in the form."""
-    server = get_object_or_404(Server, slug=request.GET.get("server", ""))
-    if _is_from_elsewhere(request):
-        return redirect("server-detail", slug=server.slug)
-    try:
-        scenario = registry.get(request.GET.get("scenario", ""))
-    except KeyError as error:
-        raise Http404 from error
-    form = CampaignForm(request.GET, scenario=scenario, servers=chosen_servers(request.GET))
-    context: dict[str, object] = {}
-    if "unasked" in request.GET and not form.is_valid():
-        return HttpResponse()  # Nobody has asked yet: the form is still being filled in.
-    if form.is_valid():
-        try:
-            with turns.turn():
-                context["preflight"] = preflight.of_design(resolve(form.draft()))
-        except ServiceError as error:
-            context["refused"] = error
-    return render(request, "servers/_preflight.html", context)
+@vary_on_headers("HX-Request")
+def server_check(request: HttpRequest, check_id: UUID) -> HttpResponse:
+    """A check as far as it is; htmx asks for its part of the page until it has ended."""
+    checks.give_up_the_overdue()
+    name = request.user.get_username()
+    check = check_selectors.readable(check_id, name=name, by_way_of="page")
+    if check is None:
+        raise Http404
+    context = {"section": "servers", "check": check, "server": check.server}
+    if getattr(request, "htmx", False):
+        answer = render(request, "servers/_check.html", context)
+        if not check.is_open and not check.is_preflight:
+            _congratulate(request, check)
+            answer["HX-Refresh"] = "true"
+        return answer
+    if check.server is not None and not check.is_preflight:
+        return redirect("server-detail", slug=check.server.slug)
+    return render(request, "servers/preflight.html", context)
 
 
-def _is_from_elsewhere(request: HttpRequest) -> bool:
-    """Whether another site's link or image has a reader's browser ask: it is to contact nothing."""
-    return request.headers.get("Sec-Fetch-Site", "none") == "cross-site"
+def _congratulate(request: HttpRequest, check: ServerCheck) -> None:
+    """A fault of the machine is shown by its page; only success needs a message."""
+    inspects = check.kind in {ServerCheck.Kind.INSPECTION, ServerCheck.Kind.EDIT}
+    is_ready = check.server is not None and check.server.state == Server.State.READY
+    if inspects and is_ready and check.state == ServerCheck.State.DONE:
+        messages.success(request, _("The server was inspected and is ready."))

@@ -1,10 +1,8 @@
 """Servers: the list, registration, the host key's confirmation, and a look at the machine."""
 
 from django.conf import settings
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from runs.execution import privileged
@@ -14,10 +12,12 @@ from runs.selectors.access import projects
 from runs.selectors.campaigns import noise
 from runs.selectors.operations.silences import silences
 from runs.selectors.runs import runs as run_selectors
+from runs.selectors.servers import checks as check_selectors
 from runs.selectors.servers import servers as server_selectors
 from runs.services.errors import ServiceError
+from runs.services.servers import checks, host_keys, servers, ssh_keys
 from runs.services.servers import edits as server_edits
-from runs.services.servers import host_keys, servers, ssh_keys, turns
+from runs.services.servers.edits import Edit
 from runs.web import notices
 from runs.web.servers.forms import ServerEditForm, ServerForm
 
@@ -37,16 +37,15 @@ def server_list(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def server_new(request: HttpRequest) -> HttpResponse:
-    """Register a server: its host key is fetched, and shown for confirmation."""
+    """Register a server: a worker fetches its host key, and the page shows it for confirmation."""
     form = ServerForm(request.POST or None, initial={"ssh_key": ssh_keys.default()})
     if request.method == "POST" and form.is_valid():
         try:
-            with turns.turn():
-                server = servers.register(**form.cleaned_data, by=request.user)
+            server = servers.register(**form.cleaned_data, asks=False)
         except ServiceError as error:
             notices.into_form(form, error)
         else:
-            return redirect("server-detail", slug=server.slug)
+            return _look_at(request, server)
     context = {"section": "servers", "form": form, "public_key": servers.public_key()}
     return render(request, "servers/form.html", context)
 
@@ -73,6 +72,7 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "changes": list(server_selectors.changes(server)[:NEWEST]),
         "runs": list(runs[:NEWEST]),
         "silences": silences(),
+        "check": check_selectors.last_of(server),
     }
     return render(request, "servers/detail.html", context)
 
@@ -82,14 +82,12 @@ def server_confirm(request: HttpRequest, slug: str) -> HttpResponse:
     """Pin the host key that a person has compared, and inspect the machine at once."""
     server = get_object_or_404(Server, slug=slug)
     try:
-        with turns.turn(server):
-            server = host_keys.confirm(
-                server=server, fingerprint=request.POST.get("fingerprint", ""), by=request.user
-            )
-            _inspect(request, server)
+        fingerprint = request.POST.get("fingerprint", "")
+        server = host_keys.confirm(server=server, fingerprint=fingerprint, by=request.user)
     except ServiceError as error:
         notices.refused(request, error)
-    return redirect("server-detail", slug=slug)
+        return redirect("server-detail", slug=slug)
+    return _look_at(request, server)
 
 
 @require_POST
@@ -97,14 +95,12 @@ def server_replace_host_key(request: HttpRequest, slug: str) -> HttpResponse:
     """Accept a new host key, after a person has typed the end of its fingerprint."""
     server = get_object_or_404(Server, slug=slug)
     try:
-        with turns.turn(server):
-            server = host_keys.replace(
-                server=server, typed=request.POST.get("typed", ""), by=request.user
-            )
-            _inspect(request, server)
+        typed = request.POST.get("typed", "")
+        server = host_keys.replace(server=server, typed=typed, by=request.user)
     except ServiceError as error:
         notices.refused(request, error)
-    return redirect("server-detail", slug=slug)
+        return redirect("server-detail", slug=slug)
+    return _look_at(request, server)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -114,14 +110,9 @@ def server_edit(request: HttpRequest, slug: str) -> HttpResponse:
     form = ServerEditForm(request.POST or None, instance=server)
     if request.method == "POST" and form.is_valid():
         try:
-            with turns.turn(server):
-                edited = server_edits.edit(server=server, to=form.edit(), by=request.user)
-                if edited.host_key:
-                    _inspect(request, edited)
+            return _edit(request, server, form.edit())
         except ServiceError as error:
             notices.into_form(form, error)
-        else:
-            return redirect("server-detail", slug=slug)
     name = Server.objects.get(pk=server.pk).name  # the form has its own idea of it
     context = {"section": "servers", "form": form, "slug": slug, "name": name}
     return render(request, "servers/edit.html", context)
@@ -129,20 +120,28 @@ def server_edit(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def server_inspect(request: HttpRequest, slug: str) -> HttpResponse:
-    """Log in and look again."""
-    server = get_object_or_404(Server, slug=slug)
+    """Have a worker log in and look again."""
+    return _look_at(request, get_object_or_404(Server, slug=slug))
+
+
+def _look_at(request: HttpRequest, server: Server) -> HttpResponse:
+    """The server's page, which shows the check until a worker has made it."""
     try:
-        with turns.turn(server):
-            _inspect(request, server)
+        checks.look_at(server=server)
     except ServiceError as error:
         notices.refused(request, error)
-    return redirect("server-detail", slug=slug)
+    return redirect("server-detail", slug=server.slug)
 
 
-def _inspect(request: HttpRequest, server: Server) -> None:
-    """A fault of the machine is shown by its page; only success needs a message."""
-    if servers.inspect(server=server).state == Server.State.READY:
-        messages.success(request, _("The server was inspected and is ready."))
+def _edit(request: HttpRequest, server: Server, to: Edit) -> HttpResponse:
+    """Change it at once, unless the machine must be asked first. Raises ServiceError."""
+    if server_edits.needs_the_machine(server=server, to=to):
+        checks.edit(server=server, to=to)
+        return redirect("server-detail", slug=server.slug)
+    edited = server_edits.edit(server=server, to=to, by=request.user)
+    if edited.host_key or not edited.offered_host_key:
+        return _look_at(request, edited)
+    return redirect("server-detail", slug=server.slug)
 
 
 def _fingerprint(host_key: str) -> str:

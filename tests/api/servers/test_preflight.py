@@ -6,6 +6,7 @@ from runs.models import Campaign
 from runs.services.campaigns import scenarios
 from runs.services.servers import ssh_keys
 from tests import factories
+from tests.checks import carry_out
 
 pytestmark = pytest.mark.django_db
 
@@ -31,9 +32,15 @@ def test_a_stranger_may_not_ask(client, body):
 
 def test_what_is_known_and_what_the_machine_says_come_together(client, body, log_in_as):
     log_in_as("operator")
-    answer = post(client, body | {"levels": {"clients": [0]}})
-    assert answer.status_code == 200
-    told = answer.json()
+    asked = post(client, body | {"levels": {"clients": [0]}})
+    assert (asked.status_code, asked.json()["state"]) == (202, "waiting")
+    assert asked.headers["Location"] == asked.json()["url"]
+    assert client.get(asked.json()["url"]).headers["Retry-After"] == "1"
+    carry_out()
+    done = client.get(asked.json()["url"])
+    assert (done.json()["state"], done.json()["problem"]) == ("done", None)
+    assert "Retry-After" not in done.headers
+    told = done.json()["answer"]
     assert (told["clear"], told["answered"]) == (False, False)
     found = {each["code"]: each for each in told["findings"]}
     assert {"out_of_range", "host_unreachable"} <= set(found)
@@ -46,3 +53,11 @@ def test_what_is_known_and_what_the_machine_says_come_together(client, body, log
 def test_a_body_that_is_none_is_refused(client, body, log_in_as):
     log_in_as("operator")
     assert post(client, {"nonsense": 1}).status_code == 400
+
+
+def test_nobody_else_reads_it(client, body, log_in_as, django_user_model):
+    log_in_as("operator")
+    address = post(client, body).json()["url"]
+    assert client.get(address).status_code == 200
+    client.force_login(django_user_model.objects.create_superuser("jiro"))
+    assert client.get(address).status_code == 404

@@ -4,13 +4,14 @@ import io
 from functools import cache
 from itertools import product
 from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 from django.core.management import call_command
 from django.db import transaction
 from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
-from django.urls.converters import IntConverter
+from django.urls.converters import IntConverter, UUIDConverter
 from django.utils import timezone
 
 from runs.checks import addresses
@@ -86,6 +87,8 @@ def parameters():
             if isinstance(converter, IntConverter)
         ]
         values |= dict.fromkeys(numbers, 0)
+        uuids = pattern.pattern.converters.items()
+        values |= {name: UUID(int=0) for name, each in uuids if isinstance(each, UUIDConverter)}
         if isinstance(pattern, URLResolver):
             below = f"{space}{pattern.namespace}:" if pattern.namespace else space
             waiting += [(below, values, each) for each in pattern.url_patterns]

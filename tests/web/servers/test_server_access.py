@@ -1,12 +1,15 @@
 """SSH keys, editing, another host key, and preflight in the browser's view."""
 
+from uuid import uuid4
+
 import pytest
 from django.test import Client
 
-from runs.models import Server, ServerEvent, SSHKey
+from runs.models import Server, ServerCheck, ServerEvent, SSHKey
 from runs.services.servers import edits as server_edits
 from runs.services.servers import servers, ssh_keys
 from tests import factories
+from tests.checks import carry_out
 
 pytestmark = pytest.mark.django_db
 
@@ -72,20 +75,25 @@ def given(server, **changed):
 
 
 @pytest.mark.parametrize(
-    "path", ["/servers/keys/", "/servers/db1/edit/", "/servers/db1/preflight/",
-             "/campaigns/new/preflight/?server=db1"]
-)  # fmt: skip
+    "path",
+    ["/servers/keys/", "/servers/db1/edit/", f"/servers/checks/{uuid4()}/"],
+)
 def test_a_visitor_is_sent_to_log_in(client, server, path):
     response = client.get(path)
     assert (response.status_code, response.url.split("?")[0]) == (302, "/login/")
 
 
-@pytest.mark.parametrize("path", ["/servers/keys/", "/servers/db1/edit/", "/servers/db1/host-key/"])
+@pytest.mark.parametrize(
+    "path",
+    ["/servers/keys/", "/servers/db1/edit/", "/servers/db1/host-key/", "/servers/db1/preflight/",
+     "/campaigns/new/preflight/"],
+)  # fmt: skip
 def test_a_visitor_changes_nothing(client, server, path):
     before, keys = Server.objects.values().get(), SSHKey.objects.count()
     assert client.post(path, given(server, name="other", typed="x")).status_code == 302
     assert Server.objects.values().get() == before
     assert SSHKey.objects.count() == keys
+    assert not ServerCheck.objects.exists()
 
 
 def test_keys_are_listed_with_their_servers_and_no_private_half(member, server):
@@ -129,6 +137,7 @@ def test_a_server_is_edited_and_looked_at_again(member, server):
     key = ssh_keys.generate(name="other")
     sent = given(server, name="Rack 1", bindirs="/opt/pg/bin", ssh_key=key.pk, privileges=["perf"])
     assert member.post("/servers/db1/edit/", sent).url == "/servers/db1/"
+    carry_out()
     server.refresh_from_db()
     assert (server.name, server.bindirs, server.ssh_key) == ("Rack 1", ["/opt/pg/bin"], key)
     assert server.privileges == ["perf"]
@@ -196,23 +205,23 @@ def test_the_typed_end_of_the_new_fingerprint_replaces_the_key(member, server, c
 
 
 def test_a_preflight_of_a_server_that_is_away_says_so(member, server):
-    page = member.get("/servers/db1/preflight/").content.decode()
+    address = member.post("/servers/db1/preflight/").url
+    assert "every 1s" in member.get(address).content.decode()
+    carry_out()
+    page = member.get(address).content.decode()
     assert "host_unreachable" in page
     assert "What the machine says" not in page
-
-
-@pytest.mark.parametrize(
-    "path", ["/servers/db1/preflight/", "/campaigns/new/preflight/?server=db1"]
-)
-def test_another_sites_link_contacts_no_machine(member, server, path):
-    answer = member.get(path, headers={"Sec-Fetch-Site": "cross-site"})
-    assert (answer.status_code, answer.url) == (302, "/servers/db1/")
+    part = member.get(address, headers={"HX-Request": "true"})
+    assert "every 1s" not in part.content.decode()
+    assert "HX-Refresh" not in part
 
 
 def test_a_preflight_in_the_form_needs_a_complete_form(member, ready_server):
-    address = "/campaigns/new/preflight/?server=db1&scenario=fixed-point-read"
-    assert "Complete the form first." in member.get(address).content.decode()
-    assert member.get("/campaigns/new/preflight/?server=db1&scenario=x").status_code == 404
+    sent = {"server": "db1", "scenario": "fixed-point-read"}
+    page = member.post("/campaigns/new/preflight/", sent).content.decode()
+    assert "Complete the form first." in page
+    sent = {"server": "db1", "scenario": "x"}
+    assert member.post("/campaigns/new/preflight/", sent).status_code == 404
 
 
 def test_a_hop_offers_no_campaign_and_no_preflight(member):

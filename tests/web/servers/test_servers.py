@@ -7,6 +7,7 @@ import pytest
 from runs.models import Server
 from runs.services.servers import servers, ssh_keys
 from tests import factories
+from tests.checks import carry_out
 
 pytestmark = pytest.mark.django_db
 
@@ -71,10 +72,14 @@ def test_bad_input_is_said_and_registers_nothing(member, changed, message):
     assert not Server.objects.exists()
 
 
-def test_a_machine_that_does_not_answer_is_said_at_its_address(member):
-    response = member.post("/servers/new/", GIVEN)
-    assert response.context["form"].errors["address"]
-    assert not Server.objects.exists()
+def test_a_machine_that_does_not_answer_is_told_on_its_page(member):
+    assert member.post("/servers/new/", GIVEN).url == "/servers/db1/"
+    assert 'hx-trigger="every 1s"' in member.get("/servers/db1/").content.decode()
+    carry_out()
+    page = member.get("/servers/db1/").content.decode()
+    assert "host_unreachable" in page
+    assert "Fetch the host key" in page
+    assert "every 1s" not in page
 
 
 def test_the_offered_fingerprint_is_shown_with_the_way_to_check(client, offered):
@@ -93,11 +98,12 @@ def test_another_fingerprint_is_refused_in_words(member, offered):
 
 def test_the_confirmed_key_is_pinned_and_the_machine_looked_at(member, offered):
     fingerprint = servers.fingerprint(factories.HOST_KEY)
-    response = member.post("/servers/offered/confirm/", {"fingerprint": fingerprint}, follow=True)
+    member.post("/servers/offered/confirm/", {"fingerprint": fingerprint})
+    carry_out()
     offered.refresh_from_db()
     assert offered.host_key == factories.HOST_KEY
-    assert offered.state == "unreachable"
-    assert offered.problem_code in response.content.decode()
+    assert offered.problem_code == "host_unreachable"
+    assert offered.problem_code in member.get("/servers/offered/").content.decode()
 
 
 @pytest.mark.parametrize("action", ["confirm", "inspect"])

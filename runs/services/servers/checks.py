@@ -1,0 +1,246 @@
+"""Checks of servers: a request asks for one, a worker makes it, and pages and the API read it.
+
+No request talks to a machine itself, so silent ones hold no thread of the web service. Workers of
+runs make the checks: control has few threads, and they have many. A server has one check at a time.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+
+from runs import dispatch
+from runs.models import CheckedServer, Server, ServerCheck
+from runs.services.access import audit
+from runs.services.campaigns import stored_drafts
+from runs.services.campaigns.designs import resolve
+from runs.services.campaigns.drafts import Draft
+from runs.services.errors import ServiceError
+from runs.services.servers import edits, preflight, servers
+from runs.services.servers.edits import Edit
+from runs.services.servers.preflight import Preflight
+
+Kind, State = ServerCheck.Kind, ServerCheck.State
+OPEN = (State.WAITING, State.ACTIVE)
+
+# A message is sent at once, and again by control: whoever waits longer has no worker.
+WAITING_TIME = timedelta(seconds=30)
+# More than each kind can take, so that only a worker that is gone exceeds it.
+_MOST_TIME = {
+    Kind.HOST_KEY: timedelta(seconds=90),
+    Kind.EDIT: timedelta(seconds=240),
+    Kind.INSPECTION: timedelta(seconds=150),
+    Kind.PREFLIGHT: timedelta(seconds=30),
+    Kind.CAMPAIGN: timedelta(seconds=30),
+}
+KEPT = timedelta(days=1)
+# From then on control sends the message again.
+UNHEARD = timedelta(seconds=5)
+
+logger = logging.getLogger(__name__)
+
+
+def look_at(*, server: Server) -> ServerCheck:
+    """Have a server inspected, or its first host key fetched.
+
+    Raises ServiceError `server_looked_at`, and `host_key_not_confirmed` while a person has to
+    compare the offered key.
+    """
+    if server.host_key:
+        return _ask(Kind.INSPECTION, [server])
+    if server.offered_host_key:
+        raise servers.not_confirmed()
+    return _ask(Kind.HOST_KEY, [server])
+
+
+def edit(*, server: Server, to: Edit) -> ServerCheck:
+    """Have a server changed by a worker, as the machine must be asked first, and then inspected.
+
+    Raises ServiceError as `edits.check`, `server_looked_at`.
+    """
+    edits.check(server=server, to=to)
+    return _ask(Kind.EDIT, [server], given=edits.stored(to))
+
+
+def of_server(*, server: Server) -> ServerCheck:
+    """Have a preflight of a server made. Raises ServiceError `server_looked_at`."""
+    return _ask(Kind.PREFLIGHT, [server])
+
+
+def of_draft(*, draft: Draft) -> ServerCheck:
+    """Have a preflight of a campaign made. Raises ServiceError `server_looked_at`."""
+    machines = (*draft.servers, *draft.generators, *draft.cluster_servers)
+    once = list({each.pk: each for each in machines}.values())
+    return _ask(Kind.CAMPAIGN, once, given=stored_drafts.stored(draft))
+
+
+def give_up_the_overdue() -> None:
+    """End checks that no worker has taken, or whose worker is gone. Two statements if none is."""
+    overdue = ServerCheck.objects.filter(state__in=OPEN, deadline__lt=timezone.now())
+    for check_id, state in list(overdue.values_list("pk", "state")):
+        if state == State.WAITING:
+            code, message = "no_worker_took_it", _("No worker has taken this check.")
+            remedy = _("Look whether workers run (/readyz), start one, and ask again.")
+        else:
+            code, message = "worker_lost", _("The worker that made this check is gone.")
+            remedy = _("Ask again.")
+        _end(check_id, state, State.FAILED, code=code, message=message, remedy=remedy)
+
+
+def wake() -> None:
+    """Send the messages again of checks that nobody has taken for some seconds."""
+    long_ago = timezone.now() - UNHEARD
+    waiting = ServerCheck.objects.filter(state=State.WAITING, deadline__gt=timezone.now())
+    for check_id in waiting.filter(asked_at__lt=long_ago).values_list("pk", flat=True):
+        dispatch.check_servers(str(check_id))
+
+
+def carry_out(*, check_id: str) -> None:
+    """Make a check, unless somebody else does or nobody waits for it any more. Raises nothing."""
+    check = _take(check_id)
+    if check is None:
+        return
+    actor = audit.Actor(check.asked_by, check.by_way_of)
+    with translation.override(check.language or "en"), audit.acting(actor):
+        try:
+            answer = _MAKE[check.kind](check)
+        except ServiceError as error:
+            remedy = _(error.remedy) if error.remedy else ""
+            ended = {"code": error.code, "message": error.message, "remedy": remedy}
+        except Exception:
+            logger.exception("check %s of kind %s failed", check.pk, check.kind)
+            remedy = _("Its cause is in the log of the worker.")
+            message = _("BenchLab itself failed at this check.")
+            ended = {"code": "internal_error", "message": message, "remedy": remedy}
+        else:
+            _end(check.pk, State.ACTIVE, State.DONE, answer=answer)
+            return
+    _end(check.pk, State.ACTIVE, State.FAILED, **ended)
+
+
+def _ask(
+    kind: ServerCheck.Kind, machines: Sequence[Server], *, given: dict[str, Any] | None = None
+) -> ServerCheck:
+    """Store a check, or return the same one that is open already."""
+    give_up_the_overdue()
+    ServerCheck.objects.filter(asked_at__lt=timezone.now() - KEPT).exclude(state__in=OPEN).delete()
+    actor = audit.present()
+    check = ServerCheck(
+        kind=kind,
+        server=machines[0] if kind != Kind.CAMPAIGN else None,
+        given=given or {},
+        language=translation.get_language() or "",
+        asked_by=actor.name[:150],
+        by_way_of=actor.by_way_of[:200],
+        deadline=timezone.now() + WAITING_TIME,
+    )
+    try:
+        with transaction.atomic():
+            check.save()
+            # Always in the same order: two that ask for the same servers do not wait in a circle.
+            rows = sorted(machines, key=lambda each: each.pk)
+            CheckedServer.objects.bulk_create(
+                CheckedServer(server=each, server_check=check) for each in rows
+            )
+            dispatch.check_servers(str(check.pk))
+    except IntegrityError:
+        return _same(check, machines)
+    return check
+
+
+def _same(wanted: ServerCheck, machines: Sequence[Server]) -> ServerCheck:
+    """The open check that is just what is wanted; otherwise somebody else has the server."""
+    busy = CheckedServer.objects.filter(server__in=machines).select_related("server_check")
+    for each in busy.order_by("server"):
+        found = each.server_check
+        is_same = (found.kind, found.server_id, found.given) == (
+            *(wanted.kind, wanted.server_id, wanted.given),
+        )
+        is_own = (found.asked_by, found.by_way_of) == (wanted.asked_by, wanted.by_way_of)
+        if is_same and (is_own or found.kind not in {Kind.CAMPAIGN, Kind.EDIT}):
+            return found
+    raise ServiceError(
+        "server_looked_at",
+        _("BenchLab is looking at this server already."),
+        remedy=_("Try again in a moment."),
+    )
+
+
+@transaction.atomic
+def _take(check_id: str) -> ServerCheck | None:
+    """The check, if it is still waiting: of several workers that are told, one makes it."""
+    waiting = ServerCheck.objects.select_for_update(skip_locked=True)
+    check = waiting.filter(pk=check_id, state=State.WAITING).first()
+    if check is None or check.deadline < timezone.now():
+        return None
+    check.state = State.ACTIVE
+    check.deadline = timezone.now() + _MOST_TIME[Kind(check.kind)]
+    check.save(update_fields=["state", "deadline"])
+    return check
+
+
+@transaction.atomic
+def _end(check_id: Any, before: str, state: ServerCheck.State, **told: Any) -> None:
+    """Store how it ended, unless somebody else has ended it, and let others check the servers."""
+    found = ServerCheck.objects.filter(pk=check_id, state=before)
+    if found.update(state=state, ended_at=timezone.now(), **told):
+        CheckedServer.objects.filter(server_check=check_id).delete()
+
+
+def _fetch_host_key(check: ServerCheck) -> None:
+    server = _server_of(check)
+    offered = servers.offered_host_key(server)
+    asked = {name: getattr(server, name) for name in ("address", "port", "jump_id")}
+    # Whoever has changed the address meanwhile asks again.
+    Server.objects.filter(pk=server.pk, host_key="", **asked).update(offered_host_key=offered)
+
+
+def _edit(check: ServerCheck) -> None:
+    edited = edits.edit(server=_server_of(check), to=edits.restored(check.given), by=check.asked_by)
+    if edited.host_key:
+        servers.inspect(server=edited)
+
+
+def _inspect(check: ServerCheck) -> None:
+    servers.inspect(server=_server_of(check))
+
+
+def _fly(check: ServerCheck) -> dict[str, Any]:
+    return _described(preflight.of_server(_server_of(check)))
+
+
+def _fly_campaign(check: ServerCheck) -> dict[str, Any]:
+    return _described(preflight.of_design(resolve(stored_drafts.restored(check.given))))
+
+
+def _server_of(check: ServerCheck) -> Server:
+    return Server.objects.select_related("ssh_key", "jump").get(checks=check)
+
+
+def _described(found: Preflight) -> dict[str, Any]:
+    """What pages and the API show of a preflight."""
+    names = ("free_bytes", "available_bytes", "memory_bytes", "load", "skew_s")
+    target = found.target
+    return {
+        "is_clear": found.is_clear,
+        "has_answers": found.has_answers,
+        "names": found.names,
+        "seconds": found.seconds,
+        "findings": [asdict(each) for each in found.findings],
+        "loads": found.loads,
+        "target": {name: getattr(target, name) for name in names} if target else None,
+    }
+
+
+_MAKE: dict[str, Callable[[ServerCheck], dict[str, Any] | None]] = {
+    Kind.HOST_KEY: _fetch_host_key,
+    Kind.EDIT: _edit,
+    Kind.INSPECTION: _inspect,
+    Kind.PREFLIGHT: _fly,
+    Kind.CAMPAIGN: _fly_campaign,
+}

@@ -1,0 +1,191 @@
+"""Checks of servers: asked for by a request, made by a worker, one at a time for a server."""
+
+import socket
+import time
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone, translation
+
+from runs.models import CheckedServer, Server, ServerCheck
+from runs.services.access import audit
+from runs.services.campaigns import stored_drafts
+from runs.services.errors import ServiceError
+from runs.services.servers import checks, edits, logins, preflight_questions, servers, ssh_keys
+from tests import factories
+from tests.checks import carry_out
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def server():
+    return factories.server("db1", address="127.0.0.1", port=1, ssh_key=ssh_keys.default())
+
+
+def overdue(check):
+    """As it is when its time is over."""
+    ServerCheck.objects.filter(pk=check.pk).update(deadline=timezone.now())
+
+
+def test_the_same_check_is_joined_and_another_one_waits_its_turn(server):
+    first = checks.look_at(server=server)
+    assert checks.look_at(server=server).pk == first.pk
+    with pytest.raises(ServiceError) as told:
+        checks.of_server(server=server)
+    assert told.value.code == "server_looked_at"
+    carry_out()
+    assert checks.of_server(server=server).pk != first.pk
+
+
+def test_the_database_itself_allows_one_open_check_a_server(server):
+    other = ServerCheck.objects.create(kind="inspection", deadline=timezone.now())
+    checks.look_at(server=server)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        CheckedServer.objects.create(server=server, server_check=other)
+
+
+def test_a_campaigns_check_holds_all_its_servers_and_belongs_to_who_asked(server):
+    second = factories.server("db2", address="127.0.0.1", port=1, ssh_key=ssh_keys.default())
+    draft = factories.draft(server, more_servers=[second])
+    with audit.acting(audit.Actor("ichiro", "page")):
+        asked = checks.of_draft(draft=draft)
+        assert checks.of_draft(draft=draft).pk == asked.pk
+    for act in (lambda: checks.of_draft(draft=draft), lambda: checks.look_at(server=second)):
+        with pytest.raises(ServiceError):
+            act()
+    carry_out()
+    asked.refresh_from_db()
+    assert {each["server"] for each in asked.answer["findings"]} >= {"db1", "db2"}
+    assert not CheckedServer.objects.exists()
+
+
+def test_asking_takes_as_many_statements_for_one_server_as_for_ten():
+    key = ssh_keys.default()
+    machines = [factories.server(f"rack-{each}", ssh_key=key) for each in range(11)]
+    counts = []
+    for drafted in (machines[:1], machines[1:]):
+        draft = factories.draft(drafted[0], more_servers=drafted[1:])
+        with CaptureQueriesContext(
+            connection,
+        ) as made:
+            checks.of_draft(draft=draft)
+        counts.append(len(made))
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("state", ["waiting", "active"])
+def test_what_no_worker_takes_or_ends_says_so_and_lets_the_server_go(server, state):
+    check = checks.look_at(server=server)
+    ServerCheck.objects.filter(pk=check.pk).update(state=state)
+    checks.give_up_the_overdue()
+    check.refresh_from_db()
+    assert check.state == state
+    overdue(check)
+    again = checks.look_at(server=server)
+    check.refresh_from_db()
+    codes = {"waiting": "no_worker_took_it", "active": "worker_lost"}
+    assert (check.state, check.code) == ("failed", codes[state])
+    assert check.remedy
+    assert again.pk != check.pk
+
+
+def test_a_late_worker_and_a_second_one_do_nothing(server, monkeypatch):
+    made = []
+    monkeypatch.setattr(servers, "inspect", lambda *, server: made.append(server))
+    late = checks.look_at(server=server)
+    overdue(late)
+    checks.carry_out(check_id=str(late.pk))
+    assert made == []
+    check = checks.look_at(server=server)
+    checks.carry_out(check_id=str(check.pk))
+    checks.carry_out(check_id=str(check.pk))
+    assert made == [server]
+
+
+def test_a_fault_of_benchlab_is_told_and_ends_the_check(server, monkeypatch, caplog):
+    def broken(*, server):
+        raise RuntimeError("a secret of the inside")
+
+    monkeypatch.setattr(servers, "inspect", broken)
+    check = checks.look_at(server=server)
+    carry_out()
+    check.refresh_from_db()
+    assert (check.state, check.code) == ("failed", "internal_error")
+    assert "a secret" not in check.message + check.remedy
+    assert "a secret of the inside" in caplog.text
+
+
+def test_the_answer_is_in_the_language_of_who_asked(server, monkeypatch):
+    spoken = []
+    monkeypatch.setattr(
+        servers, "inspect", lambda **_given: spoken.append(translation.get_language())
+    )
+    with translation.override("ja"):
+        checks.look_at(server=server)
+    carry_out()
+    assert (spoken, translation.get_language()) == (["ja"], "en")
+
+
+def test_an_edit_that_needs_the_machine_waits_for_a_worker_and_is_its_authors(server):
+    Server.objects.update(state="ready")
+    server.refresh_from_db()
+    now = {name: getattr(server, name) for name in edits.Edit.__dataclass_fields__}
+    to = edits.Edit(**{**now, "base_dir": "/elsewhere/lab"})
+    assert edits.restored(edits.stored(to)) == to
+    assert edits.needs_the_machine(server=server, to=to)
+    check = checks.edit(server=server, to=to)
+    carry_out()
+    check.refresh_from_db()
+    server.refresh_from_db()
+    assert (check.state, check.code) == ("failed", "host_unreachable")
+    assert server.base_dir != "/elsewhere/lab"
+
+
+def test_a_draft_comes_back_as_it_was(server):
+    factories.installation(server, "18.4")
+    chosen = factories.configuration("other")
+    draft = factories.draft(
+        server,
+        configuration=factories.configuration("one"),
+        more_configurations=[chosen],
+        more_servers=[factories.server("second")],
+        cluster_servers=[factories.server("third")],
+        settings={"work_mem": ["1MB", "2MB"]},
+        generators=[factories.server("load")],
+        client=server.installations.first(),
+        wanted_half_width=0.02,
+        most_repeats=9,
+    )
+    assert stored_drafts.restored(stored_drafts.stored(draft)) == draft
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("kind", ["inspect", "preflight", "register", "confirm"])
+def test_a_request_to_a_silent_machine_is_answered_at_once(
+    client, django_user_model, monkeypatch, kind
+):
+    monkeypatch.setattr(logins, "MOST_SECONDS", 1.0)
+    monkeypatch.setattr(preflight_questions, "PATIENCE_SECONDS", 1.0)
+    client.force_login(django_user_model.objects.create_superuser("hanako"))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        given = {"address": "127.0.0.1", "port": silent.getsockname()[1]}
+        form = {**given, "name": "db2", "username": "b", "base_dir": "/srv/b", "bindirs": ""}
+        made = factories.server("db1", ssh_key=ssh_keys.default(), **given)
+        if kind == "confirm":
+            offered = {"host_key": "", "offered_host_key": factories.HOST_KEY}
+            Server.objects.filter(pk=made.pk).update(state="unconfirmed", **offered)
+        sent = {"fingerprint": servers.fingerprint(factories.HOST_KEY)}
+        began = time.monotonic()
+        if kind == "register":
+            answer = client.post("/servers/new/", form | {"port": given["port"]})
+        else:
+            answer = client.post(f"/servers/db1/{kind}/", sent)
+        client.get(answer.url)
+        assert time.monotonic() - began < 1
+        assert ServerCheck.objects.get().is_open
+        carry_out()
+        assert time.monotonic() - began < 10
+    assert not ServerCheck.objects.get().is_open
+    assert "host_unreachable" in client.get(answer.url).content.decode()
