@@ -1,6 +1,8 @@
 """Headers of every answer: what a browser may load, and what it may cache."""
 
+import re
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -33,20 +35,37 @@ STYLE_ATTRIBUTES = {"style-src-attr": "'unsafe-inline'"}
 SWAGGER = POLICY | {"style-src": "'self' 'unsafe-inline'"}
 
 
+# A host, as a source of a policy may name it.
+HOST = re.compile(r"[A-Za-z0-9.\-]+(?::\d+)?|\[[0-9A-Fa-f:.]+\](?::\d+)?")
+
+
 def _text(policy: dict[str, str]) -> str:
     return "; ".join(f"{name} {sources}" for name, sources in policy.items())
 
 
+def of_pages() -> dict[str, str]:
+    """The policy of pages. A login by OpenID Connect is a form that leads on to the provider.
+
+    Browsers apply form-action to where a form's answer redirects (CSP level 3 leaves it to them,
+    and Chromium does), so the provider's origin is allowed where one is configured.
+    """
+    policy = POLICY | STYLE_ATTRIBUTES
+    issuer = urlsplit(settings.OPENID_ISSUER)
+    if issuer.scheme in {"https", "http"} and HOST.fullmatch(issuer.netloc):
+        policy["form-action"] = f"'self' {issuer.scheme}://{issuer.netloc}"
+    return policy
+
+
 def content_security_policy(get_response: Answer) -> Answer:
     """Middleware: the policy of pages, and that of the API's own documentation."""
-    of_pages, of_swagger = _text(POLICY | STYLE_ATTRIBUTES), _text(SWAGGER)
+    for_pages, for_swagger = _text(of_pages()), _text(SWAGGER)
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
         # Django's own error pages, which only developers see, have styles in them.
         if not settings.DEBUG:
             is_swagger = request.path == "/api/docs/"
-            policy = of_swagger if is_swagger else of_pages
+            policy = for_swagger if is_swagger else for_pages
             response.headers.setdefault("Content-Security-Policy", policy)
         return response
 

@@ -39,6 +39,21 @@ def test_no_page_may_run_what_stands_in_it(client, path):
     assert told["base-uri"] == "'none'"
 
 
+@pytest.mark.parametrize(
+    ("issuer", "told"),
+    [
+        ("", "'self'"),
+        ("https://idp.example/realms/lab", "'self' https://idp.example"),
+        ("http://127.0.0.1:8180/x", "'self' http://127.0.0.1:8180"),
+        ("https://idp.example; script-src *", "'self'"),
+        ("javascript:alert(1)", "'self'"),
+    ],
+)
+def test_forms_lead_to_benchlab_and_to_the_provider_of_logins_only(settings, issuer, told):
+    settings.OPENID_ISSUER = issuer
+    assert headers.of_pages()["form-action"] == told
+
+
 def test_only_the_documentation_of_the_api_may_have_styles_in_it(client):
     told = policy(client.get("/api/docs/"))
     assert told["script-src"] == headers.POLICY["script-src"]

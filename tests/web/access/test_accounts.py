@@ -3,13 +3,15 @@
 import re
 
 import pytest
+from allauth.mfa import signals
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal import auth as totp
 from django.contrib.auth.models import User
 from django.test import Client
 
-from runs.models import Invitation
-from runs.services.access import people, projects
+from runs.models import AuditEntry, Invitation
+from runs.services.access import audit, people, projects
+from runs.web.access import logins
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
@@ -182,3 +184,66 @@ def test_pages_of_an_account_are_in_our_design(client, django_user_model, path, 
     assert page.status_code == 200
     assert f'<html lang="{language}">' in page.content.decode()
     assert "BenchLab, the PostgreSQL" in page.content.decode() or language == "ja"
+
+
+def entries(action):
+    found = AuditEntry.objects.filter(action=action).order_by("pk")
+    return list(found.values_list("actor", "subject", "after"))
+
+
+def test_logins_and_changes_of_an_account_are_in_the_audit_trail(django_user_model):
+    user = django_user_model.objects.create_user("kaede", password=PASSWORD)
+    browser, address = Client(REMOTE_ADDR="192.0.2.90"), {"address": "192.0.2.90"}
+    browser.post("/login/", {"login": "kaede", "password": "wrong"})
+    browser.post("/login/", {"login": "kaede", "password": PASSWORD})
+    new = {
+        "oldpassword": PASSWORD,
+        "password1": "another long one",
+        "password2": "another long one",
+    }
+    browser.post("/accounts/password/change/", new)
+    browser.post("/logout/")
+    totp.TOTP.activate(user, totp.generate_totp_secret())
+    browser.post("/login/", {"login": "kaede", "password": "another long one"})
+    browser.post("/accounts/2fa/authenticate/", {"code": "000000"})
+
+    assert entries("login_refused") == [("", "account kaede", address)]
+    assert entries("logged_in") == [("kaede", "account kaede", address)]
+    assert entries("password_changed") == [("kaede", "account kaede", address)]
+    assert entries("logged_out") == [("kaede", "account kaede", address)]
+    assert entries("second_factor_refused") == [("", "account kaede", address)]
+    said = str(list(AuditEntry.objects.values()))
+    assert PASSWORD not in said
+    assert "another long one" not in said
+
+
+def test_a_name_that_nobody_has_is_not_kept_as_it_may_be_a_password():
+    Client(REMOTE_ADDR="192.0.2.91").post("/login/", {"login": "hunter2", "password": "x"})
+
+    assert entries("login_refused") == [("", logins.UNKNOWN, {"address": "192.0.2.91"})]
+
+
+def test_a_flood_of_guesses_leaves_ten_entries_of_which_the_last_says_so(django_user_model):
+    django_user_model.objects.create_user("midori", password=PASSWORD)
+    for number in range(logins.MOST + 5):
+        browser = Client(REMOTE_ADDR=f"198.51.100.{number}")
+        for name in (f"midori{number}", f"other{number}"):
+            browser.post("/login/", {"login": name, "password": "wrong"})
+
+    found = entries("login_refused")
+    assert len(found) == logins.MOST
+    assert ["further_ones" in after for *_who, after in found] == [False] * 9 + [True]
+
+
+def test_a_second_factor_that_is_added_and_removed_is_told(rf, django_user_model):
+    user = django_user_model.objects.create_user("tsubasa", password=PASSWORD)
+    secret = totp.generate_totp_secret()
+    told = {"user": user, "authenticator": totp.TOTP.activate(user, secret).instance}
+    for signal in (signals.authenticator_added, signals.authenticator_removed):
+        with audit.acting(audit.Actor("tsubasa", "page")):
+            signal.send(sender=Authenticator, request=rf.post("/"), **told)
+
+    after = {"kind": "totp", "address": "127.0.0.1"}
+    for action in ("second_factor_added", "second_factor_removed"):
+        assert entries(action) == [("tsubasa", "account tsubasa", after)]
+    assert secret not in str(list(AuditEntry.objects.values()))
