@@ -189,6 +189,7 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
     """Bisections: builds of several commits measured in turn, until it is known which is slower."""
 
     queryset = Bisection.objects.all()
+    lookup_value_converter = "int"
     serializer_class = BisectionSerializer
     filterset_class = None
 
