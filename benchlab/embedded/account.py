@@ -3,6 +3,7 @@
 import codecs
 import os
 import pwd
+import signal
 import stat
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NoReturn
 
+from benchlab.embedded.descendants import Process, descendants
 from benchlab.embedded.errors import StartError
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
@@ -23,12 +25,21 @@ YES, NO, FAILED = range(3)
 
 @dataclass(frozen=True)
 class Account:
-    """Who runs a process: `switch` says whether this process must change to that account first."""
+    """Who runs a process: `switch` says whether this process must change to that account first.
+
+    `by_sudo`: an ordinary user's process starts it through sudo, and ends it through sudo.
+    """
 
     name: str
     uid: int
     gid: int
     switch: bool
+    by_sudo: bool = False
+
+    @property
+    def is_another(self) -> bool:
+        """Whether it is another account than that of this process."""
+        return self.switch or self.by_sudo
 
     def spawn(
         self,
@@ -42,10 +53,13 @@ class Account:
         pass_fds: Sequence[int] = (),
     ) -> "subprocess.Popen[bytes]":
         """Start argv as this account in a session of its own, so that Ctrl-C reaches only us."""
+        words, variables = [os.fspath(word) for word in argv], dict(env)
+        if self.by_sudo:
+            words, variables = self._through_sudo(words, variables, cwd), {"PATH": PATH}
         return subprocess.Popen(
-            [os.fspath(word) for word in argv],
-            env=dict(env),
-            cwd=cwd,
+            words,
+            env=variables,
+            cwd="/" if self.by_sudo else cwd,
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
@@ -55,6 +69,34 @@ class Account:
             group=self.gid if self.switch else None,
             extra_groups=[] if self.switch else None,
         )
+
+    def _through_sudo(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> list[str]:
+        """The command that sudo runs: environments of the other accounts have no secret in them."""
+        variables = [f"{name}={value}" for name, value in env.items()]
+        inside = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', os.fspath(cwd), *argv]
+        return ["sudo", "-n", "-u", self.name, "--", "/usr/bin/env", "-i", *variables, *inside]
+
+    def send(self, process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+        """Send a signal to a process of this account that `spawn` has started.
+
+        sudo itself is root's: what it has started gets the signal, and everything below as well if
+        that signal ends without asking.
+        """
+        if not self.by_sudo:
+            process.send_signal(number)
+        elif process.poll() is None:
+            own = [each for each in descendants(process.pid) if self._owns(each)]
+            pids = {each.pid for each in own}
+            if number != signal.SIGKILL:
+                pids -= {each.pid for each in own if each.parent in pids}
+            if pids:
+                self.succeeds("kill", f"-{number.value}", *map(str, pids))
+
+    def _owns(self, process: Process) -> bool:
+        try:
+            return Path(f"/proc/{process.pid}").stat().st_uid == self.uid
+        except OSError:
+            return False
 
     def succeeds(self, *argv: str | Path) -> bool:
         """Whether this account can run argv to a good end; the kernel's answer, not a guess."""

@@ -12,7 +12,7 @@ import pwd
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -48,10 +48,15 @@ class Accounts:
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
         """Four accounts when we are root, made where they are missing; else our own for all.
 
-        Raises StartError for an account that does not exist, is root, or has two parts to play.
+        An ordinary user may name another account for the target, which sudo lets them become.
+        Raises StartError for an account that does not exist, is root, has two parts to play, or
+        that sudo refuses.
         """
         if os.getuid() != 0:
-            return cls.all_of(myself())
+            mine = myself()
+            name = environ.get("BENCHLAB_TARGET_USER") or mine.name
+            target = mine if name == mine.name else _by_sudo(name, mine.name)
+            return cls(mine, mine, mine, target)
         found = cls(**{part: _account(part, environ) for part in VARIABLES})
         by_number: dict[int, str] = {}
         for part, (variable, _name) in VARIABLES.items():
@@ -89,6 +94,23 @@ def _account(part: str, environ: Mapping[str, str]) -> Account:
         raise StartError(
             f"the account {name} could not be made: make it, or set {variable} to another one"
         ) from None
+
+
+def _by_sudo(name: str, me: str) -> Account:
+    variable = VARIABLES["target"][0]
+    try:
+        found = _to_switch_to(name, variable)
+    except KeyError:
+        raise StartError(
+            f"there is no account {name!r}: set {variable} to an existing one"
+        ) from None
+    account = replace(found, switch=False, by_sudo=True)
+    if not account.succeeds("true"):
+        raise StartError(
+            f"sudo does not let {me} run programs as {name} without a password: let root put"
+            f" '{me} ALL=({name}) NOPASSWD: ALL' into a file of /etc/sudoers.d, or unset {variable}"
+        )
+    return account
 
 
 def _to_switch_to(name: str, variable: str) -> Account:

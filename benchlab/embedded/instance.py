@@ -115,6 +115,8 @@ class Instance:
         self.environment = self._secrets() | self._addresses(postgresql, redis)
         self._manage("migrate", "--noinput")
         self._manage("collectstatic", "--noinput")
+        if not self.accounts.is_target_apart:
+            say("benchmarks on this machine run in your own account (see BENCHLAB_TARGET_USER)")
         self._serve(target)
         self.environment |= self._target_variables(target)
         self._write_environment()
@@ -125,7 +127,8 @@ class Instance:
     def _servers(self) -> tuple[EmbeddedPostgreSQL, EmbeddedRedis, EmbeddedTarget]:
         services, places = self.places.services, self.places
         accounts = self.accounts
-        binaries = postgresql_binaries(services, accounts.postgresql)
+        reader = accounts.target if accounts.target.by_sudo else accounts.postgresql
+        binaries = postgresql_binaries(services, reader)
         lab = folders.bindirs(folders.versions_folder(places, accounts.target))
         found = [binaries.postgresql16, binaries.postgresql18, *lab]
         self._bindirs = ":".join(map(str, found))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchlab.embedded.account import Account
 from benchlab.embedded.accounts import Accounts
+from benchlab.embedded.errors import StartError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ELSEWHERE = Path("/var/lib")
@@ -42,12 +43,23 @@ class Places:
         if not self.var.exists():
             self.var.mkdir(parents=True)
             # others may pass through to services/ when they are another account, but not look
-            self.var.chmod(0o711 if any(each.switch for each in accounts.each) else 0o700)
+            self.var.chmod(0o711 if any(each.is_another for each in accounts.each) else 0o700)
+        if accounts.target.by_sudo:
+            self._let_pass(accounts.target)
         for folder in (self.logs, self.target_keys):
             folder.mkdir(exist_ok=True)
             folder.chmod(0o700)
         self._prepare_services(accounts)
         self._prepare_files_of_the_service(accounts.web)
+
+    def _let_pass(self, account: Account) -> None:
+        """Only root could put the services elsewhere, so the account must get through var/."""
+        self.var.chmod(0o711)
+        if not account.can_enter(self.var):
+            raise StartError(
+                f"{account.name} cannot get into {self.var}: set BENCHLAB_VAR to a folder outside"
+                " of your home, such as /var/tmp/benchlab, or let others pass through (chmod o+x)"
+            )
 
     @property
     def services(self) -> Path:

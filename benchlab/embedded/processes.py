@@ -100,10 +100,12 @@ class Program:
 
     def _signal(self, number: signal.Signals) -> None:
         if self.process is not None:
-            self.process.send_signal(number)
+            self.account.send(self.process, number)
 
     def _kill_group(self) -> None:
         if self.process is not None:
+            if self.account.by_sudo:
+                self.account.send(self.process, signal.SIGKILL)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
 

@@ -61,7 +61,7 @@ def software_for(
     A copy that is in use by a running instance stays as it is. Raises StartError where the copy
     does not run either.
     """
-    others = [account for account in dict.fromkeys(accounts) if account.switch]
+    others = [account for account in dict.fromkeys(accounts) if account.is_another]
     found = in_place()
     if others:
         _compile(found.root)  # they may not write there, and would do it again at each start

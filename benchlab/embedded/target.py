@@ -40,11 +40,13 @@ class EmbeddedTarget(EmbeddedServer):
         super().__init__(folder, **options)
         self.software = software or in_place()
         self._keeper = keeper
-        self.home = self.folder / "home"
-        self.base_dir = _within_reach_of_sockets(self.folder / "base")
+        # Only root gives folders away: through sudo, the account makes its own.
+        self._theirs = _place_of(self.folder, self.account)
+        self.home = self._theirs / "home"
+        self.base_dir = _within_reach_of_sockets(self._theirs / "base")
         self.authorized_keys = self.folder / "authorized_keys"
         self._host_key = keys / "host_key"
-        self._port_file = self.folder / "listening" / "port"
+        self._port_file = self._theirs / "listening" / "port"
 
     @property
     def user(self) -> str:
@@ -68,12 +70,31 @@ class EmbeddedTarget(EmbeddedServer):
         self._host_key.parent.mkdir(parents=True, exist_ok=True)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o711)
-        for folder in (self.home, self.base_dir, self._port_file.parent):
-            folder.mkdir(mode=0o700, exist_ok=True)
-            self._own(folder)
         self.authorized_keys.touch(mode=0o644)
         if self._keeper is not None:
             self._keeper.own(self.authorized_keys)
+        if self.account.by_sudo:
+            self._let_it_make_its_folders()
+            return
+        for folder in (self.home, self.base_dir, self._port_file.parent):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            self._own(folder)
+
+    def _let_it_make_its_folders(self) -> None:
+        """The account makes them itself, and ends what a supervisor that was killed has left."""
+        account, folders = self.account, (self.home, self.base_dir, self._port_file.parent)
+        account.succeeds("pkill", "-TERM", "-f", "--", str(self._port_file))
+        account.succeeds("mkdir", "-p", "-m", "711", self._theirs)
+        account.succeeds("mkdir", "-p", "-m", "700", *folders)
+        for folder in (self._theirs, *folders):
+            is_real = folder.is_dir() and not folder.is_symlink()
+            if not is_real or folder.lstat().st_uid != account.uid:
+                raise StartError(f"{folder} is not a folder of {account.name}: remove it")
+        if not account.succeeds("test", "-r", self.authorized_keys):
+            raise StartError(
+                f"{account.name} cannot read {self.authorized_keys}: set BENCHLAB_VAR to a folder"
+                " that every account can get into"
+            )
 
     def _own(self, folder: Path) -> None:
         """Give the folder to the account; one below /var/tmp may be somebody else's by now."""
@@ -85,7 +106,10 @@ class EmbeddedTarget(EmbeddedServer):
 
     def program(self) -> Program:
         """The server, with the rights of the account and its host key on standard input."""
-        self._port_file.unlink(missing_ok=True)
+        if self.account.by_sudo:
+            self.account.succeeds("rm", "-f", self._port_file)
+        else:
+            self._port_file.unlink(missing_ok=True)
         module = "benchlab.embedded.ssh_target"
         return Program(
             name=self.name,
@@ -104,6 +128,8 @@ class EmbeddedTarget(EmbeddedServer):
 
     def is_heard(self) -> bool:
         """Whether it listens: it then writes its port."""
+        if self.account.by_sudo:
+            return self.account.succeeds("test", "-e", self._port_file)
         return self._port_file.exists()
 
     def _environment(self) -> dict[str, str]:
@@ -111,6 +137,14 @@ class EmbeddedTarget(EmbeddedServer):
         wanted = ("LD_LIBRARY_PATH", "COVERAGE_PROCESS_START")
         ours = {name: os.environ[name] for name in wanted if name in os.environ}
         return self.account.environment(self.home) | ours | self.software.variables
+
+
+def _place_of(folder: Path, account: Account) -> Path:
+    """Where the account's own files are: in `folder`, or in a place where it may make them."""
+    if not account.by_sudo:
+        return folder
+    digest = hashlib.sha256(os.fsencode(folder) + account.name.encode()).hexdigest()[:12]
+    return Path("/var/tmp") / f"benchlab-{digest}"  # noqa: S108 (owner is checked)
 
 
 def _within_reach_of_sockets(base: Path) -> Path:

@@ -1,8 +1,15 @@
 """Who an instance's parts run as, and what a former release's files become."""
 
+import asyncio
 import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import asyncssh
 import pytest
 
 from benchlab.embedded import accounts
@@ -10,6 +17,7 @@ from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.accounts import VARIABLES, Accounts, add_account
 from benchlab.embedded.errors import StartError
 from benchlab.embedded.places import Places
+from benchlab.embedded.software import Software
 
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root changes to another account")
 
@@ -127,3 +135,121 @@ def test_where_no_account_gets_into_var_the_services_files_move_with_their_conte
     assert not places.artifacts.is_relative_to(closed)
     assert (closed / "var/artifacts").resolve() == places.artifacts
     assert found.web.ask(lambda: kept.read_text() == "kept")
+
+
+# What script/server does for the target of an ordinary user, in that user's account.
+BY_SUDO = """
+import sys
+from pathlib import Path
+from benchlab.embedded.accounts import Accounts
+from benchlab.embedded.errors import StartError
+from benchlab.embedded.places import Places
+from benchlab.embedded.software import software_for
+from benchlab.embedded.target import EmbeddedTarget
+
+try:
+    found = Accounts.from_environment({"BENCHLAB_TARGET_USER": sys.argv[2]})
+    places = Places(Path(sys.argv[1]))
+    places.prepare(found)
+except StartError as error:
+    sys.exit(str(error))
+software = software_for((found.web, found.target), places.services)
+folder = places.services / "target"
+with EmbeddedTarget(folder, places.target_keys, account=found.target, software=software) as target:
+    print(target.port, target.base_dir, target.home.parent, target.host_key, flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def people(*names: str) -> Iterator[list[Account]]:
+    """Accounts that are there for a test."""
+    made = []
+    try:
+        for name in names:
+            subprocess.run(["useradd", "--system", "--no-create-home", name], check=True)
+            entry = pwd.getpwnam(name)
+            made.append(Account(name, entry.pw_uid, entry.pw_gid, switch=True))
+        yield made
+    finally:
+        for each in made:
+            subprocess.run(["pkill", "-KILL", "-U", str(each.uid)], check=False)
+            subprocess.run(["userdel", each.name], check=False, capture_output=True)
+
+
+@contextmanager
+def started_by(
+    user: Account, target: Account, ground: Path, software: Software
+) -> Iterator["subprocess.Popen[str]"]:
+    with subprocess.Popen(
+        [software.python, "-c", BY_SUDO, ground / "var", target.name],
+        env=user.environment(ground) | software.variables,
+        cwd=software.root,
+        user=user.uid,
+        group=user.gid,
+        extra_groups=[],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield process
+
+
+@as_root
+def test_an_ordinary_users_target_runs_in_an_account_that_sudo_lets_them_become(
+    ground: Path, software: Software
+) -> None:
+    if not all(map(shutil.which, ("sudo", "useradd", "userdel", "pkill"))):
+        pytest.skip("needs root and sudo")
+    name = f"bl{os.getpid()}"
+    rule = Path(f"/etc/sudoers.d/benchlab-test-accounts-{os.getpid()}")
+    with people(f"{name}a", f"{name}b") as (user, target):
+        os.chown(ground, user.uid, user.gid)
+        with started_by(user, target, ground, software) as refused:
+            told = refused.communicate()[1]
+        assert f"sudo does not let {user.name} run programs as {target.name}" in told
+        rule.write_text(f"{user.name} ALL=({target.name}) NOPASSWD: ALL\n")
+        rule.chmod(0o440)
+        try:
+            _run_a_benchmark(user, target, ground, software)
+        finally:
+            rule.unlink()
+
+
+def _run_a_benchmark(user: Account, target: Account, ground: Path, software: Software) -> None:
+    secret = ground / "secret"
+    secret.write_text("a key")
+    secret.chmod(0o600)
+    user.own(secret)
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    with started_by(user, target, ground, software) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        line = process.stdout.readline()
+        assert line, process.stderr.read()
+        port, base_dir, place, host_key = line.strip().split(" ", 3)
+        keys = ground / "var" / "services" / "target" / "authorized_keys"
+        keys.write_bytes(key.export_public_key())
+        command = (
+            f"id -un; cat {secret}; echo x > {keys}; ls {ground}/var; kill -0 {process.pid};"
+            f" touch {base_dir}/own && ls {base_dir}; setsid sleep 1000 >/dev/null 2>&1 &"
+        )
+
+        async def ask() -> asyncssh.SSHCompletedProcess:
+            known = asyncssh.import_known_hosts(f"[127.0.0.1]:{port} {host_key}")
+            options = {"username": target.name, "client_keys": [key], "config": None}
+            async with asyncssh.connect("127.0.0.1", int(port), known_hosts=known, **options) as to:
+                return await to.run(command)
+
+        answer = asyncio.run(ask())
+        process.stdin.close()
+        assert process.wait(30) == 0, process.stderr.read()
+    shutil.rmtree(place)
+    assert str(answer.stdout).split() == [target.name, "own"]
+    assert str(answer.stderr).count("ermission denied") == 3
+    assert "ot permitted" in str(answer.stderr)
+    listed = ["pgrep", "-U", str(target.uid)]
+    left = subprocess.run(listed, capture_output=True, text=True, check=False)
+    assert left.stdout == ""
