@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from runs.execution.errors import TargetProblem
 from runs.execution.plan import RunPlan, ScriptPlan, WorkloadPlan
 from runs.scenarios import registry
-from tests.ssh.directing import execute
+from tests.ssh.directing import execute, left_running, names
 
 pytestmark = pytest.mark.openssh
 
@@ -73,3 +74,17 @@ def test_own_scripts_run_by_their_weights_on_tables_of_their_own(direct, plan):
     assert "load" not in director.reporter.steps
     summary = next(each for each in found.artifacts if each.name == "pgbench.out").content.decode()
     assert "script 2" in summary.lower()
+
+
+def test_a_query_that_never_ends_ends_by_the_limit_that_was_set(direct, plan, base_dir):
+    """Without one the step's own limit ends it: its duration and ten minutes."""
+    script = ScriptPlan("sleep", "SELECT 1;\nSELECT pg_sleep(3600);\n", 1)
+    workload = WorkloadPlan("own", 1, (script,), {}, has_own_tables=True)
+    settings = plan.settings | {"statement_timeout": "500ms"}
+    levels = plan.levels | {"script": "own@1", "clients": 1}
+    with pytest.raises(TargetProblem) as caught:
+        execute(direct(replace(plan, levels=levels, workload=workload, settings=settings)))
+    assert caught.value.code == "pgbench_clients_aborted"
+    assert "canceling statement due to statement timeout" in caught.value.message
+    assert left_running(base_dir) == []
+    assert names(base_dir / "runs") == names(base_dir / "clusters") == []

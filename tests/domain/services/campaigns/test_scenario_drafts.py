@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from runs.execution.plan import RunPlan
-from runs.scenarios import registry
+from runs.scenarios import definition, registry
 from runs.selectors.runs.runs import machines_of
 from runs.services.campaigns import campaigns, designs, scenarios
+from runs.services.campaigns.estimates import estimate
 from runs.services.errors import ServiceError
 from tests import factories
 
@@ -275,3 +276,17 @@ def test_a_machine_for_clusters_needs_the_release_and_no_other_part(standbys, se
     }  # fmt: skip
     needless = replace(update, cluster_servers=[other])
     assert [each.code for each in campaigns.estimate(needless).problems] == ["no_further_clusters"]
+
+
+def test_data_that_no_package_makes_here_are_refused_before_queueing(update, monkeypatch):
+    monkeypatch.setattr(definition, "_is_installed", lambda name: name != "tpchgen-cli")
+    sized = registry.get("block-size")
+    asked = replace(
+        update,
+        scenario=sized.slug,
+        levels={},
+        parameters={each.name: each.default for each in sized.parameters},
+    )
+    found = {each.code: each for each in estimate(designs.resolve(asked)).problems}
+    assert "tpchgen-cli" in found["missing_package"].message
+    assert found["missing_package"].remedy

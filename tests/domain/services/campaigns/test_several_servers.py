@@ -84,6 +84,24 @@ def test_the_server_is_a_factor_and_each_cell_has_its_server(draft):
         assert (run.server.slug, run.hardware) == (run.cell.levels["server"], run.server.hardware)
 
 
+def test_servers_and_arrangements_vary_in_one_campaign(draft):
+    """Each server has the standby of its own cells, and compares with the other's."""
+    levels = {"clients": [1], "arrangement": ["single", "sync"]}
+    campaign = campaigns.create(draft=replace(draft, levels=levels))
+    assert campaign.factors["arrangement"] == ["single", "sync"]
+    assert campaign.cells.count() == 2 * 2 * 2
+    found = {}
+    for run in campaign.runs.select_related("server"):
+        plan = RunPlan.from_json(run.plan)
+        names = tuple((each.name, each.machine) for each in plan.clusters)
+        found.setdefault((plan.host, plan.levels["arrangement"]), set()).add(names)
+    assert found == {
+        (f"192.0.2.{number}", level): {clusters}
+        for number in (1, 2)
+        for level, clusters in (("single", ()), ("sync", (("standby1", "db"),)))
+    }
+
+
 def test_with_one_server_cells_are_as_ever(draft, alpha):
     alone = replace(draft, more_servers=(), installations=installations(alpha))
     same = replace(alone, more_servers=(alpha,))
