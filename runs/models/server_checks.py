@@ -18,6 +18,7 @@ class ServerCheckKind(models.TextChoices):
     INSPECTION = "inspection"
     PREFLIGHT = "preflight"
     CAMPAIGN = "campaign"
+    TRIAL = "trial"
 
 
 class ServerCheckState(models.TextChoices):
@@ -32,8 +33,9 @@ class ServerCheckState(models.TextChoices):
 class ServerCheck(models.Model):
     """Who asked what of which machines, and the answer, or why there is none.
 
-    `server` is null for a campaign's preflight, which may concern several. `given` is the edit or
-    the draft. A check that is open after `deadline` has no worker, or none any more.
+    `server` is null for a campaign's preflight, which may concern several. `given` is the edit, the
+    draft or the workload that is tried. A check that is open after `deadline` has no worker, or
+    none any more.
     """
 
     Kind: TypeAlias = ServerCheckKind
@@ -83,6 +85,11 @@ class ServerCheck(models.Model):
     def is_preflight(self) -> bool:
         """Whether its answer is a preflight's findings; what others find is the server's."""
         return self.kind in {self.Kind.PREFLIGHT, self.Kind.CAMPAIGN}
+
+    @property
+    def is_about_the_server(self) -> bool:
+        """Whether what it finds belongs to the server's own page."""
+        return not self.is_preflight and self.kind != self.Kind.TRIAL
 
     @property
     def seconds(self) -> int:

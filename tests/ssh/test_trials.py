@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from runs.execution import scratch
-from runs.models import Lease, Server
+from runs.models import Lease, Server, ServerCheck, Workload
 from runs.scenarios import registry
 from runs.services.campaigns import scenarios, trials, workloads
 from runs.services.campaigns.designs import resolve
@@ -14,6 +14,7 @@ from runs.services.errors import ServiceError
 from runs.services.servers import host_keys, preflight, servers
 from runs.tools.pgbench.script_check import GivenScript
 from tests import factories
+from tests.checks import carry_out
 from tests.ssh.directing import left_running, names
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 
@@ -99,6 +100,37 @@ def test_scripts_are_tried_once_each_and_nothing_is_left(server, base_dir, monke
     assert told == [("/init_sql", "sql_error")]
     assert "Line 2: " in said
     assert left_running(base_dir) == []
+    assert names(base_dir / "lab/clusters") == []
+
+
+def test_the_editor_shows_what_a_worker_finds(server, base_dir, client, django_user_model):
+    sent = {
+        "name": "Own",
+        "description": "",
+        "variables": "",
+        "init_options": "",
+        "init_sql": "",
+        "form-TOTAL_FORMS": 1,
+        "form-INITIAL_FORMS": 0,
+        "form-0-name": "read",
+        "form-0-weight": 1,
+        "form-0-text": "SELECT wrong;",
+        "try": "1",
+    }
+    client.force_login(django_user_model.objects.create_superuser("hanako"))
+    page = client.post("/workloads/new/", sent).content.decode()
+    assert "Choose a server." in page
+    page = client.post("/workloads/new/", sent | {"server": server.pk}).content.decode()
+    check = ServerCheck.objects.get()
+    assert f'hx-get="/servers/checks/{check.pk}/"' in page
+    assert "SELECT wrong;" in page
+    carry_out()
+    shown = client.get(f"/servers/checks/{check.pk}/", headers={"HX-Request": "true"})
+    assert "read: Line 1: PostgreSQL 18." in shown.content.decode()
+    assert "data-poll" not in shown.content.decode()
+    assert "HX-Refresh" not in shown
+    assert "read: Line 1" in client.get(f"/servers/checks/{check.pk}/").content.decode()
+    assert not Workload.objects.exists()
     assert names(base_dir / "lab/clusters") == []
 
 

@@ -18,9 +18,9 @@ def readable(check_id: UUID, *, name: str, by_way_of: str) -> ServerCheck | None
     """A check, for somebody who may ask for one; that of a campaign only for who asked. One query.
 
     Servers belong to the instance, so what is found out about one is no secret among those who use
-    it; a draft is its author's.
+    it; drafts and scripts are their author's.
     """
     check = ServerCheck.objects.select_related("server").filter(pk=check_id).first()
-    if check is None or check.kind != ServerCheck.Kind.CAMPAIGN:
+    if check is None or check.kind not in {ServerCheck.Kind.CAMPAIGN, ServerCheck.Kind.TRIAL}:
         return check
     return check if (check.asked_by, check.by_way_of) == (name, by_way_of) else None

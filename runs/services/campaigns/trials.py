@@ -6,6 +6,8 @@ never ends. The server's lease stays locked meanwhile, so nothing is measured at
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
 from asgiref.sync import async_to_sync
 from cryptography.fernet import InvalidToken
@@ -27,6 +29,7 @@ from runs.services.runs import leases
 from runs.services.servers import logins as ways
 from runs.services.servers import tools
 from runs.tools.pgbench import UnsupportedByToolError
+from runs.tools.pgbench.script_check import GivenScript
 
 # A few seconds for the cluster, and the limits of the scripts.
 MOST_SECONDS = 120.0
@@ -102,6 +105,17 @@ async def _on(
     except TimeoutError as error:
         message = f"{name} did not answer within {MOST_SECONDS:.0f} s."
         raise HostUnreachable(message) from error
+
+
+def stored(content: WorkloadContent) -> dict[str, Any]:
+    """A content as JSON, for `restored`."""
+    return asdict(content)
+
+
+def restored(kept: dict[str, Any]) -> WorkloadContent:
+    """The content from its JSON."""
+    scripts = tuple(GivenScript(**each) for each in kept["scripts"])
+    return WorkloadContent(**{**kept, "scripts": scripts})
 
 
 def plan_of(content: WorkloadContent) -> WorkloadPlan:

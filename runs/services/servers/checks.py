@@ -17,9 +17,10 @@ from django.utils.translation import gettext as _
 from runs import dispatch
 from runs.models import CheckedServer, Server, ServerCheck
 from runs.services.access import audit
-from runs.services.campaigns import stored_drafts
+from runs.services.campaigns import stored_drafts, trials
 from runs.services.campaigns.designs import resolve
 from runs.services.campaigns.drafts import Draft
+from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import ServiceError
 from runs.services.servers import edits, preflight, servers
 from runs.services.servers.edits import Edit
@@ -36,7 +37,9 @@ _MOST_TIME = {
     Kind.EDIT: timedelta(seconds=240),
     Kind.INSPECTION: timedelta(seconds=150),
     Kind.PREFLIGHT: timedelta(seconds=30),
-    Kind.CAMPAIGN: timedelta(seconds=30),
+    # It may try own scripts.
+    Kind.CAMPAIGN: timedelta(seconds=30 + 2 * trials.MOST_SECONDS),
+    Kind.TRIAL: timedelta(seconds=30 + trials.MOST_SECONDS),
 }
 KEPT = timedelta(days=1)
 # From then on control sends the message again.
@@ -77,6 +80,11 @@ def of_draft(*, draft: Draft) -> ServerCheck:
     machines = (*draft.servers, *draft.generators, *draft.cluster_servers)
     once = list({each.pk: each for each in machines}.values())
     return _ask(Kind.CAMPAIGN, once, given=stored_drafts.stored(draft))
+
+
+def of_workload(*, server: Server, content: WorkloadContent) -> ServerCheck:
+    """Have scripts tried on a server. Raises ServiceError `server_looked_at`."""
+    return _ask(Kind.TRIAL, [server], given=trials.stored(content))
 
 
 def give_up_the_overdue() -> None:
@@ -162,7 +170,7 @@ def _same(wanted: ServerCheck, machines: Sequence[Server]) -> ServerCheck:
             *(wanted.kind, wanted.server_id, wanted.given),
         )
         is_own = (found.asked_by, found.by_way_of) == (wanted.asked_by, wanted.by_way_of)
-        if is_same and (is_own or found.kind not in {Kind.CAMPAIGN, Kind.EDIT}):
+        if is_same and (is_own or found.kind not in {Kind.CAMPAIGN, Kind.EDIT, Kind.TRIAL}):
             return found
     raise ServiceError(
         "server_looked_at",
@@ -218,6 +226,12 @@ def _fly_campaign(check: ServerCheck) -> dict[str, Any]:
     return _described(preflight.of_design(resolve(stored_drafts.restored(check.given))))
 
 
+def _try(check: ServerCheck) -> dict[str, Any]:
+    content = trials.restored(check.given)
+    found = trials.tried(server=_server_of(check), content=content)
+    return {"faults": trials.told(found, content)}
+
+
 def _server_of(check: ServerCheck) -> Server:
     return Server.objects.select_related("ssh_key", "jump").get(checks=check)
 
@@ -243,4 +257,5 @@ _MAKE: dict[str, Callable[[ServerCheck], dict[str, Any] | None]] = {
     Kind.INSPECTION: _inspect,
     Kind.PREFLIGHT: _fly,
     Kind.CAMPAIGN: _fly_campaign,
+    Kind.TRIAL: _try,
 }

@@ -8,7 +8,7 @@ from django.forms import BaseFormSet, formset_factory
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.models import WorkloadVersion
+from runs.models import Server, WorkloadVersion
 from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import Refused
 from runs.tools.pgbench.script_check import (
@@ -56,6 +56,12 @@ class WorkloadForm(forms.Form):
         strip=False,
         help_text=gettext_lazy("Run once after loading; :scale is the scale factor."),
         widget=forms.Textarea(attrs={"rows": 6, **CODE}),
+    )
+
+    server = forms.ModelChoiceField(
+        Server.objects.filter(state=Server.State.READY).exclude(base_dir=""),
+        label=gettext_lazy("Server to try them on"),
+        required=False,
     )
 
     def clean_variables(self) -> dict[str, str]:

@@ -9,11 +9,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from runs.models import Workload, WorkloadVersion
+from runs.models import ServerCheck, Workload, WorkloadVersion
 from runs.selectors.campaigns import workloads as selectors
 from runs.services.campaigns import workloads
-from runs.services.errors import Refused
-from runs.web import pages
+from runs.services.errors import Refused, ServiceError
+from runs.services.servers import checks
+from runs.web import notices, pages
 from runs.web.campaigns.workload_forms import (
     AnyScriptForms,
     ScriptForms,
@@ -76,6 +77,8 @@ def _edited(request: HttpRequest, workload: Workload | None) -> HttpResponse:
     form, scripts = WorkloadForm(request.POST), ScriptForms(request.POST)
     if not (form.is_valid() and scripts.is_valid()):
         return _editor(request, form, scripts, workload)
+    if "try" in request.POST:
+        return _tried(request, form, scripts, workload)
     if "more" in request.POST:
         further = [each.cleaned_data for each in scripts]
         return _editor(request, form, ScriptForms(initial=further), workload)
@@ -84,6 +87,26 @@ def _edited(request: HttpRequest, workload: Workload | None) -> HttpResponse:
         return _editor(request, form, scripts, workload)
     messages.success(request, _("Version %(number)d is stored.") % {"number": stored.number})
     return redirect("workload-detail", slug=stored.workload.slug)
+
+
+def _tried(
+    request: HttpRequest, form: WorkloadForm, scripts: AnyScriptForms, workload: Workload | None
+) -> HttpResponse:
+    """The editor with a check that a worker makes on the chosen server."""
+    server, content = form.cleaned_data["server"], content_of_forms(form, scripts)
+    if server is None:
+        form.add_error("server", _("Choose a server."))
+        return _editor(request, form, scripts, workload)
+    try:
+        workloads.check(content)
+        check = checks.of_workload(server=server, content=content)
+    except Refused as refused:
+        show_faults(form, scripts, refused)
+    except ServiceError as error:
+        notices.refused(request, error)
+    else:
+        return _editor(request, form, scripts, workload, check)
+    return _editor(request, form, scripts, workload)
 
 
 def _stored(
@@ -106,7 +129,12 @@ def _stored(
 
 
 def _editor(
-    request: HttpRequest, form: WorkloadForm, scripts: AnyScriptForms, workload: Workload | None
+    request: HttpRequest,
+    form: WorkloadForm,
+    scripts: AnyScriptForms,
+    workload: Workload | None,
+    check: ServerCheck | None = None,
 ) -> HttpResponse:
     context = {"section": "scenarios", "form": form, "scripts": scripts, "workload": workload}
+    context["check"] = check
     return render(request, "workloads/form.html", context)

@@ -63,11 +63,11 @@ def server_check(request: HttpRequest, check_id: UUID) -> HttpResponse:
     context = {"section": "servers", "check": check, "server": check.server}
     if getattr(request, "htmx", False):
         answer = render(request, "servers/_check.html", context)
-        if not check.is_open and not check.is_preflight:
+        if not check.is_open and check.is_about_the_server:
             _congratulate(request, check)
             answer["HX-Refresh"] = "true"
         return answer
-    if check.server is not None and not check.is_preflight:
+    if check.server is not None and check.is_about_the_server:
         return redirect("server-detail", slug=check.server.slug)
     return render(request, "servers/preflight.html", context)
 
