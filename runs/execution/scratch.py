@@ -38,6 +38,8 @@ shift
 command -v timeout >/dev/null && set -- timeout -k 2 "$limit" "$@"
 exec "$@"
 """
+# What fills tables may take longer than a statement of a script.
+_PATIENT = ("env", f"PGOPTIONS=-c statement_timeout={LOAD_SECONDS}s")
 _WRITE = 'cat >"$1"'
 _MAKE_SOCKETS = 'umask 077; mkdir "$1"'
 _TIMEOUT = "canceling statement due to statement timeout"
@@ -145,13 +147,14 @@ class _Trial:
                 options=options,
                 client_version=programs.client_version_num,
             )
-            answer = await self._run(argv, seconds=LOAD_SECONDS)
+            answer = await self._run((*_PATIENT, *argv), seconds=LOAD_SECONDS)
             if answer.exit_status != 0:
                 return Failure(None, 0, "not_initialised", _said(answer))
         if not workload.init_sql.strip():
             return None
         sql = f"\\set scale 1\n{workload.init_sql}\n"
-        answer = await self._run(self.cluster.psql(), given=sql, seconds=LOAD_SECONDS)
+        argv = (*_PATIENT, *self.cluster.psql())
+        answer = await self._run(argv, given=sql, seconds=LOAD_SECONDS)
         return _of_init(answer) if answer.exit_status != 0 else None
 
     async def scripts(self) -> list[Failure]:

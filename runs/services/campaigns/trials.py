@@ -139,7 +139,7 @@ def _fault(failure: Failure, installation: Installation) -> Fault:
     words = {
         "version": installation.version,
         "said": failure.said,
-        "seconds": scratch.STATEMENT_SECONDS,
+        "seconds": scratch.LOAD_SECONDS if failure.script is None else scratch.STATEMENT_SECONDS,
     }
     sentence = str(_SENTENCES[failure.code]) % words
     where = _("Line %(line)d: ") % {"line": failure.line} if failure.line else ""
