@@ -142,9 +142,10 @@ def _build(source: Path, version: str, size: int, place: Path, work: Path) -> No
 
 def _try(place: Path, size: int, account: Account) -> None:
     """The server itself must say the block size, or it would be measured under a wrong name."""
-    config = ["-c", "config_file=/dev/null", "-c", "data_directory=/"]
+    given = dict.fromkeys(("config_file", "hba_file", "ident_file"), "/dev/null")
+    words = [f"--{name}={value}" for name, value in {**given, "data_directory": "/"}.items()]
     with account.spawn(
-        [place / "bin/postgres", *config, "-C", "block_size"],
+        [place / "bin/postgres", *words, "-C", "block_size"],
         env=account.environment(Path("/")),
         cwd=Path("/"),
         stdout=subprocess.PIPE,
