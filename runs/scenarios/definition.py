@@ -219,13 +219,15 @@ class FurtherCluster:
     """A named cluster that a cell needs besides its own (`execution.plan.ClusterPlan`).
 
     Its settings are those of the campaign's configuration, and these; `role` is for display:
-    standby, foreign server, node.
+    standby, foreign server, node. With `of_baseline` it has the installation, settings and initdb
+    options of the campaign's first installation at the same levels, whatever the cell's own is.
     """
 
     name: str
     role: str
     origin: Origin
     settings: Mapping[str, str] = field(default_factory=dict)
+    of_baseline: bool = False
 
 
 def one_cluster(_version_num: int, _levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:

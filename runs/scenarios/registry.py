@@ -7,6 +7,7 @@ from runs.scenarios import (
     block_size,
     common_factors,
     cpu_cores,
+    duet,
     fixed_point_read,
     fixed_point_update,
     foreign_tables,
@@ -44,6 +45,7 @@ _SCENARIOS = {
         operating_systems.SCENARIO,
         storage_bandwidth.SCENARIO,
         storage_placement.SCENARIO,
+        duet.SCENARIO,
     )
 }
 

@@ -1,7 +1,6 @@
 """A bisection of three real builds, of which the last two lose: executed step by step."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +16,8 @@ pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True), pyte
 SHAS = ["a1" * 20, "b2" * 20, "c3" * 20]
 # Every statement is told in all detail, which costs more than it itself does.
 SLOW = """#!/bin/sh
-if [ "$1" = start ]; then exec {bindir}/pg_ctl "$@" -o "-c log_min_messages=debug5"; fi
-exec {bindir}/pg_ctl "$@"
+if [ "$1" = start ]; then exec "$0.real" "$@" -o "-c log_min_messages=debug5"; fi
+exec "$0.real" "$@"
 """
 
 
@@ -27,14 +26,12 @@ def builds(binaries, account):
     """Folders of three commits of PostgreSQL 18; those from the second on are slow."""
     folder = short_folder()
     for place, sha in enumerate(SHAS):
-        bindir = folder / f"pg-{sha[:10]}" / "bin"
-        bindir.mkdir(parents=True)
-        for program in Path(binaries.postgresql18).iterdir():
-            (bindir / program.name).symlink_to(program)
+        shutil.copytree(binaries.postgresql18.parent, folder / f"pg-{sha[:10]}", symlinks=True)
+        program = folder / f"pg-{sha[:10]}" / "bin" / "pg_ctl"
         if place > 0:
-            (bindir / "pg_ctl").unlink()
-            (bindir / "pg_ctl").write_text(SLOW.format(bindir=binaries.postgresql18))
-            (bindir / "pg_ctl").chmod(0o755)
+            program.rename(program.with_name("pg_ctl.real"))
+            program.write_text(SLOW)
+            program.chmod(0o755)
     account.own(folder)
     yield [folder / f"pg-{sha[:10]}" / "bin" for sha in SHAS]
     shutil.rmtree(folder)

@@ -14,7 +14,7 @@ from runs.execution.plan import ClusterPlan, RunPlan, ScriptPlan, WorkloadPlan
 from runs.execution.treatment import Treatment
 from runs.models import Campaign, Installation, Run, Server, WorkloadVersion
 from runs.postgresql_settings.fitting import Fitted
-from runs.scenarios.definition import Scenario
+from runs.scenarios.definition import FurtherCluster, Scenario
 from runs.services.campaigns import placing, topologies
 from runs.services.campaigns.designs import Design, DesignCell, Part
 from runs.services.errors import ServiceError
@@ -60,36 +60,50 @@ def freeze(
         generators=topologies.generator_plans(server, design.generators),
         cores=int(cell.levels.get(CORES, 0)),
         machines=placing.machine_plans(server, design.cluster_machines),
-        clusters=placing.placed(_clusters(design.scenario, cell, tools), design.cluster_machines),
+        clusters=placing.placed(
+            _clusters(design.scenario, part, cell, tools), design.cluster_machines
+        ),
         mount=placing.mount_of(server),
     )
 
 
-def _clusters(scenario: Scenario, cell: DesignCell, tools: Tools) -> tuple[ClusterPlan, ...]:
+def _clusters(
+    scenario: Scenario, part: Part, cell: DesignCell, tools: Tools
+) -> tuple[ClusterPlan, ...]:
     """The cell's further clusters, all on the database's machine.
 
     One that initdb makes gets the settings of the run itself; the others copy them from that one.
     """
-    version_num = cell.installation.version_num
     return tuple(
-        ClusterPlan(
-            name=each.name,
-            role=each.role,
-            origin=each.origin,
-            machine=DATABASE_NODE,
-            bindir=cell.installation.bindir,
-            version_num=version_num,
-            psql_bindir=tools.psql.bindir,
-            settings={
-                name: str(value)
-                for name, value in (
-                    {**(cell.cluster_settings if each.origin == "initdb" else {}), **each.settings}
-                ).items()
-            },
-            initdb_options=tuple(cell.initdb_options) if each.origin == "initdb" else (),
-        )
-        for each in scenario.arrangement(version_num, cell.levels)
+        _cluster(each, _baseline(scenario, part, cell) if each.of_baseline else cell, tools)
+        for each in scenario.arrangement(cell.installation.version_num, cell.levels)
     )
+
+
+def _cluster(each: FurtherCluster, of: DesignCell, tools: Tools) -> ClusterPlan:
+    is_new = each.origin == "initdb"
+    settings = {**(of.cluster_settings if is_new else {}), **each.settings}
+    return ClusterPlan(
+        name=each.name,
+        role=each.role,
+        origin=each.origin,
+        machine=DATABASE_NODE,
+        bindir=of.installation.bindir,
+        version_num=of.installation.version_num,
+        psql_bindir=tools.psql.bindir,
+        settings={name: str(value) for name, value in settings.items()},
+        initdb_options=tuple(of.initdb_options) if is_new else (),
+    )
+
+
+def _baseline(scenario: Scenario, part: Part, cell: DesignCell) -> DesignCell:
+    """The cell of the first installation under the same levels, variants among them."""
+    names = {factor.name for factor in scenario.factors} | set(cell.variant.levels)
+    for each in part.cells:
+        is_first = each.installation == part.installations[0]
+        if is_first and all(each.levels.get(name) == cell.levels.get(name) for name in names):
+            return each
+    return cell
 
 
 def _overruled(fitted: Fitted, required: Mapping[str, str]) -> tuple[dict[str, Any], ...]:

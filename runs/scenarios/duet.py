@@ -1,0 +1,230 @@
+"""Duet: two clusters under the same load at the same time, for machines that others use as well.
+
+After L. Bulej, V. Horký, P. Tůma and others, "Duet Benchmarking: Improving Measurement Accuracy in
+the Cloud" (ICPE 2020): what disturbs the machine disturbs both, so it is not in their ratio. An
+experiment: both compete for processors, caches and memory, and their throughputs are not those of
+a machine of their own. So no metric here is called tps, and nothing is compared with other runs.
+
+The partner is the campaign's first installation, with the settings that its own cells have; that
+installation against itself says what no difference looks like. A run is made of pairs of loads,
+which begin at the same time, and of which each starts first in turn. A pair is a block: the run's
+value is the geometric mean of the ratios of its pairs.
+"""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runs.execution.bench import Bench
+from runs.execution.errors import TargetProblem
+from runs.execution.guard import GRACE_SECONDS
+from runs.execution.postgres import DATABASE, SUPERUSER
+from runs.execution.quoting import shell_line
+from runs.execution.reporter import ArtifactData, SeriesData
+from runs.scenarios import pgbench_procedure as procedure
+from runs.scenarios.definition import (
+    Factor,
+    FurtherCluster,
+    MetricDefinition,
+    Parameter,
+    Quick,
+    Scenario,
+    Sizes,
+)
+from runs.scenarios.fixed_point_read import SCRIPT
+from runs.tools import pgbench
+from runs.wording import gettext_noop as _
+
+MAIN, PARTNER = "main", "partner"
+RATIO = MetricDefinition("duet_ratio", _("Throughput over the partner's"), "ratio", "higher")
+OWN_TPS = MetricDefinition("duet_tps", _("Throughput next to the partner"), "tps", "neutral")
+PARTNERS_TPS = MetricDefinition("duet_partner_tps", _("The partner's throughput"), "tps", "neutral")
+SPREAD = MetricDefinition("duet_spread", _("Spread of the ratios of pairs"), "%", "neutral")
+# What all begins at one time; each is the first to begin in every second pair.
+PAIRS = """
+cd "$1" || exit 1
+pair=1
+while [ "$pair" -le "$2" ]; do
+    first=main second=partner
+    [ $((pair % 2)) = 1 ] || { first=partner second=main; }
+    sh "run-$first.sh" >"$first-$pair.out" 2>"$first-$pair.err" &
+    one=$!
+    sh "run-$second.sh" >"$second-$pair.out" 2>"$second-$pair.err" &
+    two=$!
+    wait "$one" && wait "$two" || { cat ./*-"$pair".err >&2; exit 1; }
+    pair=$((pair + 1))
+done
+"""
+READ = """
+cd "$1" && for file in main-*.out partner-*.out; do echo "== $file"; cat "$file"; done
+"""
+
+
+class Duet:
+    """Load both, read both into memory, and run the pairs."""
+
+    async def load(self, bench: Bench) -> None:
+        """`pgbench -i` at the scale."""
+        await procedure.initialise(bench)
+
+    async def arrange(self, bench: Bench) -> None:
+        """The same for the partner, which each run has of its own."""
+        argv = pgbench.initialise(
+            bench.plan.client_bindir,
+            _connection(bench, PARTNER),
+            scale=procedure.scale_of(bench),
+            client_version=bench.plan.client_version_num,
+        )
+        await bench.step("load-partner", argv)
+        await bench.sql("checkpoint-partner", "CHECKPOINT;", at=PARTNER)
+
+    async def warm(self, bench: Bench) -> None:
+        """Both in the same way: read in the order of the key."""
+        await bench.sql("prewarm", procedure.PREWARM_BY_READING)
+        await bench.sql("prewarm-partner", procedure.PREWARM_BY_READING, at=PARTNER)
+
+    async def measure(self, bench: Bench) -> None:
+        """All pairs in one step, then their ratios. Raises TargetProblem `duet_incomplete`."""
+        folder, pairs = bench.database.directory, int(bench.parameters["pairs"])
+        await _write(bench, f"{folder}/script.sql", "write-script", _script(bench))
+        for name in (MAIN, PARTNER):
+            line = shell_line(_command(bench, name, f"{folder}/script.sql"))
+            await _write(bench, f"{folder}/run-{name}.sh", f"write-{name}", f"exec {line}\n")
+        seconds = pairs * bench.parameters["duration"]
+        done = await bench.follow(
+            "pgbench",
+            ["env", "LC_ALL=C", "sh", "-c", PAIRS, "pairs", folder, str(pairs)],
+            stream="err",
+            interval_s=procedure.LIVE_SECONDS,
+            on_output=_unseen,
+            limit_s=seconds + pairs * GRACE_SECONDS,
+        )
+        if done.exit_status != 0:
+            raise _incomplete(done.stderr.strip()[-500:])
+        text = (await bench.step("read-pairs", ["sh", "-c", READ, "read", folder])).stdout
+        bench.findings.artifacts.append(ArtifactData("pairs.txt", text.encode()))
+        _report(bench, *(_throughputs(text, name, bench) for name in (MAIN, PARTNER)))
+
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+        """Data, index and WAL of one cluster; the partner takes the same again."""
+        data = parameters["scale"] * procedure.BYTES_PER_SCALE
+        wal = min(data, procedure.WAL_BYTES)
+        return Sizes(disk_bytes=data + wal + procedure.BUSY_CLUSTER_BYTES)
+
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """Each run creates and loads its partner."""
+        scale = parameters["scale"]
+        made = 4 + 0.3 * scale
+        return made, made + 2 + 0.04 * scale + parameters["pairs"] * (parameters["duration"] + 0.2)
+
+
+async def _write(bench: Bench, path: str, step: str, text: str) -> None:
+    await bench.step(step, ["sh", "-c", 'cat >"$1"', "write", path], stdin=text)
+
+
+def _script(bench: Bench) -> str:
+    return pgbench.for_tool(SCRIPT, bench.plan.client_version_num)
+
+
+def _command(bench: Bench, name: str, script: str) -> tuple[str, ...]:
+    return pgbench.benchmark(
+        bench.plan.client_bindir,
+        _connection(bench, name),
+        client_version=bench.plan.client_version_num,
+        scripts=[pgbench.Script(script)],
+        clients=bench.clients,
+        duration_s=bench.parameters["duration"],
+        scale=procedure.scale_of(bench),
+        progress_s=None,
+        per_statement=False,
+    )
+
+
+def _connection(bench: Bench, name: str) -> pgbench.Connection:
+    cluster = bench.cluster if name == MAIN else bench.members[name].cluster
+    return pgbench.Connection(cluster.socket_dir, cluster.port, SUPERUSER, DATABASE)
+
+
+def _throughputs(text: str, name: str, bench: Bench) -> list[float]:
+    """Of one side, pair by pair. Raises TargetProblem `duet_incomplete`."""
+    found: dict[int, float] = {}
+    expected = pgbench.Expected(duration_s=bench.parameters["duration"], clients=bench.clients)
+    for part in text.split("== ")[1:]:
+        file, _newline, output = part.partition("\n")
+        side, _dash, number = file.removesuffix(".out").partition("-")
+        if side != name:
+            continue
+        result = pgbench.parse(output, "", exit_status=0, expected=expected)
+        bench.findings.tool_name = "pgbench"
+        bench.findings.tool_version = result.tool_version or bench.findings.tool_version
+        if result.status != "complete" or not result.tps:
+            raise _incomplete(" ".join(problem.message for problem in result.problems))
+        found[int(number)] = result.tps
+    return [found[number] for number in sorted(found)]
+
+
+def _report(bench: Bench, own: Sequence[float], partners: Sequence[float]) -> None:
+    logs = [math.log(one / other) for one, other in zip(own, partners, strict=True)]
+    spread = statistics.stdev(logs) if len(logs) > 1 else 0.0
+    bench.findings.measurements |= {
+        RATIO.name: math.exp(statistics.mean(logs)),
+        OWN_TPS.name: statistics.mean(own),
+        PARTNERS_TPS.name: statistics.mean(partners),
+        SPREAD.name: 100 * spread,
+    }
+    length = float(bench.parameters["duration"])
+    ratios = tuple(math.exp(each) for each in logs)
+    bench.findings.series.append(
+        SeriesData("duet_ratio", "ratio", ratios, start=length, interval=length)
+    )
+    partner = next(each for each in bench.plan.clusters if each.name == PARTNER)
+    message = f"Measured at the same time as {partner.bindir}: only the ratio says something."
+    bench.note("duet", message, level="info")
+
+
+async def _unseen(_output: str) -> None:
+    """Nothing is shown during it: the files have what pgbench says."""
+
+
+def _incomplete(found: str) -> TargetProblem:
+    return TargetProblem(
+        f"A load of a pair did not end as asked. {found}",
+        code="duet_incomplete",
+        remedy=_("Read pairs.txt and the logs of both clusters, then queue the run again."),
+    )
+
+
+def partner(_version_num: int, _levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
+    """The baseline's installation, in a cluster that each run makes."""
+    return (FurtherCluster(PARTNER, "partner", "initdb", of_baseline=True),)
+
+
+SCENARIO = Scenario(
+    slug="duet",
+    title=_("Duet (experiment for noisy machines)"),
+    description=_(
+        "Two clusters answer the same reading load at the same time, and only the ratio of their "
+        "throughputs counts: what disturbs the machine disturbs both. The partner of every "
+        "installation is the campaign's first one."
+    ),
+    source="Bulej, Horký, Tůma et al., ICPE 2020",
+    factors=(Factor("clients", _("Clients"), default=(1,), minimum=1, maximum=10_000),),
+    parameters=(
+        Parameter(
+            "scale", _("Scale factor"), "", default=10, minimum=1, maximum=100_000,
+            help=_("Of each of the two clusters; one unit is about 16 MB."),
+        ),
+        Parameter("duration", _("Duration of a pair"), "s", default=5, minimum=1, maximum=3_600),
+        Parameter(
+            "pairs", _("Pairs of a run"), "", default=12, minimum=2, maximum=1_000,
+            help=_("Each of the two starts first in every second pair."),
+        ),
+    ),
+    metrics=(RATIO, OWN_TPS, PARTNERS_TPS, SPREAD),
+    primary_metric=RATIO.name,
+    writes=False,
+    procedure=Duet(),
+    arrangement=partner,
+    quick=Quick({"scale": 2, "duration": 2, "pairs": 6}, {"clients": (1,)}, repeats=3),
+)  # fmt: skip
