@@ -157,7 +157,7 @@ def test_a_check_that_hangs_is_not_asked_again(monkeypatch):
 
 
 def test_a_full_or_closed_disk_is_told(settings, monkeypatch, tmp_path):
-    settings.VAR_DIR = tmp_path / "not" / "yet"
+    settings.ARTIFACTS_DIR = tmp_path / "not" / "yet"
     assert checks.disk().status in {"ok", "warning"}
     monkeypatch.setattr(checks, "LEAST_FREE_BYTES", 2**60)
     assert "MB are free" in checks.disk().reason
