@@ -290,3 +290,31 @@ def test_a_synchronous_standby_that_is_cut_off_ends_the_run(network, registered,
     assert registered.standby.needs_sweep
     sweeping.sweep_where_needed(server_id=registered.standby.pk)
     nothing_is_left(network, registered.database)
+
+
+@pytest.mark.slow
+def test_a_subscriber_whose_machine_is_cut_off_ends_the_run(network, registered, quick_to_notice):
+    """No standby of the database: what counts is whether the database's machine reaches it."""
+    scenarios.sync()
+    database = registered.database
+    draft = factories.draft(
+        database,
+        title="Subscribed",
+        scenario="fixed-point-update",
+        installations=list(database.installations.filter(version__startswith="18.")),
+        levels={"clients": [2], "arrangement": ["logical"]},
+        parameters={"scale": 1, "duration": 120},
+        repeats=1,
+        generators=[registered.generator],
+        cluster_servers=[registered.standby],
+    )
+    links = (network.standby_to_db, network.bastion_to_standby)
+    with meanwhile(network.load, lambda: [link.cut() for link in links]):
+        try:
+            run = executed(campaigns.create(draft=draft))
+        finally:
+            for link in links:
+                link.mend()
+    assert (run.state, run.code) == (Run.State.FAILED, "cluster_out_of_reach"), run.message
+    sweeping.sweep_where_needed(server_id=registered.standby.pk)
+    nothing_is_left(network, registered.database)
