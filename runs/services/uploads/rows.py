@@ -81,18 +81,17 @@ def _inserting(target: str, rows: Sequence[Sequence[Any]]) -> Statement:
 
 
 def _inserting_numbers(rows: Sequence[Numbers]) -> list[Statement]:
-    """Built as text: numbers and fixed words need no escaping."""
     if not rows:
         return []
-    listed = ", ".join(
-        f"({run}, {metric}, {value!r}, {n}, '{statistic}')"
-        for run, metric, value, n, statistic in rows
+    inserting = (
+        f"INSERT INTO {MEASUREMENTS} SELECT * FROM unnest(%s::bigint[], %s::bigint[],"  # noqa: S608
+        " %s::float8[], %s::integer[], %s::text[])"
     )
-    return [Statement(f"INSERT INTO {MEASUREMENTS} VALUES {listed}")]  # noqa: S608 -- see above
+    return [Statement(inserting, tuple(map(list, zip(*rows, strict=True))))]
 
 
 def _copy_numbers(rows: Sequence[Numbers]) -> None:
-    """Built as text, for the same reason."""
+    """Built as text: numbers and fixed words need no escaping."""
     if rows:
         text = "".join(
             f"{run}\t{metric}\t{value!r}\t{n}\t{statistic}\n"
