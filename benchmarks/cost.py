@@ -83,8 +83,6 @@ PAGES = (
 FOR_PEOPLE = {"audit", "webhooks"}
 # What is known to grow, and why it is let.
 GROWS: Mapping[str, str] = {
-    "/": "counts what has finished here, and looks at each campaign for those of the line",
-    "/versions/": "counts the campaigns of the line, and looks at each for the newest",
     "/api/v1/runs/?version=9": "9 stands for seven versions, whose runs are sorted",
     "/api/v1/measurements/?version=9": "9 stands for seven versions, whose runs are sorted",
     "/api/v1/measurements/?source=wg1-2013": "a publication's figures are read one by one",

@@ -261,7 +261,7 @@ def _gunicorn(
     argv = (
         *(sys.executable, "-m", "gunicorn", application, "--no-control-socket"),
         *("--bind", "127.0.0.1:0", "--workers", "2", "--worker-class", "gthread"),
-        *("--threads", "4"),
+        *("--threads", "4", "--preload"),
     )
     log = folder / f"{application.partition(':')[0]}.log"
     with (

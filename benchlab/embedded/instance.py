@@ -265,6 +265,8 @@ class Instance:
             "web",
             *("-m", "gunicorn", "benchlab.wsgi:application", "--bind", bind),
             *("--workers", "2", "--worker-class", "benchlab.worker.Worker", "--threads", "12"),
+            # Workers share what was loaded before they were forked.
+            "--preload",
             # its control socket has one place per home folder, so two instances would meet there
             *("--graceful-timeout", "3", "--no-control-socket"),
             pass_fds=passed,

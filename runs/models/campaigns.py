@@ -97,7 +97,11 @@ class Campaign(models.Model):
             is_one_of("state", CampaignState, name="campaign_state_is_known"),
             is_one_of("origin", Origin, name="campaign_origin_is_known"),
         ]
-        indexes = [models.Index(fields=["origin", "-id"], name="campaign_by_origin")]
+        indexes = [
+            models.Index(fields=["origin", "-id"], name="campaign_by_origin"),
+            # The newest of a theme for the line through versions.
+            models.Index(fields=["scenario", "origin", "-id"], name="campaign_by_theme"),
+        ]
 
     def __str__(self) -> str:
         return self.title

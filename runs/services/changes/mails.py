@@ -4,14 +4,14 @@ Off without `EMAIL_URL`.
 """
 
 import logging
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from smtplib import SMTPException
 
 from django.conf import settings
 from django.core.mail import send_mail
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import F, Max, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
@@ -45,33 +45,33 @@ def send() -> int:
     sends, and locks no row while it does: uploads do not wait for a mail server. What could not be
     sent, refused or lost with a killed worker, is tried again the next time.
     """
-    if not settings.SENDS_MAIL or not _begun():
+    if not settings.SENDS_MAIL:
         return 0
-    try:
-        return _send_waiting()
-    finally:
-        _ended()
+    projects = set(_waiting().values_list("cell__campaign__project", flat=True))
+    absences = list(_absences().values_list("pk", flat=True))
+    sent = sum(_in_turn(partial(_send_changes, project)) for project in projects)
+    return sent + sum(_in_turn(partial(_send_absence, campaign)) for campaign in absences)
 
 
-def _begun() -> bool:
-    """Whether nobody else is sending. The lock is the connection's: it ends with the worker."""
+@transaction.atomic
+def _in_turn(send_one: Callable[[], int]) -> int:
+    """Send one mail, unless somebody else is sending: then nothing.
+
+    The lock is the transaction's, as PgBouncer may give the next one another connection. What waits
+    is read behind it, and so not sent twice.
+    """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", LOCK)
-        return bool(cursor.fetchone()[0])
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", LOCK)
+        is_ours = bool(cursor.fetchone()[0])
+    return send_one() if is_ours else 0
 
 
-def _ended() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_unlock(%s, %s)", LOCK)
-
-
-def _send_waiting() -> int:
-    by_project: dict[Project | None, list[Change]] = defaultdict(list)
-    for change in _waiting().select_related(*RELATED)[:MOST_CHANGES]:
-        by_project[change.cell.campaign.project].append(change)
-    absences = list(_absences())
-    sent = sum(_send(project, changes) for project, changes in by_project.items())
-    return sent + sum(_send_absence(campaign) for campaign in absences)
+def _send_changes(project_id: int | None) -> int:
+    of_project = _waiting().filter(cell__campaign__project=project_id)
+    if project_id is None:
+        of_project = _waiting().filter(cell__campaign__project__isnull=True)
+    changes = list(of_project.select_related(*RELATED)[:MOST_CHANGES])
+    return _send(changes[0].cell.campaign.project, changes) if changes else 0
 
 
 def _waiting() -> QuerySet[Change]:
@@ -96,7 +96,10 @@ def _send(project: Project | None, changes: Sequence[Change]) -> int:
     return 1 if receivers else 0
 
 
-def _send_absence(campaign: Campaign) -> int:
+def _send_absence(campaign_id: int) -> int:
+    campaign = _absences().filter(pk=campaign_id).first()
+    if campaign is None:
+        return 0
     receivers = _receivers(campaign.project)
     subject = _("BenchLab: uploads to %(campaign)s stay away") % {"campaign": campaign.slug}
     if not _mailed(subject, _text_of_absence(campaign), receivers):

@@ -37,9 +37,9 @@ class Step:
 def version_page(request: HttpRequest) -> HttpResponse:
     """The line, and a row for each step with the campaigns behind it."""
     shown = context(request)
-    left_out = lines.left_out(shown["theme"], to=request.user)
+    leaves_out = lines.leaves_out(shown["theme"], to=request.user)
     return render(
-        request, "versions/index.html", {"section": "versions", "left_out": left_out, **shown}
+        request, "versions/index.html", {"section": "versions", "leaves_out": leaves_out, **shown}
     )
 
 

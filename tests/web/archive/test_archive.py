@@ -279,4 +279,4 @@ def test_the_line_takes_the_newest_campaigns_and_says_how_many_it_leaves_out(
     assert "lab-1" in page
     assert "lab-2" in page
     assert "lab-0" not in page
-    assert "1 older one</a> is not in the line" in page
+    assert "older ones</a> are not in the line" in page

@@ -1,0 +1,16 @@
+"""The newest campaigns of a theme, which the line through versions is made of."""
+
+from django.contrib.postgres.operations import AddIndexConcurrently
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    atomic = False
+    dependencies = [("runs", "0021_server_checks")]
+
+    operations = [
+        AddIndexConcurrently(
+            "campaign",
+            models.Index(fields=["scenario", "origin", "-id"], name="campaign_by_theme"),
+        ),
+    ]
