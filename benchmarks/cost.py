@@ -36,6 +36,7 @@ LISTS: Mapping[str, Values] = {
         "scenario": ("fixed-point-read", "nothing"),
         "state": ("finished", "queued"),
     },
+    "bisections": {},
     "changes": {
         "campaign": ("ci-00000",),
         "decision": ("open",),
@@ -83,6 +84,7 @@ PAGES = (
 FOR_PEOPLE = {"audit", "webhooks"}
 # What is known to grow, and why it is let.
 GROWS: Mapping[str, str] = {
+    "/": "has four noise floors of up to 2,300 summaries, found one by one in a larger table",
     "/api/v1/runs/?version=9": "9 stands for seven versions, whose runs are sorted",
     "/api/v1/measurements/?version=9": "9 stands for seven versions, whose runs are sorted",
     "/api/v1/measurements/?source=wg1-2013": "a publication's figures are read one by one",

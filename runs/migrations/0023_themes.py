@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("runs", "0021_server_checks")]
+    dependencies = [("runs", "0022_workload_trials")]
 
     operations = [
         AddIndexConcurrently(
