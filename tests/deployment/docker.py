@@ -63,6 +63,12 @@ RUN apt-get update && apt-get install -y --no-install-recommends nginx-light cur
 USER 33
 CMD ["nginx", "-g", "daemon off;"]
 """
+IMAGES = {
+    "python:3.11-slim": PYTHON,
+    "postgres:18": POSTGRES,
+    "redis:7": REDIS,
+    "nginxinc/nginx-unprivileged:stable": NGINX,
+}
 UNUSED = """\
 *filter
 :FORWARD ACCEPT
@@ -94,6 +100,8 @@ class Daemon:
             assert self._process.poll() is None, (folder / "dockerd.log").read_text()[-2000:]
             assert time.monotonic() < deadline
             time.sleep(0.5)
+        # It drops what network namespaces of other tests send to each other.
+        subprocess.run(["iptables", "--policy", "FORWARD", "ACCEPT"], check=True)
 
     def stop(self) -> None:
         """Stop it with all that it runs, and take back what it did to this machine's network."""
@@ -133,9 +141,11 @@ class Daemon:
         return done
 
 
-def make_stand_ins(daemon: Daemon, cache: Path) -> None:
-    """The images by the names that Dockerfile and docker-compose.yml have."""
-    base = cache / "bookworm.tar"
+def make_stand_ins(daemon: Daemon) -> None:
+    """The images by the names that Dockerfile and docker-compose.yml have, where they are not."""
+    if not daemon.docker("image", "inspect", *IMAGES, check=False).returncode:
+        return
+    base = daemon.folder / "bookworm.tar"
     if not base.exists():
         _debootstrap(base)
     daemon.docker("import", base, "bookworm")
@@ -150,13 +160,7 @@ def make_stand_ins(daemon: Daemon, cache: Path) -> None:
         source, target = package.parent / each, context / "postgresql" / each
         shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
     (context / "entrypoint.sh").write_text(ENTRYPOINT)
-    images = {
-        "python:3.11-slim": PYTHON,
-        "postgres:18": POSTGRES,
-        "redis:7": REDIS,
-        "nginxinc/nginx-unprivileged:stable": NGINX,
-    }
-    for name, text in images.items():
+    for name, text in IMAGES.items():
         (context / "Dockerfile").write_text(text)
         daemon.docker("build", "--network", "host", "--tag", name, context)
 
