@@ -4,6 +4,7 @@
 `manage.py` run by hand serves that same instance.
 """
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from kombu import Queue
 from benchlab.environment import Environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]
 env = Environment()
 
 VAR_DIR = Path(env.str("BENCHLAB_VAR", default=str(BASE_DIR / "var"))).resolve()

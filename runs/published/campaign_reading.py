@@ -72,11 +72,15 @@ def read_campaign(value: Any) -> CampaignEntry:
     )
     for each in (topology, tool, fields):
         each.close()
+    _check(made, fields)
+    return made
+
+
+def _check(made: CampaignEntry, fields: Fields) -> None:
     if made.statistic and not made.repeats:
         raise fields.fault("has a statistic and no repeats: leave out what is not printed")
     if made.has_figures != bool(made.grid):
         raise fields.fault("needs rows, or has_figures: false where only a picture has the figures")
-    return made
 
 
 def _node(value: Any, slug: str) -> NodeEntry:

@@ -1,12 +1,49 @@
 """Times of benchmarks by their names: what tools that measure many small things have in common."""
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
-from runs.tools.adapter import MetricValue, Reason
+from runs.tools.adapter import Files, MetricValue, Reading, Reason, UnreadableOutput
+from runs.tools.documents import documents_in
 from runs.tools.metrics import Metric
+from runs.tools.text import output_of, shown
 
 MOST = 900  # measurements: an upload takes 1,000
+
+
+def read_document(
+    files: Files,
+    *,
+    is_one: Callable[[Any], bool],
+    otherwise: UnreadableOutput,
+    read: Callable[[Any], Reading],
+) -> Reading:
+    """What `read` makes of the one JSON document of a tool in its output.
+
+    A second document, or a reason that `read` gives, leaves nothing to rely on. Raises `otherwise`
+    where no document `is_one`.
+    """
+    documents = documents_in(output_of(files))
+    found = [each for each in documents.found if is_one(each)]
+    if not found:
+        raise otherwise
+    reading = read(found[0])
+    reasons = (*_several(found), *reading.reasons)
+    return replace(
+        reading,
+        status="failed" if reasons else reading.status,
+        reasons=reasons,
+        measurements=() if reasons else distinct(reading.measurements),
+        unknown_lines=shown(documents.other_text.split("\n")),
+    )
+
+
+def _several(found: Sequence[Any]) -> tuple[Reason, ...]:
+    if len(found) == 1:
+        return ()
+    return (Reason("several_results", "The output holds more than one run: send each by itself."),)
 
 
 def distinct(values: Iterable[MetricValue]) -> tuple[MetricValue, ...]:

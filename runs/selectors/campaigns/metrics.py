@@ -1,5 +1,7 @@
 """Metrics: the one that a campaign shows first, and its summaries for cells."""
 
+from collections.abc import Iterable
+
 from runs.analysis.summary import Summary
 from runs.models import Campaign, CellSummary, Metric
 from runs.scenarios import registry
@@ -19,6 +21,13 @@ def primary(campaign: Campaign) -> Metric | None:
     except KeyError:
         return _first_found(campaign)
     return Metric.objects.filter(name=name).first()
+
+
+def by_use(metrics: Iterable[Metric]) -> list[Metric]:
+    """The most useful first: tps, then those with a better direction, by name."""
+    return sorted(
+        metrics, key=lambda each: (each.name != "tps", each.direction == "neutral", each.name)
+    )
 
 
 def summaries(campaign: Campaign, metric_name: str) -> dict[int, Summary]:
@@ -42,6 +51,5 @@ def summary_of(row: CellSummary) -> Summary:
 
 def _first_found(campaign: Campaign) -> Metric | None:
     summarised = CellSummary.objects.filter(cell__campaign=campaign)
-    found = list(Metric.objects.filter(pk__in=summarised.values("metric")))
-    found.sort(key=lambda each: (each.name != "tps", each.direction == "neutral", each.name))
+    found = by_use(Metric.objects.filter(pk__in=summarised.values("metric")))
     return found[0] if found else None

@@ -36,7 +36,7 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
     """Each condition of the head against its points of the base. Six queries."""
     ids = [cell.pk for side in (base, head) for cell in side.cells]
     summaries = _summaries(ids, asked.metrics)
-    found = sorted({metric for metric, _cell in summaries}, key=lambda m: (m.name != "tps", m.name))
+    found = metrics.by_use({metric for metric, _cell in summaries})
     runs = cell_runs.of_cells(ids)
     known = _Known(
         summaries,

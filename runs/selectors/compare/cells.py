@@ -8,7 +8,7 @@ from runs.analysis.summary import Summary
 from runs.models import Cell, CellSummary, Metric, Run
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
-from runs.selectors.campaigns.metrics import summary_of
+from runs.selectors.campaigns.metrics import by_use, summary_of
 from runs.selectors.compare import cell_runs, judging, series_cells
 from runs.selectors.compare import series as series_selectors
 from runs.selectors.compare.cell_runs import CellRuns
@@ -99,8 +99,7 @@ def _rows(
     ignore: Collection[str],
     effect: float,
 ) -> tuple[MetricRow, ...]:
-    common = [metric for metric in of_a if metric in of_b]
-    common.sort(key=lambda each: (each.name != "tps", each.direction == "neutral", each.name))
+    common = by_use(metric for metric in of_a if metric in of_b)
     return tuple(
         MetricRow(
             metric,

@@ -31,6 +31,7 @@ from runs.models import Cell as StoredCell
 from runs.models.campaigns import Origin
 from runs.models.runs import SUMMARY_REPEAT
 from runs.scenarios import registry
+from runs.selectors.campaigns.metrics import by_use
 from runs.selectors.compare import cell_runs, comparability
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.comparability import Comparability
@@ -239,9 +240,7 @@ def primary_name(campaign: Campaign, found: Iterable[Metric]) -> str:
     try:
         return registry.get(campaign.scenario.slug).primary_metric
     except KeyError:
-        ordered = sorted(
-            found, key=lambda each: (each.name != "tps", each.direction == "neutral", each.name)
-        )
+        ordered = by_use(found)
         return ordered[0].name if ordered else ""
 
 

@@ -169,9 +169,7 @@ def _campaigns(keys: Sequence[SeriesKey], reader: Reader) -> dict[str, Campaign]
 def _metrics(cells: QuerySet[Cell]) -> list[Metric]:
     """The metrics of the cells, the most useful first: tps, then those with a better direction."""
     summarised = CellSummary.objects.filter(cell__in=cells).order_by()
-    found = list(Metric.objects.filter(pk__in=summarised.values("metric")))
-    found.sort(key=lambda each: (each.name != "tps", each.direction == "neutral", each.name))
-    return found
+    return metrics.by_use(Metric.objects.filter(pk__in=summarised.values("metric")))
 
 
 def _rows(cells: QuerySet[Cell], metric: Metric | None) -> list[_Row]:

@@ -1,6 +1,6 @@
 """Head against base for a CI job: every condition that both have, with an overall verdict."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,7 +96,7 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
     runs = cell_runs.of_cells(ids)
     judge = judging.of_cells(ids, asked.metrics, runs=runs)
     rows: list[VerdictRow] = []
-    found = _ordered(metric for metric, _cell in summaries)
+    found = metrics.by_use({metric for metric, _cell in summaries})
     primary = primary_of(head, found, asked.metrics)
     for metric in found:
         measured = [
@@ -192,8 +192,3 @@ def _summaries(
     else:
         found = found.exclude(metric__direction=Metric.Direction.NEUTRAL)
     return {(row.metric, row.cell_id): metrics.summary_of(row) for row in found}
-
-
-def _ordered(found: Iterable[Metric]) -> list[Metric]:
-    """The most useful first: tps, then by name."""
-    return sorted(set(found), key=lambda each: (each.name != "tps", each.name))

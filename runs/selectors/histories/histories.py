@@ -46,9 +46,7 @@ class Histories:
 def metrics_of(campaign: Campaign) -> list[Metric]:
     """The metrics that a campaign has, the most useful first."""
     summarised = CellSummary.objects.filter(cell__campaign=campaign).order_by()
-    found = list(Metric.objects.filter(pk__in=summarised.values("metric")))
-    found.sort(key=lambda each: (each.name != "tps", each.direction == "neutral", each.name))
-    return found
+    return metrics.by_use(Metric.objects.filter(pk__in=summarised.values("metric")))
 
 
 def histories(

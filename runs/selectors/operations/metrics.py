@@ -5,10 +5,7 @@ limit, totals are the last values of sequences, and recent events are read from 
 only. So every process of the site gives the same answer, and counters survive restarts.
 """
 
-import tomllib
 from collections.abc import Iterable, Iterator
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -87,7 +84,7 @@ class _Benchlab(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The metrics, one subject after the other."""
-        yield _gauge("benchlab_info", "Version.", ["version"], [(_version(), 1)])
+        yield _gauge("benchlab_info", "Version.", ["version"], [(settings.VERSION, 1)])
         yield from _of_health()
         with transaction.atomic():
             with connection.cursor() as cursor:
@@ -167,9 +164,3 @@ def _gauge(
     for *values, number in rows:
         family.add_metric([str(value) for value in values], float(number))
     return family
-
-
-@cache
-def _version() -> str:
-    project = tomllib.loads((Path(settings.BASE_DIR) / "pyproject.toml").read_text())["project"]
-    return str(project["version"])

@@ -5,7 +5,6 @@ The database is read in one snapshot while everything goes on. Logins that are o
 
 import base64
 import json
-import tomllib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import chain
@@ -99,11 +98,10 @@ def _write(writer: Writer, database: "psycopg.Connection[Any]", passphrase: str)
             lost += 1  # retired, which its row says
     secrets = json.dumps(sealed(_secrets(), passphrase)).encode()
     writer.add(KEYS, iter([secrets]))
-    project = tomllib.loads((Path(settings.BASE_DIR) / "pyproject.toml").read_text())["project"]
     migrations = database.execute("SELECT app, name FROM django_migrations ORDER BY id").fetchall()
     writer.finish(
         {
-            "version": project["version"],
+            "version": settings.VERSION,
             "made_at": datetime.now(UTC).isoformat(),
             "tables": tables,
             "sequences": dict(database.execute(SEQUENCES).fetchall()),

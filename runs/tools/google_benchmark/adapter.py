@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs.tools.adapter import Files, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
-from runs.tools.documents import documents_in, number, part, rows, words
+from runs.tools.documents import number, part, rows, words
 from runs.tools.metrics import Metric
-from runs.tools.named_values import distinct, doubled, median_of
-from runs.tools.text import output_of, shown
+from runs.tools.named_values import doubled, median_of, read_document
 from runs.wording import gettext_noop as _
 
 _MS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3}
@@ -37,24 +36,27 @@ class GoogleBenchmarkAdapter:
 
     def read(self, files: Files) -> Reading:
         """Read a run. Raises UnreadableOutput for anything but such JSON."""
-        documents = documents_in(output_of(files))
-        found = [each for each in documents.found if _is_one(each)]
-        if not found:
-            raise UnreadableOutput(
+        return read_document(
+            files,
+            is_one=_is_one,
+            otherwise=UnreadableOutput(
                 "not_google_benchmark_output",
                 "The output has no JSON of Google Benchmark.",
                 "Run it with --benchmark_format=json, or send the file of --benchmark_out.",
-            )
-        runs = _by_name(found[0])
-        reasons = tuple(_reasons(found, runs))
-        return Reading(
-            status="failed" if reasons else "finished",
-            tool_name=self.name,
-            tool_version=words(part(found[0], "context").get("library_version")),
-            reasons=reasons,
-            measurements=() if reasons else distinct(_values(runs)),
-            unknown_lines=shown(documents.other_text.split("\n")),
+            ),
+            read=_read,
         )
+
+
+def _read(document: Any) -> Reading:
+    runs = _by_name(document)
+    return Reading(
+        status="finished",
+        tool_name="google_benchmark",
+        tool_version=words(part(document, "context").get("library_version")),
+        reasons=tuple(_reasons(runs)),
+        measurements=tuple(_values(runs)),
+    )
 
 
 def _is_one(document: Any) -> bool:
@@ -72,9 +74,7 @@ def _by_name(document: Any) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _reasons(found: list[Any], runs: dict[str, list[dict[str, Any]]]) -> Iterator[Reason]:
-    if len(found) > 1:
-        yield Reason("several_results", "The output holds more than one run: send each by itself.")
+def _reasons(runs: dict[str, list[dict[str, Any]]]) -> Iterator[Reason]:
     for name, each in runs.items():
         if any(row.get("error_occurred") for row in each):
             said = next((words(row.get("error_message")) for row in each), None)

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs.tools.adapter import Files, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
-from runs.tools.documents import documents_in, number, part, rows, words
+from runs.tools.documents import number, part, rows, words
 from runs.tools.metrics import Metric
-from runs.tools.named_values import distinct, doubled
-from runs.tools.text import output_of, shown
+from runs.tools.named_values import doubled, read_document
 from runs.wording import gettext_noop as _
 
 _ELAPSED = Metric("elapsed", _("Elapsed time"), "s", "lower")
@@ -32,23 +31,26 @@ class HyperfineAdapter:
 
     def read(self, files: Files) -> Reading:
         """Read a run. Raises UnreadableOutput for anything but such JSON."""
-        documents = documents_in(output_of(files))
-        found = [each for each in documents.found if _is_one(each)]
-        if not found:
-            raise UnreadableOutput(
+        return read_document(
+            files,
+            is_one=_is_one,
+            otherwise=UnreadableOutput(
                 "not_hyperfine_output",
                 "The output has no JSON of hyperfine.",
                 "Run hyperfine with --export-json FILE, and send that file.",
-            )
-        commands = rows(found[0], "results")
-        reasons = tuple(_reasons(found, commands))
-        return Reading(
-            status="failed" if reasons else "finished",
-            tool_name=self.name,
-            reasons=reasons,
-            measurements=() if reasons else distinct(_values(commands)),
-            unknown_lines=shown(documents.other_text.split("\n")),
+            ),
+            read=_read,
         )
+
+
+def _read(document: Any) -> Reading:
+    commands = rows(document, "results")
+    return Reading(
+        status="finished",
+        tool_name="hyperfine",
+        reasons=tuple(_reasons(commands)),
+        measurements=tuple(_values(commands)),
+    )
 
 
 def _is_one(document: Any) -> bool:
@@ -66,9 +68,7 @@ def _name(row: dict[str, Any]) -> str:
     return words(row.get("command")) or ""
 
 
-def _reasons(found: list[Any], commands: list[dict[str, Any]]) -> Iterator[Reason]:
-    if len(found) > 1:
-        yield Reason("several_results", "The output holds more than one run: send each by itself.")
+def _reasons(commands: list[dict[str, Any]]) -> Iterator[Reason]:
     for row in commands:
         statuses = row.get("exit_codes")
         if isinstance(statuses, list) and any(status != 0 for status in statuses):
