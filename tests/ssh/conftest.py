@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import fcntl
 import os
 import shutil
 from collections.abc import Callable, Coroutine, Iterator
@@ -94,19 +95,25 @@ def on_host(openssh: OpenSSH, address: Address, key_pair: tuple[str, str]) -> Se
 
 
 @pytest.fixture
-def allow(account: Account) -> Iterator[Callable[..., None]]:
-    """Let sudo on this machine allow some actions, for the time of the test."""
+def allow(account: Account, request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
+    """Let sudo on this machine allow some actions, for the time of the test.
+
+    A test that expects a refusal is marked `refused`: no other test allows anything meanwhile.
+    """
     if os.getuid() != 0 or shutil.which("sudo") is None:
         pytest.skip("needs root and sudo")
     # By process: tests of several at once must not take each other's permissions away.
     path = Path(f"/etc/sudoers.d/benchlab-test-{os.getpid()}")
+    is_refused = request.node.get_closest_marker("refused") is not None
 
     def install(*names: str) -> None:
         path.write_text(privileged.sudoers(account.name, names))
         path.chmod(0o440)
 
-    yield install
-    path.unlink(missing_ok=True)
+    with Path("/tmp/benchlab-test-permissions").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if is_refused else fcntl.LOCK_SH)
+        yield install
+        path.unlink(missing_ok=True)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from runs.execution import privileged
 from runs.execution.errors import TargetProblem
 
-pytestmark = pytest.mark.openssh
+pytestmark = [pytest.mark.openssh, pytest.mark.refused]
 
 
 @pytest.mark.parametrize("names", [[], ["drop_caches"], list(privileged.NAMES)])

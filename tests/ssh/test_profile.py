@@ -124,6 +124,7 @@ def test_a_machine_without_perf_is_measured_all_the_same(direct, plan, monkeypat
     assert "profiled" not in notes(found)
 
 
+@pytest.mark.refused
 def test_sudo_that_refuses_ends_the_run(direct, plan, allow):
     before = sysctl(SETTING)
     with pytest.raises(TargetProblem) as told:

@@ -84,6 +84,7 @@ def test_caches_that_may_not_be_emptied_end_the_run_with_what_to_do(direct, trea
     assert names(base_dir / "runs") == []
 
 
+@pytest.mark.refused
 def test_sudo_that_refuses_ends_the_run_and_its_words_are_kept(direct, treated, allow):
     with pytest.raises(TargetProblem) as told:
         execute(direct(treated(cold_cache=True), privileges=("drop_caches",)))
