@@ -34,7 +34,11 @@ def parse(
     )
     progress = tuple(messages.progress)
     if summary.counts_skipped_as_processed is not False:
-        progress = without_skipped(progress)
+        progress = without_skipped(
+            progress,
+            is_limited=measured.skipped is not None,
+            is_cut=not stderr.endswith("\n"),
+        )
     unknown = messages.unknown_lines + ([summary.cut_line] if summary.cut_line else [])
     result = PgbenchResult(
         **vars(asked),

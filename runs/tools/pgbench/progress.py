@@ -47,17 +47,22 @@ def _point(match: re.Match[str]) -> ProgressPoint:
     )
 
 
-def without_skipped(points: Sequence[ProgressPoint]) -> tuple[ProgressPoint, ...]:
+def without_skipped(
+    points: Sequence[ProgressPoint], *, is_limited: bool, is_cut: bool
+) -> tuple[ProgressPoint, ...]:
     """Drop the figures of intervals in which the tool counted skipped transactions as done.
 
     They cannot be corrected: the interval is printed to a tenth of a second, and skipped
-    transactions may outnumber real ones by ten to one. A point without the column, among others
-    that have it, was cut.
+    transactions may outnumber real ones by ten to one. A point without the column was cut where
+    others have it, where the summary says that there was a limit (`is_limited`), and perhaps
+    where it is the last one and the text ends within a line (`is_cut`).
     """
-    limited = any(point.skipped is not None for point in points)
+    limited = is_limited or any(point.skipped is not None for point in points)
+    last = points[-1] if points and is_cut else None
     return tuple(
         replace(point, tps=None, latency_ms=None, stddev_ms=None, lag_ms=None)
-        if point.failed is None and (point.skipped or (limited and point.skipped is None))
+        if point.failed is None
+        and (point.skipped or (point.skipped is None and (limited or point is last)))
         else point
         for point in points
     )
