@@ -40,11 +40,6 @@ class Accounts:
     target: Account
 
     @classmethod
-    def all_of(cls, account: Account) -> Self:
-        """One account for everything."""
-        return cls(account, account, account, account)
-
-    @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
         """Four accounts when we are root, made where they are missing; else our own for all.
 

@@ -18,7 +18,7 @@ def mode(path: Path) -> int:
 
 def test_the_account_reaches_its_services_and_not_our_files(ground: Path, account: Account) -> None:
     place = Places(ground / "var")
-    place.prepare(Accounts.all_of(account))
+    place.prepare(Accounts(*[account] * 4))
     assert account.can_enter(place.services)
     assert place.services == ground.resolve() / "var/services"
     assert {mode(each) for each in (place.logs, place.artifacts, place.target_keys)} == {0o700}
@@ -33,9 +33,9 @@ def test_services_lie_elsewhere_when_the_account_cannot_enter(
     closed.mkdir(mode=0o700)
 
     place = Places(closed / "var")
-    place.prepare(Accounts.all_of(account))
+    place.prepare(Accounts(*[account] * 4))
     again = Places(closed / "var")
-    again.prepare(Accounts.all_of(account))
+    again.prepare(Accounts(*[account] * 4))
 
     assert mode(closed) == 0o700
     assert account.can_enter(place.services)
@@ -51,11 +51,11 @@ def test_services_of_a_deleted_var_are_set_aside(
     closed = ground / "closed"
     closed.mkdir(mode=0o700)
     first = Places(closed / "var")
-    first.prepare(Accounts.all_of(account))
+    first.prepare(Accounts(*[account] * 4))
     (first.services / "old").touch()
     (closed / "var/services").unlink()
 
-    first.prepare(Accounts.all_of(account))
+    first.prepare(Accounts(*[account] * 4))
 
     assert not (first.services / "old").exists()
     assert (first.services.with_name(first.services.name + ".old") / "old").exists()
