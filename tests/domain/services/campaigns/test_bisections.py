@@ -6,7 +6,8 @@ import pytest
 from django.db import transaction
 
 from runs.analysis.inference import RULES
-from runs.models import AuditEntry, Bisection, Campaign, Revision, Run
+from runs.models import AuditEntry, Bisection, BisectionStep, Campaign, Revision, Run
+from runs.selectors.archive import version_line
 from runs.services.access import audit, projects
 from runs.services.campaigns import bisection_questions, bisections, campaigns, scenarios
 from runs.services.campaigns.bisection_questions import Wish
@@ -184,6 +185,15 @@ def test_a_step_with_a_failed_run_gets_no_further_round(lab, nightly, boss):
         runs.refresh_campaign(campaign_id=step.pk)
     step.refresh_from_db()
     assert (step.state, step.runs.count()) == ("incomplete", 6)
+
+
+def test_steps_take_no_place_in_the_line_through_versions(lab, nightly, boss):
+    made, _is_new = started(lab, boss, parameters={"scale": 1, "duration": 60})
+    for run in made.steps.get().campaign.runs.all():
+        factories.finish(run, tps=1000)
+    assert version_line.measured("fixed-point-read", to=boss) == {}
+    BisectionStep.objects.all().delete()
+    assert len(version_line.measured("fixed-point-read", to=boss)) == 1
 
 
 def test_one_that_cannot_go_on_holds_up_no_other(lab, nightly, boss):
