@@ -144,7 +144,7 @@ def name_of(build: dict[str, Any]) -> str:
 
 def commit_in(bindir: str) -> str:
     """The digits of a commit that a folder carries; empty if there are none."""
-    names = [part for name in bindir.split("/") for part in name.split("-")]
+    names = _words(bindir)
     return next((name for name in names if _DIGITS.fullmatch(name) and not name.isdigit()), "")
 
 
@@ -152,7 +152,7 @@ def of_commit(sha: str, among: Iterable[Installation]) -> list[Installation]:
     """The installations whose folder carries 7 or more of a commit's first digits."""
     found = []
     for each in among:
-        names = [part for name in each.bindir.split("/") for part in name.split("-")]
+        names = _words(each.bindir)
         if any(len(name) >= FEWEST_DIGITS and sha.startswith(name) for name in names):
             found.append(each)
     return found
@@ -172,6 +172,10 @@ def commit_of(side: Side) -> str:
         return side.revision.sha
     found = {cell.revision.sha if cell.revision else "" for cell in side.cells}
     return found.pop() if len(found) == 1 else ""
+
+
+def _words(bindir: str) -> list[str]:
+    return re.split("[/-]", bindir)
 
 
 def _worst(rows: Sequence[VerdictRow]) -> VerdictRow | None:
