@@ -222,6 +222,8 @@ def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, re
     assert [each["conclusion"] for each in forge.checks] == ["success", "failed", "success"]
 
     given["decide-server"] = "lab"
+    here.commit("fork")
+    here.replay.measure("17.8")
     status, out = pipeline("7", is_fork=True)
     assert (status, "nothing is decided here" in out) == (0, True), out
 
