@@ -195,10 +195,7 @@ def _pruned(history: _History, places: list[int], minimum: float) -> tuple[Chang
             if change.p_value >= SIGNIFICANCE or abs(math.log(change.ratio)) < minimum
         ]
         if not weak:
-            return tuple(
-                _placed(history, each, start, end)
-                for each, start, end in zip(changes, bounds, bounds[2:], strict=False)
-            )
+            return _in_order(history, changes, bounds)
         weakest = min(weak)[1]
         kept = _refined(history, [place for place in kept if place != weakest])
 
@@ -210,6 +207,17 @@ def _change(history: _History, start: int, place: int, end: int) -> ChangePoint:
     error = float(history.noise.errors(np.array([place - start]), np.array([end - place]))[0])
     p_value = min(1.0, len(history.logs) * history.noise.p_value(difference / error))
     return ChangePoint(place, math.exp(before), math.exp(after), math.exp(after - before), p_value)
+
+
+def _in_order(
+    history: _History, changes: Iterable[ChangePoint], bounds: Sequence[int]
+) -> tuple[ChangePoint, ...]:
+    """Each at its likeliest place, which is after that of the one before: no two have the same."""
+    placed: list[ChangePoint] = []
+    for change, end in zip(changes, bounds[2:], strict=True):
+        start = placed[-1].position if placed else 0
+        placed.append(_placed(history, change, start, end))
+    return tuple(placed)
 
 
 def _placed(history: _History, change: ChangePoint, start: int, end: int) -> ChangePoint:

@@ -131,6 +131,7 @@ _POSTGRESQL = (
 
 _WORK = (
     _workload("scenario", "forbids", read.text("scenario")),
+    _workload("partner", "forbids", read.text("partner")),
     _workload("script", "forbids", read.text("script")),
     _workload("query_mode", "forbids", read.text("query_mode")),
     _workload("connection", "forbids", read.text("connection")),

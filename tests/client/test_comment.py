@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -182,7 +183,7 @@ def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, re
     given |= {"url": reach["BENCHLAB_URL"], "campaign": "demo", "scenario": "tpcb-like",
               "run": "pgbench -n -c 2 -j 2 -T 60"}  # fmt: skip
 
-    def pipeline(merge_request=""):
+    def pipeline(merge_request="", *, is_fork=False):
         runner = {
             "GITLAB_CI": "true", "CI_API_V4_URL": f"{forge.url}/api/v4", "CI_PROJECT_ID": "3",
             "CI_COMMIT_SHA": here.git("rev-parse", "HEAD"), "CI_JOB_URL": "https://gitlab.test/j/1",
@@ -195,7 +196,7 @@ def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, re
                 key: re.sub(r"\$\[\[ inputs\.([\w-]+) \]\]", lambda of: given[of[1]], text)
                 for key, text in job["variables"].items()
             }
-            more = secrets if name == "benchlab-report" else {}
+            more = secrets if name == "benchlab-report" and not is_fork else {}
             done = subprocess.run(
                 ["bash", "-e", "-o", "pipefail", "-c", "\n".join(job["script"])],
                 cwd=here.folder, env=here.environment | runner | variables | more,
@@ -219,6 +220,12 @@ def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, re
     assert "[CI job](https://gitlab.test/j/1)" in comment["body"]
     assert "Slower" not in comment["body"]
     assert [each["conclusion"] for each in forge.checks] == ["success", "failed", "success"]
+
+    given["decide-server"] = "lab"
+    here.commit("fork")
+    here.replay.measure("17.8")
+    status, out = pipeline("7", is_fork=True)
+    assert (status, "nothing is decided here" in out) == (0, True), out
 
 
 def test_an_undecided_verdict_is_decided_by_measuring_both_in_turn(actions, here, forge):
@@ -248,6 +255,18 @@ def test_an_undecided_verdict_is_decided_by_measuring_both_in_turn(actions, here
     assert "Measured in turn on lab" in comment["body"]
     assert f"**`{topic[:12]}` made it slower**" in comment["body"]
     assert [each["conclusion"] for each in forge.checks[-2:]] == ["neutral", "failure"]
+
+
+def test_the_options_of_deciding_in_the_docs_are_words_without_quotes():
+    page = (ROOT / "docs" / "ci.md").read_text()
+    words = re.search(r"decide-options: (.+)", page)[1].split()
+    parsed = runpy.run_path(str(ROOT / "script" / "benchlab-comment"))["parsed"]
+
+    given = parsed(["decide", "--server", "lab", *words, "--campaign", "nightly"])
+
+    assert given.levels == ["clients=8"]
+    assert given.commits == ["9b1d0c77aa01", "c02f6b3199de"]
+    assert given.campaign == "nightly"
 
 
 def measure_slower(sha):

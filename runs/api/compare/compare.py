@@ -54,7 +54,8 @@ class CompareDoor(QueryDoor):
             return _baseline_made(first.head, request)
         if isinstance(request.accepted_renderer, MarkdownRenderer):
             text = markdown(found, request.build_absolute_uri)
-            if settling := bisections.settling(found.base, found.head, to=reader(request)):
+            asked = request.query_params.getlist("metric")
+            if settling := bisections.settling(found, metrics=asked, to=reader(request)):
                 text += f"\n---\n\n{settled(settling, request.build_absolute_uri)}"
             return HttpResponse(text, content_type="text/markdown; charset=utf-8")
         return Response(_body(found, request))

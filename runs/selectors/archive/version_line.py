@@ -13,7 +13,7 @@ from runs.analysis.inference.line import Reading, indices
 from runs.analysis.links import Link
 from runs.analysis.summary import Summary
 from runs.analysis.trend import Chain, Trend, trend
-from runs.models import Campaign, CellSummary, Metric, Scenario
+from runs.models import BisectionStep, Campaign, CellSummary, Metric, Scenario
 from runs.models.campaigns import Origin
 from runs.selectors.access.projects import NOBODY, Reader, visible
 from runs.selectors.archive import versions
@@ -143,12 +143,14 @@ def _executed(theme: str, to: Reader) -> QuerySet[Campaign]:
     """Campaigns executed here that have a figure for the line, the newest first.
 
     The theme is found first, not joined: so an index gives them in order, and older ones are not
-    looked at.
+    looked at. Steps of bisections are none: they measure builds between versions.
     """
     figures = CellSummary.objects.filter(cell__campaign=OuterRef("pk"), metric__name=METRIC)
     of_theme = Scenario.objects.filter(slug=theme).order_by().values("pk")[:1]
     executed = Campaign.objects.filter(scenario=Subquery(of_theme), origin=Origin.EXECUTED)
-    return visible(executed.filter(Exists(figures)), to=to).order_by("-pk")
+    steps = BisectionStep.objects.filter(campaign=OuterRef("pk"))
+    kept = executed.filter(Exists(figures), ~Exists(steps))
+    return visible(kept, to=to).order_by("-pk")
 
 
 def pairs(

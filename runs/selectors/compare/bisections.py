@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from runs.models import Bisection, BisectionStep, Installation
 from runs.selectors.access.projects import Reader, visible
@@ -52,6 +52,13 @@ class Measured:
         return [at for at in (step.low, step.middle, step.high) if at is not None]
 
     @property
+    def is_first(self) -> bool:
+        """Whether it measures base and head, which is the verdict that was asked about."""
+        step = self.step
+        ends = (0, len(step.bisection.builds) - 1)
+        return step.middle is None and (step.low, step.high) == ends
+
+    @property
     def is_open(self) -> bool:
         """Whether more rounds could still say something."""
         if self.step.middle is not None:
@@ -74,7 +81,9 @@ class Measured:
 
     def _between(self, base: int, head: int) -> SideVerdict:
         bisection = self.step.bisection
-        asked = Asked(metrics=tuple(_metrics(bisection)), effect=float(bisection.asked["effect"]))
+        followed = None if self.is_first else bisection.followed.get("metric")
+        metrics = (followed,) if followed else tuple(bisection.asked["metrics"])
+        asked = Asked(metrics=metrics, effect=float(bisection.asked["effect"]))
         return verdicts.between(self._side(base), self._side(head), asked)
 
     def _side(self, place: int) -> Side:
@@ -108,13 +117,24 @@ def measured(bisection: Bisection) -> list[Measured]:
     return found
 
 
-def settling(base: Side, head: Side, *, to: Reader) -> Bisection | None:
-    """The newest bisection of these two commits that somebody may see. At most two queries."""
-    shas = commit_of(base), commit_of(head)
-    if not all(shas):
+def settling(verdict: SideVerdict, *, metrics: Sequence[str] = (), to: Reader) -> Bisection | None:
+    """The newest bisection of this question that somebody may see. At most four queries.
+
+    The same commits, metrics and effect: the answer to another question settles nothing here. One
+    that ended without an answer does not hide an earlier one.
+    """
+    base, head = commit_of(verdict.base), commit_of(verdict.head)
+    if not (base and head):
         return None
-    found = listed(to=to).filter(campaign=head.campaign)
-    return found.filter(asked__base_sha=shas[0], asked__head_sha=shas[1]).first()
+    same = listed(to=to).filter(
+        campaign=verdict.head.campaign,
+        asked__base_sha=base,
+        asked__head_sha=head,
+        asked__metrics=list(metrics),
+        asked__effect=verdict.effect,
+    )
+    without_answer = Q(verdict="") & ~Q(state=Bisection.State.RUNNING)
+    return same.exclude(without_answer).first()
 
 
 def name_of(build: dict[str, Any]) -> str:
@@ -124,7 +144,7 @@ def name_of(build: dict[str, Any]) -> str:
 
 def commit_in(bindir: str) -> str:
     """The digits of a commit that a folder carries; empty if there are none."""
-    names = [part for name in bindir.split("/") for part in name.split("-")]
+    names = _words(bindir)
     return next((name for name in names if _DIGITS.fullmatch(name) and not name.isdigit()), "")
 
 
@@ -132,7 +152,7 @@ def of_commit(sha: str, among: Iterable[Installation]) -> list[Installation]:
     """The installations whose folder carries 7 or more of a commit's first digits."""
     found = []
     for each in among:
-        names = [part for name in each.bindir.split("/") for part in name.split("-")]
+        names = _words(each.bindir)
         if any(len(name) >= FEWEST_DIGITS and sha.startswith(name) for name in names):
             found.append(each)
     return found
@@ -154,9 +174,8 @@ def commit_of(side: Side) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def _metrics(bisection: Bisection) -> list[str]:
-    followed = bisection.followed.get("metric")
-    return [followed] if followed else list(bisection.asked["metrics"])
+def _words(bindir: str) -> list[str]:
+    return re.split("[/-]", bindir)
 
 
 def _worst(rows: Sequence[VerdictRow]) -> VerdictRow | None:

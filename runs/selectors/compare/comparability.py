@@ -11,6 +11,7 @@ from runs.analysis.comparability import SETTINGS
 from runs.analysis.conditions import Conditions, Judgement, conditions, judge
 from runs.execution.treatment import UNTREATED
 from runs.models.campaigns import Origin
+from runs.scenarios import duet
 from runs.selectors.compare import cell_runs
 from runs.selectors.compare.cell_runs import CellRuns
 
@@ -31,7 +32,7 @@ SELECT 'settings', id, (
 UNION ALL
 SELECT 'cell', cell.id, jsonb_build_object(
     'levels', cell.levels, 'workload', cell.workload, 'version', cell.version,
-    'origin', campaign.origin,
+    'origin', campaign.origin, 'campaign', campaign.slug,
     'parameters', campaign.parameters, 'treatment', campaign.treatment, 'scenario', scenario.slug,
     'build', to_jsonb(installation)
 ) FROM runs_cell cell
@@ -127,6 +128,9 @@ def _treated(environment: dict[str, Any], about: Mapping[str, Any]) -> dict[str,
 
 def _workload(about: Mapping[str, Any]) -> dict[str, Any]:
     known = {"scenario": about.get("scenario"), **about.get("parameters", {})}
+    if known["scenario"] == duet.SCENARIO.slug:
+        # Ratios to another campaign's partner are no figures of the same thing.
+        known["partner"] = about["campaign"]
     if about.get("origin") == Origin.EXECUTED:
         known = {**_EXECUTED, **_TREATMENT, **known, **about.get("treatment", {})}
     return {**known, **about.get("workload", {}), **about.get("levels", {})}

@@ -7,6 +7,7 @@ that lost. What is left in the end is measured once more by itself: that verdict
 had no part in choosing it.
 """
 
+import logging
 from collections.abc import Mapping
 
 from django.contrib.auth.models import User
@@ -28,6 +29,8 @@ from runs.services.campaigns import bisection_questions, campaigns
 from runs.services.campaigns.bisection_questions import Question
 from runs.services.campaigns.designs import resolve
 from runs.services.errors import ServiceError
+
+logger = logging.getLogger(__name__)
 
 S = Bisection.State
 
@@ -70,11 +73,18 @@ def cancel(*, bisection: Bisection, by: object = None) -> Bisection:
 
 
 def go_on() -> None:
-    """Queue the next step of each bisection whose last one has ended, or end it."""
+    """Queue the next step of each bisection whose last one has ended, or end it.
+
+    One that fails is tried again the next time, and holds up neither the others nor what control
+    does after them.
+    """
     running = Bisection.objects.filter(state=S.RUNNING).order_by("pk")
     ended = running.exclude(steps__campaign__state__in=Campaign.LIVE)
     for key in list(ended.values_list("pk", flat=True)):
-        advance(bisection_id=key)
+        try:
+            advance(bisection_id=key)
+        except Exception:
+            logger.exception("bisection %d could not go on; it is tried again", key)
 
 
 @transaction.atomic
@@ -101,7 +111,7 @@ def _judge(bisection: Bisection, measured: found_by.Measured) -> None:
     step = measured.step
     if step.middle is None:
         is_slower, is_pair = measured.ends.overall == "slower", step.high - step.low == 1
-        if step.low == 0 and step.high == len(bisection.builds) - 1:
+        if measured.is_first:
             bisection.verdict, bisection.rules = measured.ends.overall, RULES
         if is_pair or not is_slower:
             bisection.is_found = is_pair and is_slower

@@ -72,12 +72,13 @@ def add_round(*, campaign: Campaign) -> int:
 def _why(campaign: Campaign, latest: Mapping[int, Run], wanted: float) -> str:
     """Why another round is needed; empty if it is not.
 
-    The step of a bisection needs one while its verdict is undecided, and other campaigns while a
-    cell scatters more than they allow.
+    The step of a bisection needs one while its verdict is undecided, unless a run has failed, which
+    ends the bisection; other campaigns while a cell scatters more than they allow.
     """
     step = bisections.step_of(campaign.pk)
     if step is not None:
-        return _("Added: the verdict is undecided.") if step.is_open else ""
+        is_complete = not campaign.runs.filter(state__in=Run.UNSUCCESSFUL).exists()
+        return _("Added: the verdict is undecided.") if is_complete and step.is_open else ""
     metric = registry.get(campaign.scenario.slug).primary_metric
     scattered = [
         summary

@@ -60,7 +60,7 @@ def find(*, campaign_id: int) -> list[Change]:
     One worker at a time; a call by another does nothing. New work stays queued for the next call.
     """
     campaign = Campaign.objects.select_related("project").filter(pk=campaign_id).first()
-    if campaign is None or not _locked(campaign_id):
+    if campaign is None or not lock(campaign_id=campaign_id):
         return []
     waiting = list(StaleCell.objects.filter(campaign=campaign).values_list("pk", "cell_id"))
     found: list[Change] = []
@@ -93,7 +93,8 @@ def decide(*, change: Change, decision: str, note: str = "", by: User | None = N
     return change
 
 
-def _locked(campaign_id: int) -> bool:
+def lock(*, campaign_id: int) -> bool:
+    """Whether the changes of a campaign are this transaction's alone; false if another has them."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [LOCK, campaign_id % 2**31])
         return bool(cursor.fetchone()[0])

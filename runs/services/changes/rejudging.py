@@ -41,22 +41,25 @@ def _changes() -> int:
         .select_for_update(skip_locked=True, of=("self",))[:MOST]
     )  # fmt: skip
     histories: dict[tuple[Campaign, str], set[int]] = defaultdict(set)
-    for change in old:
+    # Those of a campaign whose histories are being analysed wait for another turn.
+    campaigns = {change.cell.campaign_id for change in old}
+    free = {campaign for campaign in campaigns if changes.lock(campaign_id=campaign)}
+    judged = [change for change in old if change.cell.campaign_id in free]
+    for change in judged:
         histories[change.cell.campaign, change.cell.series_key].add(change.cell_id)
-    known = {change.pk for change in old}
+    known = {change.pk for change in judged}
     for (campaign, key), cells in histories.items():
         for each in watched.of(campaign, key, cells):
             _judge(each, known)
     Change.objects.filter(pk__in=known).update(rules=monitoring.RULES)
-    return len(old)
+    return len(judged)
 
 
 def _judge(each: Watched, asked: set[int]) -> None:
     """Steps that these rules find too get their figures and place; the others are refuted."""
-    found = monitoring.again(each.history, each.known)
+    known = [change for change in each.known if change.id in asked]
+    found = monitoring.again(each.history, known) if known else {}
     for key, step in found.items():
-        if key not in asked:
-            continue
         if step is None:
             open_ones = Change.objects.filter(pk=key, decision=Decision.OPEN)
             open_ones.update(decision=Decision.REFUTED)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from runs.models import Bisection, Server
 from runs.scenarios import registry
 from runs.selectors.compare import bisections as found_by
-from runs.selectors.compare.verdict_words import HEADLINES, VERDICTS
+from runs.selectors.compare.verdict_words import HEADLINES
 from runs.selectors.compare.verdicts import DEFAULT_EFFECT
 from runs.services.campaigns import bisection_questions, bisections, estimates
 from runs.services.campaigns.bisection_questions import Question, Wish
@@ -132,7 +132,6 @@ def bisection_detail(request: HttpRequest, bisection_id: int) -> HttpResponse:
         "builds": list(enumerate(builds)),
         "steps": [(each.step, [builds[at] for at in each.places]) for each in steps],
         "headline": HEADLINES.get(found.verdict, ""),
-        "verdict": VERDICTS.get(found.verdict, ""),
         "low": builds[found.low],
         "high": builds[found.high],
         "size": sized(worst.comparison) if worst else "",

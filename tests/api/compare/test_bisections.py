@@ -78,6 +78,13 @@ def test_a_verdict_is_settled_once_and_its_report_ends_the_comparison(
     assert found["report"].strip() in text
     assert [each["id"] for each in get("bisections/")["results"]] == [made["id"]]
 
+    later = post(GIVEN).json()["id"]
+    bisections.cancel(bisection=Bisection.objects.get(pk=later))
+    for changed, is_same in (({}, True), ({"effect": "4"}, False), ({"metric": "tps"}, False)):
+        asked = sides | changed | {"format": "md"}
+        text = client.get("/api/v1/compare/", asked).content.decode()
+        assert (found["report"].strip() in text) == is_same, changed
+
 
 def test_what_is_wrong_is_refused_with_its_place_and_nothing_is_queued(post, lab, nightly):
     cases = [

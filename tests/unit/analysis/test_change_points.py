@@ -2,6 +2,7 @@
 
 import math
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -71,6 +72,21 @@ def test_a_level_of_three_points_of_repeats_is_found():
     values[120:123] *= 1.2
 
     assert places(change_points.find(repeated(values))) == [120, 123]
+
+
+def test_steps_that_are_near_each_other_keep_their_order_and_have_places_of_their_own():
+    chance, faults = np.random.default_rng(3), []
+    for case in range(100):
+        values = np.exp(chance.normal(0, 0.01, 60))
+        values[30:33] *= chance.uniform(0.9, 1.1)
+        values[33:] *= chance.uniform(0.9, 1.1)
+        found = change_points.find(repeated(values.tolist()))
+        bounds = [0, *places(found), 60]
+        if any(one >= other for one, other in pairwise(bounds)):
+            faults.append((case, bounds))
+        if any(not each.earliest <= each.position <= each.latest for each in found):
+            faults.append((case, found))
+    assert not faults
 
 
 def test_a_change_is_found_as_soon_as_three_points_show_it():

@@ -80,6 +80,17 @@ def test_a_new_fact_of_the_hardware_leaves_cells_comparable(campaign):
     assert judged(change(campaign, hardware=other)).reasons == ()
 
 
+def test_duets_are_compared_within_their_campaign_alone():
+    more = {"scenario": factories.scenario("duet"), "factors": {"version": ["16.14", "18.4"]}}
+    one, other = (
+        factories.campaign(name, **more).cells.order_by("ordinal").values_list("pk", flat=True)
+        for name in ("one", "other")
+    )
+
+    assert judged([one[0], one[1]]).reasons == ()
+    assert judged([one[0], other[0]]).reasons == ("workload_differs",)
+
+
 def verdicts_of_all_doors(campaign):
     """What each of them says of the head against the base."""
     reader = AnonymousUser()

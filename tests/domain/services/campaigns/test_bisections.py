@@ -6,7 +6,8 @@ import pytest
 from django.db import transaction
 
 from runs.analysis.inference import RULES
-from runs.models import AuditEntry, Bisection, Campaign, Revision, Run
+from runs.models import AuditEntry, Bisection, BisectionStep, Campaign, Revision, Run
+from runs.selectors.archive import version_line
 from runs.services.access import audit, projects
 from runs.services.campaigns import bisection_questions, bisections, campaigns, scenarios
 from runs.services.campaigns.bisection_questions import Wish
@@ -123,7 +124,9 @@ def test_a_stored_verdict_is_judged_again_when_the_rules_change(lab, nightly, bo
     made, _is_new = started(lab, boss)
     work_off(made, lambda place: 0.95 if place == 8 else 1.0)
     assert rejudging.judge_some() == 0
-    Bisection.objects.update(rules=1, verdict="same", is_found=False)
+    # The metric that further steps follow is no part of what the first one was asked.
+    followed = {"metric": "latency_average", "levels": {}}
+    Bisection.objects.update(rules=1, verdict="same", is_found=False, followed=followed)
     assert rejudging.judge_some() == 1
     made.refresh_from_db()
     assert (made.verdict, made.is_found, made.rules) == ("slower", True, RULES)
@@ -169,6 +172,39 @@ def test_a_step_that_is_cancelled_failed_or_lacks_its_build_ends_it(lab, nightly
     assert {each.campaign.state for each in ended.steps.all()} == {"cancelled"}
     with pytest.raises(ServiceError, match="ended already"):
         bisections.cancel(bisection=ended, by=boss)
+
+
+def test_a_step_with_a_failed_run_gets_no_further_round(lab, nightly, boss):
+    made, _is_new = started(lab, boss)
+    step = made.steps.get().campaign
+    failed, *others = step.runs.order_by("position")
+    for number, run in enumerate(others):
+        factories.finish(run, tps=1000 + 100 * (number % 3))
+    Run.objects.filter(pk=failed.pk).update(state=Run.State.FAILED)
+    with transaction.atomic():
+        runs.refresh_campaign(campaign_id=step.pk)
+    step.refresh_from_db()
+    assert (step.state, step.runs.count()) == ("incomplete", 6)
+
+
+def test_steps_take_no_place_in_the_line_through_versions(lab, nightly, boss):
+    made, _is_new = started(lab, boss, parameters={"scale": 1, "duration": 60})
+    for run in made.steps.get().campaign.runs.all():
+        factories.finish(run, tps=1000)
+    assert version_line.measured("fixed-point-read", to=boss) == {}
+    BisectionStep.objects.all().delete()
+    assert len(version_line.measured("fixed-point-read", to=boss)) == 1
+
+
+def test_one_that_cannot_go_on_holds_up_no_other(lab, nightly, boss):
+    broken, _is_new = started(lab, boss)
+    other, _is_new = started(lab, boss, most_repeats=19)
+    Bisection.objects.filter(pk=broken.pk).update(builds=[])
+    for bisection, state in ((broken, "finished"), (other, "incomplete")):
+        Campaign.objects.filter(bisection_step__bisection=bisection).update(state=state)
+    bisections.go_on()
+    other.refresh_from_db()
+    assert other.state == Bisection.State.FAILED
 
 
 def test_a_wish_that_cannot_be_met_says_what_is_wrong_and_queues_nothing(lab, nightly, boss):
