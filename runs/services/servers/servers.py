@@ -6,6 +6,7 @@ from typing import Any
 
 from cryptography.fernet import InvalidToken
 from django.db import transaction
+from django.db.models import ProtectedError
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -83,6 +84,39 @@ def register(
     if asks:
         server.offered_host_key = offered_host_key(server)
     return _store(server)
+
+
+@transaction.atomic
+def delete(*, server: Server) -> None:
+    """Delete a server whose host key nobody has confirmed, such as one with a mistyped address.
+
+    BenchLab has never logged in there, so it has left nothing. Raises ServiceError
+    `server_was_confirmed`, and `server_in_use` if a run, campaign, schedule or bisection names it.
+    """
+    server = Server.objects.select_for_update().get(pk=server.pk)
+    if server.host_key:
+        raise ServiceError(
+            "server_was_confirmed",
+            _("Only a server whose host key nobody has confirmed can be deleted."),
+            remedy=_("Begin its maintenance, and no run starts on it."),
+        )
+    told = described(server)
+    try:
+        if server.schedules.exists() or server.bisections.exists():
+            raise _in_use(server)
+        Topology.objects.filter(slug=_single(server)).delete()
+        server.delete()
+    except ProtectedError as error:
+        raise _in_use(server) from error
+    audit.record("server_deleted", f"server {server.slug}", before=told)
+
+
+def _in_use(server: Server) -> ServiceError:
+    return ServiceError(
+        "server_in_use",
+        _("Runs, campaigns, schedules or bisections need %(server)s.") % {"server": server.name},
+        remedy=_("Edit it instead of deleting it."),
+    )
 
 
 def check(server: Server) -> None:
@@ -190,13 +224,18 @@ def described(server: Server) -> dict[str, Any]:
 def single_topology(*, server: Server) -> Topology:
     """The topology with this server as both database and load generator."""
     topology, created = Topology.objects.get_or_create(
-        slug=f"single-{server.slug}",
+        slug=_single(server),
         defaults={"name": server.name, "kind": Topology.Kind.SINGLE},
     )
     if created:
         for role in (TopologyNode.Role.DATABASE, TopologyNode.Role.LOAD_GENERATOR):
             TopologyNode.objects.create(topology=topology, server=server, role=role)
     return topology
+
+
+def _single(server: Server) -> str:
+    """The slug of its topology."""
+    return f"single-{server.slug}"
 
 
 def _check_paths(base_dir: str, bindirs: list[str]) -> None:
