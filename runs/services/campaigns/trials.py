@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 
 from runs.execution import scratch
 from runs.execution.base_dir import BaseDir
-from runs.execution.errors import HostUnreachable, TargetProblem
+from runs.execution.errors import TargetProblem
 from runs.execution.plan import ScriptPlan, WorkloadPlan
 from runs.execution.scratch import Failure, Programs
 from runs.models import Installation, Server
@@ -32,6 +32,7 @@ from runs.services.servers import logins as ways
 from runs.services.servers import tools
 from runs.tools.pgbench import UnsupportedByToolError
 from runs.tools.pgbench.script_check import GivenScript
+from runs.wording import gettext_noop
 
 # A few seconds for the cluster, and the limits of the scripts.
 MOST_SECONDS = 120.0
@@ -129,8 +130,12 @@ async def _on(
         async with asyncio.timeout(MOST_SECONDS), await ways.connect_along(way) as host:
             return await scratch.tried(host, base, programs, workload)
     except TimeoutError as error:
-        message = f"{name} did not answer within {MOST_SECONDS:.0f} s."
-        raise HostUnreachable(message) from error
+        # A machine that is silent is noticed before that: these are long scripts, or many.
+        raise TargetProblem(
+            f"The scripts did not end within {MOST_SECONDS:.0f} s on {name}.",
+            code="trial_too_long",
+            remedy=gettext_noop("Try fewer scripts at once, or shorter ones."),
+        ) from error
 
 
 def stored(content: WorkloadContent) -> dict[str, Any]:
