@@ -6,7 +6,7 @@ from typing import Any
 
 from cryptography.fernet import InvalidToken
 from django.db import transaction
-from django.db.models import ProtectedError
+from django.db.models import ProtectedError, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -39,6 +39,8 @@ from runs.services.servers import logins as ways
 NOT_SLUGS = frozenset(("new", "keys"))
 # Problems that may have gone by the next check, without anybody fixing something here.
 PASSING = (HostUnreachable, ConnectionLost, CommandTimeout)
+# If these were edited during an inspection, it has looked at something else.
+_LOOKED_AT = ("address", "port", "username", "base_dir", "jump_id", "ssh_key_id")
 
 
 def public_key() -> str:
@@ -160,7 +162,8 @@ def inspect(*, server: Server) -> Server:
     """Log in, claim the base directory, discover hardware, OS and installations; store the result.
 
     A fault of the target is not raised: it becomes the server's state and problem, with the
-    remedy, for the page. On a hop this only logs in. Raises ServiceError `host_key_not_confirmed`,
+    remedy, for the page. On a hop this only logs in. Nothing is stored if the server was edited
+    meanwhile: its new address has to be looked at. Raises ServiceError `host_key_not_confirmed`,
     `private_key_unreadable`.
     """
     if not server.host_key:
@@ -187,7 +190,10 @@ def not_confirmed() -> ServiceError:
 
 
 def record_problem(*, server: Server, problem: TargetProblem) -> Server:
-    """Store why a server cannot be used now; fetch a changed host key for confirmation."""
+    """Store why a server cannot be used now; fetch a changed host key for confirmation.
+
+    Nothing is stored if the server was edited since it was read, as in `inspect`.
+    """
     is_at_a_hop = problem.code.startswith("hop_")
     offered = ""
     if isinstance(problem, HostKeyChanged) and not is_at_a_hop:
@@ -198,7 +204,7 @@ def record_problem(*, server: Server, problem: TargetProblem) -> Server:
     # Behind a hop that is fixed, the server answers again without anybody checking it.
     if not is_at_a_hop and not isinstance(problem, PASSING):
         state = Server.State.REFUSED
-    Server.objects.filter(pk=server.pk).update(
+    _unedited(server).update(
         state=state,
         problem_code=problem.code,
         problem=problem.message,
@@ -308,9 +314,17 @@ async def _greet(way: ways.Way) -> None:
         pass
 
 
+def _unedited(server: Server) -> QuerySet[Server]:
+    """Its row, unless what is looked at was edited since the server was read."""
+    seen = {name: getattr(server, name) for name in _LOOKED_AT}
+    return Server.objects.filter(pk=server.pk, **seen)
+
+
 @transaction.atomic
-def _keep_hop(server: Server) -> Server:
-    server = Server.objects.select_for_update().get(pk=server.pk)
+def _keep_hop(looked_at: Server) -> Server:
+    server = _unedited(looked_at).select_for_update().first()
+    if server is None:
+        return Server.objects.get(pk=looked_at.pk)
     server.state = Server.State.READY
     server.problem_code = server.problem = server.problem_remedy = ""
     server.offered_host_key = ""
@@ -320,8 +334,10 @@ def _keep_hop(server: Server) -> Server:
 
 
 @transaction.atomic
-def _keep(server: Server, facts: Facts, free: int) -> Server:
-    server = Server.objects.select_for_update().get(pk=server.pk)
+def _keep(looked_at: Server, facts: Facts, free: int) -> Server:
+    server = _unedited(looked_at).select_for_update().first()
+    if server is None:
+        return Server.objects.get(pk=looked_at.pk)
     system = machines.as_untreated(server=server, system=facts.operating_system)
     machines.keep(server=server, hardware=facts.hardware, system=system)
     server.free_bytes = free

@@ -8,6 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
+from runs.execution.errors import HostUnreachable
 from runs.models import CheckedServer, Server, ServerCheck
 from runs.selectors.servers.checks import last_of
 from runs.services.access import audit
@@ -167,6 +168,17 @@ def test_the_answer_is_in_the_language_of_who_asked(server, monkeypatch):
         checks.look_at(server=server)
     carry_out()
     assert (spoken, translation.get_language()) == (["ja"], "en")
+
+
+def test_an_inspection_says_nothing_about_a_server_that_was_edited_meanwhile(server, monkeypatch):
+    def edited_meanwhile(question, asked):
+        question.close()
+        Server.objects.filter(pk=asked.pk).update(address="192.0.2.9", state="unreachable")
+        raise HostUnreachable("Nothing answers at the old address.")
+
+    monkeypatch.setattr(logins, "ask", edited_meanwhile)
+    inspected = servers.inspect(server=server)
+    assert (inspected.address, inspected.problem_code) == ("192.0.2.9", "")
 
 
 def test_an_edit_that_needs_the_machine_waits_for_a_worker_and_is_its_authors(server):
