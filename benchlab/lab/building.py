@@ -114,7 +114,7 @@ def _unpacked(archive: Path, work: Path) -> Path:
             if hasattr(tarfile, "data_filter"):
                 packed.extraction_filter = tarfile.data_filter
             packed.extractall(work / "source")  # noqa: S202
-    except (OSError, tarfile.TarError) as error:
+    except (OSError, EOFError, tarfile.TarError) as error:
         raise LabError(f"{archive} cannot be unpacked: {error}") from None
     found = [each for each in (work / "source").iterdir() if each.is_dir()]
     if len(found) != 1:

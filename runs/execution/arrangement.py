@@ -144,7 +144,7 @@ class Arrangement:
         try:
             async with asyncio.timeout(SECONDS_TO_ANSWER):
                 answer = await self.bench.run(*member.cluster.status(), on=member.node)
-        except TimeoutError:
+        except (*OUT_OF_REACH, TimeoutError):
             return False
         return answer.exit_status in NOT_RUNNING
 

@@ -77,8 +77,7 @@ class Director:
         `bench.findings`, and with the target left clean. When the target is out of reach, and when
         this worker lets go (Detached, task cancelled), the target is left as it is: another worker
         continues there. A fault of BenchLab itself after the load leaves the run's folders, and
-        says so: they have all that is left of the
-        measurement.
+        says so: they have all that is left of the measurement.
         """
         is_loaded = False
         try:

@@ -13,6 +13,7 @@ from typing import NoReturn
 from runs.execution import stopping
 from runs.execution import sweep as leftover
 from runs.execution.base_dir import BaseDir
+from runs.execution.control_characters import neutralised
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import WorkloadPlan
 from runs.execution.postgres import DATABASE, SUPERUSER, Cluster
@@ -46,6 +47,8 @@ _TIMEOUT = "canceling statement due to statement timeout"
 _ABORTED = re.compile(
     r"client 0 (?:script 0 )?aborted in command (\d+)(?:[^:;]*)[:;]\s*(.*)", re.DOTALL
 )
+# Not just the word: a notice may name a table like that.
+_DIED = re.compile(r"client 0 [^\n]*aborted", re.IGNORECASE)
 _LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
 _OF_PSQL = re.compile(r"^psql:<stdin>:(\d+): (.*)", re.DOTALL | re.MULTILINE)
 
@@ -167,7 +170,7 @@ class _Trial:
             answer = await self._run(self._one_transaction(path), seconds=SCRIPT_SECONDS)
             said = _said(answer)
             # To 11, pgbench exits with 0 although its only client died.
-            if answer.exit_status != 0 or "aborted" in said:
+            if answer.exit_status != 0 or _DIED.search(said):
                 found.append(_of_script(place, text, path, answer, said))
         return found
 
@@ -219,7 +222,7 @@ def _of_init(answer: Answer) -> Failure:
 
 
 def _said(answer: Answer) -> str:
-    return answer.stderr.decode(errors="replace").strip()[-2000:]
+    return neutralised(answer.stderr.decode(errors="replace")).strip()[-2000:]
 
 
 def _does_not_start(answer: Answer) -> NoReturn:

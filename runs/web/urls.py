@@ -119,6 +119,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("servers/<slug:slug>/confirm/", servers.server_confirm, name="server-confirm"),
     path("servers/<slug:slug>/preflight/", preflight.server_preflight, name="server-preflight"),
     path("servers/<slug:slug>/edit/", servers.server_edit, name="server-edit"),
+    path("servers/<slug:slug>/delete/", servers.server_delete, name="server-delete"),
     path(
         "servers/<slug:slug>/host-key/",
         servers.server_replace_host_key,

@@ -1,16 +1,19 @@
 """Own scripts on a scratch cluster of a real server: what it finds, how it ends, what is left."""
 
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
 from runs.execution import scratch
+from runs.execution.errors import ConnectionLost
 from runs.models import Lease, Server, ServerCheck, Workload
 from runs.scenarios import registry
 from runs.services.campaigns import scenarios, trials, workloads
 from runs.services.campaigns.designs import resolve
 from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import ServiceError
+from runs.services.runs import sweeping
 from runs.services.servers import host_keys, preflight, servers
 from runs.tools.pgbench.script_check import GivenScript
 from tests import factories
@@ -101,6 +104,7 @@ def test_scripts_are_tried_once_each_and_nothing_is_left(server, base_dir, monke
     assert "Line 2: " in said
     assert left_running(base_dir) == []
     assert names(base_dir / "lab/clusters") == []
+    assert not Server.objects.get(pk=server.pk).needs_sweep
 
 
 def test_the_editor_shows_what_a_worker_finds(server, base_dir, client, django_user_model):
@@ -140,6 +144,31 @@ def test_a_server_that_measures_is_not_disturbed(server):
     with pytest.raises(ServiceError) as told:
         trials.tried(server=server, content=content(GOOD))
     assert told.value.code == "server_busy"
+    assert not Server.objects.get(pk=server.pk).needs_sweep
+
+
+def test_a_server_is_cleaned_up_after_a_trial_that_was_lost(server, base_dir, monkeypatch):
+    async def lost(*_given):
+        raise ConnectionLost("gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(scratch._Trial, "scripts", lost)
+        patched.setattr(scratch, "stopping", SimpleNamespace(stop=lost))
+        with pytest.raises(ServiceError) as told:
+            trials.tried(server=server, content=content(GOOD))
+    assert told.value.code == "connection_lost"
+    assert names(base_dir / "lab/clusters") == [scratch.FOLDER]
+    assert Server.objects.get(pk=server.pk).needs_sweep
+    sweeping.sweep_where_needed(server_id=server.pk)
+    assert not Server.objects.get(pk=server.pk).needs_sweep
+    assert left_running(base_dir) == []
+    assert names(base_dir / "lab/clusters") == []
+
+
+def test_a_notice_is_no_fault_and_what_the_server_says_has_no_control_characters(server):
+    assert faults(server, "DROP TABLE IF EXISTS aborted_orders;") == ([], "")
+    _told, said = faults(server, "DO $$ BEGIN RAISE 'a%b', chr(27); END $$;")
+    assert "a\\x1bb" in said
 
 
 def test_preflight_tries_the_scripts_on_the_oldest_version_of_the_campaign(server, base_dir):

@@ -206,6 +206,7 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "server-preflight": _act(Right.PREFLIGHT),
     "server-check": {"GET": Right.PREFLIGHT},
     "server-edit": _form(Right.SERVERS),
+    "server-delete": _act(Right.SERVERS),
     "server-inspect": _act(Right.MAINTAIN),
     "server-maintain": _act(Right.MAINTAIN),
     "server-release": _act(Right.MAINTAIN),

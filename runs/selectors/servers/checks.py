@@ -6,12 +6,22 @@ from runs.models import Server, ServerCheck
 
 
 def last_of(server: Server) -> ServerCheck | None:
-    """The newest check of what the server is; preflights have pages of their own. One query."""
+    """The newest check of what the server is, while its page has to show it. One query.
+
+    Preflights have pages of their own, and a failed inspection is no news after a later one.
+    """
     kinds = (ServerCheck.Kind.HOST_KEY, ServerCheck.Kind.EDIT, ServerCheck.Kind.INSPECTION)
     check = server.checks.filter(kind__in=kinds).first()
     if check is None or check.state == ServerCheck.State.DONE:
         return None
+    if check.kind == ServerCheck.Kind.INSPECTION and _looked_at_since(server, check):
+        return None
     return check
+
+
+def _looked_at_since(server: Server, check: ServerCheck) -> bool:
+    at, ended = server.checked_at, check.ended_at
+    return at is not None and ended is not None and at > ended
 
 
 def readable(check_id: UUID, *, name: str, by_way_of: str) -> ServerCheck | None:

@@ -7,17 +7,19 @@ never ends. The server's lease stays locked meanwhile, so nothing is measured at
 import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from asgiref.sync import async_to_sync
 from cryptography.fernet import InvalidToken
 from django.db import transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.execution import scratch
 from runs.execution.base_dir import BaseDir
-from runs.execution.errors import HostUnreachable, TargetProblem
+from runs.execution.errors import TargetProblem
 from runs.execution.plan import ScriptPlan, WorkloadPlan
 from runs.execution.scratch import Failure, Programs
 from runs.models import Installation, Server
@@ -30,9 +32,11 @@ from runs.services.servers import logins as ways
 from runs.services.servers import tools
 from runs.tools.pgbench import UnsupportedByToolError
 from runs.tools.pgbench.script_check import GivenScript
+from runs.wording import gettext_noop
 
 # A few seconds for the cluster, and the limits of the scripts.
 MOST_SECONDS = 120.0
+SERVER_BUSY = "server_busy"
 _SENTENCES = {
     "sql_error": gettext_lazy("PostgreSQL %(version)s says: %(said)s"),
     "bad_command": gettext_lazy("pgbench says: %(said)s"),
@@ -68,18 +72,41 @@ def tried(
         client_version_num=chosen.pgbench.pgbench_version_num or chosen.pgbench.version_num,
         psql_bindir=chosen.psql.bindir,
     )
+    marked_at = _mark(server)
     try:
         failures = _failures(server, programs, content)
     except UnsupportedByToolError as error:
+        _unmark(server, marked_at)
         return [Fault("/scripts", "unsupported_by_tool", str(error))]
+    except ServiceError as error:
+        if error.code == SERVER_BUSY:  # nothing was begun
+            _unmark(server, marked_at)
+        raise
+    _unmark(server, marked_at)
     return [_fault(each, subject) for each in failures]
+
+
+def _mark(server: Server) -> datetime:
+    """Before a trial begins: what a worker that is lost leaves there is cleaned up by a sweep.
+
+    No run starts on the server until then.
+    """
+    at = timezone.now()
+    Server.objects.filter(pk=server.pk, needs_sweep=False).update(needs_sweep=True, sweep_after=at)
+    return at
+
+
+def _unmark(server: Server, marked_at: datetime) -> None:
+    """Nothing is left, unless somebody has asked for a clean-up meanwhile, or before."""
+    own = Server.objects.filter(pk=server.pk, sweep_after=marked_at)
+    own.update(needs_sweep=False, sweep_after=None)
 
 
 @transaction.atomic
 def _failures(server: Server, programs: Programs, content: WorkloadContent) -> list[Failure]:
     if leases.idle_lease(server.pk) is None:
         raise ServiceError(
-            "server_busy",
+            SERVER_BUSY,
             _("%(server)s is measuring, or not ready.") % {"server": server.name},
             remedy=_("Try again when its run has ended, or choose another server."),
         )
@@ -103,8 +130,12 @@ async def _on(
         async with asyncio.timeout(MOST_SECONDS), await ways.connect_along(way) as host:
             return await scratch.tried(host, base, programs, workload)
     except TimeoutError as error:
-        message = f"{name} did not answer within {MOST_SECONDS:.0f} s."
-        raise HostUnreachable(message) from error
+        # A machine that is silent is noticed before that: these are long scripts, or many.
+        raise TargetProblem(
+            f"The scripts did not end within {MOST_SECONDS:.0f} s on {name}.",
+            code="trial_too_long",
+            remedy=gettext_noop("Try fewer scripts at once, or shorter ones."),
+        ) from error
 
 
 def stored(content: WorkloadContent) -> dict[str, Any]:

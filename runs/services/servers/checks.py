@@ -4,6 +4,7 @@ No request talks to a machine itself, so silent ones hold no thread of the web s
 runs make the checks: control has few threads, and they have many. A server has one check at a time.
 """
 
+import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -88,16 +89,22 @@ def of_workload(*, server: Server, content: WorkloadContent) -> ServerCheck:
 
 
 def give_up_the_overdue() -> None:
-    """End checks that no worker has taken, or whose worker is gone. Two statements if none is."""
+    """End checks that no worker has taken, or whose worker is gone. One statement if none is."""
     overdue = ServerCheck.objects.filter(state__in=OPEN, deadline__lt=timezone.now())
-    for check_id, state in list(overdue.values_list("pk", "state")):
-        if state == State.WAITING:
-            code, message = "no_worker_took_it", _("No worker has taken this check.")
-            remedy = _("Look whether workers run (/readyz), start one, and ask again.")
-        else:
-            code, message = "worker_lost", _("The worker that made this check is gone.")
-            remedy = _("Ask again.")
-        _end(check_id, state, State.FAILED, code=code, message=message, remedy=remedy)
+    for check_id, state, language in list(overdue.values_list("pk", "state", "language")):
+        # Whoever gives it up may have another language than whoever asked.
+        with translation.override(language or "en"):
+            _end(check_id, state, State.FAILED, **_given_up(state))
+
+
+def _given_up(state: str) -> dict[str, str]:
+    if state == State.WAITING:
+        code, message = "no_worker_took_it", _("No worker has taken this check.")
+        remedy = _("Look whether workers run (/readyz), start one, and ask again.")
+    else:
+        code, message = "worker_lost", _("The worker that made this check is gone.")
+        remedy = _("Ask again.")
+    return {"code": code, "message": message, "remedy": remedy}
 
 
 def wake() -> None:
@@ -117,6 +124,9 @@ def carry_out(*, check_id: str) -> None:
     with translation.override(check.language or "en"), audit.acting(actor):
         try:
             answer = _MAKE[check.kind](check)
+            # Within, as the database may refuse an answer, and the check must end all the same.
+            _end(check.pk, State.ACTIVE, State.DONE, answer=answer)
+            return
         except ServiceError as error:
             remedy = _(error.remedy) if error.remedy else ""
             ended = {"code": error.code, "message": error.message, "remedy": remedy}
@@ -125,9 +135,6 @@ def carry_out(*, check_id: str) -> None:
             remedy = _("Its cause is in the log of the worker.")
             message = _("BenchLab itself failed at this check.")
             ended = {"code": "internal_error", "message": message, "remedy": remedy}
-        else:
-            _end(check.pk, State.ACTIVE, State.DONE, answer=answer)
-            return
     _end(check.pk, State.ACTIVE, State.FAILED, **ended)
 
 
@@ -141,7 +148,8 @@ def _ask(
     check = ServerCheck(
         kind=kind,
         server=machines[0] if kind != Kind.CAMPAIGN else None,
-        given=given or {},
+        # As it comes back, with lists for tuples: `_same` compares it with what is stored.
+        given=json.loads(json.dumps(given or {})),
         language=translation.get_language() or "",
         asked_by=actor.name[:150],
         by_way_of=actor.by_way_of[:200],

@@ -1,8 +1,7 @@
 """Preflight: whether a server can take a campaign now, every problem with its server and remedy.
 
-It is answered within the request. A queued task would not be faster, and behind 32 busy runs much
-slower; a dead host costs the request at most PATIENCE_SECONDS of
-runs.services.servers.preflight_questions.
+A worker makes it (runs.services.servers.checks). A dead host costs at most PATIENCE_SECONDS of
+runs.services.servers.preflight_questions; own scripts cost trials.MOST_SECONDS each at most.
 """
 
 import time

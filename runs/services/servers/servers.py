@@ -6,6 +6,7 @@ from typing import Any
 
 from cryptography.fernet import InvalidToken
 from django.db import transaction
+from django.db.models import ProtectedError, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -38,6 +39,8 @@ from runs.services.servers import logins as ways
 NOT_SLUGS = frozenset(("new", "keys"))
 # Problems that may have gone by the next check, without anybody fixing something here.
 PASSING = (HostUnreachable, ConnectionLost, CommandTimeout)
+# If these were edited during an inspection, it has looked at something else.
+_LOOKED_AT = ("address", "port", "username", "base_dir", "jump_id", "ssh_key_id")
 
 
 def public_key() -> str:
@@ -85,6 +88,39 @@ def register(
     return _store(server)
 
 
+@transaction.atomic
+def delete(*, server: Server) -> None:
+    """Delete a server whose host key nobody has confirmed, such as one with a mistyped address.
+
+    BenchLab has never logged in there, so it has left nothing. Raises ServiceError
+    `server_was_confirmed`, and `server_in_use` if a run, campaign, schedule or bisection names it.
+    """
+    server = Server.objects.select_for_update().get(pk=server.pk)
+    if server.host_key:
+        raise ServiceError(
+            "server_was_confirmed",
+            _("Only a server whose host key nobody has confirmed can be deleted."),
+            remedy=_("Begin its maintenance, and no run starts on it."),
+        )
+    told = described(server)
+    try:
+        if server.schedules.exists() or server.bisections.exists():
+            raise _in_use(server)
+        Topology.objects.filter(slug=_single(server)).delete()
+        server.delete()
+    except ProtectedError as error:
+        raise _in_use(server) from error
+    audit.record("server_deleted", f"server {server.slug}", before=told)
+
+
+def _in_use(server: Server) -> ServiceError:
+    return ServiceError(
+        "server_in_use",
+        _("Runs, campaigns, schedules or bisections need %(server)s.") % {"server": server.name},
+        remedy=_("Edit it instead of deleting it."),
+    )
+
+
 def check(server: Server) -> None:
     """Raise ServiceError for what a server must not have: bad paths, a duplicate, a wrong hop."""
     _check_paths(server.base_dir, server.bindirs)
@@ -126,7 +162,8 @@ def inspect(*, server: Server) -> Server:
     """Log in, claim the base directory, discover hardware, OS and installations; store the result.
 
     A fault of the target is not raised: it becomes the server's state and problem, with the
-    remedy, for the page. On a hop this only logs in. Raises ServiceError `host_key_not_confirmed`,
+    remedy, for the page. On a hop this only logs in. Nothing is stored if the server was edited
+    meanwhile: its new address has to be looked at. Raises ServiceError `host_key_not_confirmed`,
     `private_key_unreadable`.
     """
     if not server.host_key:
@@ -153,7 +190,10 @@ def not_confirmed() -> ServiceError:
 
 
 def record_problem(*, server: Server, problem: TargetProblem) -> Server:
-    """Store why a server cannot be used now; fetch a changed host key for confirmation."""
+    """Store why a server cannot be used now; fetch a changed host key for confirmation.
+
+    Nothing is stored if the server was edited since it was read, as in `inspect`.
+    """
     is_at_a_hop = problem.code.startswith("hop_")
     offered = ""
     if isinstance(problem, HostKeyChanged) and not is_at_a_hop:
@@ -164,7 +204,7 @@ def record_problem(*, server: Server, problem: TargetProblem) -> Server:
     # Behind a hop that is fixed, the server answers again without anybody checking it.
     if not is_at_a_hop and not isinstance(problem, PASSING):
         state = Server.State.REFUSED
-    Server.objects.filter(pk=server.pk).update(
+    _unedited(server).update(
         state=state,
         problem_code=problem.code,
         problem=problem.message,
@@ -190,13 +230,18 @@ def described(server: Server) -> dict[str, Any]:
 def single_topology(*, server: Server) -> Topology:
     """The topology with this server as both database and load generator."""
     topology, created = Topology.objects.get_or_create(
-        slug=f"single-{server.slug}",
+        slug=_single(server),
         defaults={"name": server.name, "kind": Topology.Kind.SINGLE},
     )
     if created:
         for role in (TopologyNode.Role.DATABASE, TopologyNode.Role.LOAD_GENERATOR):
             TopologyNode.objects.create(topology=topology, server=server, role=role)
     return topology
+
+
+def _single(server: Server) -> str:
+    """The slug of its topology."""
+    return f"single-{server.slug}"
 
 
 def _check_paths(base_dir: str, bindirs: list[str]) -> None:
@@ -269,9 +314,17 @@ async def _greet(way: ways.Way) -> None:
         pass
 
 
+def _unedited(server: Server) -> QuerySet[Server]:
+    """Its row, unless what is looked at was edited since the server was read."""
+    seen = {name: getattr(server, name) for name in _LOOKED_AT}
+    return Server.objects.filter(pk=server.pk, **seen)
+
+
 @transaction.atomic
-def _keep_hop(server: Server) -> Server:
-    server = Server.objects.select_for_update().get(pk=server.pk)
+def _keep_hop(looked_at: Server) -> Server:
+    server = _unedited(looked_at).select_for_update().first()
+    if server is None:
+        return Server.objects.get(pk=looked_at.pk)
     server.state = Server.State.READY
     server.problem_code = server.problem = server.problem_remedy = ""
     server.offered_host_key = ""
@@ -281,8 +334,10 @@ def _keep_hop(server: Server) -> Server:
 
 
 @transaction.atomic
-def _keep(server: Server, facts: Facts, free: int) -> Server:
-    server = Server.objects.select_for_update().get(pk=server.pk)
+def _keep(looked_at: Server, facts: Facts, free: int) -> Server:
+    server = _unedited(looked_at).select_for_update().first()
+    if server is None:
+        return Server.objects.get(pk=looked_at.pk)
     system = machines.as_untreated(server=server, system=facts.operating_system)
     machines.keep(server=server, hardware=facts.hardware, system=system)
     server.free_bytes = free

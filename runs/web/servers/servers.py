@@ -1,8 +1,10 @@
 """Servers: the list, registration, the host key's confirmation, and a look at the machine."""
 
 from django.conf import settings
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from runs.execution import privileged
@@ -116,6 +118,20 @@ def server_edit(request: HttpRequest, slug: str) -> HttpResponse:
     name = Server.objects.get(pk=server.pk).name  # the form has its own idea of it
     context = {"section": "servers", "form": form, "slug": slug, "name": name}
     return render(request, "servers/edit.html", context)
+
+
+@require_POST
+def server_delete(request: HttpRequest, slug: str) -> HttpResponse:
+    """Delete a server that nobody has confirmed."""
+    server = get_object_or_404(Server, slug=slug)
+    try:
+        servers.delete(server=server)
+    except ServiceError as error:
+        notices.refused(request, error)
+        return redirect("server-detail", slug=slug)
+    message = _("The server “%(name)s” was deleted.") % {"name": server.name}
+    messages.success(request, message)
+    return redirect("server-list")
 
 
 @require_POST

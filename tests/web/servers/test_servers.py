@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from runs.models import Server
+from runs.models import AuditEntry, Server, ServerCheck, Topology
 from runs.services.servers import servers, ssh_keys
 from tests import factories
 from tests.checks import carry_out
@@ -115,6 +115,28 @@ def test_a_visitor_changes_nothing(client, ready_server, action):
 def test_inspecting_without_a_confirmed_key_is_refused_in_words(member, offered):
     response = member.post("/servers/offered/inspect/", follow=True)
     assert "host_key_not_confirmed" in response.content.decode()
+
+
+def test_a_mistyped_server_is_deleted_with_all_that_belongs_to_it(member):
+    member.post("/servers/new/", GIVEN)
+    assert 'action="/servers/db1/delete/"' in member.get("/servers/db1/").content.decode()
+    page = member.post("/servers/db1/delete/", follow=True).content.decode()
+    assert "The server “db1” was deleted." in page
+    assert not Server.objects.exists()
+    assert not Topology.objects.exists()
+    assert not ServerCheck.objects.exists()
+    assert AuditEntry.objects.filter(action="server_deleted", subject="server db1").exists()
+    assert member.post("/servers/new/", GIVEN).url == "/servers/db1/"
+
+
+def test_a_server_that_was_confirmed_or_is_in_use_is_not_deleted(member, ready_server, offered):
+    assert "/servers/db1/delete/" not in member.get("/servers/db1/").content.decode()
+    page = member.post("/servers/db1/delete/", follow=True).content.decode()
+    assert "server_was_confirmed" in page
+    factories.campaign("uploaded", on=offered)
+    page = member.post("/servers/offered/delete/", follow=True).content.decode()
+    assert "server_in_use" in page
+    assert Server.objects.count() == 2
 
 
 def test_a_problem_is_shown_with_its_remedy(client):

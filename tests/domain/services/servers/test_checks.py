@@ -8,11 +8,15 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
+from runs.execution.errors import HostUnreachable
 from runs.models import CheckedServer, Server, ServerCheck
+from runs.selectors.servers.checks import last_of
 from runs.services.access import audit
 from runs.services.campaigns import stored_drafts
+from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import ServiceError
 from runs.services.servers import checks, edits, logins, preflight_questions, servers, ssh_keys
+from runs.tools.pgbench.script_check import GivenScript
 from tests import factories
 from tests.checks import carry_out
 
@@ -37,6 +41,15 @@ def test_the_same_check_is_joined_and_another_one_waits_its_turn(server):
     assert told.value.code == "server_looked_at"
     carry_out()
     assert checks.of_server(server=server).pk != first.pk
+
+
+def test_the_same_trial_is_joined_by_who_asked_for_it(server):
+    content = WorkloadContent(scripts=(GivenScript("a", "SELECT 1;"),))
+    first = checks.of_workload(server=server, content=content)
+    assert checks.of_workload(server=server, content=content).pk == first.pk
+    with audit.acting(audit.Actor("ichiro", "page")), pytest.raises(ServiceError) as told:
+        checks.of_workload(server=server, content=content)
+    assert told.value.code == "server_looked_at"
 
 
 def test_the_database_itself_allows_one_open_check_a_server(server):
@@ -117,6 +130,35 @@ def test_a_fault_of_benchlab_is_told_and_ends_the_check(server, monkeypatch, cap
     assert "a secret of the inside" in caplog.text
 
 
+def test_an_answer_that_cannot_be_stored_ends_the_check(server, monkeypatch):
+    told = {"faults": ["a\0b"]}
+    monkeypatch.setitem(checks._MAKE, "inspection", lambda _check: told)
+    check = checks.look_at(server=server)
+    carry_out()
+    check.refresh_from_db()
+    assert (check.state, check.code) == ("failed", "internal_error")
+    assert not CheckedServer.objects.exists()
+
+
+def test_whoever_gives_a_check_up_uses_the_language_of_who_asked(server):
+    with translation.override("ja"):
+        check = checks.look_at(server=server)
+    overdue(check)
+    checks.give_up_the_overdue()
+    check.refresh_from_db()
+    assert check.code == "no_worker_took_it"
+    assert check.message != "No worker has taken this check."
+
+
+def test_a_failed_inspection_is_shown_until_a_later_one(server):
+    check = checks.look_at(server=server)
+    overdue(check)
+    checks.give_up_the_overdue()
+    assert last_of(server) == check
+    server.checked_at = timezone.now()
+    assert last_of(server) is None
+
+
 def test_the_answer_is_in_the_language_of_who_asked(server, monkeypatch):
     spoken = []
     monkeypatch.setattr(
@@ -126,6 +168,17 @@ def test_the_answer_is_in_the_language_of_who_asked(server, monkeypatch):
         checks.look_at(server=server)
     carry_out()
     assert (spoken, translation.get_language()) == (["ja"], "en")
+
+
+def test_an_inspection_says_nothing_about_a_server_that_was_edited_meanwhile(server, monkeypatch):
+    def edited_meanwhile(question, asked):
+        question.close()
+        Server.objects.filter(pk=asked.pk).update(address="192.0.2.9", state="unreachable")
+        raise HostUnreachable("Nothing answers at the old address.")
+
+    monkeypatch.setattr(logins, "ask", edited_meanwhile)
+    inspected = servers.inspect(server=server)
+    assert (inspected.address, inspected.problem_code) == ("192.0.2.9", "")
 
 
 def test_an_edit_that_needs_the_machine_waits_for_a_worker_and_is_its_authors(server):
