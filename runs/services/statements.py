@@ -40,11 +40,11 @@ def perform(statements: Iterable[Statement]) -> list[Rows]:
             connection.queries_log.append({"sql": asked, "time": "0"})
         return _pipelined(listed)
 
-    perform: Callable[..., Any] = execute
+    proceed: Callable[..., Any] = execute
     for wrapper in reversed(connection.execute_wrappers):
-        perform = partial(wrapper, perform)
+        proceed = partial(wrapper, proceed)
     connection.ensure_connection()
-    found: list[Rows] = perform(asked, None, False, {"connection": connection, "cursor": None})
+    found: list[Rows] = proceed(asked, None, False, {"connection": connection, "cursor": None})
     return found
 
 
