@@ -111,12 +111,9 @@ DATABASE_POOL = env.int("BENCHLAB_DATABASE_POOL", default=12)
 PGBOUNCER = env.bool("BENCHLAB_PGBOUNCER", default=False)
 # A network that is cut in the middle of a statement is noticed, and not waited for.
 _PATIENCE = {"connect_timeout": 5, "keepalives_idle": 10, "tcp_user_timeout": 15_000}
-# How often a connection is asked the same until it prepares it. Only uploads have such statements,
-# which find rows by keys: one plan serves all values.
+# Only uploads have prepared statements, which find rows by keys: one plan serves all values.
 _PREPARED: dict[str, Any] = (
-    {"prepare_threshold": None}
-    if PGBOUNCER
-    else {"prepare_threshold": 3, "options": "-c plan_cache_mode=force_generic_plan"}
+    {} if PGBOUNCER else {"options": "-c plan_cache_mode=force_generic_plan"}
 )
 _POOL = {"pool": {"min_size": 1, "max_size": DATABASE_POOL, "timeout": 20}} if DATABASE_POOL else {}
 

@@ -9,6 +9,8 @@ from django.conf import settings
 from django.db import connection
 
 Rows = list[tuple[Any, ...]]
+# How often a connection executes the same statement until it prepares it.
+PREPARED_AFTER = 3
 
 
 class Statement(NamedTuple):
@@ -40,11 +42,11 @@ def perform(statements: Iterable[Statement]) -> list[Rows]:
             connection.queries_log.append({"sql": asked, "time": "0"})
         return _pipelined(listed)
 
-    perform: Callable[..., Any] = execute
+    proceed: Callable[..., Any] = execute
     for wrapper in reversed(connection.execute_wrappers):
-        perform = partial(wrapper, perform)
+        proceed = partial(wrapper, proceed)
     connection.ensure_connection()
-    found: list[Rows] = perform(asked, None, False, {"connection": connection, "cursor": None})
+    found: list[Rows] = proceed(asked, None, False, {"connection": connection, "cursor": None})
     return found
 
 
@@ -52,8 +54,18 @@ def _pipelined(listed: Iterable[Statement]) -> list[Rows]:
     """PostgreSQL plans a statement once for a connection, which often costs more than its work."""
     connection.validate_no_broken_transaction()
     raw: Any = connection.connection
-    with connection.wrap_database_errors, raw.pipeline():
-        cursors = [psycopg.Cursor(raw).execute(each.sql, each.parameters) for each in listed]
+    # Only here: else the connection counts Django's own statements, each with its values, keeps the
+    # text of the last hundred, and forgets how often ours were executed.
+    raw.prepare_threshold = PREPARED_AFTER
+    try:
+        with connection.wrap_database_errors, raw.pipeline():
+            cursors = [psycopg.Cursor(raw).execute(each.sql, each.parameters) for each in listed]
+    except Exception:
+        # What came after the one that failed was not prepared, though psycopg has noted it so.
+        raw._prepared.clear()
+        raise
+    finally:
+        raw.prepare_threshold = None
     return [_rows(cursor) for cursor in cursors]
 
 

@@ -25,22 +25,24 @@ class Page:
 def page(rows: QuerySet[Any], given: QueryDict, *, size: int, by: str = "-pk") -> Page:
     """The page that the address names, else the first. `by` is the list's order, ties by key.
 
-    At most two queries. A row that has vanished since leads to the first page.
+    At most three queries. A row that has vanished since, or is not in the list, leads to the first
+    page; so does a page before which there is none, since it may have become shorter or longer.
     """
     order = ("-pk",) if by == "-pk" else (by, "pk")
     is_back = "before" in given
     key = given.get("before") or given.get("after") or ""
     end = _end(rows, key, by) if key else None
-    if end is None:
-        found = list(rows.order_by(*order)[: size + 1])
-        return _page(found[:size], has_before=False, has_after=len(found) > size)
-    if is_back:
+    if end is not None and is_back:
         turned = [name.removeprefix("-") if name[0] == "-" else f"-{name}" for name in order]
         found = list(rows.filter(_beyond(end, by, is_forward=False)).order_by(*turned)[: size + 1])
-        shown = found[:size][::-1]
-        return _page(shown, has_before=len(found) > size, has_after=True)
-    found = list(rows.filter(_beyond(end, by, is_forward=True)).order_by(*order)[: size + 1])
-    return _page(found[:size], has_before=True, has_after=len(found) > size)
+        if len(found) > size:
+            return _page(found[:size][::-1], has_before=True, has_after=True)
+    elif end is not None:
+        found = list(rows.filter(_beyond(end, by, is_forward=True)).order_by(*order)[: size + 1])
+        if found:
+            return _page(found[:size], has_before=True, has_after=len(found) > size)
+    found = list(rows.order_by(*order)[: size + 1])
+    return _page(found[:size], has_before=False, has_after=len(found) > size)
 
 
 def _end(rows: QuerySet[Any], key: str, by: str) -> tuple[int, Any] | None:
@@ -49,7 +51,7 @@ def _end(rows: QuerySet[Any], key: str, by: str) -> tuple[int, Any] | None:
         return None
     if by == "-pk":
         return int(key), None
-    there = rows.model._default_manager.filter(pk=int(key)).values_list(by, flat=True)
+    there = rows.filter(pk=int(key)).values_list(by, flat=True)
     return next(((int(key), value) for value in there), None)
 
 

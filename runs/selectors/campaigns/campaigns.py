@@ -70,7 +70,8 @@ def listed() -> QuerySet[Campaign]:
 def with_cells() -> QuerySet[Campaign]:
     """Campaigns with all related rows except runs: cells, and their summaries."""
     summaries = CellSummary.objects.select_related("metric").order_by("metric__name")
-    cells = Cell.objects.order_by("ordinal").prefetch_related(Prefetch("summaries", summaries))
+    cells = Cell.objects.order_by("ordinal", "pk")
+    cells = cells.prefetch_related(Prefetch("summaries", summaries))
     return (
         listed()
         .select_related("topology", "configuration")

@@ -127,7 +127,7 @@ def _measurements(campaign: Campaign) -> _OfCells:
 
 def _factors(campaign: Campaign) -> tuple[str, ...]:
     """Every factor of a cell except the version, which has its own column."""
-    levels = campaign.cells.order_by("ordinal").values_list("levels", flat=True)
+    levels = campaign.cells.order_by("ordinal", "pk").values_list("levels", flat=True)
     names = dict.fromkeys(name for each in levels.iterator(CHUNK) for name in each)
     return tuple(name for name in names if name not in (*FIRST, *LAST))
 

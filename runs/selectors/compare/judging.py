@@ -209,7 +209,7 @@ def of_cells(
     """
     scopes = _scopes(cells)
     within = _within(scopes)
-    loaded = list(StoredCell.objects.filter(within).order_by("campaign_id", "ordinal"))
+    loaded = list(StoredCell.objects.filter(within).order_by("campaign_id", "ordinal", "pk"))
     found = {cell.pk: cell for cell in loaded}
     metrics_of = _metrics_of(found)
     chosen = {

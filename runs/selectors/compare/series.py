@@ -177,7 +177,7 @@ def _rows(cells: QuerySet[Cell], metric: Metric | None) -> list[_Row]:
         return []
     found = CellSummary.objects.filter(cell__in=cells, metric=metric)
     related = found.select_related("cell__revision")
-    ordered = related.order_by("cell__campaign_id", "cell__ordinal")
+    ordered = related.order_by("cell__campaign_id", "cell__ordinal", "cell_id")
     return [_Row(summary, series_cells.levels_of(summary.cell)) for summary in ordered]
 
 

@@ -83,10 +83,14 @@ def _whole(series: QuerySet[Series]) -> QuerySet[Run]:
 
 
 def others_of(run: Run) -> list[int]:
-    """The other servers of a run: of further clusters, and generators. Reads its plan."""
+    """The other servers of a run: of further clusters, and generators. Reads its plan.
+
+    A plan that names none where it should is that of another version. The run is claimed all the
+    same, and ends with that reason: an error here would block the queue of its server.
+    """
     plan = run.plan or {}
     others = [*plan.get("machines", ()), *plan.get("generators", ())]
-    return sorted({each["server_id"] for each in others} - {run.server_id})
+    return sorted({each["server_id"] for each in others if "server_id" in each} - {run.server_id})
 
 
 def taking_part(server_id: int) -> Q:

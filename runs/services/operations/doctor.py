@@ -20,7 +20,10 @@ from runs.services.servers import preflight
 # Above this, times from several machines cannot be put in one order.
 MOST_SKEW_SECONDS = 5.0
 ARTIFACTS_LOOKED_AT = 100
-NEWEST_EVENT = "SELECT extract(epoch FROM at)::float8 FROM runs_runevent ORDER BY id DESC LIMIT 1"
+# Of runs on servers of this instance: those of imported runs have the times of another machine.
+NEWEST_EVENT = """
+SELECT extract(epoch FROM at)::float8 FROM runs_runevent
+WHERE run_id IN (SELECT id FROM runs_run WHERE server_id IS NOT NULL) ORDER BY id DESC LIMIT 1"""
 
 
 def examine(*, with_targets: bool = True) -> Iterator[Outcome]:

@@ -169,25 +169,32 @@ def _note_levels(runs: Iterable[GivenRun], campaign_ids: Sequence[int]) -> None:
     found = Campaign.objects.filter(pk__in=campaign_ids).order_by("pk")
     locked = found.only("slug", "factors").select_for_update(no_key=True)
     by_slug = {campaign.slug: campaign for campaign in locked}
-    changed = {run.campaign for run in runs if _is_noted(by_slug[run.campaign].factors, run)}
+    changed = set()
+    for run in runs:
+        factors = by_slug[run.campaign].factors
+        _refuse_twins(factors, run)
+        if note(factors, run.levels):
+            changed.add(run.campaign)
     for slug in changed:
         by_slug[slug].save(update_fields=["factors"])
 
 
-def _is_noted(factors: dict[str, Any], run: GivenRun) -> bool:
-    """Add a run's levels: numbers sorted, names in order of arrival; whether any is new.
-
-    Raises Refused for one that is there in another way of writing: "4" and 4 are one level.
-    """
-    is_new = False
+def _refuse_twins(factors: Mapping[str, Any], run: GivenRun) -> None:
+    """Raise Refused for a level that is there in another way of writing: "4" and 4 are one."""
     for name, level in run.levels.items():
-        is_new |= name not in factors
-        known = factors.setdefault(name, [])
-        twin = next((each for each in known if _is_twin(each, level)), None)
+        twin = next((each for each in factors.get(name, ()) if _is_twin(each, level)), None)
         if twin is not None:
             message = _("The level is %(given)s here, and %(known)s in the campaign.")
             told = message % {"given": json.dumps(level), "known": json.dumps(twin)}
             raise Refused("contradicts", [Fault(f"{run.at}/levels/{name}", "level_twice", told)])
+
+
+def note(factors: dict[str, Any], levels: Mapping[str, Any]) -> bool:
+    """Add levels to factors: numbers sorted, names in order of arrival; whether any is new."""
+    is_new = False
+    for name, level in levels.items():
+        is_new |= name not in factors
+        known = factors.setdefault(name, [])
         if level not in known:
             is_new = True
             known.append(level)

@@ -11,6 +11,7 @@ from runs.models import Campaign, Cell, CellSummary, Measurement, Run, Seal
 from runs.models.campaigns import Origin
 from runs.services.campaigns import summaries
 from runs.services.seals import sealing
+from runs.services.uploads import cells
 from runs.services.uploads.workloads import with_workload
 from runs.tools.pgbench import workload
 
@@ -30,7 +31,18 @@ def part(*, campaign: Campaign) -> int:
         return moved
     for cell_id in campaign.cells.filter(workload={}).values_list("pk", flat=True):
         moved += _part_cell(cell_id)
+    _note_levels(campaign.pk)
     return moved
+
+
+@transaction.atomic
+def _note_levels(campaign_id: int) -> None:
+    """Add to a campaign's factors what its cells have: uploads do so for new levels only."""
+    campaign = Campaign.objects.select_for_update(no_key=True).get(pk=campaign_id)
+    listed = campaign.cells.order_by("ordinal", "pk").values_list("levels", flat=True)
+    are_new = [cells.note(campaign.factors, levels) for levels in listed.iterator()]
+    if any(are_new):
+        campaign.save(update_fields=["factors"])
 
 
 @transaction.atomic

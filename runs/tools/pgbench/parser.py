@@ -37,7 +37,8 @@ def parse(
         progress = without_skipped(
             progress,
             is_limited=measured.skipped is not None,
-            is_cut=not stderr.endswith("\n"),
+            # A summary with tps is complete, and has the skipped transactions if any could be.
+            is_cut=measured.tps is None and "progress: " in stderr.rpartition("\n")[2],
         )
     unknown = messages.unknown_lines + ([summary.cut_line] if summary.cut_line else [])
     result = PgbenchResult(

@@ -55,7 +55,7 @@ def without_skipped(
     They cannot be corrected: the interval is printed to a tenth of a second, and skipped
     transactions may outnumber real ones by ten to one. A point without the column was cut where
     others have it, where the summary says that there was a limit (`is_limited`), and perhaps
-    where it is the last one and the text ends within a line (`is_cut`).
+    where it is the last one and the text ends within its line (`is_cut`).
     """
     limited = is_limited or any(point.skipped is not None for point in points)
     last = points[-1] if points and is_cut else None

@@ -164,6 +164,9 @@ def test_uploads_of_before_are_parted_by_what_they_say(post):
     simple.workload, simple.key = {}, "old"
     simple.save()
     summaries.refresh(cell_id=simple.pk)
+    noted = Campaign.objects.get().factors
+    assert noted["query_mode"] == ["prepared"]
+    Campaign.objects.update(factors={name: noted[name] for name in noted if name != "query_mode"})
 
     Command().handle()
     Command().handle()
@@ -175,5 +178,6 @@ def test_uploads_of_before_are_parted_by_what_they_say(post):
         found[""].pk: 2, found["prepared"].pk: 1,
     }  # fmt: skip
     assert "maximum_tries" not in found[""].levels
+    assert Campaign.objects.get().factors["query_mode"] == ["prepared"]
     assert [post(text).json()["repeat"] for text in (SIMPLE.stdout, PREPARED)] == [3, 2]
     assert Campaign.objects.get().cells.count() == 2

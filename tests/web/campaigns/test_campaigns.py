@@ -70,6 +70,16 @@ def test_pages_in_both_directions_have_every_row_once(known):
         page = pages.page(Campaign.objects.all(), QueryDict(nonsense), size=3)
         assert page.rows[0].pk == max(expected)
         assert not page.before
+    # What is new since then, or gone, neither cuts the first page short nor leaves a page empty.
+    newest_first = sorted(expected, reverse=True)
+    newest, expected_first = newest_first[0], newest_first[:3]
+    for address in (f"before={newest - 1}", f"before={newest}", f"after={min(expected)}"):
+        page = pages.page(Campaign.objects.all(), QueryDict(address), size=3)
+        assert [each.pk for each in page.rows] == expected_first
+        assert (page.before, page.after) == ("", f"after={expected_first[-1]}")
+    hidden = Campaign.objects.exclude(pk=newest)
+    page = pages.page(hidden, QueryDict(f"after={newest}"), size=3, by="title")
+    assert not page.before
 
 
 def test_the_lists_queries_do_not_grow(client, known, django_assert_num_queries):

@@ -4,13 +4,15 @@ import io
 import os
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
-from runs.models import Artifact, Server, SSHKey, Webhook
+from runs.models import Artifact, RunEvent, Server, SSHKey, Webhook
 from runs.selectors.operations import checks
 from runs.services.access import encryption, projects
 from runs.services.operations import doctor, signs
@@ -78,6 +80,9 @@ def test_nothing_starts_with_another_key_a_full_disk_or_a_clock_that_is_off(sett
     out = io.StringIO()
     factories.story(factories.campaign("c", on=factories.server("db1")).runs.first())
     SSHKey.objects.update(private_key_encrypted=encryption.encrypt("private"))
+    # What was imported has the times of another machine.
+    factories.story(factories.campaign("imported").runs.first())
+    RunEvent.objects.filter(run__server=None).update(at=timezone.now() + timedelta(hours=1))
     call_command("doctor", "--before-start", stdout=out)
     assert out.getvalue() == ""
     with monkeypatch.context() as changed:

@@ -54,6 +54,7 @@ def test_a_run_whose_server_is_away_waits_for_it(server, campaign):
         ({"of_the_future": 1}, "of_the_future"),
         ({"scenario": "no-more"}, "no-more"),
         ({"treatment": [1]}, "items"),
+        ({"generators": [{"name": "load1"}]}, "missing"),
         (None, "bindir"),
     ],
 )

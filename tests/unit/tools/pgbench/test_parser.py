@@ -449,6 +449,19 @@ def test_a_point_that_lost_its_skipped_transactions_has_no_tps():
     assert parse(run.stdout, shared, exit_status=0).progress[0].tps is None
 
 
+def test_the_last_point_of_a_finished_run_is_kept_however_its_output_was_passed_on():
+    run = sample("13.12/a_tpcb")
+    expected = [1008.9, 763.0, 850.0, 990.0, 1010.0]
+    for streams in (
+        (run.stdout, run.stderr),
+        (run.stdout, run.stderr.rstrip("\n")),  # by a shell's $(...)
+        (run.stderr + run.stdout, ""),  # by 2>&1
+    ):
+        assert [point.tps for point in parse(*streams, exit_status=0).progress] == expected
+    killed = parse("", run.stderr.rstrip("\n"), exit_status=-9)
+    assert [point.tps for point in killed.progress] == [*expected[:-1], None]
+
+
 def test_a_cut_line_of_progress_is_not_read():
     cut = "progress: 5.0 s, 48.0 tps, lat 7.770 ms stddev 9.4"
     result = parse(GOOD.stdout, cut, exit_status=0)
