@@ -85,14 +85,28 @@ def supervise() -> None:
     signs.show(kind=signs.CONTROL)
 
 
+DUTIES: tuple[Callable[[], object], ...] = (
+    counts.add_up,
+    watchdog.look,
+    bisections.go_on,
+    changes.wake,
+    deliveries.wake,
+    mails.wake,
+    sealing.wake,
+    certificates.judge_some,
+    rejudging.judge_some,
+)
+
+
 def watch() -> None:
-    """Notice what stays away, add up, take bisections further, and judge by newer rules."""
-    counts.add_up()
-    watchdog.look()
-    bisections.go_on()
-    changes.wake()
-    deliveries.wake()
-    mails.wake()
-    sealing.wake()
-    certificates.judge_some()
-    rejudging.judge_some()
+    """Notice what stays away, add up, take bisections further, and judge by newer rules.
+
+    A duty that fails is logged and holds up no other.
+    """
+    for duty in DUTIES:
+        try:
+            duty()
+        except Exception:
+            name = getattr(duty, "__qualname__", duty)
+            logger.exception("%s failed; it is tried again in %s s", name, settings.WATCH_SECONDS)
+            connection.close()

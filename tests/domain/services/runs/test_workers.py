@@ -8,11 +8,13 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 from django.db import connection
 
+from runs import background
 from runs.models import Lease, Run
 from runs.selectors.operations import checks, signs, silences
 from runs.services.campaigns import campaigns, scenarios
@@ -119,3 +121,16 @@ def test_held_runs_keep_few_connections_and_no_supervision_waiting(
             process.terminate()
             process.wait(30)
     assert signs.signs() == []
+
+
+def test_a_duty_of_control_that_fails_holds_up_no_other(monkeypatch, caplog):
+    done = []
+
+    def fails():
+        raise ValueError("one duty")
+
+    monkeypatch.setattr(background, "DUTIES", (fails, lambda: done.append("the next")))
+    monkeypatch.setattr(background, "connection", SimpleNamespace(close=lambda: None))
+    background.watch()
+    assert done == ["the next"]
+    assert "fails failed; it is tried again" in caplog.text
