@@ -21,7 +21,7 @@ def folder():
 
 def test_the_lab_lies_in_var(folder):
     places = Places(folder / "var")
-    places.prepare(Accounts.all_of(service_account()))
+    places.prepare(Accounts(*[service_account()] * 4))
     assert folders.versions_folder(places, service_account()) == folder / "var" / "lab"
 
 
@@ -30,7 +30,7 @@ def test_where_the_account_cannot_enter_var_the_lab_lies_beside_the_services(fol
         pytest.skip("only root runs the servers as another account")
     folder.chmod(0o700)
     account, places = service_account(), Places(folder / "var")
-    places.prepare(Accounts.all_of(account))
+    places.prepare(Accounts(*[account] * 4))
     lab = folders.versions_folder(places, account)
     try:
         assert lab == places.services / "lab"

@@ -286,12 +286,12 @@ def test_a_failed_run_says_why_and_the_next_one_goes_on(campaign, ready):
     assert campaign.state == "incomplete"
 
 
-def test_a_fault_of_benchlab_is_told_as_such(campaign, ready):
+def test_a_plan_of_another_version_is_told_as_such(campaign, ready):
     first = campaign.runs.order_by("pk").first()
     first.plan["scenario"] = "no-such-scenario"
     first.save()
     errored = work(ready)
-    assert (errored.state, errored.code) == ("errored", "internal_error")
+    assert (errored.state, errored.code) == ("errored", "plan_of_other_version")
     assert "no-such-scenario" in errored.message
 
 

@@ -89,7 +89,8 @@ CONTENTS = {
     Annotation: (exports.ANNOTATION, {"campaign", "cell", "author"}),
     Change: (
         (*exports.CHANGE, *exports.LINKS["change"]),
-        {"cell", "run", "decided_by", "mailed_at"},
+        # Where a step lies is judged again by the rules of who imports it.
+        {"cell", "run", "decided_by", "mailed_at", "earliest", "latest", "rules"},
     ),
 }
 
