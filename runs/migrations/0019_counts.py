@@ -83,6 +83,30 @@ class Migration(migrations.Migration):
                         name="run_count_to_add",
                     ),
                 ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            state__in=[
+                                "queued",
+                                "claimed",
+                                "preparing",
+                                "measuring",
+                                "collecting",
+                                "finished",
+                                "failed",
+                                "errored",
+                                "cancelled",
+                                "lost",
+                                "withdrawn",
+                            ]
+                        ),
+                        name="run_count_state_is_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(origin__in=["executed", "published", "uploaded", ""]),
+                        name="run_count_origin_is_known",
+                    ),
+                ],
             },
         ),
         migrations.RunSQL(FUNCTIONS, UNDONE),

@@ -197,6 +197,10 @@ class RunCount(models.Model):
             models.Index(fields=["campaign", "origin"], name="run_count_by_campaign"),
             models.Index(fields=["campaign"], condition=Q(is_sum=False), name="run_count_to_add"),
         ]
+        constraints = [
+            is_one_of("state", RunState, name="run_count_state_is_known"),
+            is_one_of("origin", Origin, name="run_count_origin_is_known", or_empty=True),
+        ]
 
     def __str__(self) -> str:
         return f"{self.campaign or self.origin}: {self.number} {self.state}"
