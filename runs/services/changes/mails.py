@@ -68,8 +68,6 @@ def _in_turn(send_one: Callable[[], int]) -> int:
 
 def _send_changes(project_id: int | None) -> int:
     of_project = _waiting().filter(cell__campaign__project=project_id)
-    if project_id is None:
-        of_project = _waiting().filter(cell__campaign__project__isnull=True)
     changes = list(of_project.select_related(*RELATED)[:MOST_CHANGES])
     return _send(changes[0].cell.campaign.project, changes) if changes else 0
 
