@@ -48,7 +48,8 @@ def markdown(found: SideVerdict, address: Address) -> str:
         "Head against base by one model of all runs; the intervals hold together in 95 of 100 "
         "tables. The same: within %(effect)s %%. Undecided: more runs are needed."
     )
-    version = _("Rules: version %(version)d.") % {"version": RULES}
+    rules = max((row.comparison.rules for row in rows), default=RULES)
+    version = _("Rules: version %(version)d.") % {"version": rules}
     parts.append(f"<sub>{rule % {'effect': f'{found.effect:g}'}} {version}</sub>")
     return "\n\n".join(parts) + "\n"
 
@@ -72,7 +73,7 @@ def settled(bisection: Bisection, address: Address) -> str:
     elif bisection.verdict == "slower":
         parts.append(_culprit(bisection, last))
     if bisection.message:
-        parts.append(_(bisection.message))
+        parts.append(_plain(bisections.message_of(bisection)))
     return "\n\n".join(parts) + "\n"
 
 

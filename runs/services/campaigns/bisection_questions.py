@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.models import Bisection, Configuration, Installation, Server
@@ -34,7 +35,9 @@ MOST_BUILDS = 1000
 class Wish:
     """What somebody asks for. None: left out, to be found from the verdict and the server.
 
-    `base` and `head` are named as in compare/; `bindirs` or `commits` in the order of the history.
+    `base` and `head` are named as in compare/; `bindirs` or `commits` in the order of the history;
+    `ignore` has the conditions that may differ between the sides. `wait_seconds`: cancel it when
+    nobody has asked for the answer for so long.
     """
 
     campaign: str
@@ -43,6 +46,7 @@ class Wish:
     server: Server
     metrics: Sequence[str] = ()
     effect: float = DEFAULT_EFFECT
+    ignore: Sequence[str] = ()
     bindirs: Sequence[str] | None = None
     commits: Sequence[str] = ()
     scenario: str = ""
@@ -51,6 +55,7 @@ class Wish:
     configuration: Configuration | None = None
     repeats: int = 3
     most_repeats: int = 20
+    wait_seconds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -96,10 +101,22 @@ def _verdict(wish: Wish, reader: Reader) -> SideVerdict:
     except NoBaseline as first:
         message = _("There is nothing yet that it could be compared with.")
         raise _refused("base", "baseline_made", message) from first
-    asked = Asked(metrics=tuple(wish.metrics), effect=wish.effect)
+    _check_base(base, head)
+    asked = Asked(metrics=tuple(wish.metrics), effect=wish.effect, ignore=tuple(wish.ignore))
     return (
         baselines.between(base, head, asked) if base.points else verdicts.between(base, head, asked)
     )
+
+
+def _check_base(base: Side, head: Side) -> None:
+    """Who may read the head's project reads what the base is called: it must be no secret."""
+    of = base.campaign.project
+    if of is not None and not of.is_public and of != head.campaign.project:
+        message = _(
+            "The base belongs to a private project, and readers of the head's would see its name."
+        )
+        remedy = _("Take a base of the same project, or of a public one.")
+        raise _refused("base", "private_base", message, remedy)
 
 
 def _scenario(wish: Wish, verdict: SideVerdict) -> Scenario:
@@ -243,6 +260,7 @@ def unsaved(of: Question) -> Bisection:
         "head_sha": found_by.commit_of(found.head),
         "metrics": list(wish.metrics),
         "effect": found.effect,
+        "ignore": sorted(wish.ignore),
     }
     configuration = wish.configuration
     draft = {
@@ -263,6 +281,8 @@ def unsaved(of: Question) -> Bisection:
         draft=draft,
         builds=builds,
         high=len(builds) - 1,
+        wait_seconds=wish.wait_seconds,
+        awaited_at=None if wish.wait_seconds is None else timezone.now(),
         fingerprint=hashlib.sha256(text.encode()).hexdigest(),
     )
 

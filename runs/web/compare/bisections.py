@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from runs.models import Bisection, Server
 from runs.scenarios import registry
 from runs.selectors.compare import bisections as found_by
+from runs.selectors.compare.state import CONDITIONS
 from runs.selectors.compare.verdict_words import HEADLINES
 from runs.selectors.compare.verdicts import DEFAULT_EFFECT
 from runs.services.campaigns import bisection_questions, bisections, estimates
@@ -35,6 +36,11 @@ class BisectionForm(forms.Form):
     metric = forms.CharField(max_length=100, required=False, widget=forms.HiddenInput)
     effect = forms.FloatField(
         min_value=0.2, max_value=100, required=False, widget=forms.HiddenInput
+    )
+    ignore = forms.MultipleChoiceField(
+        choices=[(each, each) for each in CONDITIONS],
+        required=False,
+        widget=forms.MultipleHiddenInput,
     )
     server = forms.ModelChoiceField(
         label=gettext_lazy("Server"), queryset=Server.objects.none(), to_field_name="slug"
@@ -96,6 +102,7 @@ class BisectionForm(forms.Form):
             server=given["server"],
             metrics=[given["metric"]] if given["metric"] else (),
             effect=given["effect"] or DEFAULT_EFFECT,
+            ignore=given["ignore"],
             bindirs=builds if has_folders else None,
             commits=() if has_folders else builds,
             scenario=given["scenario"],
@@ -115,7 +122,9 @@ def bisection_new(request: HttpRequest) -> HttpResponse:
             return redirect("bisection-detail", bisection_id=made.pk)
     else:
         names = ("campaign", "base", "head", "metric", "effect", "scenario")
-        form = BisectionForm(initial={name: request.GET.get(name, "") for name in names})
+        initial: dict[str, Any] = {name: request.GET.get(name, "") for name in names}
+        ignored = request.GET.get("ignore", "")
+        form = BisectionForm(initial=initial | {"ignore": ignored.split(",") if ignored else []})
     return render(request, "compare/bisection_form.html", {"section": "compare", "form": form})
 
 
@@ -135,7 +144,7 @@ def bisection_detail(request: HttpRequest, bisection_id: int) -> HttpResponse:
         "low": builds[found.low],
         "high": builds[found.high],
         "size": sized(worst.comparison) if worst else "",
-        "message": _(found.message) if found.message else "",
+        "message": found_by.message_of(found),
     }
     return render(request, "compare/bisection.html", context)
 

@@ -1,8 +1,11 @@
 """Bisections over the API: who may ask, what is refused, and the answer for a pull request."""
 
-import pytest
+from datetime import timedelta
 
-from runs.models import Bisection, Campaign, Revision
+import pytest
+from django.utils import timezone
+
+from runs.models import Bisection, Campaign, Revision, Run
 from runs.services.access import projects
 from runs.services.campaigns import bisections, scenarios
 from tests import factories
@@ -140,6 +143,32 @@ def test_who_may_not_queue_there_settles_nothing(client, post, make_token, lab, 
     hidden = post(GIVEN, headers=foreign)
     assert (hidden.status_code, hidden.json()["errors"][0]["code"]) == (422, "unknown_campaign")
     assert post({}, f"bisections/{made['id']}/cancel/").json()["state"] == "cancelled"
+
+
+def test_what_may_differ_is_part_of_the_question(client, post, lab, nightly):
+    for sha, name in ((BASE, "older"), (HEAD, "newer")):
+        runs = Run.objects.filter(cell__revision__sha=sha)
+        runs.update(hardware=factories.hardware(name))
+    assert post(GIVEN).status_code == 409
+    made = post(GIVEN | {"ignore": ["hardware"]})
+    assert made.status_code == 201, made.content
+    assert post(GIVEN | {"ignore": ["bananas"]}).status_code == 400
+    bisection = Bisection.objects.get()
+    assert bisection.asked["ignore"] == ["hardware"]
+    sides = {"campaign": "nightly", "base": GIVEN["base"], "head": GIVEN["head"], "format": "md"}
+    for ignored, is_same in (("hardware", True), ("", False)):
+        asked = sides | ({"ignore": ignored} if ignored else {})
+        text = client.get("/api/v1/compare/", asked).content.decode()
+        assert ("Being measured in turn" in text) == is_same
+
+
+def test_who_waits_shows_it_by_asking(client, post, bearer, lab, nightly):
+    made = post(GIVEN | {"wait_seconds": 60}).json()
+    long_ago = timezone.now() - timedelta(seconds=50)
+    for headers, counts in (({}, False), (bearer, True)):
+        Bisection.objects.update(awaited_at=long_ago)
+        client.get(f"/api/v1/bisections/{made['id']}/", headers=headers)
+        assert (Bisection.objects.get().awaited_at > long_ago) == counts
 
 
 def test_the_form_settles_a_verdict_and_the_page_says_the_answer(client, log_in_as, lab, nightly):
