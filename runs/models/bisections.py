@@ -22,12 +22,13 @@ class Bisection(models.Model):
     """A red or undecided verdict, settled on a server that has installations of both commits.
 
     `builds` are in the order of the history, the base's first and the head's last: each has
-    `installation` (its key), `bindir`, and `commit`, empty where it is not known. The loss lies
-    behind the build `low` and not behind `high`, two places in that list. `asked` has what was
-    compared (base, head, metrics, effect); `draft` what is measured (scenario, levels, parameters,
-    repeats, most_repeats, configuration); `followed` the metric and levels that show the loss.
-    `verdict` is that of base and head, by the version `rules` of the rules; empty until the first
-    step has ended. `is_found` says whether `high` by itself is slower than the build before it.
+    `installation` (its key; None: to be built), `bindir`, and `commit`, empty where it is not
+    known. `is_building`: the next step waits for builds. The loss lies behind the build `low` and
+    not behind `high`, two places in that list. `asked` has what was compared (base, head, metrics,
+    effect); `draft` what is measured (scenario, levels, parameters, repeats, most_repeats,
+    configuration); `followed` the metric and levels that show the loss. `verdict` is that of base
+    and head, by the version `rules` of the rules; empty until the first step has ended. `is_found`
+    says whether `high` by itself is slower than the build before it.
 
     `message` is English, and `messages` has it in the other languages. Each step is queued in the
     name of `created_by` and `token`; `is_own` says that BenchLab itself asked. `wait_seconds`: it
@@ -55,6 +56,7 @@ class Bisection(models.Model):
     fingerprint = models.CharField(max_length=64)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
     token = models.ForeignKey("Token", models.SET_NULL, null=True)
+    is_building = models.BooleanField(default=False, db_default=False)
     is_own = models.BooleanField(default=False, db_default=False)
     wait_seconds = models.PositiveIntegerField(null=True)
     awaited_at = models.DateTimeField(null=True)

@@ -18,13 +18,13 @@ from runs.api.campaigns.drafts import LevelField, fault_of
 from runs.api.compare.markdown import settled
 from runs.api.doors import ReadOnlyDoor
 from runs.api.known_fields import StrictSerializer
-from runs.models import Bisection, Campaign, Configuration, Server, Token
+from runs.models import Bisection, Build, Campaign, Configuration, Server, Token
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.permissions import Right
 from runs.selectors.compare import bisections as found_by
 from runs.selectors.compare.state import CONDITIONS
 from runs.selectors.compare.verdicts import DEFAULT_EFFECT
-from runs.services.campaigns import bisection_questions, bisections, estimates
+from runs.services.campaigns import bisection_questions, bisections
 from runs.services.campaigns.bisection_questions import MOST_BUILDS, Question, Wish
 from runs.services.campaigns.drafts import MOST_REPEATS
 from runs.services.errors import Refused
@@ -113,10 +113,17 @@ class NewBisectionSerializer(StrictSerializer):
 
 
 class BisectedBuildSerializer(Shape):
-    """An installation; `commit` is empty where it is not known."""
+    """An installation; `commit` is empty where it is not known.
+
+    `state` and `code` are those of the build, where BenchLab makes it; `log` is the end of one that
+    failed. Until it is built `bindir` is empty.
+    """
 
     commit = serializers.CharField()
-    bindir = serializers.CharField()
+    bindir = serializers.CharField(allow_blank=True)
+    state = serializers.ChoiceField(choices=[(each, each) for each in ("", *Build.State.values)])
+    code = serializers.CharField(allow_blank=True)
+    log = serializers.CharField(allow_blank=True)
 
 
 class BisectionStepSerializer(Shape):
@@ -143,7 +150,7 @@ class BisectionSerializer(serializers.Serializer[Bisection]):
     base = serializers.CharField(source="asked.base")
     head = serializers.CharField(source="asked.head")
     effect = serializers.FloatField(source="asked.effect")
-    builds = BisectedBuildSerializer(many=True)
+    builds = serializers.SerializerMethodField()
     low = serializers.IntegerField()
     high = serializers.IntegerField()
     verdict = serializers.CharField()
@@ -157,6 +164,17 @@ class BisectionSerializer(serializers.Serializer[Bisection]):
     def get_message(self, found: Bisection) -> str:
         """Why it ended as it did."""
         return found_by.message_of(found)
+
+    @extend_schema_field(BisectedBuildSerializer(many=True))
+    def get_builds(self, found: Bisection) -> Any:
+        """The builds, from the base's to the head's."""
+        made = found_by.made_for(found)
+        rows = []
+        for each in found.builds:
+            build = made.get(each["commit"])
+            told = {name: getattr(build, name, "") for name in ("state", "code", "log")}
+            rows.append({"commit": each["commit"], "bindir": each["bindir"], **told})
+        return rows
 
     def get_culprit(self, found: Bisection) -> str | None:
         """The commit that made it slower."""
@@ -266,7 +284,6 @@ def _check(request: Request, asked: Question) -> None:
     owner: Campaign = asked.verdict.head.campaign
     if isinstance(request.auth, Token) and not projects.is_own(owner, request.auth):
         raise PermissionDenied(_("This token belongs to another project."), "other_project")
-    made = bisection_questions.design(asked)
-    problems = estimates.estimate(made).problems
+    problems = bisection_questions.problems(asked)
     if problems:
-        raise Refused("contradicts", [fault_of(each, made.scenario) for each in problems])
+        raise Refused("contradicts", [fault_of(each, asked.scenario) for each in problems])

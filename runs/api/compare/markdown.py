@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from runs.analysis.inference import RULES
 from runs.analysis.inference.overall import PRECEDENCE
-from runs.models import Bisection, BisectionStep
+from runs.models import Bisection, BisectionStep, Build
 from runs.reports.tables import Table, as_markdown, shown
 from runs.selectors.compare import bisections, trails
 from runs.selectors.compare.bisections import Measured
@@ -23,6 +23,7 @@ UNDECIDED = "🟡"
 BARS = "▁▂▃▄▅▆▇█"
 # GitHub takes comments of 65,536 characters.
 MOST_ROWS = 200
+MOST_LOG = 4000
 
 Address = Callable[[str], str]
 
@@ -57,6 +58,9 @@ def markdown(found: SideVerdict, address: Address) -> str:
 def settled(bisection: Bisection, address: Address) -> str:
     """What a bisection says: base against head as measured in turn, and the commit it found."""
     steps = bisections.measured(bisection)
+    made = _made(bisection)
+    if not steps:
+        return made + (f"\n{_plain(bisections.message_of(bisection))}\n" if not made else "")
     first, last = steps[0], steps[-1]
     link = f"[{_plain(last.step.campaign.slug)}]({_page(last.step, address)})"
     words = {"server": _plain(bisection.server.name), "campaign": link}
@@ -74,7 +78,34 @@ def settled(bisection: Bisection, address: Address) -> str:
         parts.append(_culprit(bisection, last))
     if bisection.message:
         parts.append(_plain(bisections.message_of(bisection)))
+    if made:
+        parts.append(made.rstrip())
     return "\n\n".join(parts) + "\n"
+
+
+def _made(bisection: Bisection) -> str:
+    """What is being built, and what could not be built, with the end of what that printed."""
+    if not (bisection.is_building or bisection.state == Bisection.State.FAILED):
+        return ""
+    lines = []
+    for commit, build in bisections.made_for(bisection).items():
+        words = {"commit": f"`{commit[:12]}`", "server": _plain(bisection.server.name)}
+        if build.state in Build.OPEN:
+            lines.append(_("%(commit)s is being built on %(server)s.") % words)
+        elif build.state == Build.State.FAILED:
+            words |= {"code": f"`{build.code}`", "why": _plain(_(build.message))}
+            lines.append(
+                _("%(commit)s could not be built on %(server)s (%(code)s): %(why)s") % words
+            )
+            if build.log:
+                lines.append(_fenced(build.log[-MOST_LOG:]))
+    return "\n\n".join(lines) + "\n" if lines else ""
+
+
+def _fenced(text: str) -> str:
+    """Somebody's output as a block of code that it cannot end by itself."""
+    inner = text.replace("```", "` ` `")
+    return f"```text\n{inner}\n```"
 
 
 def _culprit(bisection: Bisection, last: Measured) -> str:

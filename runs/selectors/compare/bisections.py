@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from runs.models import Bisection, BisectionStep, Installation
+from runs.models import Bisection, BisectionStep, Build, Installation
 from runs.selectors.access.projects import Reader, visible
 from runs.selectors.compare import stored_verdicts, verdicts
 from runs.selectors.compare.head_and_base import Side
@@ -156,6 +156,14 @@ def message_of(bisection: Bisection) -> str:
     """Why it ended as it did, in the reader's language; empty if there is nothing to say."""
     stored = bisection.messages.get(get_language() or "")
     return stored or (_(bisection.message) if bisection.message else "")
+
+
+def made_for(bisection: Bisection) -> dict[str, Build]:
+    """The newest build of each commit that had none when it began, by commit. One query."""
+    commits = [each["commit"] for each in bisection.builds]
+    rows = Build.objects.filter(server=bisection.server_id, commit__in=commits).order_by("pk")
+    since = Q(asked_at__gte=bisection.created_at) | Q(state__in=Build.OPEN)
+    return {each.commit: each for each in rows.filter(since)}
 
 
 def abandoned() -> QuerySet[Bisection]:

@@ -8,7 +8,7 @@ had no part in choosing it.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from django.conf import settings
@@ -23,6 +23,7 @@ from runs.analysis.inference import RULES
 from runs.models import (
     Bisection,
     BisectionStep,
+    Build,
     Campaign,
     Installation,
     Run,
@@ -38,12 +39,14 @@ from runs.services.campaigns import bisection_questions, campaigns
 from runs.services.campaigns.bisection_questions import Question
 from runs.services.campaigns.designs import resolve
 from runs.services.errors import ServiceError
+from runs.services.servers import builds
 
 logger = logging.getLogger(__name__)
 
 S = Bisection.State
 RUN_FAILED = gettext_noop("A run of the last step failed: see its campaign.")
 NOT_TOLD = gettext_noop("The most repeats did not tell in which half the loss is.")
+BUILD_FAILED = gettext_noop("A commit could not be built on the server.")
 NO_RIGHT = gettext_noop("Who started it may not queue campaigns in this project any more.")
 ABANDONED = gettext_noop("Nobody waits for the answer any more: the CI job was ended.")
 
@@ -157,6 +160,9 @@ def advance(*, bisection_id: int) -> None:
     bisection = rows.select_related("server").filter(pk=bisection_id, state=S.RUNNING).first()
     if bisection is None:
         return
+    if bisection.is_building:
+        _go_on_building(bisection)
+        return
     step = bisection.steps.select_related("campaign__scenario").last()
     if step is None or step.campaign.state in Campaign.LIVE:
         return
@@ -242,11 +248,13 @@ def _sentence(error: ServiceError) -> str:
 
 
 def _queue(bisection: Bisection, *, by: User | None) -> None:
-    """Queue the step for what lies between `low` and `high`."""
+    """Queue the step for what lies between `low` and `high`, or have its builds made first."""
     low, high = bisection.low, bisection.high
     is_first = not bisection.steps.exists()
     middle = None if is_first or high - low == 1 else (low + high) // 2
     places = [place for place in (low, middle, high) if place is not None]
+    if not _are_built(bisection, places):
+        return
     keys = [bisection.builds[place]["installation"] for place in places]
     present = Installation.objects.filter(removed_at=None, server=bisection.server).in_bulk(keys)
     for place, key in zip(places, keys, strict=True):
@@ -261,11 +269,47 @@ def _queue(bisection: Bisection, *, by: User | None) -> None:
     )
 
 
+def _are_built(bisection: Bisection, places: Sequence[int]) -> bool:
+    """Whether these builds are there; those that are not are asked for. Raises `build_failed`."""
+    asked = []
+    for place in places:
+        each = bisection.builds[place]
+        if each["installation"] is None:
+            made = builds.ask(server=bisection.server, commit=each["commit"])
+            found = builds.installation(made)
+            if found is None:
+                asked.append(made)
+            else:
+                each |= {"installation": found.pk, "bindir": found.bindir}
+    bisection.is_building = bool(asked)
+    bisection.save(update_fields=["builds", "is_building"])
+    return not asked
+
+
+def _go_on_building(bisection: Bisection) -> None:
+    """Queue the step whose builds are there, or end with the one that failed."""
+    if not _may_go_on(bisection):
+        _end(bisection, S.FAILED, NO_RIGHT)
+        return
+    commits = [each["commit"] for each in bisection.builds if each["installation"] is None]
+    failed = Build.objects.filter(
+        server=bisection.server, commit__in=commits, asked_at__gte=bisection.created_at
+    ).filter(state__in=[Build.State.FAILED, Build.State.CANCELLED])
+    # The newest of each commit counts, as it may have been asked for again.
+    live = Build.objects.filter(server=bisection.server, state__in=Build.LIVE)
+    gone = failed.exclude(commit__in=live.values("commit")).first()
+    if gone is None:
+        _go_further(bisection)
+        return
+    _end(bisection, S.FAILED, BUILD_FAILED)
+
+
 def _end(
     bisection: Bisection, state: str, message: str = "", messages: Mapping[str, str] | None = None
 ) -> None:
     bisection.state, bisection.message, bisection.ended_at = state, message, timezone.now()
     bisection.messages = dict(messages or {})
+    bisection.is_building = False
     bisection.save()
 
 

@@ -17,7 +17,7 @@ from runs.selectors.compare import bisections as found_by
 from runs.selectors.compare.state import CONDITIONS
 from runs.selectors.compare.verdict_words import HEADLINES
 from runs.selectors.compare.verdicts import DEFAULT_EFFECT
-from runs.services.campaigns import bisection_questions, bisections, estimates
+from runs.services.campaigns import bisection_questions, bisections
 from runs.services.campaigns.bisection_questions import Question, Wish
 from runs.services.campaigns.drafts import MOST_REPEATS
 from runs.services.errors import Refused, ServiceError
@@ -145,6 +145,7 @@ def bisection_detail(request: HttpRequest, bisection_id: int) -> HttpResponse:
         "high": builds[found.high],
         "size": sized(worst.comparison) if worst else "",
         "message": found_by.message_of(found),
+        "made": found_by.made_for(found).values(),
     }
     return render(request, "compare/bisection.html", context)
 
@@ -166,7 +167,7 @@ def _started(request: HttpRequest, form: BisectionForm) -> Bisection | None:
     """The bisection; None with the faults in the form."""
     try:
         asked = bisection_questions.question(form.wish(), reader=request.user)
-        problems = estimates.estimate(bisection_questions.design(asked)).problems
+        problems = bisection_questions.problems(asked)
         for problem in problems:
             form.add_error(None, f"{problem.message} {problem.remedy}")
         return None if problems else _start(request, asked)
