@@ -18,7 +18,6 @@ from runs.web import notices
 from runs.web.access.token_forms import TokenForm
 from runs.web.uploads import downloads
 
-
 # What docs/ci.md says, with the address of this BenchLab.
 STEP = """\
 - uses: example/benchlab/ci/github@v0.2.0
