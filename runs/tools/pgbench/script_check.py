@@ -18,7 +18,7 @@ _COMMANDS = frozenset(
 )  # fmt: skip
 MOST_SCRIPTS, MOST_CHARACTERS, MOST_WEIGHT = 20, 100_000, 1_000_000
 _SETTING = frozenset(("set", "setshell"))
-# Wherever it stands: pgbench takes commands within a line too, and skips blanks after the backslash.
+# Anywhere: pgbench takes commands within a line too, and skips blanks after the backslash.
 _SHELL = re.compile(r"\\[\s\\]*(?P<command>(?:set)?shell)", re.IGNORECASE)
 _META = re.compile(r"\s*\\(?P<command>\S*)(?P<rest>.*)")
 _SET = re.compile(r"\s+(?P<name>[A-Za-z_]\w*)\s+(?P<expression>\S.*)", re.ASCII)

@@ -8,7 +8,6 @@ from django.db import connection
 
 from benchlab.embedded.account import myself
 from benchlab.embedded.binaries import postgresql_binaries
-from runs.execution.plan import WorkloadPlan
 from runs.services.campaigns import workloads
 from runs.services.campaigns.workloads import WorkloadContent
 from runs.tools.pgbench.script_check import GivenScript
@@ -54,7 +53,8 @@ def run(tmp_path):
         script = tmp_path / "script.sql"
         script.write_bytes(text.replace("MARK", str(mark)).encode())
         argv = [bindir / program, *options, "-f", script]
-        subprocess.run(argv, env=os.environ | variables, capture_output=True, timeout=20)
+        environment = os.environ | variables
+        subprocess.run(argv, check=False, env=environment, capture_output=True, timeout=20)
         found = mark.exists()
         mark.unlink(missing_ok=True)
         return found
