@@ -70,9 +70,7 @@ def test_a_plan_that_this_version_does_not_know_is_refused_clearly(server, campa
     assert not Lease.objects.filter(run__isnull=False).exists()
 
 
-def test_a_failure_of_benchlab_itself_ends_the_run_and_lets_the_server_go(
-    server, campaign, caplog
-):
+def test_a_failure_of_benchlab_itself_ends_the_run_and_lets_the_server_go(server, campaign, caplog):
     """A plan of the right form without what the scenario reckons with."""
     run = campaign.runs.get()
     run.plan = run.plan | {"parameters": {}}
