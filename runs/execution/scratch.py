@@ -86,8 +86,8 @@ async def tried(
 ) -> list[Failure]:
     """What is wrong with a workload, by running it once at scale 1; nothing is left on the server.
 
-    Raises TargetProblem if the server cannot do this at all, TimeoutError if it cannot be cleaned up
-    within CLEANING_SECONDS.
+    Raises TargetProblem if the server cannot do this at all, TimeoutError if removing the cluster
+    takes longer than CLEANING_SECONDS.
     """
     if await base.claim(host) < NEEDED_BYTES:
         raise TargetProblem(

@@ -145,6 +145,11 @@ def content_of(version: WorkloadVersion) -> WorkloadContent:
     )
 
 
+def names_own(levels: Mapping[str, Sequence[Level]]) -> bool:
+    """Whether the levels of a campaign's factors name a version of an own workload."""
+    return any(OWN_SEPARATOR in str(level) for level in levels.get(SCRIPT_FACTOR, ()))
+
+
 def versions(levels: Sequence[Level]) -> dict[str, WorkloadVersion]:
     """The versions that levels such as `slug@3` name, by level; built-in scripts have none."""
     named = [str(level).partition(OWN_SEPARATOR) for level in levels]

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from runs import dispatch
 from runs.models import CheckedServer, Server, ServerCheck
 from runs.services.access import audit
-from runs.services.campaigns import stored_drafts, trials
+from runs.services.campaigns import stored_drafts, trials, workloads
 from runs.services.campaigns.designs import resolve
 from runs.services.campaigns.drafts import Draft
 from runs.services.campaigns.workloads import WorkloadContent
@@ -84,6 +84,7 @@ def of_draft(*, draft: Draft, tries_scripts: bool = True) -> ServerCheck:
 
     Own scripts are only to be run for somebody who has asked for the preflight.
     """
+    tries_scripts = tries_scripts and workloads.names_own(draft.levels)
     machines = (*draft.servers, *draft.generators, *draft.cluster_servers)
     once = list({each.pk: each for each in machines}.values())
     given = {_TRIES_SCRIPTS: tries_scripts, **stored_drafts.stored(draft)}
