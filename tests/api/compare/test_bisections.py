@@ -199,7 +199,7 @@ def test_what_is_built_and_what_could_not_be_built_is_told(client, post, get, la
     page = client.get(f"/bisections/{made['id']}/").content.decode()
     assert "one.c:1: error: x" in page
     assert "A commit could not be built" in page
-    assert bisections.BUILD_FAILED == found["message"]
+    assert found["message"] == bisections.BUILD_FAILED
 
 
 @pytest.mark.parametrize(
