@@ -10,6 +10,7 @@ from runs.analysis.inference import RULES
 from runs.analysis.inference.overall import PRECEDENCE
 from runs.models import Bisection, BisectionStep, Build
 from runs.reports.tables import Table, as_markdown, shown
+from runs.selectors.campaigns.factor_names import as_read
 from runs.selectors.compare import bisections, trails
 from runs.selectors.compare.bisections import Measured
 from runs.selectors.compare.head_and_base import Side
@@ -139,7 +140,7 @@ def _trails(found: SideVerdict, address: Address) -> list[str]:
         query = [("metric", row.metric.name)]
         query += [("level", f"{name}={level_text(level)}") for name, level in row.levels.items()]
         link = f"[{_('history')}]({_in_link(address(f'{page}?{urlencode(query)}'))})"
-        levels = ", ".join(f"{name} {level_text(level)}" for name, level in row.levels.items())
+        levels = _levels(row)
         name = _plain(f"{row.metric.name}, {levels}" if levels else row.metric.name)
         lines.append(f"- {name}: {sparkline(trail.values, found.effect / 100)} {link}")
     return lines
@@ -167,14 +168,18 @@ def _line(row: VerdictRow, address: Address) -> tuple[str, ...]:
     return (
         _verdict(row),
         f"{_in_cell(row.metric.name)}{unit}",
-        _in_cell(", ".join(f"{name} {level_text(level)}" for name, level in row.levels.items()))
-        or "–",
+        _in_cell(_levels(row)) or "–",
         _value(row, "base", address),
         _value(row, "head", address),
         f"{found.ratio:.3f}" if found.ratio else "–",
         interval,
         sized(found) or "–",
     )
+
+
+def _levels(row: VerdictRow) -> str:
+    levels = row.levels.items()
+    return ", ".join(f"{name} {level_text(as_read(level))}" for name, level in levels)
 
 
 def _verdict(row: VerdictRow) -> str:

@@ -28,7 +28,7 @@ class Words:
 
     def level(self, name: str, level: Any) -> Any:
         """A level as readers know it."""
-        return self.names.get((name, level), level) if isinstance(level, str) else level
+        return self.names.get((name, level), level) if isinstance(level, str) else as_read(level)
 
     def named(self, name: str, level: Any) -> str:
         """Factor and level: "Clients 8", "Server Rack 2", "PostgreSQL 16.14"."""
@@ -38,6 +38,11 @@ class Words:
     def listed(self, levels: Mapping[str, Any]) -> str:
         """Several levels in one line."""
         return ", ".join(self.named(name, level) for name, level in levels.items())
+
+
+def as_read(level: Any) -> Any:
+    """A level as people write it: a duration of 60.0 s is 60."""
+    return int(level) if isinstance(level, float) and level.is_integer() else level
 
 
 def words(campaign: Campaign) -> Words:
