@@ -239,6 +239,12 @@ def run_state(value: str) -> str:
 
 
 @register.filter
+def as_read(level: Any) -> Any:
+    """A level as people write it: a duration of 60.0 s is 60."""
+    return int(level) if isinstance(level, float) and level.is_integer() else level
+
+
+@register.filter
 def build_state(value: str) -> str:
     """A stored state of a build of a commit in words."""
     return str(Build.State(value).label)

@@ -10,14 +10,13 @@ from runs.analysis.inference import RULES
 from runs.analysis.inference.overall import PRECEDENCE
 from runs.models import Bisection, BisectionStep, Build
 from runs.reports.tables import Table, as_markdown, shown
-from runs.selectors.campaigns.factor_names import as_read
 from runs.selectors.compare import bisections, trails
 from runs.selectors.compare.bisections import Measured
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_keys import level_text
 from runs.selectors.compare.verdict_words import HEADLINES, VERDICTS, missing, sentence
 from runs.selectors.compare.verdicts import SideVerdict, VerdictRow
-from runs.templatetags.formats import sized
+from runs.templatetags.formats import as_read, sized
 
 SIGNS = {"slower": "🔴", "faster": "🟢", "same": "⚪", "different": "🔵"}
 UNDECIDED = "🟡"
@@ -61,7 +60,10 @@ def settled(bisection: Bisection, address: Address) -> str:
     steps = bisections.measured(bisection)
     made = _made(bisection)
     if not steps:
-        return made + (f"\n{_plain(bisections.message_of(bisection))}\n" if not made else "")
+        told = _plain(bisections.message_of(bisection)) or _(
+            "The builds of both commits are ready."
+        )
+        return made or f"{told}\n"
     first, last = steps[0], steps[-1]
     link = f"[{_plain(last.step.campaign.slug)}]({_page(last.step, address)})"
     words = {"server": _plain(bisection.server.name), "campaign": link}

@@ -1,5 +1,6 @@
 """Let a server build commits of PostgreSQL from a clone on it, or end that."""
 
+import shlex
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -27,11 +28,7 @@ class Command(BaseCommand):
         which.add_argument("--never", action="store_true", help="end it; what was built stays")
         which.add_argument("--remove", action="store_true", help="end it, remove what was built")
         parser.add_argument(
-            "--configure",
-            nargs="*",
-            default=[],
-            metavar="OPTION",
-            help="options of configure, after --",
+            "--configure", default="", metavar="OPTIONS", help="of configure, in one argument"
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -41,8 +38,12 @@ class Command(BaseCommand):
             raise CommandError(f"there is no server {options['server']}")
         clone = options["clone"] or ""
         try:
+            configure = shlex.split(options["configure"])
+        except ValueError as error:
+            raise CommandError(f"--configure: {error}") from error
+        try:
             with audit.acting(audit.Actor("", "manage.py allow_builds")):
-                builds.allow(server=server, clone=clone, options=options["configure"])
+                builds.allow(server=server, clone=clone, options=configure)
                 removed = builds.remove_all(server=server) if options["remove"] else 0
         except (ServiceError, TargetProblem) as error:
             raise CommandError(f"{error.message} {error.remedy}".strip()) from error

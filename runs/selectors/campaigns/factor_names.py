@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from runs.models import Campaign, CampaignConfiguration, TopologyNode
 from runs.scenarios import registry
 from runs.selectors.compare.series_cells import CONFIGURATION, SERVER
-from runs.templatetags.formats import term
+from runs.templatetags.formats import as_read, term
 
 # Names of servers and configurations by (factor, level): their levels are slugs.
 Names = Mapping[tuple[str, Any], str]
@@ -38,11 +38,6 @@ class Words:
     def listed(self, levels: Mapping[str, Any]) -> str:
         """Several levels in one line."""
         return ", ".join(self.named(name, level) for name, level in levels.items())
-
-
-def as_read(level: Any) -> Any:
-    """A level as people write it: a duration of 60.0 s is 60."""
-    return int(level) if isinstance(level, float) and level.is_integer() else level
 
 
 def words(campaign: Campaign) -> Words:

@@ -59,7 +59,8 @@ class BisectionForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4}),
         help_text=gettext_lazy(
             "One a line, the oldest first. Folders are those from the base's to the head's. Empty: "
-            "the folders that carry 7 digits or more of both commits."
+            "the folders that carry 7 digits or more of both commits, else builds of them, where "
+            "the server may make some."
         ),
     )
     repeats = forms.IntegerField(

@@ -10,11 +10,11 @@ from django.utils.translation import gettext as _
 
 from runs.charts.history import Decided, HostMark, Mark, Point, Words, history
 from runs.models import Campaign, Change
-from runs.selectors.campaigns.factor_names import as_read
 from runs.selectors.histories import histories, host_changes
 from runs.selectors.histories.histories import Histories, History
 from runs.selectors.histories.host_changes import HostChange
 from runs.selectors.histories.points import HistoryPoint
+from runs.templatetags.formats import as_read
 from runs.web.histories import machine_changes as host_words
 
 LONGEST_LABEL = 40

@@ -176,9 +176,7 @@ def test_who_waits_shows_it_by_asking(client, post, bearer, lab, nightly):
 def test_what_is_built_and_what_could_not_be_built_is_told(client, post, get, lab, nightly):
     lab.installations.filter(bindir__contains=HEAD[:9]).delete()
     assert post(GIVEN).status_code == 422
-    call_command(
-        "allow_builds", "lab", "--from", "/srv/pg.git", "--configure", "--", "--without-icu"
-    )
+    call_command("allow_builds", "lab", "--from", "/srv/pg.git", "--configure=--without-icu")
     made = post(GIVEN).json()
     assert (made["state"], made["steps"]) == ("running", [])
     assert f"`{HEAD[:12]}` is being built on lab." in made["report"]
@@ -208,7 +206,7 @@ def test_what_is_built_and_what_could_not_be_built_is_told(client, post, get, la
         (["away", "--from", "/srv/pg.git"], "there is no server away"),
         (["lab", "--from", "../pg"], "not a path"),
         (["lab", "--from", "/srv/pg;id"], "not a path"),
-        (["lab", "--from", "/srv/pg", "--configure", "--", "--prefix=/usr"], "BenchLab's to say"),
+        (["lab", "--from", "/srv/pg", "--configure=--prefix=/usr"], "BenchLab's to say"),
     ],
 )
 def test_builds_are_not_allowed_with_what_is_not_plain(lab, words, said):
