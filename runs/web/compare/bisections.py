@@ -142,6 +142,8 @@ def bisection_detail(request: HttpRequest, bisection_id: int) -> HttpResponse:
         "builds": list(enumerate(builds)),
         "steps": [(each.step, [builds[at] for at in each.places]) for each in steps],
         "headline": HEADLINES.get(found.verdict, ""),
+        "base": builds[0],
+        "head": builds[-1],
         "low": builds[found.low],
         "high": builds[found.high],
         "size": sized(worst.comparison) if worst else "",
