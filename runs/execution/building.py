@@ -14,7 +14,7 @@ from runs.execution.base_dir import BaseDir
 from runs.execution.control_characters import neutralised
 from runs.execution.errors import TargetProblem, TargetRestarted
 from runs.execution.ssh import Host
-from runs.execution.steps import free_bytes, perform, stop_all
+from runs.execution.steps import perform, stop_all
 from runs.wording import gettext_noop as _
 
 FOLDER, STEP = "builds", "build"
@@ -96,11 +96,6 @@ async def remove(host: Host, base: BaseDir, commit: str) -> None:
         await base.check(host, folder)
         await stop_all(host, folder)
     await base.remove(host, folder)
-
-
-async def left_bytes(host: Host, base: BaseDir) -> int | None:
-    """What is free below the base directory; None if nothing tells."""
-    return await free_bytes(host, base.path)
 
 
 async def _has_begun(host: Host, folder: str) -> bool:

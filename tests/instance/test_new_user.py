@@ -22,7 +22,8 @@ LIMIT_SECONDS = 600 - 6 * 60
 
 def invited(admin: Page, url: str) -> str:
     """The link that a maintainer sends to a new person."""
-    admin.goto(f"{url}/projects/default/people/")
+    admin.goto(f"{url}/projects/")
+    admin.get_by_role("link", name="Members and invitations").click()
     admin.select_option("[name=role]", "operator")
     admin.click("main .button--primary[type=submit]")
     found = re.search(rf"{url}/invitations/[^/\s<\"]+/", admin.content())
