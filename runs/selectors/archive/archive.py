@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.contrib.postgres.search import SearchQuery, SearchRank
 from django.db.models import BooleanField, Count, ExpressionWrapper, Prefetch, Q, QuerySet
@@ -225,6 +226,19 @@ def figure(slug: str, *, row: int, column: int) -> PrintedFigure | None:
         "measurement__run__cell",
     )
     return found.filter(table__campaign__slug=slug, row=row, column=column).first()
+
+
+def corrections(table: PublishedTable, figure: PrintedFigure | None = None) -> list[dict[str, Any]]:
+    """What was corrected in the transcription of a table, or of one of its figures.
+
+    Corrections of the whole publication are among them.
+    """
+    return [
+        each
+        for each in table.source.corrections
+        if each["table"] in ("all", table.number)
+        and (figure is None or not each.get("figures") or figure.text in each["figures"])
+    ]
 
 
 def measured_since(figure: PrintedFigure) -> list[CellSummary]:

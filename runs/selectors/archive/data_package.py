@@ -30,7 +30,9 @@ SOURCES: Columns = (
     ("year", "integer"),
     ("published", "string"),
     ("url", "string"),
+    ("traces", "array"),
     ("licence", "string"),
+    ("licence_url", "string"),
     ("transcribed_on", "date"),
     ("data_version", "string"),
 )
@@ -44,6 +46,7 @@ FIGURES: Columns = (
     ("head", "string"),
     ("words", "string"),
     ("levels", "object"),
+    ("conditions", "object"),
     ("metric", "string"),
     ("value", "number"),
     ("unit", "string"),
@@ -76,6 +79,7 @@ CORRECTIONS: Columns = (
     ("source", "string"),
     ("date", "date"),
     ("table", "string"),
+    ("figures", "array"),
     ("was", "string"),
     ("now", "string"),
     ("reason", "string"),
@@ -135,7 +139,12 @@ def _sources(sources: Iterable[Source]) -> Iterable[Sequence[Any]]:
 
 def _figures() -> Iterable[Sequence[Any]]:
     figures = PrintedFigure.objects.select_related(
-        "table__source", "table__campaign", "measurement__metric", "measurement__run__cell"
+        "table__source",
+        "table__campaign",
+        "measurement__metric",
+        "measurement__run__cell",
+        "measurement__run__hardware",
+        "measurement__run__environment",
     ).prefetch_related("disputed")
     ordered = figures.order_by("table__source__slug", "table__ordinal", "row", "column")
     for figure in ordered.iterator(2000):
@@ -145,11 +154,23 @@ def _figures() -> Iterable[Sequence[Any]]:
             **asdict(record.place),
             **asdict(record),
             "levels": measurement.run.cell.levels if measurement else {},
+            "conditions": _conditions(figure),
             "metric": measurement.metric.name if measurement else "",
             "value": measurement.value if measurement else None,
             "unit": measurement.metric.unit if measurement else "",
         }
         yield [known[name] for name, _kind in FIGURES]
+
+
+def _conditions(figure: PrintedFigure) -> dict[str, Any]:
+    """What the campaign kept the same, and the machine, system and configuration of the figure."""
+    known: dict[str, Any] = dict(figure.table.campaign.parameters)
+    if run := figure.measurement.run if figure.measurement else None:
+        known |= {
+            "hardware": run.hardware.name if run.hardware else None,
+            "environment": run.environment.os_name if run.environment else None,
+        }
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def _discrepancies() -> Iterable[Sequence[Any]]:

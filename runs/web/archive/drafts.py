@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from runs.models import PublicationDraft
+from runs.models import PublicationDraft, Source
 from runs.published.errors import PublishedFileError
 from runs.selectors.archive.gaps import gaps
 from runs.services.archive import drafts
@@ -39,7 +39,10 @@ class DraftForm(forms.Form):
 @require_safe
 def archive_later(request: HttpRequest) -> HttpResponse:
     """What later reports of the series would add, and how they come into the archive."""
-    return render(request, "archive/later.html", {"section": "archive", "gaps": gaps()})
+    found = Source.objects.values_list("traces", flat=True)
+    traces = {trace["url"]: trace for each in found for trace in each}
+    context = {"section": "archive", "gaps": gaps(), "traces": list(traces.values())}
+    return render(request, "archive/later.html", context)
 
 
 @require_safe
