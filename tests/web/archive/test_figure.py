@@ -146,7 +146,7 @@ def _a_published_run_leads_to_its_figure(client):
 
 
 def _every_figure_has_its_record(client):
-    """The same record in API, CSV and data package, and no number of repeats that is not printed."""
+    """API and CSV have the same record; repeats that are not printed are not guessed."""
     rows = client.get("/api/v1/measurements/?origin=published&page_size=1000").json()["results"]
     printed = PrintedFigure.objects.select_related("table")
     assert len(rows) == printed.count() == 858
@@ -157,7 +157,7 @@ def _every_figure_has_its_record(client):
         or not (row["printed"] and row["place"]["table"] and row["place"]["words"])
         or row["said_by"] not in ("printed", "derived", "not_measured")
         or row["exact"] is None
-        or (row["n"] is None) != (row["statistic"] is None and row["n"] is None)
+        or (row["n"] is None and row["statistic"] not in (None, "median", "mean"))
     ]
     assert incomplete == []
     disputed = sum(bool(row["disputed"]) for row in rows)
