@@ -20,7 +20,7 @@ from runs.models import (
 from runs.models.campaigns import Origin
 from runs.published import words
 from runs.selectors.access import projects
-from runs.selectors.archive import versions
+from runs.selectors.archive import conclusions, versions
 from runs.templatetags.formats import named
 
 # Later measurements that the page of a figure lists.
@@ -56,6 +56,12 @@ class Entry:
     hardware: Mapping[str, str]
     figures: int
     discrepancies: int
+
+    @property
+    def verdict(self) -> Mapping[str, str]:
+        """What the publication concludes first, for a table whose figures are only a picture."""
+        found = () if self.table.has_figures else conclusions.printed(self.table.findings)
+        return found[0] if found else {}
 
 
 @dataclass(frozen=True)

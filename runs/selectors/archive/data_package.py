@@ -1,5 +1,7 @@
 """The complete archive as one file: a zip with CSV tables and a Frictionless `datapackage.json`.
 
+`sources.bib` has an entry for each publication.
+
 https://specs.frictionlessdata.io/tabular-data-package/
 """
 
@@ -14,7 +16,7 @@ from typing import IO, Any, cast
 
 from runs.models import PrintedFigure, PublishedTable, Source
 from runs.reports.tables import csv_cell
-from runs.selectors.archive import archive, provenance
+from runs.selectors.archive import archive, citations, provenance
 
 FILE_NAME = "benchlab-archive.zip"
 IN_MEMORY_BYTES = 2**23
@@ -102,17 +104,22 @@ def write(*, address: str) -> IO[bytes]:
             _add(package, f"{name}.csv", _csv(columns, rows))
         described = {name: columns for name, (columns, _rows) in resources.items()}
         _add(package, "datapackage.json", _describe(described, sources, address))
+        cited = (citations.of_source(each, f"{address}{each.slug}/") for each in sources)
+        _add(package, "sources.bib", "\n".join(citations.bibtex(each) for each in cited))
     file.seek(0)
     return file
 
 
 def _describe(resources: dict[str, Columns], sources: Sequence[Source], address: str) -> str:
+    title = "Published PostgreSQL performance figures, transcribed by BenchLab"
+    version = "-".join(f"{each.slug}.{each.data_version}" for each in sources)
     package = {
         "name": "benchlab-archive",
-        "title": "Published PostgreSQL performance figures, transcribed by BenchLab",
+        "title": title,
+        "citation": f"BenchLab, “{title}”, version {version}. {address}",
         "profile": "tabular-data-package",
         "homepage": address,
-        "version": "-".join(f"{each.slug}.{each.data_version}" for each in sources),
+        "version": version,
         "sources": [
             {"title": each.title, **({"path": each.url} if each.url else {})} for each in sources
         ],
