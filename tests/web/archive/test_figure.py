@@ -174,17 +174,17 @@ def _every_figure_has_its_record(client):
 def _charts_and_comparisons_say_where_a_figure_is_printed(client):
     """The hover text of a chart has the record; so have the tables of a comparison."""
     wanted = (
-        "as printed: 81.98 %", "Table 2.3, section 2.4.3 (3), p. 16", "row 7, column 6",
-        "derived from other figures", "n = 3, median", "disputed: 81.98 %, computed 101.997",
+        "as printed: 253.9; unit: tps", "Table 4.8, section 4.6.1, p. 43", "row 5, column 6",
+        "said by the publication (measured)", "n = 1, single value",
+        "disputed: TPS中央値を出した際",
     )  # fmt: skip
-    figure = PrintedFigure.objects.get(table__number="2.3", text="81.98 %")
-    cell = figure.measurement.run.cell_id
-    base = PrintedFigure.objects.get(table__number="2.3", text="15373.38").measurement.run.cell_id
+    of_table = PrintedFigure.objects.filter(table__number="4.8", measurement__metric__name="tps")
+    base, head = (of_table.get(text=text).measurement.run.cell_id for text in ("198.5", "253.9"))
     chart = client.get("/campaigns/wg1-2013-2-3/").content.decode()
     assert "as printed: 15373.38; unit: tps" in chart
     for address in (
-        "/compare/?s=wg1-2013-2-3&metric=tps_ratio",
-        f"/compare/cells/?a={base}&b={cell}",
+        "/compare/?s=wg1-2013-4-8&metric=tps",
+        f"/compare/cells/?a={base}&b={head}",
     ):
         page = client.get(address).content.decode()
         for text in wanted:
