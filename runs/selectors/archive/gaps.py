@@ -1,8 +1,9 @@
 """What the archive lacks of the yearly series: which report would add it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 from runs.models import PublishedTable, Source
 from runs.wording import gettext_noop as _
@@ -12,6 +13,8 @@ FISCAL_YEARS = {
     "9.2": 2012, "9.3": 2013, "9.4": 2014, "9.5": 2015, "9.6": 2016, "10": 2017, "11": 2018,
     "12": 2019, "13": 2020, "14": 2021, "15": 2022, "16": 2023, "17": 2024, "18": 2025,
 }  # fmt: skip
+# What the names of its publications begin with.
+SERIES = "wg1-"
 # The first year in which the series observed updates too.
 UPDATES_SINCE = 2014
 # What else a year's report has, where a publication of the archive says so: the report for 2017 in
@@ -47,7 +50,7 @@ class Gap:
     @property
     def slug(self) -> str:
         """The name of that year's publication."""
-        return f"wg1-{self.year}"
+        return f"{SERIES}{self.year}"
 
 
 def gaps() -> list[Gap]:
@@ -69,6 +72,12 @@ def gaps() -> list[Gap]:
             gap = Gap(year, base, head, reading, updating, OTHER_THEMES.get(year, ""))
             found.append(replace(gap, is_here=gap.slug in here))
     return found
+
+
+def traces() -> list[Mapping[str, Any]]:
+    """The addresses that lead towards reports of the series, each once."""
+    found = Source.objects.filter(slug__startswith=SERIES).values_list("traces", flat=True)
+    return list({trace["url"]: trace for each in found for trace in each}.values())
 
 
 def _known(rows: Collection[tuple[list[str], bool]], base: str, head: str) -> str:

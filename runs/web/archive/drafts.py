@@ -11,9 +11,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from runs.models import PublicationDraft, Source
+from runs.models import PublicationDraft
 from runs.published.errors import PublishedFileError
-from runs.selectors.archive.gaps import gaps
+from runs.selectors.archive import gaps
 from runs.services.archive import drafts
 from runs.services.errors import ServiceError
 from runs.web import notices
@@ -39,9 +39,7 @@ class DraftForm(forms.Form):
 @require_safe
 def archive_later(request: HttpRequest) -> HttpResponse:
     """What later reports of the series would add, and how they come into the archive."""
-    found = Source.objects.values_list("traces", flat=True)
-    traces = {trace["url"]: trace for each in found for trace in each}
-    context = {"section": "archive", "gaps": gaps(), "traces": list(traces.values())}
+    context = {"section": "archive", "gaps": gaps.gaps(), "traces": gaps.traces()}
     return render(request, "archive/later.html", context)
 
 
