@@ -101,7 +101,11 @@ def _address(fields: Fields, name: str, *, required: bool = False) -> str:
     """An address of the web. Raises PublishedFileError for any other, which pages would link to."""
     text = fields.text(name, required=required)
     if text and not text.startswith(("http://", "https://")):
-        raise fields.fault(f"needs an address that begins with https:// in “{name}”, not “{text}”")
+        fault = fields.fault(
+            f"needs an address that begins with https:// in “{name}”, not “{text}”"
+        )
+        fault.words = text
+        raise fault
     return text
 
 
