@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0023_themes'),
+        ('runs', '0028_traces'),
     ]
 
     operations = [
