@@ -157,7 +157,7 @@ def _cost(client: Any, address: str) -> Cost:
     return Cost(len(asked), sum(map(_buffers, reads)))
 
 
-def _buffers(sql: str) -> int:
+def buffers(sql: str) -> int:
     from django.db import connection  # noqa: PLC0415
 
     with connection.cursor() as cursor:
