@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0023_themes")]
+    dependencies = [("runs", "0028_traces")]
 
     operations = [
         migrations.AddIndex(
