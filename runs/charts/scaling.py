@@ -18,7 +18,7 @@ class Point:
     """One cell: its level, and median, minimum and maximum of its `n` runs in the metric's unit.
 
     `n` is None if their number is unknown; `doubtful` of them are doubtful, which a hollow marker
-    shows.
+    shows. `note` is more hover text, as HTML.
     """
 
     x: float
@@ -27,6 +27,7 @@ class Point:
     maximum: float
     n: int | None
     doubtful: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,12 @@ def _dashed(lines: Sequence[Line]) -> list[tuple[Line, str]]:
 def _trace(line: Line, dash: str, x_title: str, words: Words) -> dict[str, Any]:
     style = palette.style(line.major) if line.major else None
     colour = {"color": style.colour} if style else {}
+    known = without_empty_notes(
+        [
+            [point.minimum, point.maximum, words.number(point.n, point.doubtful), point.note]
+            for point in line.points
+        ]
+    )
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -115,17 +122,24 @@ def _trace(line: Line, dash: str, x_title: str, words: Words) -> dict[str, Any]:
         "line": {**colour, "width": 2, "dash": dash},
         "marker": {**colour, "symbol": _symbols(line, style), "size": 9},
         "error_y": _whiskers(line.points) | colour,
-        "customdata": [
-            [point.minimum, point.maximum, words.number(point.n, point.doubtful)]
-            for point in line.points
-        ],
+        "customdata": known,
         "hovertemplate": (
             f"<b>%{{fullData.name}}</b><br>{x_title}: %{{x}}"
             f"<br>{words.median}: %{{y:,.6~g}}"
             f"<br>{words.range}: %{{customdata[0]:,.6~g}} – %{{customdata[1]:,.6~g}}"
-            f"<br>{words.runs}: %{{customdata[2]}}<extra></extra>"
+            f"<br>{words.runs}: %{{customdata[2]}}{note_line(known)}<extra></extra>"
         ),
     }
+
+
+def without_empty_notes(rows: list[list[Any]]) -> list[list[Any]]:
+    """Custom data of points, whose fourth column is a note: without it if there are no notes."""
+    return rows if any(row[3] for row in rows) else [row[:3] for row in rows]
+
+
+def note_line(rows: list[list[Any]]) -> str:
+    """The part of a hover template that shows the note in custom data that have one."""
+    return "<br>%{customdata[3]}" if rows and len(rows[0]) > 3 else ""
 
 
 def _symbols(line: Line, style: palette.Style | None) -> str | list[str]:

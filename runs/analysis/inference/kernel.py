@@ -156,11 +156,13 @@ def _sides(model: Model, pair: Pair) -> list[Cell]:
 def _without_interval(model: Model, pair: Pair) -> tuple[Reason, ...]:
     """A published median of three runs is not a single run: its spread was just not printed."""
     sides = _sides(model, pair)
-    unspread = [side.n for side in sides if side.variance is None]
+    unspread = [side.n for side in sides if side.variance is None and side.repeats_known]
     codes: list[Reason] = []
-    if min(unspread) < 2:
+    if any(n < 2 for n in unspread):
         codes.append("single_run")
-    if max(unspread) >= 2:
+    if not all(side.repeats_known for side in sides):
+        codes.append("repeats_unknown")
+    if any(n >= 2 for n in unspread):
         codes.append("spread_unknown")
     return tuple(codes)
 

@@ -141,6 +141,8 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "archive-discrepancies": _LOOK,
     "archive-source": _LOOK,
     "archive-citation": _LOOK,
+    "archive-table-citation": _LOOK,
+    "archive-figure-citation": _LOOK,
     "archive-data": _LOOK,
     "archive-later": _LOOK,
     "archive-drafts": {"GET": Right.TRANSCRIBE},

@@ -306,7 +306,7 @@ def _stored(
             # A printed summary may represent repeats that are not printed.
             runs = ()
         counted = [value for value, _block in runs] or ([mean] if n == 1 else [])
-        found[cell, metric] = _cell(
+        made = _cell(
             cells[cell],
             n,
             log_mean,
@@ -314,6 +314,7 @@ def _stored(
             runs,
             counted if is_count(metrics[metric]) else (),
         )
+        found[cell, metric] = replace(made, repeats_known=printed is not None)
     return found
 
 

@@ -24,6 +24,7 @@ REASONS = {
     "not_positive": _("a value is not positive"),
     "not_measured": _("a side was not measured"),
     "single_run": _("a side has a single run"),
+    "repeats_unknown": _("how often a side was measured is not published"),
     "few_points": _("the branch has fewer than 5 such points since its last step"),
     "spread_unknown": _("the spread of the repeats is not published"),
 }

@@ -5,7 +5,9 @@ from typing import Any
 
 from django.urls import reverse
 
-from runs.selectors.compare.cells import ComparedCells, MetricRow
+from runs.models.campaigns import Origin
+from runs.selectors.archive import provenance
+from runs.selectors.compare.cells import ComparedCells, MetricRow, Side
 from runs.selectors.compare.state import CompareState
 from runs.selectors.compare.verdict_words import VERDICTS, missing, size
 from runs.templatetags.formats import quantity, ratio, tone
@@ -33,6 +35,7 @@ def context(found: ComparedCells, state: CompareState) -> dict[str, Any]:
     despite = dict.fromkeys(code for row in found.rows for code in row.comparison.despite)
     return {
         "found": found,
+        "printed": {"a": _printed(found.a), "b": _printed(found.b)},
         "lines": [_line(row) for row in found.rows],
         "differences": [
             (
@@ -50,6 +53,12 @@ def context(found: ComparedCells, state: CompareState) -> dict[str, Any]:
         ],
         "swapped": _address(found, state, swapped=True),
     }
+
+
+def _printed(side: Side) -> list[tuple[str, str, list[str]]]:
+    """The printed figures of a published cell: text, address and record."""
+    is_published = side.cell.campaign.origin == Origin.PUBLISHED
+    return provenance.of_cell(side.cell.pk) if is_published else []
 
 
 def _address(found: ComparedCells, state: CompareState, *, swapped: bool = False) -> str:

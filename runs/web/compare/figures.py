@@ -13,7 +13,7 @@ from runs.charts.figure import Figure
 from runs.charts.forest import Branch, forest
 from runs.charts.forest import Words as ForestWords
 from runs.charts.scaling import Words
-from runs.selectors.archive import versions
+from runs.selectors.archive import provenance, versions
 from runs.selectors.compare.comparisons import ComparedPage, ComparedRow
 from runs.selectors.compare.series import Series, SeriesCell
 from runs.selectors.compare.series_keys import SeriesKey
@@ -173,7 +173,7 @@ def _spots(
                     high=high,
                     n=cell.summary.n,
                     url=url,
-                    conditions=conditions(page, cell),
+                    conditions=_hover(page, cell),
                     doubtful=cell.runs.doubtful,
                 )
             )
@@ -210,6 +210,12 @@ def conditions(page: ComparedPage, cell: SeriesCell) -> str:
     parts += [loaded.environments[key].os_name for key in cell.runs.environment]
     parts += [f"PostgreSQL {version}" for version in cell.runs.servers]
     return " · ".join(part for part in parts if part)
+
+
+def _hover(page: ComparedPage, cell: SeriesCell) -> str:
+    """The conditions of a cell, and where its figure is printed if it is published."""
+    printed = provenance.hover(page.loaded.provenance.get(cell.id, ()))
+    return "<br>".join(filter(None, (conditions(page, cell), printed)))
 
 
 def _are_told_apart_by_version(series: Sequence[Series]) -> bool:

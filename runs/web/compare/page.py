@@ -1,6 +1,6 @@
 """What the compare page shows: texts and figures, ready for the template."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -43,7 +43,10 @@ class Chip:
 
 @dataclass(frozen=True)
 class Place:
-    """A cell in the table of values. `tone` and `verdict` are empty for the baseline."""
+    """A cell in the table of values. `tone` and `verdict` are empty for the baseline.
+
+    `record` says where a published value is printed, a fact a line.
+    """
 
     id: int
     name: str
@@ -52,6 +55,7 @@ class Place:
     size: str
     tone: str
     verdict: str
+    record: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,7 @@ def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
         "figures": compare_figures.lines(page, words),
         "columns": _columns(page, words),
         "places": _places(page, words),
+        "has_printed": bool(page.loaded.provenance),
         "forest": compare_figures.forest_plot(page.forest, page, words),
         "drawn_rows": compare_figures.MOST_BRANCHES,
         "ratio_lines": [
@@ -197,14 +202,21 @@ def _places(page: ComparedPage, words: Wording) -> list[tuple[str, bool, list[Pl
     for each, label in zip(page.loaded.series, page.labels, strict=True):
         at = {level_text(cell.x): cell for cell in each.cells}
         places = [
-            _place(at[level], f"{label} {names[level]}", compared) if level in at else None
+            _place(at[level], f"{label} {names[level]}", compared, page.loaded.provenance)
+            if level in at
+            else None
             for level in levels
         ]
         found.append((label, each is page.base, places))
     return found
 
 
-def _place(cell: SeriesCell, name: str, compared: dict[int, Inference]) -> Place:
+def _place(
+    cell: SeriesCell,
+    name: str,
+    compared: dict[int, Inference],
+    provenance: Mapping[int, Sequence[str]],
+) -> Place:
     summary, found = cell.summary, compared.get(cell.id)
     return Place(
         id=cell.id,
@@ -216,6 +228,7 @@ def _place(cell: SeriesCell, name: str, compared: dict[int, Inference]) -> Place
         size=(size(found) or str(VERDICTS[found.verdict])) if found else "",
         tone=tone(found.verdict) if found else "",
         verdict=str(VERDICTS[found.verdict]) if found else "",
+        record=provenance.get(cell.id, ()),
     )
 
 
