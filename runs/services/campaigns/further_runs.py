@@ -2,24 +2,19 @@
 
 import random
 from collections.abc import Mapping
-from dataclasses import replace
 
 from django.db.models import Max
-from django.utils.translation import gettext as _
 
 from runs import dispatch
-from runs.execution.plan import RunPlan, UnreadablePlan
 from runs.models import Campaign, Run, RunEvent
-from runs.services.errors import ServiceError
+from runs.services.runs import plans
 
 
 def queue(*, campaign: Campaign, like: Mapping[Run, str], code: str) -> list[Run]:
     """Queue a copy of each of these runs, with a reason, shuffled by the campaign's seed.
 
-    Call it in a transaction that has locked the campaign. Raises what `plan_of` raises, before
-    anything is queued.
+    Call it in a transaction that has locked the campaign. Raises `plan_of_other_version`.
     """
-    plans = {run: plan_of(run) for run in like}
     last = campaign.runs.aggregate(Max("position"))["position__max"] or 0
     repeats = dict(
         campaign.runs.filter(cell__in={run.cell_id for run in like})
@@ -35,7 +30,7 @@ def queue(*, campaign: Campaign, like: Mapping[Run, str], code: str) -> list[Run
         queued.append(_another(run, repeat=repeats[run.cell_id], position=last + place))
     Run.objects.bulk_create(queued)
     for made, run in zip(queued, order, strict=True):
-        made.plan = replace(plans[run], run_id=made.pk).as_json()
+        made.plan = plans.copied(of=run, to=made)
     Run.objects.bulk_update(queued, ["plan"], batch_size=500)
     RunEvent.objects.bulk_create(
         RunEvent(run=made, to_state=Run.State.QUEUED, code=code, message=like[run])
@@ -44,21 +39,6 @@ def queue(*, campaign: Campaign, like: Mapping[Run, str], code: str) -> list[Run
     for server_id in {run.server_id for run in queued if run.server_id is not None}:
         dispatch.wake(server_id)
     return queued
-
-
-def plan_of(run: Run) -> RunPlan:
-    """The plan of a run, to be followed once more. Raises `plan_of_other_version`."""
-    try:
-        return RunPlan.from_json(run.plan or {})
-    except UnreadablePlan as unreadable:
-        message = _(
-            "It was queued by another version, whose plan this one cannot follow: %(what)s."
-        )
-        raise ServiceError(
-            "plan_of_other_version",
-            message % {"what": unreadable},
-            remedy=_("Queue its campaign again, or start the version that queued it."),
-        ) from unreadable
 
 
 def _another(run: Run, *, repeat: int, position: int) -> Run:

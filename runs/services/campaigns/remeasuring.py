@@ -7,6 +7,7 @@ left out only if the campaign stated so beforehand.
 
 import logging
 
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from runs.models import Campaign, Run, RunEvent
@@ -44,7 +45,8 @@ def add(*, campaign: Campaign) -> int:
     if not wanted:
         return 0
     try:
-        return len(further_runs.queue(campaign=campaign, like=wanted, code=CODE))
+        with transaction.atomic():
+            return len(further_runs.queue(campaign=campaign, like=wanted, code=CODE))
     except ServiceError as error:
         logger.warning("campaign %s measures nothing again: %s", campaign.slug, error.message)
         return 0

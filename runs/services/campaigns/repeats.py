@@ -8,7 +8,6 @@ seeing the figures is another look at the data, and the campaign records it (doc
 import logging
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from django.db import transaction
 from django.db.models import Max
@@ -23,10 +22,10 @@ from runs.scenarios import registry
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import bisections
 from runs.services.access import audit
-from runs.services.campaigns import further_runs
 from runs.services.campaigns.drafts import MOST_REPEATS
 from runs.services.errors import ServiceError
 from runs.services.problems import Problem
+from runs.services.runs import plans
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +69,8 @@ def add_round(*, campaign: Campaign) -> int:
         return 0
     reason = _why(campaign, latest, wanted)
     try:
-        return len(_queue(campaign, latest, 1, reason)) if reason else 0
+        with transaction.atomic():
+            return len(_queue(campaign, latest, 1, reason)) if reason else 0
     except ServiceError as error:
         # The runs that there are stay; the campaign ends as it would without the wish for more.
         logger.warning("campaign %s gets no further round: %s", campaign.slug, error.message)
@@ -141,7 +141,6 @@ def _latest_runs(campaign: Campaign) -> dict[int, Run]:
 
 def _queue(campaign: Campaign, latest: Mapping[int, Run], rounds: int, reason: str) -> list[Run]:
     """Complete rounds: all cells have the same repeat in it, each round has its own order."""
-    plans = {cell: further_runs.plan_of(run) for cell, run in latest.items()}
     last = campaign.runs.aggregate(Max("position"))["position__max"] or 0
     made = max(run.repeat for run in latest.values())
     queued = []
@@ -155,7 +154,7 @@ def _queue(campaign: Campaign, latest: Mapping[int, Run], rounds: int, reason: s
         last += len(order)
     Run.objects.bulk_create(queued)
     for run in queued:
-        run.plan = replace(plans[run.cell_id], run_id=run.pk).as_json()
+        run.plan = plans.copied(of=latest[run.cell_id], to=run)
     Run.objects.bulk_update(queued, ["plan"], batch_size=500)
     RunEvent.objects.bulk_create(
         RunEvent(run=run, to_state=Run.State.QUEUED, code="repeat_added", message=reason)

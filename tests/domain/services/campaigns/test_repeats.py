@@ -156,6 +156,17 @@ def test_rounds_are_added_by_hand_and_the_look_is_remembered(server, draft):
     assert campaign.state == Campaign.State.FINISHED
 
 
+def test_a_plan_of_another_version_is_told_and_nothing_is_queued(server, draft):
+    campaign = campaigns.create(draft=draft)
+    work_off(server, lambda run: 1000.0)
+    campaign.runs.update(plan={"of_the_future": 1})
+    before = campaign.runs.count()
+    with pytest.raises(ServiceError) as told, transaction.atomic():
+        repeats.add_rounds(campaign=Campaign.objects.get(), rounds=1)
+    assert told.value.code == "plan_of_other_version"
+    assert campaign.runs.count() == before
+
+
 @pytest.mark.parametrize("rounds", [0, -1, 99])
 def test_rounds_out_of_range_are_refused(server, draft, rounds):
     campaign = campaigns.create(draft=replace(draft, wanted_half_width=None))
@@ -241,11 +252,7 @@ def test_a_plan_of_another_version_is_told_and_ends_no_campaign_in_an_error(draf
     campaign.refresh_from_db()
     assert (campaign.state, campaign.runs.count()) == (Campaign.State.FINISHED, 4)
 
-    with pytest.raises(ServiceError) as refused:
-        repeats.add_rounds(campaign=campaign, rounds=1)
-    assert refused.value.code == "plan_of_other_version"
-
     wanted = {campaign.runs.order_by("pk").first(): "why"}
-    with pytest.raises(ServiceError) as refused:
+    with pytest.raises(ServiceError) as refused, transaction.atomic():
         further_runs.queue(campaign=campaign, like=wanted, code="measured_again")
     assert (refused.value.code, campaign.runs.count()) == ("plan_of_other_version", 4)
