@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0028_traces'),
+        ('runs', '0027_judge_again'),
     ]
 
     operations = [
