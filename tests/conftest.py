@@ -93,7 +93,7 @@ def sshd_binary() -> str:
 @pytest.fixture(scope="session")
 def chromium_binary() -> str:
     """The system's Chromium."""
-    for name in ("chromium", "chromium-browser", "google-chrome"):
+    for name in ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"):
         if found := shutil.which(name):
             return found
     pytest.skip("Chromium is missing: apt install chromium")
