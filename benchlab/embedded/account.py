@@ -85,12 +85,16 @@ class Account:
         if not self.by_sudo:
             process.send_signal(number)
         elif process.poll() is None:
-            own = [each for each in descendants(process.pid) if self._owns(each)]
+            own = self.owned_below(process)
             pids = {each.pid for each in own}
             if number != signal.SIGKILL:
                 pids -= {each.pid for each in own if each.parent in pids}
             if pids:
                 self.succeeds("kill", f"-{number.value}", *map(str, pids))
+
+    def owned_below(self, process: "subprocess.Popen[bytes]") -> list[Process]:
+        """The processes of this account that a process has started."""
+        return [each for each in descendants(process.pid) if self._owns(each)]
 
     def _owns(self, process: Process) -> bool:
         try:

@@ -1,6 +1,5 @@
 """A complete BenchLab on one machine: started in order, supervised, stopped in reverse order."""
 
-import contextlib
 import http.client
 import os
 import secrets
@@ -20,7 +19,7 @@ from benchlab.embedded.accounts import Accounts
 from benchlab.embedded.binaries import postgresql_binaries, redis_server
 from benchlab.embedded.descendants import Ending, become_subreaper, reap_adopted
 from benchlab.embedded.embedded_server import EmbeddedServer
-from benchlab.embedded.errors import StartError
+from benchlab.embedded.errors import StartError, StopError
 from benchlab.embedded.interrupts import Interrupted, Interrupts
 from benchlab.embedded.options import Options
 from benchlab.embedded.places import Places
@@ -331,8 +330,12 @@ class Instance:
         for program in self._programs:
             program.ask_to_stop()
         for service in reversed(self._services):
-            with contextlib.suppress(OSError, subprocess.SubprocessError):
+            try:
                 service.stop()
+            except StopError as error:
+                say(str(error))
+            except (OSError, subprocess.SubprocessError):
+                pass
         ending = Ending()
         while not ending.advance():
             time.sleep(0.05)

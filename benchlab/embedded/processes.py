@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Protocol
 
 from benchlab.embedded.account import Account
-from benchlab.embedded.errors import StartError
+from benchlab.embedded.descendants import Process, started
+from benchlab.embedded.errors import StartError, StopError
 
 LOG_KEPT_BYTES = 10_000_000
+# What is killed ends at once, unless it cannot be killed at all.
+KILLED_SECONDS = 5.0
 
 Pause = Callable[[float], None]
 
@@ -85,7 +88,10 @@ class Program:
             self._signal(self.stops[0][0])
 
     def stop(self) -> None:
-        """Stop it and wait; its output is in the log."""
+        """Stop it and wait; its output is in the log.
+
+        Raises StopError if sudo does not let us end it any more.
+        """
         if self.process is None:
             return
         self.ask_to_stop()
@@ -95,8 +101,22 @@ class Program:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(patience)
                 break
+        by_sudo = self.account.owned_below(self.process) if self.account.by_sudo else []
         self._kill_group()
+        if by_sudo:  # sudo itself may have ended, and what it has started not
+            self._wait_for_the_end_of(by_sudo)
         self.process.wait()
+
+    def _wait_for_the_end_of(self, killed: Sequence[Process]) -> None:
+        until = time.monotonic() + KILLED_SECONDS
+        while left := [each for each in killed if started(each.pid) == each.started]:
+            if time.monotonic() > until:
+                pids = " ".join(str(each.pid) for each in left)
+                raise StopError(
+                    f"{self.name} goes on: sudo does not let us end programs of"
+                    f" {self.account.name} any more. As root: kill {pids}"
+                )
+            time.sleep(0.05)
 
     def _signal(self, number: signal.Signals) -> None:
         if self.process is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from runs.charts import palette
 from runs.charts.figure import Figure, layout, title
-from runs.charts.scaling import Words
+from runs.charts.scaling import Words, note_line, without_empty_notes
 
 # A logarithmic axis in Plotly counts in powers of ten.
 LOG_AXIS = {"type": "log", "dtick": 1}
@@ -19,7 +19,7 @@ class Bar:
     """One cell: the name of its level, and median, minimum and maximum of its `n` runs.
 
     `n` is None if their number is unknown; `doubtful` of them are doubtful, which hatching
-    shows.
+    shows. `note` is more hover text, as HTML.
     """
 
     x: str
@@ -28,6 +28,7 @@ class Bar:
     maximum: float
     n: int | None
     doubtful: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,14 +77,15 @@ def bars(
 def _trace(group: Group, words: Words, *, log_y: bool, stacked: bool) -> dict[str, Any]:
     shown = [bar for bar in group.bars if bar.median > 0 or not log_y]
     has_whiskers = not stacked and any(bar.minimum < bar.maximum for bar in shown)
+    known = without_empty_notes(
+        [[bar.minimum, bar.maximum, words.number(bar.n, bar.doubtful), bar.note] for bar in shown]
+    )
     trace: dict[str, Any] = {
         "type": "bar",
         "name": group.label,
         "x": [bar.x for bar in shown],
         "y": [bar.median for bar in shown],
-        "customdata": [
-            [bar.minimum, bar.maximum, words.number(bar.n, bar.doubtful)] for bar in shown
-        ],
+        "customdata": known,
         "texttemplate": "%{y:,.3~s}",
         # Whiskers are where a label outside would be.
         "textposition": "inside" if stacked or has_whiskers else "outside",
@@ -93,7 +95,7 @@ def _trace(group: Group, words: Words, *, log_y: bool, stacked: bool) -> dict[st
         "hovertemplate": (
             f"<b>%{{fullData.name}}</b><br>%{{x}}<br>{words.median}: %{{y:,.6~g}}"
             f"<br>{words.range}: %{{customdata[0]:,.6~g}} – %{{customdata[1]:,.6~g}}"
-            f"<br>{words.runs}: %{{customdata[2]}}<extra></extra>"
+            f"<br>{words.runs}: %{{customdata[2]}}{note_line(known)}<extra></extra>"
         ),
     }
     if log_y:

@@ -18,7 +18,7 @@ class Point:
     """One cell: its level, and median, minimum and maximum of its `n` runs in the metric's unit.
 
     `n` is None if their number is unknown; `doubtful` of them are doubtful, which a hollow marker
-    shows.
+    shows. `note` is more hover text, as HTML.
     """
 
     x: float
@@ -27,6 +27,7 @@ class Point:
     maximum: float
     n: int | None
     doubtful: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,15 @@ def scaling(
     y_title: str,
     log_x: bool = False,
     log_y: bool = False,
+    from_zero: bool = True,
     words: Words = Words(),
 ) -> Figure:
     """One line per version: the median, with whiskers from the minimum to the maximum.
 
     The y axis starts at zero, since readers take the height of a line as its amount; with `log_y`
-    it cannot. Ticks of the x axis are the measured levels, if they have room. With
-    `log_x` all levels must be positive (ValueError). Lines without points are left out.
+    it cannot, and a ratio has no amount (`from_zero`). Ticks of the x axis are the measured
+    levels, if they have room. With `log_x` all levels must be positive (ValueError). Lines without
+    points are left out.
     """
     drawn = [line for line in lines if line.points]
     levels = sorted({point.x for line in drawn for point in line.points})
@@ -82,7 +85,7 @@ def scaling(
         "data": [_trace(line, dash, x_title, words) for line, dash in _dashed(drawn)],
         "layout": layout(
             xaxis=_x_axis(x_title, levels, log_x=log_x),
-            yaxis=_y_axis(y_title, log_y=log_y),
+            yaxis=_y_axis(y_title, log_y=log_y, from_zero=from_zero),
             annotations=_end_labels(drawn, log_x=log_x, log_y=log_y),
             margin={"l": 64, "r": _room_for_labels(drawn), "t": 24, "b": 56},
             # Labels at the lines identify them; the legend is for switching some of many off.
@@ -106,6 +109,12 @@ def _dashed(lines: Sequence[Line]) -> list[tuple[Line, str]]:
 def _trace(line: Line, dash: str, x_title: str, words: Words) -> dict[str, Any]:
     style = palette.style(line.major) if line.major else None
     colour = {"color": style.colour} if style else {}
+    known = without_empty_notes(
+        [
+            [point.minimum, point.maximum, words.number(point.n, point.doubtful), point.note]
+            for point in line.points
+        ]
+    )
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -115,17 +124,24 @@ def _trace(line: Line, dash: str, x_title: str, words: Words) -> dict[str, Any]:
         "line": {**colour, "width": 2, "dash": dash},
         "marker": {**colour, "symbol": _symbols(line, style), "size": 9},
         "error_y": _whiskers(line.points) | colour,
-        "customdata": [
-            [point.minimum, point.maximum, words.number(point.n, point.doubtful)]
-            for point in line.points
-        ],
+        "customdata": known,
         "hovertemplate": (
             f"<b>%{{fullData.name}}</b><br>{x_title}: %{{x}}"
             f"<br>{words.median}: %{{y:,.6~g}}"
             f"<br>{words.range}: %{{customdata[0]:,.6~g}} – %{{customdata[1]:,.6~g}}"
-            f"<br>{words.runs}: %{{customdata[2]}}<extra></extra>"
+            f"<br>{words.runs}: %{{customdata[2]}}{note_line(known)}<extra></extra>"
         ),
     }
+
+
+def without_empty_notes(rows: list[list[Any]]) -> list[list[Any]]:
+    """Custom data of points, whose fourth column is a note: without it if there are no notes."""
+    return rows if any(row[3] for row in rows) else [row[:3] for row in rows]
+
+
+def note_line(rows: list[list[Any]]) -> str:
+    """The part of a hover template that shows the note in custom data that have one."""
+    return "<br>%{customdata[3]}" if rows and len(rows[0]) > 3 else ""
 
 
 def _symbols(line: Line, style: palette.Style | None) -> str | list[str]:
@@ -158,9 +174,11 @@ def _x_axis(text: str, levels: Sequence[float], *, log_x: bool) -> dict[str, Any
     return axis
 
 
-def _y_axis(text: str, *, log_y: bool) -> dict[str, Any]:
+def _y_axis(text: str, *, log_y: bool, from_zero: bool) -> dict[str, Any]:
     axis: dict[str, Any] = {"title": title(text), "automargin": True}
-    return axis | ({"type": "log"} if log_y else {"rangemode": "tozero"})
+    if log_y:
+        return axis | {"type": "log"}
+    return axis | ({"rangemode": "tozero"} if from_zero else {})
 
 
 def _have_room(levels: Sequence[float]) -> bool:

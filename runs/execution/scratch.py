@@ -5,6 +5,7 @@ each statement and for each program: what never ends is ended. Whoever tries hol
 lease, so nothing is measured meanwhile.
 """
 
+import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from runs.wording import gettext_noop as _
 FOLDER = "scratch"
 NEEDED_BYTES = 512 * 1024 * 1024
 STATEMENT_SECONDS, SCRIPT_SECONDS, LOAD_SECONDS = 10, 20, 60
+# To stop and remove the cluster. What is left after that is cleaned up by a sweep.
+CLEANING_SECONDS = 60.0
 SETTINGS = {
     "fsync": "off", "shared_buffers": "16MB", "max_connections": "10", "autovacuum": "off",
     "statement_timeout": f"{STATEMENT_SECONDS}s",
@@ -83,7 +86,8 @@ async def tried(
 ) -> list[Failure]:
     """What is wrong with a workload, by running it once at scale 1; nothing is left on the server.
 
-    Raises TargetProblem if the server cannot do this at all.
+    Raises TargetProblem if the server cannot do this at all, TimeoutError if removing the cluster
+    takes longer than CLEANING_SECONDS.
     """
     if await base.claim(host) < NEEDED_BYTES:
         raise TargetProblem(
@@ -101,8 +105,9 @@ async def tried(
         # Scripts would only repeat that their tables are missing.
         return [failed] if failed else await trial.scripts()
     finally:
-        await stopping.stop(host, path)
-        await base.remove(host, path)
+        async with asyncio.timeout(CLEANING_SECONDS):
+            await stopping.stop(host, path)
+            await base.remove(host, path)
 
 
 class _Trial:

@@ -87,6 +87,11 @@ class ServerCheck(models.Model):
         return self.kind in {self.Kind.PREFLIGHT, self.Kind.CAMPAIGN}
 
     @property
+    def has_a_form(self) -> bool:
+        """Whether it was asked for in a form that is not stored yet."""
+        return self.kind in {self.Kind.CAMPAIGN, self.Kind.TRIAL}
+
+    @property
     def is_about_the_server(self) -> bool:
         """Whether what it finds belongs to the server's own page."""
         return not self.is_preflight and self.kind != self.Kind.TRIAL

@@ -21,13 +21,15 @@ class Source(models.Model):
     published = models.CharField(_("published"), max_length=20, blank=True)
     language = models.CharField(max_length=8, default="ja")
     url = models.URLField(blank=True)
+    # Addresses that lead towards an original whose own is not known: [{"url", "note"}].
+    traces = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     licence = models.CharField(_("licence"), max_length=200, blank=True)
     licence_url = models.URLField(blank=True)
     summary = models.TextField(blank=True)
     summary_ja = models.TextField(blank=True)
     transcribed_on = models.DateField(_("transcribed on"), null=True)
     data_version = models.CharField(_("version of the data"), max_length=20, blank=True)
-    # What was wrong in an earlier edition: [{"date", "table", "was", "now", "reason"}].
+    # What was wrong in an earlier edition: [{"date", "table", "figures", "was", "now", "reason"}].
     corrections = models.JSONField(default=list)
     # The hash of the data file: a file that has not changed is not loaded again.
     content_hash = models.CharField(max_length=64, blank=True)

@@ -43,11 +43,28 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Trace:
+    """A known address that leads towards the original, and how we know it."""
+
+    url: str
+    note: Text
+
+    def stored(self) -> dict[str, Any]:
+        """As stored."""
+        return {"url": self.url, "note": self.note.pair()}
+
+
+@dataclass(frozen=True)
 class Correction:
-    """A correction of the transcription after its publication: what was wrong, and the new text."""
+    """A correction of the transcription after its publication: what was wrong, and the new text.
+
+    `table` is "all" if it concerns every table. `figures` are the printed texts that it concerns;
+    empty if it concerns the whole table.
+    """
 
     date: date
     table: str
+    figures: tuple[str, ...]
     was: str
     now: str
     reason: Text
@@ -57,6 +74,7 @@ class Correction:
         return {
             "date": self.date.isoformat(),
             "table": self.table,
+            "figures": list(self.figures),
             "was": self.was,
             "now": self.now,
             "reason": self.reason.pair(),
@@ -67,6 +85,7 @@ class Correction:
 class SourceEntry:
     """The publication itself. `year` is the year observed.
 
+    `url` is the address of the original; empty if it is not known. `traces` lead towards it.
     `transcribed` is the day of our transcription and `data_version` counts its editions.
     """
 
@@ -76,6 +95,7 @@ class SourceEntry:
     year: int
     published: str
     url: str
+    traces: tuple[Trace, ...]
     language: str
     licence: str
     licence_url: str

@@ -14,6 +14,7 @@ from runs.published.document import (
     HardwareEntry,
     MetricEntry,
     SourceEntry,
+    Trace,
 )
 from runs.published.errors import PublishedFileError
 from runs.published.fields import Fields
@@ -21,7 +22,7 @@ from runs.published.yaml_text import parse
 
 FOLDER = Path(__file__).parent
 # Part of each file's hash: increase it if the same file must be stored differently.
-FORMAT = 6
+FORMAT = 7
 
 
 def files(folder: Path = FOLDER) -> list[Path]:
@@ -74,7 +75,8 @@ def _source(fields: Fields) -> SourceEntry:
         publisher=fields.pair("publisher"),
         year=year,
         published=fields.text("published"),
-        url=fields.text("url"),
+        url=_address(fields, "url"),
+        traces=tuple(_trace(each) for each in fields.items("traces")),
         language=fields.text("language") or "ja",
         licence=licence.text("name"),
         licence_url=licence.text("url"),
@@ -95,11 +97,33 @@ def _day(fields: Fields, name: str) -> date:
         raise fields.fault(f"needs a day such as 2026-11-21 in “{name}”, not “{text}”") from None
 
 
+def _address(fields: Fields, name: str, *, required: bool = False) -> str:
+    """An address of the web. Raises PublishedFileError for any other, which pages would link to."""
+    text = fields.text(name, required=required)
+    if text and not text.startswith(("http://", "https://")):
+        fault = fields.fault(
+            f"needs an address that begins with https:// in “{name}”, not “{text}”"
+        )
+        fault.words = text
+        raise fault
+    return text
+
+
+def _trace(value: Any) -> Trace:
+    fields = Fields(value, "a trace")
+    made = Trace(
+        url=_address(fields, "url", required=True), note=fields.pair("note", required=True)
+    )
+    fields.close()
+    return made
+
+
 def _correction(value: Any) -> Correction:
     fields = Fields(value, "a correction")
     made = Correction(
         date=_day(fields, "date"),
-        table=fields.text("table"),
+        table=fields.text("table") or "all",
+        figures=tuple(str(each) for each in fields.items("figures")),
         was=fields.text("was", required=True),
         now=fields.text("now", required=True),
         reason=fields.pair("reason", required=True),

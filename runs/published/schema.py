@@ -59,12 +59,34 @@ def check(document: Document, known: Known) -> None:
         for name in configuration.settings:
             _check_setting(key, configuration.version, name)
     tables = {campaign.table for campaign in document.campaigns}
+    _check_corrections(document)
     for campaign in document.campaigns:
         for check_part in (_check_names, _check_derived, _check_chart, _check_texts):
             check_part(campaign, known)
         _check_references(campaign, tables)
         for figure in figures.figures(campaign):
             _check_unit(campaign, figure, known)
+
+
+def _check_corrections(document: Document) -> None:
+    printed = {
+        campaign.table: {text for row in campaign.grid for text in row}
+        for campaign in document.campaigns
+    }
+    for correction in document.source.corrections:
+        if correction.table != "all" and correction.table not in printed:
+            message = (
+                f"a correction names the table {correction.table}, which the file does not have; "
+                "name one of it, or “all”."
+            )
+            raise PublishedFileError(message, words=f'table: "{correction.table}"')
+        for text in correction.figures:
+            if text not in printed.get(correction.table, ()):
+                message = (
+                    f"a correction names the figure {text}, which table {correction.table} does "
+                    "not print; write it as printed."
+                )
+                raise PublishedFileError(message, words=text)
 
 
 def _same_metric(document: Document, entry: MetricEntry, first: MetricEntry) -> None:

@@ -155,8 +155,26 @@ def cluster(_version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
     return ClusterOptions(data=(levels["scale"], *own))
 
 
+def has_psql_commands(sql: str) -> bool:
+    r"""Whether psql might read one of its commands, such as `\! rm`, in SQL that it is given.
+
+    It reads them anywhere outside of literals. Where those end depends on settings and encodings
+    that the SQL itself can change, so any backslash counts.
+    """
+    return "\\" in sql
+
+
 def _with_scale(bench: Bench, workload: WorkloadPlan) -> str:
-    """The workload's SQL; `:scale` in it is the scale factor, by psql's own variables."""
+    """The workload's SQL; `:scale` in it is the scale factor, by psql's own variables.
+
+    Raises TargetProblem `psql_command`: an earlier release stored SQL with such commands.
+    """
+    if has_psql_commands(workload.init_sql):
+        raise TargetProblem(
+            "The SQL before the load has a backslash, which psql might take for a command.",
+            code="psql_command",
+            remedy=_("Store a further version."),
+        )
     return f"\\set scale {pgbench.scale_of(bench)}\n{workload.init_sql}\n"
 
 

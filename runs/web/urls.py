@@ -37,6 +37,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="archive-figure",
     ),
     path(
+        "archive/figures/<slug:slug>/<int:row>-<int:column>/citation.<slug:form>",
+        archive.archive_figure_citation,
+        name="archive-figure-citation",
+    ),
+    path(
+        "archive/tables/<slug:slug>/citation.<slug:form>",
+        archive.archive_table_citation,
+        name="archive-table-citation",
+    ),
+    path(
         "archive/<slug:slug>/citation.<slug:form>",
         archive.archive_citation,
         name="archive-citation",

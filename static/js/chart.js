@@ -5,6 +5,8 @@
 
   const CONFIG = { responsive: true, displaylogo: false, displayModeBar: false };
   const SLOTS = 8;
+  // Below this many pixels labels beside the lines would take most of the room: a legend has them.
+  const NARROW = 480;
 
   function colour(name) {
     const probe = document.createElement("span");
@@ -58,6 +60,21 @@
     return themed;
   }
 
+  function narrowed(layout, width) {
+    const besides = (annotation) => annotation.showarrow === false && annotation.xshift;
+    const names = layout.annotations?.filter(besides) ?? [];
+    if (width >= NARROW || names.length === 0) {
+      return layout;
+    }
+    return {
+      ...layout,
+      annotations: layout.annotations.filter((annotation) => !besides(annotation)),
+      showlegend: names.some((name) => name.text),
+      legend: { ...layout.legend, orientation: "h", y: -0.3, yanchor: "top" },
+      margin: { ...layout.margin, r: 16 },
+    };
+  }
+
   // A trace that names a slot takes that colour of the theme, whatever its place.
   function themedTrace(trace, layout) {
     const slot = trace.meta?.slot;
@@ -84,7 +101,7 @@
       return;
     }
     const figure = JSON.parse(source.textContent);
-    const layout = themedLayout(figure.layout ?? {}, theme());
+    const layout = narrowed(themedLayout(figure.layout ?? {}, theme()), plot.clientWidth);
     await window.Plotly.react(plot, figure.data.map((trace) => themedTrace(trace, layout)), layout, CONFIG);
     if (!container.dataset.drawn) {
       plot.on("plotly_click", follow);

@@ -142,7 +142,7 @@ BY_SUDO = """
 import sys
 from pathlib import Path
 from benchlab.embedded.accounts import Accounts
-from benchlab.embedded.errors import StartError
+from benchlab.embedded.errors import StartError, StopError
 from benchlab.embedded.places import Places
 from benchlab.embedded.software import software_for
 from benchlab.embedded.target import EmbeddedTarget
@@ -155,9 +155,14 @@ except StartError as error:
     sys.exit(str(error))
 software = software_for((found.web, found.target), places.services)
 folder = places.services / "target"
-with EmbeddedTarget(folder, places.target_keys, account=found.target, software=software) as target:
-    print(target.port, target.base_dir, target.home.parent, target.host_key, flush=True)
-    sys.stdin.read()
+try:
+    with EmbeddedTarget(
+        folder, places.target_keys, account=found.target, software=software
+    ) as target:
+        print(target.port, target.base_dir, target.home.parent, target.host_key, flush=True)
+        sys.stdin.read()
+except StopError as error:
+    sys.exit(str(error))
 """
 
 
@@ -213,8 +218,25 @@ def test_an_ordinary_users_target_runs_in_an_account_that_sudo_lets_them_become(
         rule.chmod(0o440)
         try:
             _run_a_benchmark(user, target, ground, software)
+            _forbid_while_it_runs(user, target, ground, software, rule)
         finally:
-            rule.unlink()
+            rule.unlink(missing_ok=True)
+
+
+def _forbid_while_it_runs(
+    user: Account, target: Account, ground: Path, software: Software, rule: Path
+) -> None:
+    """Nothing can end the target's server then but root: that is said, and nobody waits for it."""
+    with started_by(user, target, ground, software) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        rule.unlink()
+        told = process.communicate(timeout=30)[1]
+    shutil.rmtree(line.split(" ", 3)[2])
+    assert f"sudo does not let us end programs of {target.name} any more. As root: kill " in told
+    listed = ["pgrep", "-U", str(target.uid)]
+    left = subprocess.run(listed, capture_output=True, text=True, check=False)
+    assert left.stdout.split()[0] in told.rpartition("kill ")[2].split()
 
 
 def _run_a_benchmark(user: Account, target: Account, ground: Path, software: Software) -> None:

@@ -104,7 +104,7 @@ def texts(instance, admin, ask, slug):
     yield "export", ask("projects/default/export/")
     for log in (instance.var / "logs").iterdir():
         yield f"log {log.name}", log.read_text(errors="replace")
-    for file in (instance.var / "services").resolve().rglob("artifacts/??/*.gz"):
+    for file in (instance.var / "artifacts").resolve().rglob("*.gz"):
         yield f"artifact {file.name}", gzip.decompress(file.read_bytes()).decode(errors="replace")
 
 

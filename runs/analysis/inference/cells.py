@@ -15,7 +15,8 @@ class Cell:
     None is a value that is not positive, a `variance` of None an unknown spread.
 
     `campaign` is the cell's campaign: each campaign has its own model. `counted` has the counts of
-    the runs if the metric is a number of events.
+    the runs if the metric is a number of events. `repeats_known` is false for a published value
+    without a number of repeats: `n` is 1 then, as it has no spread.
     """
 
     n: int
@@ -25,6 +26,7 @@ class Cell:
     logs: tuple[float, ...] = ()
     blocks: tuple[Hashable, ...] = ()
     counted: tuple[float, ...] = ()
+    repeats_known: bool = True
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from runs.analysis.inference.cells import Cell, Pair
-from runs.analysis.inference.verdicts import Direction, Inference, rounds_missing, word
+from runs.analysis.inference.verdicts import Direction, Inference, Reason, rounds_missing, word
 
 
 def judge_counts(
@@ -62,8 +62,10 @@ def _judged(
         return Inference("same", base_value=0.0, head_value=0.0)
     ratio = means[1] / means[0] if means[0] > 0 else None
     if min(len(base), len(head)) < 2:
+        known = all(cells[place].repeats_known for place in (pair.base, pair.head))
+        why: Reason = "single_run" if known else "repeats_unknown"
         return Inference(
-            "too_few_runs", ratio, base_value=means[0], head_value=means[1], reasons=("single_run",)
+            "too_few_runs", ratio, base_value=means[0], head_value=means[1], reasons=(why,)
         )
     low, high, p_value = _exact(of_base / burst, of_head / burst, len(base), len(head), level)
     verdict = word(low, high, direction=direction, effect=effect)

@@ -60,8 +60,8 @@ def judge(
     if not tested:
         return found
     contrasts = model.contrasts([pairs[place] for place in tested])
-    judged = _judged(model, [pairs[place] for place in tested], contrasts, direction, effect, level)
-    for place, each in zip(tested, judged, strict=True):
+    told = judged(model, [pairs[place] for place in tested], contrasts, direction, effect, level)
+    for place, each in zip(tested, told, strict=True):
         found[place] = each
     return found
 
@@ -77,7 +77,7 @@ def _without_ratio(model: Model, pair: Pair) -> tuple[Reason, ...]:
     return ("not_positive",) if any(side.mean is None for side in sides) else ()
 
 
-def _judged(
+def judged(
     model: Model,
     pairs: Sequence[Pair],
     contrasts: Contrasts,
@@ -85,6 +85,7 @@ def _judged(
     effect: float,
     level: float,
 ) -> list[Inference]:
+    """The answers of contrasts, one a pair, each at this level."""
     from scipy.special import stdtr, stdtrit  # noqa: PLC0415 (slow to import)
 
     freedom = np.maximum(contrasts.freedom, 0.5)
@@ -156,11 +157,13 @@ def _sides(model: Model, pair: Pair) -> list[Cell]:
 def _without_interval(model: Model, pair: Pair) -> tuple[Reason, ...]:
     """A published median of three runs is not a single run: its spread was just not printed."""
     sides = _sides(model, pair)
-    unspread = [side.n for side in sides if side.variance is None]
+    unspread = [side.n for side in sides if side.variance is None and side.repeats_known]
     codes: list[Reason] = []
-    if min(unspread) < 2:
+    if any(n < 2 for n in unspread):
         codes.append("single_run")
-    if max(unspread) >= 2:
+    if not all(side.repeats_known for side in sides):
+        codes.append("repeats_unknown")
+    if any(n >= 2 for n in unspread):
         codes.append("spread_unknown")
     return tuple(codes)
 

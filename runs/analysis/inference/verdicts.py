@@ -15,7 +15,9 @@ Verdict = Literal[
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 PROVEN: tuple[Verdict, ...] = ("faster", "slower", "different")
-Without = Literal["not_positive", "not_measured", "single_run", "spread_unknown", "few_points"]
+Without = Literal[
+    "not_positive", "not_measured", "single_run", "repeats_unknown", "spread_unknown", "few_points"
+]
 Reason = Literal[Difference, Without]
 
 SIGNIFICANCE = 0.05

@@ -11,6 +11,8 @@ from runs.api.doors import ReadOnlyDoor
 from runs.models import Discrepancy, PublishedTable, Source
 from runs.selectors.archive import archive
 
+WEIGHTS = [each.name.lower() for each in Discrepancy.Weight]
+
 
 class SourceSerializer(serializers.Serializer[Source]):
     """A publication in a list: `year` is the year observed, `published` as printed."""
@@ -53,11 +55,17 @@ class DiscrepancySerializer(serializers.Serializer[Discrepancy]):
 
     table = serializers.CharField(source="table.number")
     kind = serializers.ChoiceField(choices=Discrepancy.Kind.choices)
+    weight = serializers.SerializerMethodField()
     printed = serializers.CharField()
     recomputed = serializers.CharField()
     row = serializers.SerializerMethodField()
     column = serializers.SerializerMethodField()
     explanation = serializers.DictField(child=serializers.CharField())
+
+    @extend_schema_field({"type": "string", "enum": WEIGHTS})
+    def get_weight(self, discrepancy: Discrepancy) -> str:
+        """How much it matters."""
+        return WEIGHTS[discrepancy.weight - 1]
 
     def get_row(self, discrepancy: Discrepancy) -> int | None:
         """Of the figure."""
@@ -68,6 +76,27 @@ class DiscrepancySerializer(serializers.Serializer[Discrepancy]):
         return discrepancy.figure.column + 1 if discrepancy.figure else None
 
 
+class TraceSerializer(serializers.Serializer[Any]):
+    """An address that leads towards an original whose own address is not known."""
+
+    url = serializers.CharField()
+    note = serializers.DictField(child=serializers.CharField())
+
+
+class CorrectionSerializer(serializers.Serializer[Any]):
+    """A correction of the transcription.
+
+    `table` is "all" for a whole publication; `figures` is empty for a whole table.
+    """
+
+    date = serializers.DateField()
+    table = serializers.CharField()
+    figures = serializers.ListField(child=serializers.CharField(), default=list)
+    was = serializers.CharField()
+    now = serializers.CharField()
+    reason = serializers.DictField(child=serializers.CharField())
+
+
 class SourceDetailSerializer(SourceSerializer):
     """A publication with its tables and contradictions, in the order of the print."""
 
@@ -75,6 +104,10 @@ class SourceDetailSerializer(SourceSerializer):
     summary_ja = serializers.CharField()
     licence_url = serializers.CharField()
     published_at = serializers.CharField(source="url")
+    traces = TraceSerializer(many=True)
+    transcribed_on = serializers.DateField(allow_null=True)
+    data_version = serializers.CharField()
+    corrections = CorrectionSerializer(many=True)
     tables = serializers.SerializerMethodField()  # type: ignore[assignment]
     discrepancies = serializers.SerializerMethodField()  # type: ignore[assignment]
 

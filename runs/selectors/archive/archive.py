@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.contrib.postgres.search import SearchQuery, SearchRank
 from django.db.models import BooleanField, Count, ExpressionWrapper, Prefetch, Q, QuerySet
@@ -19,7 +20,7 @@ from runs.models import (
 from runs.models.campaigns import Origin
 from runs.published import words
 from runs.selectors.access import projects
-from runs.selectors.archive import versions
+from runs.selectors.archive import conclusions, versions
 from runs.templatetags.formats import named
 
 # Later measurements that the page of a figure lists.
@@ -55,6 +56,12 @@ class Entry:
     hardware: Mapping[str, str]
     figures: int
     discrepancies: int
+
+    @property
+    def verdict(self) -> Mapping[str, str]:
+        """What the publication concludes first, for a table whose figures are only a picture."""
+        found = () if self.table.has_figures else conclusions.printed(self.table.findings)
+        return found[0] if found else {}
 
 
 @dataclass(frozen=True)
@@ -225,6 +232,19 @@ def figure(slug: str, *, row: int, column: int) -> PrintedFigure | None:
         "measurement__run__cell",
     )
     return found.filter(table__campaign__slug=slug, row=row, column=column).first()
+
+
+def corrections(table: PublishedTable, figure: PrintedFigure | None = None) -> list[dict[str, Any]]:
+    """What was corrected in the transcription of a table, or of one of its figures.
+
+    Corrections of the whole publication are among them.
+    """
+    return [
+        each
+        for each in table.source.corrections
+        if each["table"] in ("all", table.number)
+        and (figure is None or not each.get("figures") or figure.text in each["figures"])
+    ]
 
 
 def measured_since(figure: PrintedFigure) -> list[CellSummary]:

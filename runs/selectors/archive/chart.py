@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -12,7 +12,7 @@ from runs.charts.bars import Bar, Group, bars
 from runs.charts.figure import Figure
 from runs.charts.scaling import Line, Point, Words, scaling
 from runs.models import Campaign, Cell, Metric
-from runs.selectors.archive import versions
+from runs.selectors.archive import provenance, versions
 from runs.selectors.archive.words import Factors
 from runs.selectors.campaigns import metrics
 from runs.templatetags.formats import told
@@ -41,13 +41,17 @@ class Ratios:
 
 @dataclass(frozen=True)
 class Plot:
-    """One metric of a published campaign over the levels of `x`."""
+    """One metric of a published campaign over the levels of `x`.
+
+    `notes` are more hover text by cell: where its figures come from.
+    """
 
     metric: Metric
     x: str
     cells: tuple[Cell, ...]
     summaries: Mapping[int, Summary]
     factors: Factors
+    notes: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def series(self) -> list[Series]:
@@ -181,7 +185,14 @@ class Plot:
 
     def _points(self, cells: Sequence[Cell]) -> list[Point]:
         return [
-            Point(cell.levels[self.x], found.median, found.minimum, found.maximum, found.n)
+            Point(
+                cell.levels[self.x],
+                found.median,
+                found.minimum,
+                found.maximum,
+                found.n,
+                note=self.notes.get(cell.pk, ""),
+            )
             for cell in cells
             if (found := self.summaries.get(cell.pk))
         ]
@@ -192,7 +203,14 @@ class Plot:
 
     def _bars(self, cells: Sequence[Cell], name: Callable[[Cell], str]) -> list[Bar]:
         return [
-            Bar(name(cell), found.median, found.minimum, found.maximum, found.n)
+            Bar(
+                name(cell),
+                found.median,
+                found.minimum,
+                found.maximum,
+                found.n,
+                note=self.notes.get(cell.pk, ""),
+            )
             for cell in cells
             if (found := self.summaries.get(cell.pk))
         ]
@@ -215,6 +233,15 @@ def plots(
             x = wanted.get("x") or _most_varied(shown)
             made.append(Plot(found[name], x, shown, summaries, factors))
     return made
+
+
+def noted(drawn: Sequence[Plot]) -> list[Plot]:
+    """The plots with where each figure comes from, for their hover text."""
+    records = [provenance.of_cells([cell.pk for cell in each.cells], each.metric) for each in drawn]
+    return [
+        replace(plot, notes={cell: provenance.hover(lines) for cell, lines in found.items()})
+        for plot, found in zip(drawn, records, strict=True)
+    ]
 
 
 def draw(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure:

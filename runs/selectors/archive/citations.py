@@ -1,50 +1,108 @@
-"""Citations of a publication of the archive in the formats of reference managers."""
+"""Citations of a publication, a table or a figure in the formats of reference managers."""
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
-from runs.models import Source
+from django.utils import translation
+
+from runs.models import PrintedFigure, PublishedTable, Source
+from runs.selectors.archive import provenance
 
 # Characters with a meaning in BibTeX.
 SPECIAL = re.compile(r"([{}%&$#_\\])")
 
 
-def bibtex(source: Source, address: str) -> str:
-    """One BibTeX entry: the publication, and the address of its transcription."""
+@dataclass(frozen=True)
+class Cited:
+    """What is cited. `part` is a name for it, `place` where in the publication it stands.
+
+    Both are empty for the publication itself. `facts` are what is known of a figure.
+    """
+
+    source: Source
+    address: str
+    part: str = ""
+    place: str = ""
+    section: str = ""
+    page: str = ""
+    facts: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The key of the entry in a bibliography."""
+        return "-".join(filter(None, (self.source.slug, self.part)))
+
+    @property
+    def note(self) -> str:
+        """Where it stands, what is known of it, and who transcribed it."""
+        made = f"Transcribed by BenchLab, data version {self.source.data_version}, {self.address}"
+        return ". ".join(filter(None, (self.place, "; ".join(self.facts), made)))
+
+
+def of_source(source: Source, address: str) -> Cited:
+    """A whole publication."""
+    return Cited(source, address)
+
+
+def of_table(table: PublishedTable, address: str) -> Cited:
+    """One printed table."""
+    part = table.campaign.slug.removeprefix(f"{table.source.slug}-")
+    return Cited(table.source, address, part, _place(table), table.section, table.page)
+
+
+def of_figure(figure: PrintedFigure, address: str) -> Cited:
+    """One printed figure with its record."""
+    table = of_table(figure.table, address)
+    unit = figure.measurement.metric.unit if figure.measurement else ""
+    with translation.override("en"):
+        facts = tuple(provenance.lines([figure], unit))
+    part = f"{table.part}-{figure.row + 1}-{figure.column + 1}"
+    return Cited(table.source, address, part, "", table.section, table.page, facts)
+
+
+def bibtex(cited: Cited) -> str:
+    """One BibTeX entry."""
+    source = cited.source
     fields = {
         "title": source.title,
         "author": source.publisher,
         "year": _year(source),
         "language": source.language,
         "howpublished": source.url,
-        "note": _note(source, address),
+        "pages": cited.page,
+        "note": cited.note,
     }
     lines = [f"  {name} = {{{_plain(text)}}}," for name, text in fields.items() if text]
-    return "\n".join((f"@misc{{{source.slug},", *lines, "}", ""))
+    return "\n".join((f"@misc{{{cited.key},", *lines, "}", ""))
 
 
-def csl(source: Source, address: str) -> dict[str, Any]:
+def csl(cited: Cited) -> dict[str, Any]:
     """One item of CSL-JSON."""
+    source = cited.source
     item: dict[str, Any] = {
-        "id": source.slug,
+        "id": cited.key,
         "type": "report",
         "title": source.title,
         "publisher": source.publisher,
         "language": source.language,
         "issued": {"date-parts": [[int(_year(source))]]},
-        "URL": source.url or address,
-        "note": _note(source, address),
+        "section": cited.section,
+        "page": cited.page,
+        "URL": source.url or cited.address,
+        "note": cited.note,
     }
     return {name: value for name, value in item.items() if value}
+
+
+def _place(table: PublishedTable) -> str:
+    with translation.override("en"):
+        return provenance.where(table)
 
 
 def _year(source: Source) -> str:
     match = re.match(r"\d{4}", source.published)
     return match[0] if match else str(source.year)
-
-
-def _note(source: Source, address: str) -> str:
-    return f"Figures transcribed by BenchLab, data version {source.data_version}, {address}"
 
 
 def _plain(text: str) -> str:

@@ -1,6 +1,6 @@
 """Who draws which conclusions from a published table, kept strictly apart."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
@@ -23,6 +23,11 @@ class Conclusion:
         if not self.section:
             return self.text
         return _("%(text)s (section %(section)s: “%(quote)s”)") % vars(self)
+
+
+def printed(findings: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """The conclusions that the publication itself draws, without those of BenchLab."""
+    return [each for each in findings if each.get("by", "publication") == "publication"]
 
 
 def grouped(table: PublishedTable) -> Iterator[tuple[str, list[Conclusion]]]:

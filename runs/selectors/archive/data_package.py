@@ -1,5 +1,7 @@
 """The complete archive as one file: a zip with CSV tables and a Frictionless `datapackage.json`.
 
+`sources.bib` has an entry for each publication.
+
 https://specs.frictionlessdata.io/tabular-data-package/
 """
 
@@ -14,7 +16,7 @@ from typing import IO, Any, cast
 
 from runs.models import PrintedFigure, PublishedTable, Source
 from runs.reports.tables import csv_cell
-from runs.selectors.archive import archive, provenance
+from runs.selectors.archive import archive, citations, provenance
 
 FILE_NAME = "benchlab-archive.zip"
 IN_MEMORY_BYTES = 2**23
@@ -30,7 +32,9 @@ SOURCES: Columns = (
     ("year", "integer"),
     ("published", "string"),
     ("url", "string"),
+    ("traces", "array"),
     ("licence", "string"),
+    ("licence_url", "string"),
     ("transcribed_on", "date"),
     ("data_version", "string"),
 )
@@ -44,6 +48,7 @@ FIGURES: Columns = (
     ("head", "string"),
     ("words", "string"),
     ("levels", "object"),
+    ("conditions", "object"),
     ("metric", "string"),
     ("value", "number"),
     ("unit", "string"),
@@ -76,6 +81,7 @@ CORRECTIONS: Columns = (
     ("source", "string"),
     ("date", "date"),
     ("table", "string"),
+    ("figures", "array"),
     ("was", "string"),
     ("now", "string"),
     ("reason", "string"),
@@ -98,17 +104,22 @@ def write(*, address: str) -> IO[bytes]:
             _add(package, f"{name}.csv", _csv(columns, rows))
         described = {name: columns for name, (columns, _rows) in resources.items()}
         _add(package, "datapackage.json", _describe(described, sources, address))
+        cited = (citations.of_source(each, f"{address}{each.slug}/") for each in sources)
+        _add(package, "sources.bib", "\n".join(citations.bibtex(each) for each in cited))
     file.seek(0)
     return file
 
 
 def _describe(resources: dict[str, Columns], sources: Sequence[Source], address: str) -> str:
+    title = "Published PostgreSQL performance figures, transcribed by BenchLab"
+    version = "-".join(f"{each.slug}.{each.data_version}" for each in sources)
     package = {
         "name": "benchlab-archive",
-        "title": "Published PostgreSQL performance figures, transcribed by BenchLab",
+        "title": title,
+        "citation": f"BenchLab, “{title}”, version {version}. {address}",
         "profile": "tabular-data-package",
         "homepage": address,
-        "version": "-".join(f"{each.slug}.{each.data_version}" for each in sources),
+        "version": version,
         "sources": [
             {"title": each.title, **({"path": each.url} if each.url else {})} for each in sources
         ],
@@ -135,7 +146,12 @@ def _sources(sources: Iterable[Source]) -> Iterable[Sequence[Any]]:
 
 def _figures() -> Iterable[Sequence[Any]]:
     figures = PrintedFigure.objects.select_related(
-        "table__source", "table__campaign", "measurement__metric", "measurement__run__cell"
+        "table__source",
+        "table__campaign",
+        "measurement__metric",
+        "measurement__run__cell",
+        "measurement__run__hardware",
+        "measurement__run__environment",
     ).prefetch_related("disputed")
     ordered = figures.order_by("table__source__slug", "table__ordinal", "row", "column")
     for figure in ordered.iterator(2000):
@@ -145,11 +161,23 @@ def _figures() -> Iterable[Sequence[Any]]:
             **asdict(record.place),
             **asdict(record),
             "levels": measurement.run.cell.levels if measurement else {},
+            "conditions": _conditions(figure),
             "metric": measurement.metric.name if measurement else "",
             "value": measurement.value if measurement else None,
             "unit": measurement.metric.unit if measurement else "",
         }
         yield [known[name] for name, _kind in FIGURES]
+
+
+def _conditions(figure: PrintedFigure) -> dict[str, Any]:
+    """What the campaign kept the same, and the machine, system and configuration of the figure."""
+    known: dict[str, Any] = dict(figure.table.campaign.parameters)
+    if run := figure.measurement.run if figure.measurement else None:
+        known |= {
+            "hardware": run.hardware.name if run.hardware else None,
+            "environment": run.environment.os_name if run.environment else None,
+        }
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def _discrepancies() -> Iterable[Sequence[Any]]:

@@ -1,13 +1,19 @@
 """Where a published figure comes from: one record, shared by page, API, CSV and citation."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
+from django.db.models import Prefetch
 from django.urls import reverse
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
 
-from runs.models import Discrepancy, PrintedFigure, PublishedTable, Run
+from runs.models import Discrepancy, Metric, PrintedFigure, PublishedTable, Run
 from runs.models.sources import SAID_BY
+from runs.templatetags import formats
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,110 @@ def dispute(discrepancy: Discrepancy) -> Dispute:
         recomputed=discrepancy.recomputed,
         explanation=discrepancy.explanation.get("en", ""),
     )
+
+
+def of_cells(cells: Iterable[int], metric: Metric) -> dict[int, list[str]]:
+    """For each of these cells the record of its figures of the metric, as `lines` has it.
+
+    Cells without a printed figure are left out. Three queries.
+    """
+    tables = PublishedTable.objects.select_related("source", "campaign")
+    found = (
+        PrintedFigure.objects.filter(measurement__run__cell__in=list(cells))
+        .filter(measurement__metric=metric)
+        .exclude(kind=PrintedFigure.Kind.NOT_MEASURED)
+        .select_related("measurement__run")
+        .prefetch_related(
+            Prefetch("table", queryset=tables.defer("search", "grid", "method")), "disputed"
+        )
+        .order_by("row", "column")
+    )
+    of_cell: dict[int, list[PrintedFigure]] = defaultdict(list)
+    for figure in found:
+        if figure.measurement:
+            of_cell[figure.measurement.run.cell_id].append(figure)
+    return {cell: lines(figures, metric.unit) for cell, figures in of_cell.items()}
+
+
+def of_cell(cell: int) -> list[tuple[str, str, list[str]]]:
+    """Every printed figure of a cell: its text, the address of its page, its record as `lines`."""
+    found = (
+        PrintedFigure.objects.filter(measurement__run__cell=cell)
+        .select_related("measurement__metric", "table__source", "table__campaign")
+        .prefetch_related("disputed")
+        .order_by("row", "column")
+    )
+    return [
+        (each.text, address(each.table, each), lines([each], each.measurement.metric.unit))
+        for each in found
+        if each.measurement
+    ]
+
+
+def hover(record: Iterable[str]) -> str:
+    """The lines of a record as hover text."""
+    return "<br>".join(escape(line) for line in record)
+
+
+def lines(figures: Sequence[PrintedFigure], unit: str) -> list[str]:
+    """The records of the figures of one cell in the reader's language, a fact a line.
+
+    Several figures are the printed repeats of the cell, with what is printed of them.
+    """
+    first = figures[0]
+    printed = ", ".join(figure.text for figure in figures)
+    told = [
+        _("as printed: %(printed)s; unit: %(unit)s") % {"printed": printed, "unit": unit or "–"},
+        where(first.table),
+        _rows_and_columns(first.table, figures),
+        _("said by the publication (%(how)s)")
+        % {"how": ", ".join(dict.fromkeys(str(each.get_kind_display()) for each in figures))},
+        exactness(figures),
+        ", ".join(dict.fromkeys(repeats(each) for each in figures)),
+    ]
+    told += [_("disputed: %(how)s") % {"how": each} for each in disputes(figures)]
+    return told
+
+
+def exactness(figures: Sequence[PrintedFigure]) -> str:
+    """Whether the publication calls all of them exact."""
+    if all(each.exact for each in figures):
+        return _("exact")
+    return _("not exact, by the publication's own words")
+
+
+def disputes(figures: Sequence[PrintedFigure]) -> list[str]:
+    """What is said against them: as printed, and as computed."""
+    found = dict.fromkeys(each for figure in figures for each in figure.disputed.all())  # type: ignore[attr-defined]
+    return [
+        _("%(printed)s, computed %(computed)s")
+        % {"printed": each.printed, "computed": each.recomputed or "–"}
+        for each in found
+    ]
+
+
+def where(table: PublishedTable) -> str:
+    """Table, section and page in the reader's language."""
+    parts = [
+        formats.place(table.number),
+        _("section %(section)s") % {"section": table.section} if table.section else "",
+        _("p. %(page)s") % {"page": table.page} if table.page else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def repeats(figure: PrintedFigure) -> str:
+    """How often it was measured, and what the figure is of that: "n = 3, median"."""
+    statistic = str(figure.get_statistic_display()) if figure.statistic else ""
+    return ", ".join(filter(None, (formats.repeats(figure.n), statistic)))
+
+
+def _rows_and_columns(table: PublishedTable, figures: Sequence[PrintedFigure]) -> str:
+    rows = ", ".join(dict.fromkeys(str(each.row + 1) for each in figures))
+    columns = ", ".join(dict.fromkeys(str(each.column + 1) for each in figures))
+    heads = (head(table.columns[each.column], get_language() or "en") for each in figures)
+    place = _("row %(row)s, column %(column)s") % {"row": rows, "column": columns}
+    return f"{place}: {', '.join(dict.fromkeys(filter(None, heads)))}"
 
 
 def head(column: Mapping[str, Any], language: str) -> str:

@@ -16,7 +16,7 @@ from runs.analysis.trend import Chain, Trend, trend
 from runs.models import BisectionStep, Campaign, CellSummary, Metric, Scenario
 from runs.models.campaigns import Origin
 from runs.selectors.access.projects import NOBODY, Reader, visible
-from runs.selectors.archive import versions
+from runs.selectors.archive import conclusions, versions
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import judging, series_cells
 from runs.selectors.compare.judging import Judge
@@ -232,7 +232,7 @@ def undocumented(theme: str) -> list[Undocumented]:
         Undocumented(
             campaign,
             tuple(str(each) for each in campaign.factors.get("version", ())),
-            tuple(campaign.published.findings),
+            tuple(conclusions.printed(campaign.published.findings)),
         )
         for campaign in found.order_by("year", "pk")
     ]

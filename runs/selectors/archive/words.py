@@ -88,19 +88,19 @@ def factors(columns: Sequence[Mapping[str, Any]]) -> Factors:
     return Factors(titles, levels, _heads(columns))
 
 
-def citation(table: PublishedTable, address: str, *, figure: str = "") -> str:
+def citation(table: PublishedTable, address: str, *, facts: str = "") -> str:
     """One line for citing: the publication first, this page as where it was read.
 
-    `figure` is the printed text of a single figure.
+    `facts` are what is known of a single figure: as printed, where, by whom.
     """
     source = table.source
-    printed = place(table.number) + (f", p. {table.page}" if table.page else "")
+    printed = "" if facts else place(table.number) + (f", p. {table.page}" if table.page else "")
     parts = [
         told(source, "publisher"),
         f"“{told(source, 'title')}”",
         source.published or str(source.year),
         printed,
-        f"“{figure}”" if figure else "",
+        facts,
         _("BenchLab data version %(version)s") % {"version": source.data_version}
         if source.data_version
         else "",

@@ -18,15 +18,19 @@ from runs.models import (
     Metric,
     SettingsSnapshot,
 )
+from runs.models.campaigns import Origin
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
-from runs.selectors.archive import versions
+from runs.selectors.archive import provenance, versions
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import cell_runs, comparability, series_cells
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.comparability import Comparability
 from runs.selectors.compare.series_keys import SeriesKey, level_text
+
+# Fields of a published table that a comparison has no use for.
+LONG = ("grid", "columns", "search", "method", "findings", "notes", "chart", "reproduce")
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,8 @@ class _Maker:
 class Loaded:
     """Everything that a comparison reads. `faults` say what was requested but does not exist.
 
-    `factors` are those that can be the x axis; `metrics` those that the cells have.
+    `factors` are those that can be the x axis; `metrics` those that the cells have. `provenance` is
+    the record of the printed figures of each published cell, a fact a line.
     """
 
     series: tuple[Series, ...] = ()
@@ -117,12 +122,15 @@ class Loaded:
     hardware: Mapping[int, HardwareProfile] = field(default_factory=dict)
     environments: Mapping[int, Environment] = field(default_factory=dict)
     settings: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    provenance: Mapping[int, Sequence[str]] = field(default_factory=dict)
     comparability: Comparability = field(default_factory=Comparability)
     faults: tuple[str, ...] = ()
 
 
 def load(keys: Sequence[SeriesKey], *, metric: str = "", x: str = "", reader: Reader) -> Loaded:
-    """The series that the keys name, with summaries of one metric. At most nine queries.
+    """The series that the keys name, with summaries of one metric.
+
+    At most nine queries, and three more if any series is published.
 
     A key that leaves factors open besides `x` gives a series for each combination of their
     levels. For uploads without a fixed revision the newest one is used. Campaigns of projects that
@@ -154,6 +162,7 @@ def load(keys: Sequence[SeriesKey], *, metric: str = "", x: str = "", reader: Re
         metric=chosen,
         factors=tuple(factors),
         metrics=tuple(found),
+        provenance=_provenance(series, chosen),
         faults=tuple(faults),
         **conditions_of(series),
     )
@@ -162,7 +171,9 @@ def load(keys: Sequence[SeriesKey], *, metric: str = "", x: str = "", reader: Re
 def _campaigns(keys: Sequence[SeriesKey], reader: Reader) -> dict[str, Campaign]:
     listed = Campaign.objects.filter(slug__in={key.slug for key in keys})
     seen = projects.visible(listed, to=reader)
-    related = seen.select_related("scenario", "topology", "configuration")
+    related = seen.select_related("scenario", "topology", "configuration", "published").defer(
+        *(f"published__{name}" for name in LONG)
+    )
     return {campaign.slug: campaign for campaign in related}
 
 
@@ -195,6 +206,13 @@ def _factors(
 
 def _of_key(key: SeriesKey, campaign: Campaign, rows: Sequence[_Row]) -> list[_Row]:
     return [row for row in rows if row.campaign_id == campaign.pk and key.matches(row.levels)]
+
+
+def _provenance(series: Sequence[Series], metric: Metric | None) -> Mapping[int, Sequence[str]]:
+    published = [each for each in series if each.campaign.origin == Origin.PUBLISHED]
+    if metric is None or not published:
+        return {}
+    return provenance.of_cells([cell.id for each in published for cell in each.cells], metric)
 
 
 def _axis(asked: str, factors: Mapping[str, int], faults: list[str]) -> str | None:

@@ -7,11 +7,11 @@ from django.utils.translation import gettext as _
 
 from runs.models import Campaign, PrintedFigure, PublishedTable
 from runs.reports.report import Block, Bullets, Paragraph, Picture, Table
-from runs.selectors.archive import archive, conclusions
+from runs.selectors.archive import archive, conclusions, provenance
 from runs.selectors.archive.chart import Ratios, draw, plots, ratio_title, ratios_of
 from runs.selectors.archive.words import factors
 from runs.selectors.reports import conditions as report_conditions
-from runs.templatetags.formats import factor, place, quantity, spoken, told
+from runs.templatetags.formats import factor, quantity, spoken, told
 
 
 def machines(table: PublishedTable) -> list[Block]:
@@ -57,7 +57,7 @@ def results(campaign: Campaign) -> list[Block]:
     if drawn and (ratios := ratios_of(*drawn[0])):
         blocks.append(_ratio_table(ratios, ratio_title(*drawn[0])))
     if table.grid:
-        blocks.append(_printed(table))
+        blocks += [_printed(table), _provenance(table)]
     notes = tuple(spoken(note) for note in table.notes)
     return [*blocks, *([Bullets(notes)] if notes else [])]
 
@@ -87,14 +87,7 @@ def discrepancies(table: PublishedTable) -> list[Block]:
 
 def where(table: PublishedTable) -> str:
     """Its place in the publication: its title, table, section and page."""
-    source = table.source
-    parts = [
-        told(source, "title"),
-        place(table.number),
-        _("section %(section)s") % {"section": table.section} if table.section else "",
-        _("p. %(page)s") % {"page": table.page} if table.page else "",
-    ]
-    return " · ".join(part for part in parts if part)
+    return f"{told(table.source, 'title')} · {provenance.where(table)}"
 
 
 def _ratio_table(ratios: Ratios, title: str) -> Table:
@@ -122,6 +115,32 @@ def _printed(table: PublishedTable) -> Table:
     )
     numbers = frozenset(column for column, each in enumerate(table.columns) if "factor" not in each)
     return Table(_("As printed"), heads, rows, numbers)
+
+
+def _provenance(table: PublishedTable) -> Table:
+    """The record of each figure: place, who says it, exactness, repeats, and what disputes it."""
+    figures = (
+        table.printed.select_related("measurement__metric")
+        .prefetch_related("disputed")
+        .order_by("row", "column")
+    )
+    rows = tuple(
+        (
+            figure.text,
+            figure.measurement.metric.unit if figure.measurement else "",
+            f"{figure.row + 1}, {figure.column + 1}",
+            str(figure.get_kind_display()),
+            provenance.exactness([figure]),
+            provenance.repeats(figure),
+            "; ".join(provenance.disputes([figure])),
+        )
+        for figure in figures
+    )
+    heads = (
+        _("As printed"), _("Unit"), _("Row, column"), _("Said by"), _("Exactness"), _("Repeats"),
+        _("Disputed"),
+    )  # fmt: skip
+    return Table(_("Where each figure comes from"), heads, rows)
 
 
 def _text(text: str, column: Mapping[str, Any], figure: PrintedFigure | None) -> str:

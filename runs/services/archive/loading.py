@@ -109,6 +109,7 @@ def _source(entry: SourceEntry, content_hash: str) -> Source:
             "published": entry.published,
             "language": entry.language,
             "url": entry.url,
+            "traces": [each.stored() for each in entry.traces],
             "licence": entry.licence,
             "licence_url": entry.licence_url,
             "summary": entry.summary.en,

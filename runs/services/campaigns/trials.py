@@ -22,6 +22,7 @@ from runs.execution.base_dir import BaseDir
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import ScriptPlan, WorkloadPlan
 from runs.execution.scratch import Failure, Programs
+from runs.execution.ssh import CLOSING_SECONDS
 from runs.models import Installation, Server
 from runs.services.access import instances
 from runs.services.campaigns import workloads
@@ -36,6 +37,8 @@ from runs.wording import gettext_noop
 
 # A few seconds for the cluster, and the limits of the scripts.
 MOST_SECONDS = 120.0
+# With what happens after that: the cluster is removed, the connection closed.
+WHOLE_SECONDS = MOST_SECONDS + scratch.CLEANING_SECONDS + CLOSING_SECONDS
 SERVER_BUSY = "server_busy"
 _SENTENCES = {
     "sql_error": gettext_lazy("PostgreSQL %(version)s says: %(said)s"),

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from runs.models import Workload, WorkloadVersion
 from runs.scenarios.definition import Level
-from runs.scenarios.pgbench_load import BUILT_IN, OWN_SEPARATOR
+from runs.scenarios.pgbench_load import BUILT_IN, OWN_SEPARATOR, has_psql_commands
 from runs.services import slugs
 from runs.services.access import audit
 from runs.services.campaigns.designs import Design
@@ -82,8 +82,11 @@ def faults(content: WorkloadContent) -> list[Fault]:
     if len(content.init_sql) > MOST_SQL_CHARACTERS:
         message = _("It has more than %(word)s characters.") % {"word": MOST_SQL_CHARACTERS}
         told.append(Fault("/init_sql", "too_long", message))
-    if any(line.lstrip().startswith("\\") for line in content.init_sql.splitlines()):
-        message = _("Commands of psql are not run here: only SQL.")
+    if has_psql_commands(content.init_sql):
+        message = _(
+            "Commands of psql are not run here, so it must not contain a backslash: write chr(92) "
+            "for one in a string, and [0-9] or [[:space:]] in a regular expression."
+        )
         told.append(Fault("/init_sql", "psql_command", message))
     return told
 
@@ -140,6 +143,11 @@ def content_of(version: WorkloadVersion) -> WorkloadContent:
         init_sql=version.init_sql,
         has_own_tables=version.has_own_tables,
     )
+
+
+def names_own(levels: Mapping[str, Sequence[Level]]) -> bool:
+    """Whether the levels of a campaign's factors name a version of an own workload."""
+    return any(OWN_SEPARATOR in str(level) for level in levels.get(SCRIPT_FACTOR, ()))
 
 
 def versions(levels: Sequence[Level]) -> dict[str, WorkloadVersion]:

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -18,7 +19,7 @@ from django.utils.translation import gettext as _
 from runs import dispatch
 from runs.models import CheckedServer, Server, ServerCheck
 from runs.services.access import audit
-from runs.services.campaigns import stored_drafts, trials
+from runs.services.campaigns import stored_drafts, trials, workloads
 from runs.services.campaigns.designs import resolve
 from runs.services.campaigns.drafts import Draft
 from runs.services.campaigns.workloads import WorkloadContent
@@ -38,13 +39,15 @@ _MOST_TIME = {
     Kind.EDIT: timedelta(seconds=240),
     Kind.INSPECTION: timedelta(seconds=150),
     Kind.PREFLIGHT: timedelta(seconds=30),
-    # It may try own scripts.
-    Kind.CAMPAIGN: timedelta(seconds=30 + 2 * trials.MOST_SECONDS),
-    Kind.TRIAL: timedelta(seconds=30 + trials.MOST_SECONDS),
+    # Each trial of own scripts gets its time when it begins.
+    Kind.CAMPAIGN: timedelta(seconds=30),
+    Kind.TRIAL: timedelta(seconds=30 + trials.WHOLE_SECONDS),
 }
 KEPT = timedelta(days=1)
 # From then on control sends the message again.
 UNHEARD = timedelta(seconds=5)
+
+_TRIES_SCRIPTS = "tries_scripts"
 
 logger = logging.getLogger(__name__)
 
@@ -76,11 +79,16 @@ def of_server(*, server: Server) -> ServerCheck:
     return _ask(Kind.PREFLIGHT, [server])
 
 
-def of_draft(*, draft: Draft) -> ServerCheck:
-    """Have a preflight of a campaign made. Raises ServiceError `server_looked_at`."""
+def of_draft(*, draft: Draft, tries_scripts: bool = True) -> ServerCheck:
+    """Have a preflight of a campaign made. Raises ServiceError `server_looked_at`.
+
+    Own scripts are only to be run for somebody who has asked for the preflight.
+    """
+    tries_scripts = tries_scripts and workloads.names_own(draft.levels)
     machines = (*draft.servers, *draft.generators, *draft.cluster_servers)
     once = list({each.pk: each for each in machines}.values())
-    return _ask(Kind.CAMPAIGN, once, given=stored_drafts.stored(draft))
+    given = {_TRIES_SCRIPTS: tries_scripts, **stored_drafts.stored(draft)}
+    return _ask(Kind.CAMPAIGN, once, given=given)
 
 
 def of_workload(*, server: Server, content: WorkloadContent) -> ServerCheck:
@@ -231,7 +239,19 @@ def _fly(check: ServerCheck) -> dict[str, Any]:
 
 
 def _fly_campaign(check: ServerCheck) -> dict[str, Any]:
-    return _described(preflight.of_design(resolve(stored_drafts.restored(check.given))))
+    design = resolve(stored_drafts.restored(check.given))
+    tries, prolong = check.given.get(_TRIES_SCRIPTS, False), partial(_prolong, check)
+    return _described(preflight.of_design(design, tries_scripts=tries, before_trial=prolong))
+
+
+def _prolong(check: ServerCheck) -> None:
+    """Give a check the time of a trial from now on.
+
+    Raises ServiceError `worker_lost` if somebody has ended it: then nothing is to be tried.
+    """
+    active = ServerCheck.objects.filter(pk=check.pk, state=State.ACTIVE)
+    if not active.update(deadline=timezone.now() + _MOST_TIME[Kind.TRIAL]):
+        raise ServiceError(**_given_up(State.ACTIVE))
 
 
 def _try(check: ServerCheck) -> dict[str, Any]:
@@ -255,6 +275,7 @@ def _described(found: Preflight) -> dict[str, Any]:
         "seconds": found.seconds,
         "findings": [asdict(each) for each in found.findings],
         "loads": found.loads,
+        "untried": found.untried,
         "target": {name: getattr(target, name) for name in names} if target else None,
     }
 

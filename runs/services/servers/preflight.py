@@ -1,11 +1,11 @@
 """Preflight: whether a server can take a campaign now, every problem with its server and remedy.
 
 A worker makes it (runs.services.servers.checks). A dead host costs at most PATIENCE_SECONDS of
-runs.services.servers.preflight_questions; own scripts cost trials.MOST_SECONDS each at most.
+runs.services.servers.preflight_questions; own scripts cost trials.WHOLE_SECONDS each at most.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
@@ -41,13 +41,15 @@ LEAST_FREE_BYTES = 512 * 1024 * 1024
 class Preflight:
     """The findings, and how many seconds it took; a target is None if it did not answer.
 
-    `servers` are the databases, then the load generators; `targets` has the same order.
+    `servers` are the databases, then the load generators; `targets` has the same order. `untried`
+    are the own scripts that were not run, as nobody has asked for that.
     """
 
     servers: tuple[Server, ...]
     findings: list[Finding]
     targets: tuple[Target | None, ...]
     seconds: float
+    untried: tuple[str, ...] = ()
 
     @property
     def target(self) -> Target | None:
@@ -114,10 +116,13 @@ def of_servers(servers: Sequence[Server]) -> Preflight:
     return _fly([_Asked(each, by_server.get(each.pk, [])) for each in servers], None)
 
 
-def of_design(design: Design) -> Preflight:
+def of_design(
+    design: Design, *, tries_scripts: bool = True, before_trial: Callable[[], None] | None = None
+) -> Preflight:
     """Check a campaign's servers for just what it needs; includes the draft's own faults.
 
-    All servers, load generators too, are asked at the same time.
+    All servers, load generators too, are asked at the same time. Then own scripts are run, unless
+    they are not to be; `before_trial` is called before each.
     """
     asked = [_Asked(part.server, part.installations, design, part) for part in design.parts]
     addresses = tuple(each.address for each in design.draft.servers)
@@ -129,19 +134,30 @@ def of_design(design: Design) -> Preflight:
         installed = [each for each in machine.present if each.version_num in wanted]
         asked.append(_Asked(machine.server, installed, design))
     found = _fly(asked, design)
-    return _with_trials(found, design) if found.is_clear else found
-
-
-def _with_trials(found: Preflight, design: Design) -> Preflight:
-    """Own scripts, each tried on the first server's oldest PostgreSQL of the campaign."""
     own = workloads.versions(design.draft.levels.get(workloads.SCRIPT_FACTOR, ()))
+    if not own or not found.is_clear:
+        return found
+    if not tries_scripts:
+        return replace(found, untried=tuple(own))
+    return _with_trials(found, design, list(own.values()), before_trial)
+
+
+def _with_trials(
+    found: Preflight,
+    design: Design,
+    own: Sequence[WorkloadVersion],
+    before_trial: Callable[[], None] | None,
+) -> Preflight:
+    """Own scripts, each tried on the first server's oldest PostgreSQL of the campaign."""
     part = next((each for each in design.parts if each.installations), None)
-    if not own or part is None:
+    if part is None:
         return found
     began = time.monotonic()
     oldest = min(part.installations, key=lambda each: each.version_num)
     findings = list(found.findings)
-    for version in own.values():
+    for version in own:
+        if before_trial is not None:
+            before_trial()
         findings += _of_trial(part.server, oldest, version)
     seconds = found.seconds + time.monotonic() - began
     return replace(found, findings=_each_once(findings), seconds=seconds)

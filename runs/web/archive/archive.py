@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from runs.models import PublishedTable
 from runs.selectors.archive import archive, citations, data_package
 from runs.selectors.archive.archive import Wanted
 
@@ -71,20 +72,45 @@ def archive_citation(request: HttpRequest, slug: str, form: str) -> HttpResponse
     """A publication for a reference manager: BibTeX or CSL-JSON."""
     source = get_object_or_404(archive.sources(), slug=slug)
     address = request.build_absolute_uri(reverse("archive-source", args=[slug]))
+    return _reference(citations.of_source(source, address), form)
+
+
+@require_safe
+def archive_table_citation(request: HttpRequest, slug: str, form: str) -> HttpResponse:
+    """A published table, by its campaign, for a reference manager."""
+    tables = PublishedTable.objects.select_related("source", "campaign")
+    table = get_object_or_404(tables, campaign__slug=slug)
+    address = request.build_absolute_uri(reverse("campaign-detail", args=[slug]))
+    return _reference(citations.of_table(table, address), form)
+
+
+@require_safe
+def archive_figure_citation(
+    request: HttpRequest, slug: str, row: int, column: int, form: str
+) -> HttpResponse:
+    """A printed figure with its record for a reference manager."""
+    figure = archive.figure(slug, row=row - 1, column=column - 1)
+    if figure is None:
+        raise Http404
+    address = request.build_absolute_uri(reverse("archive-figure", args=[slug, row, column]))
+    return _reference(citations.of_figure(figure, address), form)
+
+
+def _reference(cited: citations.Cited, form: str) -> HttpResponse:
     if form == "bib":
         response = HttpResponse(
-            citations.bibtex(source, address), content_type="application/x-bibtex; charset=utf-8"
+            citations.bibtex(cited), content_type="application/x-bibtex; charset=utf-8"
         )
     elif form == "json":
         response = JsonResponse(
-            [citations.csl(source, address)],
+            [citations.csl(cited)],
             safe=False,
             content_type="application/vnd.citationstyles.csl+json",
             json_dumps_params={"ensure_ascii": False},
         )
     else:
         raise Http404
-    response["Content-Disposition"] = f'attachment; filename="{source.slug}.{form}"'
+    response["Content-Disposition"] = f'attachment; filename="{cited.key}.{form}"'
     return response
 
 

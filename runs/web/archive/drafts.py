@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from runs.models import PublicationDraft
 from runs.published.errors import PublishedFileError
-from runs.selectors.archive.gaps import gaps
+from runs.selectors.archive import gaps
 from runs.services.archive import drafts
 from runs.services.errors import ServiceError
 from runs.web import notices
@@ -39,7 +39,8 @@ class DraftForm(forms.Form):
 @require_safe
 def archive_later(request: HttpRequest) -> HttpResponse:
     """What later reports of the series would add, and how they come into the archive."""
-    return render(request, "archive/later.html", {"section": "archive", "gaps": gaps()})
+    context = {"section": "archive", "gaps": gaps.gaps(), "traces": gaps.traces()}
+    return render(request, "archive/later.html", context)
 
 
 @require_safe

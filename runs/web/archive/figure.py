@@ -4,9 +4,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from runs.models import Discrepancy
+from runs.models import Discrepancy, PrintedFigure
 from runs.selectors.archive import archive, provenance
 from runs.selectors.archive.words import citation, factors
+from runs.selectors.campaigns.factor_names import parameters
 from runs.templatetags.formats import spoken
 
 
@@ -27,13 +28,21 @@ def archive_figure(request: HttpRequest, slug: str, row: int, column: int) -> Ht
         "campaign": table.campaign,
         "metric": figure.measurement.metric,
         "record": provenance.of(figure),
+        "exactness": provenance.exactness([figure]),
         "head": " · ".join(
             filter(None, map(spoken, (column_of.get("group"), column_of.get("label"))))
         ),
         "levels": [(words.title(name), words.level(name, level)) for name, level in levels.items()],
         "row": [text for text in table.grid[figure.row] if text],
         "disputes": Discrepancy.objects.filter(figures=figure).order_by("weight", "ordinal"),
+        "corrections": archive.corrections(table, figure),
+        "parameters": parameters(table.campaign),
         "since": archive.measured_since(figure),
-        "citation": citation(table, request.build_absolute_uri(request.path), figure=figure.text),
+        "citation": citation(table, request.build_absolute_uri(request.path), facts=_facts(figure)),
     }
     return render(request, "archive/figure.html", context)
+
+
+def _facts(figure: PrintedFigure) -> str:
+    unit = figure.measurement.metric.unit if figure.measurement else ""
+    return "; ".join(provenance.lines([figure], unit))

@@ -11,10 +11,13 @@ from django.urls import reverse
 from runs.models import Artifact, Campaign, PrintedFigure, PublishedNode, PublishedTable
 from runs.selectors.archive import archive, conclusions, provenance
 from runs.selectors.archive import side_by_side as selectors
-from runs.selectors.archive.chart import draw, plots, ratio_title, ratios_of
+from runs.selectors.archive.chart import Plot, draw, noted, plots, ratio_title, ratios_of
 from runs.selectors.archive.reproduction import scenario_of
 from runs.selectors.archive.words import citation, factors
 from runs.selectors.campaigns.factor_names import parameters
+from runs.selectors.compare import series_cells
+from runs.selectors.compare.series_keys import SeriesKey, level_text
+from runs.selectors.compare.state import NO_AXIS, CompareState
 from runs.templatetags.formats import quantity, spoken
 from runs.web.campaigns import annotations
 
@@ -63,22 +66,48 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
         "heads": heads(table.columns),
         "rows": rows(table),
         "figures": [
-            annotations.on_plots(draw(wanted, shown), campaign, shown) for wanted, shown in drawn
+            annotations.on_plots(draw(wanted, noted(shown)), campaign, shown)
+            for wanted, shown in drawn
         ],
         "ratios": ratios_of(*drawn[0]) if drawn else None,
         "factor_title": ratio_title(*drawn[0]) if drawn else "",
         "designed": _designed(campaign, words) if not table.has_figures else [],
         "nodes": _nodes(nodes),
         "discrepancies": list(archive.discrepancies().filter(table=table)),
+        "corrections": archive.corrections(table),
         "artifacts": list(
             Artifact.objects.filter(run__campaign=campaign).order_by("name").select_related("run")
         ),
         "parameters": parameters(campaign),
         "citation": citation(table, request.build_absolute_uri(request.path)),
         "data_query": f"?source={table.source.slug}&table={table.number}",
+        "compare_query": _comparison(campaign, drawn),
         "can_run": bool(table.reproduce) and scenario_of(campaign) is not None,
         "reproduce_url": f"{reverse('campaign-new')}?from={campaign.slug}",
     }
+
+
+def _comparison(campaign: Campaign, drawn: Sequence[tuple[Mapping[str, Any], list[Plot]]]) -> str:
+    """The comparison that the publication's question asks for, as a query of the compare page.
+
+    What the chart's ratio compares makes the series, and its base is the baseline. Of the other
+    factors the one with the most levels is the x axis.
+    """
+    state = CompareState(series=(SeriesKey(campaign.slug),))
+    if not drawn:
+        return state.query
+    wanted, (plot, *_others) = drawn[0]
+    asked = wanted.get("ratio") or {}
+    factor = asked.get("factor") or ("version" if plot.x == "version" else "")
+    if not factor:
+        return state.query
+    varied = series_cells.open_factors(series_cells.levels_of(cell) for cell in plot.cells)
+    others = {name: count for name, count in varied.items() if name != factor}
+    axis = max(others, key=lambda name: others[name]) if asked and others else ""
+    if asked and set(others) <= {axis}:
+        base = SeriesKey(campaign.slug, ((factor, level_text(asked["base"])),))
+        state = replace(state, base=str(base))
+    return replace(state, x=axis or NO_AXIS, metric=plot.metric.name).query
 
 
 def side_by_side(campaign: Campaign) -> dict[str, Any]:

@@ -5,10 +5,12 @@ from typing import Any
 
 from django.urls import reverse
 
-from runs.selectors.compare.cells import ComparedCells, MetricRow
+from runs.models.campaigns import Origin
+from runs.selectors.archive import provenance
+from runs.selectors.compare.cells import ComparedCells, MetricRow, Side
 from runs.selectors.compare.state import CompareState
 from runs.selectors.compare.verdict_words import VERDICTS, missing, size
-from runs.templatetags.formats import quantity, ratio, tone
+from runs.templatetags.formats import estimate, ratio, tone
 from runs.web.compare import words as compare_words
 
 
@@ -33,6 +35,7 @@ def context(found: ComparedCells, state: CompareState) -> dict[str, Any]:
     despite = dict.fromkeys(code for row in found.rows for code in row.comparison.despite)
     return {
         "found": found,
+        "printed": {"a": _printed(found.a), "b": _printed(found.b)},
         "lines": [_line(row) for row in found.rows],
         "differences": [
             (
@@ -52,6 +55,12 @@ def context(found: ComparedCells, state: CompareState) -> dict[str, Any]:
     }
 
 
+def _printed(side: Side) -> list[tuple[str, str, list[str]]]:
+    """The printed figures of a published cell: text, address and record."""
+    is_published = side.cell.campaign.origin == Origin.PUBLISHED
+    return provenance.of_cell(side.cell.pk) if is_published else []
+
+
 def _address(found: ComparedCells, state: CompareState, *, swapped: bool = False) -> str:
     a, b = found.a.cell.pk, found.b.cell.pk
     pair = f"a={b}&b={a}" if swapped else f"a={a}&b={b}"
@@ -63,8 +72,8 @@ def _line(row: MetricRow) -> MetricLine:
     found = row.comparison
     return MetricLine(
         title=compare_words.metric_title(row.metric),
-        a=quantity(row.a.median if found.base_value is None else found.base_value),
-        b=quantity(row.b.median if found.head_value is None else found.head_value),
+        a=estimate(row.a.median if found.base_value is None else found.base_value),
+        b=estimate(row.b.median if found.head_value is None else found.head_value),
         ratio=ratio(found.ratio),
         size=size(found),
         interval=f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–",

@@ -13,7 +13,7 @@ from runs.charts.figure import Figure
 from runs.charts.forest import Branch, forest
 from runs.charts.forest import Words as ForestWords
 from runs.charts.scaling import Words
-from runs.selectors.archive import versions
+from runs.selectors.archive import provenance, versions
 from runs.selectors.compare.comparisons import ComparedPage, ComparedRow
 from runs.selectors.compare.series import Series, SeriesCell
 from runs.selectors.compare.series_keys import SeriesKey
@@ -94,8 +94,9 @@ def short_labels(page: ComparedPage) -> dict[SeriesKey, str]:
 
 
 def _row_label(label: str, row: ComparedRow, page: ComparedPage, words: Wording) -> str:
-    """The series, and its level where there is an axis."""
-    return label if page.loaded.x is None else f"{label} · {level(row.x, page, words)}"
+    """The series, its level where there is an axis, and a sign where runs are in doubt."""
+    named = label if page.loaded.x is None else f"{label} · {level(row.x, page, words)}"
+    return f"{named} \N{WARNING SIGN}" if row.comparison.doubtful else named
 
 
 def level(x: Any, page: ComparedPage, words: Wording) -> str:
@@ -139,6 +140,7 @@ def _axes(page: ComparedPage, words: Wording) -> Axes:
         log_x=page.state.log_x and all(isinstance(x, int | float) and x > 0 for x in numbers),
         log_y=page.state.log_y and _are_positive(page),
         relative=page.state.relative,
+        from_zero=metric is None or not metric.is_ratio,
         words=Words(
             median=_("ratio") if page.state.relative else _("median"),
             range=_("interval (95 %)") if page.state.relative else _("min–max"),
@@ -173,7 +175,7 @@ def _spots(
                     high=high,
                     n=cell.summary.n,
                     url=url,
-                    conditions=conditions(page, cell),
+                    conditions=_hover(page, cell),
                     doubtful=cell.runs.doubtful,
                 )
             )
@@ -210,6 +212,12 @@ def conditions(page: ComparedPage, cell: SeriesCell) -> str:
     parts += [loaded.environments[key].os_name for key in cell.runs.environment]
     parts += [f"PostgreSQL {version}" for version in cell.runs.servers]
     return " · ".join(part for part in parts if part)
+
+
+def _hover(page: ComparedPage, cell: SeriesCell) -> str:
+    """The conditions of a cell, and where its figure is printed if it is published."""
+    printed = provenance.hover(page.loaded.provenance.get(cell.id, ()))
+    return "<br>".join(filter(None, (conditions(page, cell), printed)))
 
 
 def _are_told_apart_by_version(series: Sequence[Series]) -> bool:

@@ -39,13 +39,12 @@ def campaign_preflight(request: HttpRequest) -> HttpResponse:
         scenario = registry.get(request.POST.get("scenario", ""))
     except KeyError as error:
         raise Http404 from error
+    is_asked = "unasked" not in request.GET  # Otherwise the form itself asks while it is opened.
     form = CampaignForm(request.POST, scenario=scenario, servers=chosen_servers(request.POST))
     if not form.is_valid():
-        if "unasked" in request.GET:  # Nobody has asked yet: the form is still being filled in.
-            return HttpResponse()
-        return render(request, "servers/_preflight.html")
+        return render(request, "servers/_preflight.html") if is_asked else HttpResponse()
     try:
-        check = checks.of_draft(draft=form.draft())
+        check = checks.of_draft(draft=form.draft(), tries_scripts=is_asked)
     except ServiceError as error:
         return render(request, "servers/_preflight.html", {"refused": error})
     return render(request, "servers/_check.html", {"check": check})

@@ -28,6 +28,9 @@ PLANTED = [
     ("label: ratio,", "label: ratio, same_as: {table: '9'},", "names the table 9"),
     ("statistic: median\n    parameters", "statistic: modus\n    parameters", "“modus”"),
     ("printed: 26%,", "printed: 26%, figures: ['7'],", "figures that the table lacks: 7"),
+    ('figures: ["120.00 %"]', 'figures: ["120.10 %"]', "120.10 %, which table 1.1 does not print"),
+    ('      table: "1.1"\n      figures', '      table: "7.7"\n      figures', "the table 7.7"),
+    ("https://example.org/reports", "javascript:reports", "begins with https://"),
 ]
 
 

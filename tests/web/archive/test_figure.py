@@ -78,7 +78,13 @@ def test_the_archive_as_readers_meet_it(archive, client):
     _versions_of_factors_are_found(client)
     _a_figure_says_what_is_known_of_it(client)
     _a_published_run_leads_to_its_figure(client)
+    _every_figure_has_its_record(client)
     _warnings_travel_with_the_data(client)
+    _charts_and_comparisons_say_where_a_figure_is_printed(client)
+    _unknown_repeats_are_no_single_run(client)
+    _a_comparison_has_the_ratio_of_the_question(client)
+    _corrections_stand_with_what_they_correct(client)
+    _the_way_to_the_original_is_told(client)
     _the_data_package_is_whole(client)
     _a_publication_can_be_cited(client)
     _the_first_page_answers_in_one_tap(client)
@@ -116,6 +122,8 @@ def _versions_of_factors_are_found(client):
         }
     ]
     assert missed == []
+    listed = client.get("/archive/?version=10&theme=fixed-point-update").content.decode()
+    assert "the highest TPS of 9.6 is far above that of 10" in listed
     offered = [choice.value for choice in selectors.choices(entries)["version"]]
     assert {"8.2", "8.3"} <= set(offered)
 
@@ -137,6 +145,94 @@ def _a_published_run_leads_to_its_figure(client):
 
     assert answer.status_code == 302
     assert f"/archive/figures/{figure.table.campaign.slug}/" in answer.url
+
+
+def _every_figure_has_its_record(client):
+    """API and CSV have the same record; repeats that are not printed are not guessed."""
+    rows = client.get("/api/v1/measurements/?origin=published&page_size=1000").json()["results"]
+    printed = PrintedFigure.objects.select_related("table")
+    assert len(rows) == printed.count() == 858
+    incomplete = [
+        row["printed"]
+        for row in rows
+        if row["value"] is None
+        or not (row["printed"] and row["place"]["table"] and row["place"]["words"])
+        or row["said_by"] not in ("printed", "derived", "not_measured")
+        or row["exact"] is None
+        or (row["n"] is None and row["statistic"] not in (None, "median", "mean"))
+    ]
+    assert incomplete == []
+    disputed = sum(bool(row["disputed"]) for row in rows)
+    assert disputed == printed.filter(disputed__isnull=False).distinct().count() >= 20
+    table = client.get("/api/v1/measurements/?origin=published&format=csv")
+    lines = list(csv.DictReader(io.StringIO(b"".join(table.streaming_content).decode())))
+    assert len(lines) == len(rows)
+    assert sum(line["disputed"] not in ("", "[]") for line in lines) == disputed
+    assert sum(line["n"] == "" for line in lines) == sum(row["n"] is None for row in rows) > 100
+
+
+def _charts_and_comparisons_say_where_a_figure_is_printed(client):
+    """The hover text of a chart has the record; so have the tables of a comparison."""
+    wanted = (
+        "as printed: 253.9; unit: tps", "Table 4.8, section 4.6.1, p. 43", "row 5, column 6",
+        "said by the publication (measured)", "n = 1, single value",
+        "disputed: TPS中央値を出した際",
+    )  # fmt: skip
+    of_table = PrintedFigure.objects.filter(table__number="4.8", measurement__metric__name="tps")
+    base, head = (of_table.get(text=text).measurement.run.cell_id for text in ("198.5", "253.9"))
+    chart = client.get("/campaigns/wg1-2013-2-3/").content.decode()
+    assert "as printed: 15373.38; unit: tps" in chart
+    for address in (
+        "/compare/?s=wg1-2013-4-8&metric=tps",
+        f"/compare/cells/?a={base}&b={head}",
+    ):
+        page = client.get(address).content.decode()
+        for text in wanted:
+            assert text in page, (address, text)
+
+
+def _unknown_repeats_are_no_single_run(client):
+    for address in ("/compare/?s=wg1-2013-3-5", "/compare/?s=wg1-2013-3-5&format=json"):
+        page = client.get(address).content.decode()
+        assert "single run" not in page
+        assert "single_run" not in page
+        assert "how often a side was measured is not published" in page or "repeats_unknown" in page
+    campaigns = {
+        slug: client.get(f"/api/v1/campaigns/{slug}/").json()["repeats"]
+        for slug in ("wg1-2013-3-5", "wg1-2013-2-2")
+    }
+    assert campaigns == {"wg1-2013-3-5": None, "wg1-2013-2-2": 3}
+
+
+def _a_comparison_has_the_ratio_of_the_question(client):
+    """The button leads from a published table to what its question compares."""
+    page = client.get("/campaigns/wg1-2013-4-5/").content.decode()
+    link = "/compare/?" + page.split('href="/compare/?')[1].split('"')[0].replace("&amp;", "&")
+    compared = client.get(link + "&format=json").json()
+    assert compared["base"] == "wg1-2013-4-5~placement=all-hdd"
+    assert compared["x"] == "load"
+
+
+def _corrections_stand_with_what_they_correct(client):
+    def address(text):
+        figure = PrintedFigure.objects.get(table__number="5.5", text=text)
+        return f"/archive/figures/wg1-2013-5-5/{figure.row + 1}-{figure.column + 1}/"
+
+    assert "PostgreSQL: mean of 3" in client.get(address("910")).content.decode()
+    assert "PostgreSQL: mean of 3" not in client.get(address("889")).content.decode()
+    assert "PostgreSQL: mean of 3" in client.get("/campaigns/wg1-2013-5-5/").content.decode()
+
+
+def _the_way_to_the_original_is_told(client):
+    page = client.get("/archive/wg1-2013/").content.decode()
+    assert "its address is not known to us" in page
+    assert 'href="https://www.pgecons.org/download_main/"' in page
+    answer = client.get("/api/v1/sources/wg1-2013/").json()
+    assert answer["traces"][0]["url"] == "https://www.pgecons.org/download_main/"
+    assert {each["table"] for each in answer["corrections"]} >= {"all", "2.3", "5.5"}
+    later = client.get("/archive/later/").content.decode()
+    assert "BRIN indexes" in later
+    assert "/archive/drafts/new/?slug=wg1-2013" not in later
 
 
 def _warnings_travel_with_the_data(client):
@@ -161,6 +257,8 @@ def _the_data_package_is_whole(client):
     figures = list(csv.DictReader(io.StringIO(package.read("figures.csv").decode())))
     assert len(figures) == PrintedFigure.objects.count()
     assert {each["exact"] for each in figures} == {"true", "false"}
+    assert f"version {described['version']}" in described["citation"]
+    assert package.read("sources.bib").decode().count("@misc{") == 5
     for resource in described["resources"]:
         (head, *_rows) = csv.reader(io.StringIO(package.read(resource["path"]).decode()))
         assert head == [field["name"] for field in resource["schema"]["fields"]]
@@ -173,6 +271,15 @@ def _a_publication_can_be_cited(client):
     assert bibtex.startswith("@misc{wg1-2013,\n  title = {2013 WG1 activity report")
     assert item["issued"] == {"date-parts": [[2014]]}
     assert client.get("/archive/wg1-2013/citation.doc").status_code == 404
+    table = client.get("/archive/tables/wg1-2013-2-3/citation.bib").content.decode()
+    assert "@misc{wg1-2013-2-3," in table
+    assert "Table 2.3, section 2.4.3 (3), p. 16. Transcribed by BenchLab" in table
+    figure = PrintedFigure.objects.get(text="614.2(*)")
+    address = f"/archive/figures/wg1-2013-4-7/{figure.row + 1}-{figure.column + 1}/citation.json"
+    (item,) = client.get(address).json()
+    assert item["section"] == "4.5.2"
+    for fact in ("as printed: 614.2(*)", "row 1, column 3", "not exact", "n = 1, single value"):
+        assert fact in item["note"], item["note"]
 
 
 def _the_first_page_answers_in_one_tap(client):

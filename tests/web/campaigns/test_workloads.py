@@ -1,8 +1,10 @@
 """Own scripts in the browser: written, checked, stored in versions, and queued in a campaign."""
 
+import re
+
 import pytest
 
-from runs.models import Campaign, Run, Workload, WorkloadVersion
+from runs.models import Campaign, Run, ServerCheck, Workload, WorkloadVersion
 from runs.services.campaigns import workloads
 from runs.services.campaigns.workloads import WorkloadContent
 from runs.tools.pgbench.script_check import GivenScript
@@ -116,6 +118,24 @@ def test_pgbench_tools_default_set_is_one_campaign(member, ready_server, stored)
     keys = {(each.plan["levels"]["scale"], each.plan["cluster_key"]) for each in reading}
     assert len(keys) == 4
     assert all(key for _scale, key in keys)
+
+
+def test_a_form_that_is_opened_runs_no_own_script_and_a_click_does(member, ready_server, stored):
+    given = pgbench_tools(ready_server)
+    for address, tries in (("?unasked=1", False), ("", True)):
+        member.post(f"/campaigns/new/preflight/{address}", given)
+        check = ServerCheck.objects.get()
+        assert check.given["tries_scripts"] is tries
+        check.delete()
+    member.post("/campaigns/new/preflight/", given | {"script": ["select-only"]})
+    assert ServerCheck.objects.get().given["tries_scripts"] is False
+
+
+def test_unsaved_scripts_stay_open_beside_their_trial(member, ready_server):
+    given = sent(("a", 1, "SELECT 1;"), server=ready_server.pk, **{"try": "1"})
+    page = member.post("/workloads/new/", given).content.decode()
+    link = re.search(rf'<a href="/servers/checks/{ServerCheck.objects.get().pk}/"[^>]*>', page)
+    assert 'target="_blank"' in link[0]
 
 
 def test_a_workload_that_is_not_there_is_told_before_queueing(member, ready_server):

@@ -70,6 +70,21 @@ def test_a_plan_that_this_version_does_not_know_is_refused_clearly(server, campa
     assert not Lease.objects.filter(run__isnull=False).exists()
 
 
+def test_a_failure_of_benchlab_itself_ends_the_run_and_lets_the_server_go(server, campaign, caplog):
+    """A plan of the right form without what the scenario reckons with."""
+    run = campaign.runs.get()
+    run.plan = run.plan | {"parameters": {}}
+    run.save()
+    execution.execute(claimed(server))
+    run.refresh_from_db()
+    assert (run.state, run.code) == (S.ERRORED, "internal_error")
+    assert run.message.startswith("Traceback")
+    assert "KeyError" in run.message
+    assert "report it" in run.remedy
+    assert f"run {run.pk} ended in an error of BenchLab" in caplog.text
+    assert not Lease.objects.filter(run__isnull=False).exists()
+
+
 @pytest.mark.parametrize("claim_it", [lambda server, campaign: claimed(server), taken_over])
 def test_a_cancel_is_kept_to_though_the_server_is_away(server, campaign, claim_it):
     claim = claim_it(server, campaign)

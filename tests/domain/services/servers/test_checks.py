@@ -10,12 +10,21 @@ from django.utils import timezone, translation
 
 from runs.execution.errors import HostUnreachable
 from runs.models import CheckedServer, Server, ServerCheck
+from runs.scenarios import registry
 from runs.selectors.servers.checks import last_of
 from runs.services.access import audit
-from runs.services.campaigns import stored_drafts
+from runs.services.campaigns import scenarios, stored_drafts, trials, workloads
 from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import ServiceError
-from runs.services.servers import checks, edits, logins, preflight_questions, servers, ssh_keys
+from runs.services.servers import (
+    checks,
+    edits,
+    logins,
+    preflight,
+    preflight_questions,
+    servers,
+    ssh_keys,
+)
 from runs.tools.pgbench.script_check import GivenScript
 from tests import factories
 from tests.checks import carry_out
@@ -115,6 +124,71 @@ def test_a_late_worker_and_a_second_one_do_nothing(server, monkeypatch):
     checks.carry_out(check_id=str(check.pk))
     checks.carry_out(check_id=str(check.pk))
     assert made == [server]
+
+
+@pytest.fixture
+def own_scripts(server, monkeypatch):
+    """A campaign of three workloads on a server that answers, and the trials that are made."""
+    scenarios.sync()
+    factories.installation(server, "18.4", has_psql=True, pgbench_version_num=180004)
+    content = WorkloadContent(scripts=(GivenScript("a", "SELECT 1;"),))
+    made = [workloads.create(name=name, description="", content=content) for name in "abc"]
+    levels = {"script": [str(each) for each in made], "scale": [1], "clients": [1]}
+    levels |= {"query_mode": ["simple"], "connection": ["kept"]}
+    clear = preflight.Preflight((server,), [], (None,), 0.1)
+    monkeypatch.setattr(preflight, "_fly", lambda _asked, _design: clear)
+    tried = []
+    monkeypatch.setattr(trials, "tried", lambda **given: tried.append(given) or [])
+    pgbench = registry.get("pgbench")
+    parameters = {each.name: each.default for each in pgbench.parameters}
+    draft = factories.draft(server, scenario="pgbench", levels=levels, parameters=parameters)
+    return draft, tried
+
+
+def test_each_trial_of_a_campaigns_scripts_has_its_time(own_scripts, monkeypatch):
+    draft, _made = own_scripts
+    left = []
+
+    def slowly(**_given):
+        """All of a trial's time has passed when it ends."""
+        check = ServerCheck.objects.get()
+        left.append((check.deadline - timezone.now()).total_seconds())
+        overdue(check)
+        return []
+
+    monkeypatch.setattr(trials, "tried", slowly)
+    check = checks.of_draft(draft=draft)
+    carry_out()
+    check.refresh_from_db()
+    assert check.state == "done"
+    assert len(left) == 3
+    assert min(left) > trials.WHOLE_SECONDS
+
+
+def test_a_check_that_was_given_up_tries_no_further_scripts(own_scripts, monkeypatch):
+    draft, _made = own_scripts
+    made = []
+
+    def lost(**given):
+        made.append(given)
+        overdue(ServerCheck.objects.get())
+        checks.give_up_the_overdue()
+        return []
+
+    monkeypatch.setattr(trials, "tried", lost)
+    check = checks.of_draft(draft=draft)
+    carry_out()
+    check.refresh_from_db()
+    assert (check.state, check.code, len(made)) == ("failed", "worker_lost", 1)
+
+
+def test_scripts_that_nobody_asked_to_run_are_named_and_not_run(own_scripts):
+    draft, made = own_scripts
+    check = checks.of_draft(draft=draft, tries_scripts=False)
+    carry_out()
+    check.refresh_from_db()
+    assert check.answer["untried"] == ["a@1", "b@1", "c@1"]
+    assert made == []
 
 
 def test_a_fault_of_benchlab_is_told_and_ends_the_check(server, monkeypatch, caplog):

@@ -33,6 +33,9 @@ def codes(text, variables=None, **options):
         ("DO $a$ BEGIN PERFORM 'x'; END $a$;", []),
         ("SELECT 1 AS b \\gset\nSELECT :b;", []),
         ("\\shell rm x\nSELECT 1;", [(1, "shell")]),
+        ("SELECT 1; \\shell rm x", [(1, "shell")]),
+        ("SELECT 1;\nSELECT 2; \\ \\\n SetShell a rm x", [(2, "shell")]),
+        ("SELECT 1; -- a\r\\shell rm x", [(1, "shell")]),
     ],
 )
 def test_each_fault_is_told_with_its_line(text, expected):
