@@ -148,6 +148,7 @@ CELERY_TASK_ROUTES = {
     each: {"queue": "runs"} for each in ("runs.execute_next", "runs.check_servers")
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 2}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False

@@ -5,9 +5,9 @@ in a round then affects all cells alike. Each round has its own random order. Ad
 seeing the figures is another look at the data, and the campaign records it (docs/statistics.md).
 """
 
+import logging
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from django.db import transaction
 from django.db.models import Max
@@ -16,8 +16,7 @@ from django.utils.translation import gettext as _
 from runs import dispatch
 from runs.analysis.noise import half_width, needs_more
 from runs.analysis.summary import Summary
-from runs.execution.plan import RunPlan
-from runs.models import Campaign, Run, RunEvent
+from runs.models import Bisection, Campaign, Run, RunEvent
 from runs.models.campaigns import Origin
 from runs.scenarios import registry
 from runs.selectors.campaigns import metrics
@@ -26,6 +25,9 @@ from runs.services.access import audit
 from runs.services.campaigns.drafts import MOST_REPEATS
 from runs.services.errors import ServiceError
 from runs.services.problems import Problem
+from runs.services.runs import plans
+
+logger = logging.getLogger(__name__)
 
 NARROWEST, WIDEST = 0.001, 0.5
 
@@ -66,19 +68,27 @@ def add_round(*, campaign: Campaign) -> int:
     if not 0 < made < (campaign.most_repeats or 0):
         return 0
     reason = _why(campaign, latest, wanted)
-    return len(_queue(campaign, latest, 1, reason)) if reason else 0
+    try:
+        with transaction.atomic():
+            return len(_queue(campaign, latest, 1, reason)) if reason else 0
+    except ServiceError as error:
+        # The runs that there are stay; the campaign ends as it would without the wish for more.
+        logger.warning("campaign %s gets no further round: %s", campaign.slug, error.message)
+        return 0
 
 
 def _why(campaign: Campaign, latest: Mapping[int, Run], wanted: float) -> str:
     """Why another round is needed; empty if it is not.
 
-    The step of a bisection needs one while its verdict is undecided, unless a run has failed, which
-    ends the bisection; other campaigns while a cell scatters more than they allow.
+    The step of a bisection that goes on needs one while its verdict is undecided, unless a run has
+    failed, which ends the bisection; other campaigns while a cell scatters more than they allow.
     """
     step = bisections.step_of(campaign.pk)
     if step is not None:
+        is_going_on = step.step.bisection.state == Bisection.State.RUNNING
         is_complete = not campaign.runs.filter(state__in=Run.UNSUCCESSFUL).exists()
-        return _("Added: the verdict is undecided.") if is_complete and step.is_open else ""
+        is_needed = is_going_on and is_complete and step.is_open
+        return _("Added: the verdict is undecided.") if is_needed else ""
     metric = registry.get(campaign.scenario.slug).primary_metric
     scattered = [
         summary
@@ -92,8 +102,8 @@ def _why(campaign: Campaign, latest: Mapping[int, Run], wanted: float) -> str:
 def add_rounds(*, campaign: Campaign, rounds: int) -> int:
     """Queue this many more rounds of an ended campaign; return how many runs. Counts as a look.
 
-    Raises `campaign_not_ended`, `not_executed`, `nothing_to_repeat`, and `out_of_range` for less
-    than one round or more than MOST_REPEATS repeats in total.
+    Raises `campaign_not_ended`, `not_executed`, `nothing_to_repeat`, `plan_of_other_version`, and
+    `out_of_range` for less than one round or more than MOST_REPEATS repeats in total.
     """
     locked = Campaign.objects.select_for_update().get(pk=campaign.pk)
     latest = _latest_runs(locked)
@@ -144,8 +154,7 @@ def _queue(campaign: Campaign, latest: Mapping[int, Run], rounds: int, reason: s
         last += len(order)
     Run.objects.bulk_create(queued)
     for run in queued:
-        frozen = RunPlan.from_json(latest[run.cell_id].plan or {})
-        run.plan = replace(frozen, run_id=run.pk).as_json()
+        run.plan = plans.copied(of=latest[run.cell_id], to=run)
     Run.objects.bulk_update(queued, ["plan"], batch_size=500)
     RunEvent.objects.bulk_create(
         RunEvent(run=run, to_state=Run.State.QUEUED, code="repeat_added", message=reason)
