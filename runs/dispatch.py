@@ -25,6 +25,7 @@ DELIVER = "runs.deliver"
 SEND_MAILS = "runs.send_mails"
 SEAL = "runs.seal"
 CHECK_SERVERS = "runs.check_servers"
+BUILD = "runs.build"
 
 # A Redis that keeps a sender waiting this long is left alone for a while: a request that wakes
 # several workers waits for it once.
@@ -68,6 +69,11 @@ def seal() -> None:
 def check_servers(check_id: str) -> None:
     """Once this transaction is committed, let a worker make a check that somebody asked for."""
     transaction.on_commit(partial(_send, CHECK_SERVERS, check_id))
+
+
+def build(build_id: int) -> None:
+    """Once this transaction is committed, let a worker begin a build, or look at it."""
+    transaction.on_commit(partial(_send, BUILD, build_id))
 
 
 def _send_seldom(task: str, *arguments: int) -> None:
