@@ -1,16 +1,57 @@
 """The Celery application. Celery only wakes workers: the queue itself lives in PostgreSQL."""
 
 import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from celery import Celery
+from celery.worker.consumer.gossip import Gossip
+from celery.worker.consumer.mingle import Mingle
 from kombu import Connection
+from kombu.transport import redis as transport
+from redis import Redis, WatchError
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "benchlab.settings")
 
 # Whoever sends gives up on a Redis that accepts and does not answer, and does not try again by
 # itself. Whoever consumes waits in BRPOP for as long as there is no message, and has no such limit.
 PATIENCE_OF_SENDERS = {"socket_timeout": 2, "max_retries": 0}
+
+# Workers say nothing to each other: PostgreSQL has the queue. Remote control is off too (settings).
+Gossip.compatible_transports = Mingle.compatible_transports = set()
+
+
+@contextmanager
+def mutex(client: Redis, name: str, expire: int) -> Iterator[None]:
+    """The lock of Celery's transport without Lua, which the embedded Redis does not have.
+
+    Raises MutexHeld if somebody else has it. It ends by itself after `expire` seconds.
+    """
+    own = uuid.uuid4().hex.encode()
+    if not client.set(name, own, nx=True, ex=expire):
+        raise transport.MutexHeld
+    try:
+        yield
+    finally:
+        _release(client, name, own)
+
+
+def _release(client: Redis, name: str, own: bytes) -> None:
+    """Remove the lock, unless it has expired, or somebody else has it since."""
+    with client.pipeline() as pipe:
+        try:
+            pipe.watch(name)  # type: ignore[no-untyped-call]
+            if pipe.get(name) == own:
+                pipe.multi()
+                pipe.delete(name)
+                pipe.execute()
+        except WatchError:
+            return
+
+
+transport.Mutex = mutex
 
 
 class Application(Celery):

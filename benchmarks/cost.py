@@ -154,10 +154,11 @@ def _cost(client: Any, address: str) -> Cost:
         raise SystemExit(f"{address}: {response.status_code} {response.content[:300]!r}")
     asked = [query["sql"] for query in captured.captured_queries]
     reads = [sql for sql in asked if sql.lstrip("( ").startswith(("SELECT", "WITH"))]
-    return Cost(len(asked), sum(map(_buffers, reads)))
+    return Cost(len(asked), sum(map(buffers, reads)))
 
 
-def _buffers(sql: str) -> int:
+def buffers(sql: str) -> int:
+    """How many buffers a statement reads, from the cache or not. Executes it."""
     from django.db import connection  # noqa: PLC0415
 
     with connection.cursor() as cursor:

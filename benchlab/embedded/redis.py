@@ -1,6 +1,8 @@
 """The embedded Redis: Celery's messages, which may be lost without loss of results."""
 
+import re
 import secrets
+import subprocess
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,13 @@ appendonly no
 save 60 1
 stop-writes-on-bgsave-error no
 daemonize no
+{without}
 """
+
+# What reaches the engines of scripts. Those of the wheels are old and have known holes.
+SCRIPTS = ("EVAL", "EVALSHA", "SCRIPT")
+SCRIPTS_SINCE_7 = ("EVAL_RO", "EVALSHA_RO", "FCALL", "FCALL_RO", "FUNCTION")
+_VERSION = re.compile(rb"\bv=(\d+)\.")
 
 
 class EmbeddedRedis(EmbeddedServer):
@@ -54,7 +62,10 @@ class EmbeddedRedis(EmbeddedServer):
 
     def program(self) -> Program:
         """The server. It takes its settings from standard input: no password in argv."""
-        settings = CONFIGURATION.format(port=self.port, password=self._password, data=self.data)
+        without = "\n".join(f'rename-command {each} ""' for each in self._script_commands())
+        settings = CONFIGURATION.format(
+            port=self.port, password=self._password, data=self.data, without=without
+        )
         return Program(
             name=self.name,
             argv=[self.binary, "-"],
@@ -64,6 +75,15 @@ class EmbeddedRedis(EmbeddedServer):
             cwd=self.folder,
             stdin=settings.encode(),
         )
+
+    def _script_commands(self) -> tuple[str, ...]:
+        """Those that this version has: it does not start if told to rename others."""
+        environment = self.account.environment(self.folder)
+        with self.account.spawn(
+            [self.binary, "--version"], env=environment, cwd=self.folder, stdout=subprocess.PIPE
+        ) as process:
+            found = _VERSION.search(process.communicate()[0])
+        return SCRIPTS if found is None or int(found[1]) < 7 else SCRIPTS + SCRIPTS_SINCE_7
 
     def is_heard(self) -> bool:
         """Whether it answers with our password."""

@@ -60,6 +60,8 @@ class Axes:
     log_x: bool = False
     log_y: bool = False
     relative: bool = False
+    # False for a metric that is a ratio: nothing is near zero.
+    from_zero: bool = True
     words: Words = field(default_factory=Words)
 
 
@@ -93,6 +95,7 @@ def _lines(tracks: Sequence[Track], axes: Axes) -> Figure:
         y_title=axes.y_title,
         log_x=axes.log_x,
         log_y=axes.log_y,
+        from_zero=axes.from_zero,
         words=axes.words,
     )
     drawn = [track for track in tracks if track.spots]
@@ -187,6 +190,9 @@ def _share_y(figures: Sequence[Figure], spots: Sequence[Spot], axes: Axes) -> No
         span = [math.log10(low) - 0.05, math.log10(max(high, low)) + 0.1]
     elif axes.relative:
         low, high = min(low, 1.0), max(high, 1.0)
+        room = 0.08 * (high - low) or 0.1
+        span = [low - room, high + room]
+    elif not axes.from_zero and all(trace["type"] != "bar" for trace in figures[0]["data"]):
         room = 0.08 * (high - low) or 0.1
         span = [low - room, high + room]
     else:

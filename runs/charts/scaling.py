@@ -67,13 +67,15 @@ def scaling(
     y_title: str,
     log_x: bool = False,
     log_y: bool = False,
+    from_zero: bool = True,
     words: Words = Words(),
 ) -> Figure:
     """One line per version: the median, with whiskers from the minimum to the maximum.
 
     The y axis starts at zero, since readers take the height of a line as its amount; with `log_y`
-    it cannot. Ticks of the x axis are the measured levels, if they have room. With
-    `log_x` all levels must be positive (ValueError). Lines without points are left out.
+    it cannot, and a ratio has no amount (`from_zero`). Ticks of the x axis are the measured
+    levels, if they have room. With `log_x` all levels must be positive (ValueError). Lines without
+    points are left out.
     """
     drawn = [line for line in lines if line.points]
     levels = sorted({point.x for line in drawn for point in line.points})
@@ -83,7 +85,7 @@ def scaling(
         "data": [_trace(line, dash, x_title, words) for line, dash in _dashed(drawn)],
         "layout": layout(
             xaxis=_x_axis(x_title, levels, log_x=log_x),
-            yaxis=_y_axis(y_title, log_y=log_y),
+            yaxis=_y_axis(y_title, log_y=log_y, from_zero=from_zero),
             annotations=_end_labels(drawn, log_x=log_x, log_y=log_y),
             margin={"l": 64, "r": _room_for_labels(drawn), "t": 24, "b": 56},
             # Labels at the lines identify them; the legend is for switching some of many off.
@@ -172,9 +174,11 @@ def _x_axis(text: str, levels: Sequence[float], *, log_x: bool) -> dict[str, Any
     return axis
 
 
-def _y_axis(text: str, *, log_y: bool) -> dict[str, Any]:
+def _y_axis(text: str, *, log_y: bool, from_zero: bool) -> dict[str, Any]:
     axis: dict[str, Any] = {"title": title(text), "automargin": True}
-    return axis | ({"type": "log"} if log_y else {"rangemode": "tozero"})
+    if log_y:
+        return axis | {"type": "log"}
+    return axis | ({"rangemode": "tozero"} if from_zero else {})
 
 
 def _have_room(levels: Sequence[float]) -> bool:

@@ -22,16 +22,21 @@ class Words:
     index: str = "index"
     interval: str = "95 % interval"
     base: str = "base"
+    doubtful: str = "runs in doubt"
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The chains of one origin. `urls` leads from a version to the campaign of its last step."""
+    """The chains of one origin. `urls` leads from a version to the campaign of its last step.
+
+    `doubtful` has the versions with steps whose runs are in doubt: they have a sign.
+    """
 
     label: str
     chains: tuple[Chain, ...]
     urls: dict[str, str]
     dash: str = "solid"
+    doubtful: frozenset[str] = frozenset()
 
 
 def version_line(
@@ -112,7 +117,7 @@ def _trace(
     drawn = [_clipped(point.index) for point in points]
     trace: dict[str, Any] = {
         "type": "scatter",
-        "mode": "lines+markers",
+        "mode": "lines+markers+text" if origin.doubtful else "lines+markers",
         "name": origin.label,
         "legendgroup": origin.label,
         "showlegend": is_first,
@@ -121,7 +126,17 @@ def _trace(
         "line": {"width": 2, "dash": origin.dash},
         "marker": {"size": 10, "symbol": [_symbol(point, chain, place) for point in points]},
         "meta": {"slot": place, "urls": [origin.urls.get(point.version, "") for point in points]},
-        "customdata": [[point.low, point.high, chain.base, point.index] for point in points],
+        "text": ["\N{WARNING SIGN}" if each.version in origin.doubtful else "" for each in points],
+        "textposition": "middle right",
+        "customdata": [
+            [
+                *(point.low, point.high, chain.base, point.index),
+                f"<br>\N{WARNING SIGN} {words.doubtful}"
+                if point.version in origin.doubtful
+                else "",
+            ]
+            for point in points
+        ],
         "hovertemplate": (
             f"<b>PostgreSQL %{{x}}</b> (%{{fullData.name}})<br>{words.index}: "
             f"%{{customdata[3]:.3f}} ({words.base} %{{customdata[2]}})"
@@ -130,7 +145,7 @@ def _trace(
                 if known
                 else ""
             )
-            + "<extra></extra>"
+            + "%{customdata[4]}<extra></extra>"
         ),
     }
     if known:

@@ -66,6 +66,12 @@ class Bisection(models.Model):
             models.Index(
                 fields=["id"], condition=models.Q(state="running"), name="bisection_running"
             ),
+            # For judging again what older rules judged: control asks for it at each turn.
+            models.Index(
+                fields=["rules", "id"],
+                condition=models.Q(state="finished"),
+                name="bisection_by_rules",
+            ),
         ]
 
     def __str__(self) -> str:

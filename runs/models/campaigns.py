@@ -106,6 +106,12 @@ class Campaign(models.Model):
     def __str__(self) -> str:
         return self.title
 
+    @property
+    def known_repeats(self) -> int | None:
+        """How often each cell is measured; None if a publication does not print it."""
+        table = getattr(self, "published", None) if self.origin == Origin.PUBLISHED else None
+        return table.repeats if table else self.repeats
+
 
 class CampaignConfiguration(models.Model):
     """A configuration of a campaign with several: its content when the campaign was queued.

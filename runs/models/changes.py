@@ -61,6 +61,8 @@ class Change(models.Model):
         ]
         indexes = [
             models.Index(fields=["id"], condition=models.Q(mailed_at=None), name="change_to_mail"),
+            # For judging again what older rules judged: control asks for it at each turn.
+            models.Index(fields=["rules", "id"], name="change_by_rules"),
         ]
 
     def __str__(self) -> str:

@@ -24,3 +24,8 @@ class Metric(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_ratio(self) -> bool:
+        """A ratio has no amount: nothing measures zero, so its axis need not begin there."""
+        return self.unit == "ratio"

@@ -167,6 +167,11 @@ class Run(models.Model):
         return self.state in self.ACTIVE
 
     @property
+    def is_doubted(self) -> bool:
+        """It counts, and its certificate says that it cannot be relied on."""
+        return self.state == self.State.FINISHED and self.validity in self.DOUBTED
+
+    @property
     def has_ended(self) -> bool:
         """It will not change any more automatically."""
         return self.state in self.ENDED

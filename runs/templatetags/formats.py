@@ -72,6 +72,14 @@ def quantity(value: float | None) -> str:
 
 
 @register.filter
+def estimate(value: float | None) -> str:
+    """A value of the model: with four digits, so that the ratio next to it is theirs: 1.083."""
+    if value is None or not 1 <= abs(value) < 10:
+        return quantity(value)
+    return f"{value:.3f}"
+
+
+@register.filter
 def milliseconds(value: float | None) -> str:
     """A time in milliseconds: "0.012 ms", "11,968 s"; a dash for None."""
     if value is None:

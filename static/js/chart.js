@@ -62,13 +62,14 @@
 
   function narrowed(layout, width) {
     const besides = (annotation) => annotation.showarrow === false && annotation.xshift;
-    if (width >= NARROW || !layout.annotations?.some(besides)) {
+    const names = layout.annotations?.filter(besides) ?? [];
+    if (width >= NARROW || names.length === 0) {
       return layout;
     }
     return {
       ...layout,
       annotations: layout.annotations.filter((annotation) => !besides(annotation)),
-      showlegend: true,
+      showlegend: names.some((name) => name.text),
       legend: { ...layout.legend, orientation: "h", y: -0.3, yanchor: "top" },
       margin: { ...layout.margin, r: 16 },
     };

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from runs.analysis import certificate, monitoring
 from runs.execution.plan import RunPlan
 from runs.services.operations import backups
 from tests.migrated import ROOT, create_database
@@ -20,6 +21,13 @@ pytestmark = pytest.mark.slow
 
 LAST_OF_0_1 = "0003_treatments_and_indexes"
 # Members have roles now; a file without the name of a stored content is none.
+# A step that 0.1 believed to have found among two runs.
+CHANGE = """
+INSERT INTO runs_change (cell_id, run_id, metric_id, kind, ratio, before, after, found_at, decision,
+                         note)
+SELECT r.cell_id, r.id, m.metric_id, 'step', 0.9, 1000, 900, now(), 'open', ''
+FROM runs_run r JOIN runs_measurement m ON m.run_id = r.id
+WHERE r.origin = 'uploaded' ORDER BY r.id LIMIT 1"""
 MOVED = {"runs_project_members"}
 NAMELESS = "nameless"
 
@@ -62,6 +70,7 @@ def upgraded(django_db_setup):
         manage(url, "migrate", "--verbosity=0", "runs", LAST_OF_0_1)
         with psycopg.connect(url) as database:
             database.execute((ROOT / "tests/samples/release-0.1.sql").read_text())
+            database.execute(CHANGE)
         before = rows(url)
         manage(url, "migrate", "--verbosity=0")
         manage(url, "migrate", "--check")
@@ -115,3 +124,25 @@ def test_queued_runs_have_plans_that_this_version_follows(upgraded):
         treatment = row["plan"].pop("treatment")
         assert {name: stored[name] for name in row["plan"]} == row["plan"]
         assert treatment.items() <= stored["treatment"].items()
+
+
+def test_what_was_judged_by_older_rules_is_judged_again(upgraded):
+    """As the workers do by themselves, 100 at a time."""
+    before, after, url = upgraded
+    executed = {
+        key
+        for key, row in after["runs_run"].items()
+        if (row["origin"], row["state"]) == ("executed", "finished")
+    }
+    assert executed
+    assert [row["rules"] for row in after["runs_change"].values()] == [1]
+    assert {after["runs_run"][key]["certificate"].get("rules") for key in executed} == {None}
+
+    manage(url, "judge_runs")
+
+    judged = rows(url)
+    (change,) = judged["runs_change"].values()
+    assert (change["rules"], change["decision"]) == (monitoring.RULES, "refuted")
+    certified = {judged["runs_run"][key]["certificate"]["rules"] for key in executed}
+    assert certified == {certificate.RULES_VERSION}
+    assert before["runs_measurement"].keys() == judged["runs_measurement"].keys()

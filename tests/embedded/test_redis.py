@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 import redis
+from kombu.transport import redis as transport
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from benchlab.celery import mutex
 from benchlab.embedded.account import Account
 from benchlab.embedded.binaries import redis_server
 from benchlab.embedded.redis import EmbeddedRedis
@@ -32,6 +34,28 @@ def test_it_refuses_without_its_password(server: EmbeddedRedis) -> None:
         pytest.raises(redis.AuthenticationError),
     ):
         client.ping()
+
+
+def test_it_runs_no_scripts(server: EmbeddedRedis) -> None:
+    with redis.Redis.from_url(server.url) as client:
+        for command in (("EVAL", "return 1", 0), ("EVALSHA", "0" * 40, 0), ("SCRIPT", "FLUSH")):
+            with pytest.raises(redis.ResponseError, match="unknown command"):
+                client.execute_command(*command)
+
+
+def test_the_lock_of_messages_needs_no_scripts(server: EmbeddedRedis) -> None:
+    assert transport.Mutex is mutex
+    with redis.Redis.from_url(server.url) as client:
+        with (
+            transport.Mutex(client, "lock", 60),
+            pytest.raises(transport.MutexHeld),
+            transport.Mutex(client, "lock", 60),
+        ):
+            raise AssertionError("two have it")
+        assert client.get("lock") is None
+        with transport.Mutex(client, "lock", 60):
+            client.set("lock", "of somebody else, as it had expired")
+        assert client.get("lock") is not None
 
 
 def test_the_password_is_in_no_command_line(server: EmbeddedRedis) -> None:

@@ -195,7 +195,12 @@ def test_the_results_database_lets_no_role_in_without_its_password(
 
 def test_redis_does_nothing_without_its_password(instance: Instance) -> None:
     port = json.loads((instance.var / "instance.json").read_text())["ports"]["redis"]
-    for command in (b"CONFIG GET dir", b"KEYS *", b"EVAL 'return 1' 0", b"FLUSHALL"):
+    for command, answer in (
+        (b"CONFIG GET dir", b"-NOAUTH"),
+        (b"KEYS *", b"-NOAUTH"),
+        (b"FLUSHALL", b"-NOAUTH"),
+        (b"EVAL 'return 1' 0", b"-ERR unknown command"),
+    ):
         with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
             connection.sendall(command + b"\r\n")
-            assert connection.recv(100).startswith(b"-NOAUTH")
+            assert connection.recv(100).startswith(answer)

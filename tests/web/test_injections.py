@@ -9,20 +9,38 @@ import csv
 import io
 import json
 import re
+from functools import partial
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from django.db import connection
+from django.test import Client
+from django.urls import resolve
 
 from runs.execution.reporter import ArtifactData
-from runs.models import Campaign, Measurement, Run, Scenario
+from runs.models import (
+    Annotation,
+    Campaign,
+    Change,
+    Measurement,
+    PublicationDraft,
+    Run,
+    SavedComparison,
+    Scenario,
+)
+from runs.selectors.access.permissions import ADDRESSES
 from runs.services.access import projects, tokens
+from runs.services.campaigns import workloads
+from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.runs import artifacts
+from runs.tools.pgbench.script_check import GivenScript
 from tests import factories
 from tests.api.upload_bodies import run as upload
 
 pytestmark = pytest.mark.django_db
 
+PUBLICATION = (Path(__file__).parents[1] / "samples/published/harbour-2020.yaml").read_text()
 ELEMENTS = ("script", "img src=x", "svg", "iframe", "object", "style", "link", "base", "math", "a")
 HTML = (
     *(f"<{each} data-inj>" for each in ELEMENTS),
@@ -151,10 +169,40 @@ def everything(ready_server, known, monkeypatch, settings, client, django_user_m
     return campaign
 
 
+# Forms without a text of their own: buttons, choices and numbers, or the text of a form that is met
+# (`campaign-preflight`), and what accepts its own kind of text only (a host key, a date).
+WITHOUT_TEXT = re.compile(
+    r"annotation-delete|.*-(cancel|pause|resume|retry|rounds|priority|restore|remove|revoke|ping|role"
+    r"|switch|delete|inspect|preflight|release|confirm|accept|take-back)|campaign-watch|logout"
+    r"|configuration-check|server-replace-host-key|set_language"
+)
+# Of django-allauth; who is asked for a code, or to add a key, has to have more than a password.
+OF_ACCOUNTS = ("mfa_", "socialaccount_", "openid_", "usersessions_", "account_")
+
+
+@pytest.fixture
+def shown(everything, known):
+    """What forms that change something need, beside `everything`."""
+    factories.configuration("own", name="Own")
+    script = GivenScript("a", "SELECT 1;")
+    workloads.create(name="Own", description="", content=WorkloadContent(scripts=(script,)))
+    Annotation.objects.create(campaign=everything, text="A note.")
+    run = everything.runs.first()
+    told = {"kind": "step", "ratio": 1, "before": 1, "after": 1}
+    Change.objects.create(cell=run.cell, run=run, metric=factories.metric(), **told)
+    return everything
+
+
 def pages(campaign):
     """Where forms are."""
     run, server = campaign.runs.first(), campaign.runs.first().server
     return (
+        *("/configurations/own/edit/", "/workloads/own/edit/", "/bisections/new/"),
+        *(
+            f"/campaigns/{campaign.slug}/schedule/",
+            "/accounts/email/",
+            "/accounts/password/change/",
+        ),
         *("/projects/", "/projects/default/people/", "/tokens/", "/webhooks/", "/audit/"),
         *("/configurations/new/", "/configurations/", "/configurations/diff/", "/workloads/new/"),
         *("/servers/keys/", "/servers/new/", f"/servers/{server.slug}/", "/plans/", "/compare/"),
@@ -169,20 +217,64 @@ SHARES = (24, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.timeout(900)]
 
 @pytest.mark.parametrize("share", SHARES)
 def test_no_value_in_any_field_of_a_form_is_executed_or_rendered(
-    client, everything, values, tmp_path, share
+    client, shown, values, tmp_path, share
 ):
     found = {}
-    for address in pages(everything):
+    for address in pages(shown):
         for action, method, fields in forms(client, address):
             found[action.partition("?")[0], method, tuple(name for name, *_ in fields)] = fields
-    assert len(found) >= 15
+    met = {resolve(action).view_name for action, method, _names in found if method == "post"}
+    changing = {name for name, rules in ADDRESSES.items() if "POST" in rules}
+    assert {
+        name
+        for name in changing - met - others(shown).keys()
+        if not name.startswith(("api:", *OF_ACCOUNTS)) and not WITHOUT_TEXT.fullmatch(name)
+    } == set(), "forms that no value meets"
     for number, ((action, method, _names), fields) in enumerate(found.items()):
         send = client.post if method == "post" else client.get
         for value in values[number % share :: share]:
             check(send(action, filled(fields, value)))
-    for address in pages(everything):
+    for address in pages(shown):
         check(client.get(address, follow=True))
 
+    assert executed(tmp_path) == []
+
+
+def others(campaign):
+    """Forms with text that stand on no page as it is at first: (address, fields with `VALUE`)."""
+    run, decision = campaign.runs.last(), f"/changes/{Change.objects.first().pk}/decision/"
+    compared = {"query": "s=one&x=VALUE", "title": "VALUE", "note": "VALUE"}
+    title = {"slug": "harbour-2020", "text": PUBLICATION.replace("Harbour report", "'VALUE'")}
+    return {
+        "archive-draft-new": ("/archive/drafts/new/", title),
+        "archive-draft": ("/archive/drafts/harbour-2020/", title),
+        "compare-save": ("/compare/save/", compared),
+        "change-decide": (decision, {"decision": "confirmed", "note": "VALUE"}),
+        "run-withdraw": (f"/runs/{run.pk}/withdraw/", {"reason": "VALUE"}),
+        "login": ("/login/", {"login": "VALUE", "password": "VALUE"}),
+        "account_login": ("/accounts/login/", {"login": "VALUE", "password": "VALUE"}),
+        "account_reset_password": ("/accounts/password/reset/", {"email": "VALUE"}),
+    }
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_no_value_in_a_form_that_comes_up_later_is_executed_or_rendered(
+    client, shown, values, tmp_path, share
+):
+    visitor = Client()
+    for place, (name, (address, fields)) in enumerate(others(shown).items()):
+        browser = visitor if name in {"login", "account_login"} else client
+        for value in values[place % share :: share]:
+            given = {each: text.replace("VALUE", value) for each, text in fields.items()}
+            check(browser.post(address, given))
+            check(client.get(address, follow=True))
+            run = shown.runs.last()
+            check(client.post(f"/runs/{run.pk}/restore/", {"reason": "To try another one."}))
+    for address in ("/compare/saved/", "/changes/", "/archive/drafts/", "/audit/"):
+        check(client.get(address))
+    assert SavedComparison.objects.exists()
+    assert PublicationDraft.objects.exists()
+    assert Change.objects.exclude(note="").exists()
     assert executed(tmp_path) == []
 
 
@@ -270,6 +362,69 @@ def check_csv(client):
                 cell.lstrip("-+").replace(".", "").replace("e", "").replace("-", "").isdigit()
             )
             assert is_number or not cell.startswith(("=", "+", "-", "@", "\t", "\r")), cell
+
+
+def body_of(schema, parts, text_of):
+    """A body as OpenAPI describes it; `text_of` gives the text of each field, by its name."""
+
+    def of(schema, name):
+        schema = {**schema, **next(iter(schema.get("allOf", ())), {})}
+        if "$ref" in schema:
+            return of(parts[schema["$ref"].rpartition("/")[2]], name)
+        if "enum" in schema:
+            return schema["enum"][0]
+        kind = schema.get("type", "string")
+        if kind == "array":
+            return [of(schema["items"], name)]
+        if kind == "object":
+            own = schema.get("properties") or {name: {}}
+            return {each: of(described, each) for each, described in own.items()}
+        plain = {"integer": max(1, schema.get("minimum", 1)), "number": 1.5, "boolean": True}
+        return plain.get(kind) or text_of(name)
+
+    return of(schema, "")
+
+
+def operations(client, campaign):
+    """(address, method, function that makes a body) of each operation of the API that takes one."""
+    described = client.get("/api/v1/schema/?format=json").json()
+    named = {"slug": campaign.slug, "id": str(campaign.runs.first().pk)}
+    for path, methods in described["paths"].items():
+        for method in methods.keys() & {"post", "put", "patch"}:
+            content = methods[method].get("requestBody", {}).get("content", {})
+            if "application/json" in content:
+                address = path.replace("projects/{slug}", "projects/default").format_map(named)
+                schema, parts = content["application/json"]["schema"], described["components"]
+                yield address, method, partial(body_of, schema, parts["schemas"])
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_no_value_in_any_described_field_of_the_api_is_executed_or_rendered(
+    client, shown, values, tmp_path, share
+):
+    token = tokens.create(name="t", scopes=["admin"], project=projects.default()).text
+    header = {"Authorization": f"Bearer {token}"}
+    found = list(operations(client, shown))
+    assert len(found) >= 15
+    statuses = set()
+    for place, (address, method, make) in enumerate(found):
+        names = []
+        make(lambda name, names=names: names.append(name) or "x")
+        fields = sorted(set(names))
+        for number, value in enumerate(values[place % share :: share]):
+            # In all fields at once, and in one, as another one's fault would hide it.
+            for one in (None, *fields[number % len(fields) :][:1]) if fields else (None,):
+                body = make(
+                    lambda name, one=one, value=value: value if one in {None, name} else "x"
+                )
+                send = getattr(client, method)
+                answer = send(address, json.dumps(body), "application/json", headers=header)
+                check(answer)
+                statuses.add(answer.status_code)
+    assert statuses & {200, 201}
+    for address in (*pages(shown), "/schedules/"):
+        check(client.get(address, follow=True))
+    assert executed(tmp_path) == []
 
 
 @pytest.mark.parametrize("share", SHARES)

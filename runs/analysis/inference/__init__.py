@@ -9,6 +9,7 @@ from runs.analysis.inference.cells import Cell, Noise, Pair, cell_of
 from runs.analysis.inference.kernel import judge
 from runs.analysis.inference.model import Model
 from runs.analysis.inference.overall import exit_code, overall
+from runs.analysis.inference.together import judge_together
 from runs.analysis.inference.verdicts import (
     MINIMUM_EFFECT,
     PROVEN,
@@ -36,6 +37,7 @@ __all__ = [
     "cell_of",
     "exit_code",
     "judge",
+    "judge_together",
     "overall",
     "sequential",
 ]

@@ -45,24 +45,34 @@ class Fit:
         The variance of head - base is the sum over cells of factor times the cell's variance.
         """
         rows = np.arange(len(base))
-        factors = np.zeros((len(base), len(self.n)))
-        factors[rows, base] = 1 / self.n[base]
-        factors[rows, head] += 1 / self.n[head]
-        if self.counts is None or self.inverse is None:
-            return factors, np.ones(len(base), dtype=bool)
+        own = np.zeros((len(base), len(self.n)))
+        own[rows, head] += 1 / self.n[head]
+        own[rows, base] -= 1 / self.n[base]
+        if self.counts is None:
+            return own**2 * self.n, np.ones(len(base), dtype=bool)
         share = self.counts / self.n[:, None]
-        apart = share[head] - share[base]
+        return self._factors(own, share[head] - share[base])
+
+    def weights_of_sum(self, sums: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """As weights(), for sums of cells' levels: `sums` is rows x cells, each row adding to 0."""
+        own = sums / self.n
+        return self._factors(own, np.zeros(1) if self.counts is None else own @ self.counts)
+
+    def _factors(self, own: Floats, apart: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """As weights(): `own` is the weight of each run of a cell, `apart` that of each block."""
+        factors = own**2 * self.n
+        told = np.ones(len(own), dtype=bool)
+        if self.counts is None or self.inverse is None:
+            return factors, told
         uneven = np.flatnonzero(np.abs(apart).max(axis=1, initial=0) > TOLERANCE)
-        told = np.ones(len(base), dtype=bool)
         if len(uneven):
-            sides = (base[uneven], head[uneven])
             told[uneven], factors[uneven] = self._uneven(
-                apart[uneven], sides, self.counts, self.inverse
+                apart[uneven], own[uneven], self.counts, self.inverse
             )
         return factors, told
 
     def _uneven(
-        self, apart: Floats, sides: tuple[Places, Places], counts: Floats, inverse: Floats
+        self, apart: Floats, own: Floats, counts: Floats, inverse: Floats
     ) -> tuple[NDArray[np.bool_], Floats]:
         """The same for rows whose sides do not have the same blocks."""
         solved = apart @ inverse
@@ -70,12 +80,7 @@ class Fit:
         share = counts / self.n[:, None]
         normal = np.diag(counts.sum(axis=0)) - counts.T @ share
         told = np.abs(solved @ normal - apart).max(axis=1) < 1e-6
-        # A run of cell c in block b has the weight [c is head]/n - [c is base]/n - correction.
-        base, head = sides
-        own = np.zeros((len(base), len(self.n)))
-        rows = np.arange(len(base))
-        own[rows, head] += 1 / self.n[head]
-        own[rows, base] -= 1 / self.n[base]
+        # A run of cell c in block b has the weight own - correction.
         correction = solved[:, None, :] - (solved @ share.T)[:, :, None]
         squares = (own[:, :, None] - correction) ** 2 * counts[None, :, :]
         return told, squares.sum(axis=2)

@@ -60,8 +60,8 @@ def judge(
     if not tested:
         return found
     contrasts = model.contrasts([pairs[place] for place in tested])
-    judged = _judged(model, [pairs[place] for place in tested], contrasts, direction, effect, level)
-    for place, each in zip(tested, judged, strict=True):
+    told = judged(model, [pairs[place] for place in tested], contrasts, direction, effect, level)
+    for place, each in zip(tested, told, strict=True):
         found[place] = each
     return found
 
@@ -77,7 +77,7 @@ def _without_ratio(model: Model, pair: Pair) -> tuple[Reason, ...]:
     return ("not_positive",) if any(side.mean is None for side in sides) else ()
 
 
-def _judged(
+def judged(
     model: Model,
     pairs: Sequence[Pair],
     contrasts: Contrasts,
@@ -85,6 +85,7 @@ def _judged(
     effect: float,
     level: float,
 ) -> list[Inference]:
+    """The answers of contrasts, one a pair, each at this level."""
     from scipy.special import stdtr, stdtrit  # noqa: PLC0415 (slow to import)
 
     freedom = np.maximum(contrasts.freedom, 0.5)

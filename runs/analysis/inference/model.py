@@ -74,6 +74,22 @@ class Model:
             self._within(part, np.flatnonzero(here), base, head, found)
         return found
 
+    def together(self, pairs: Sequence[Pair]) -> Contrasts:
+        """The mean of the differences of tested pairs of one campaign, as a single contrast."""
+        part = self._parts[self._part_of[pairs[0].base or 0]]
+        place = np.full(self.count, -1)
+        place[part.places] = np.arange(len(part.places))
+        base = place[np.array([pair.base for pair in pairs])]
+        head = place[np.array([pair.head for pair in pairs])]
+        sums = np.zeros((1, len(part.places)))
+        np.add.at(sums[0], head, 1 / len(pairs))
+        np.add.at(sums[0], base, -1 / len(pairs))
+        fit, moderated, factors = _fit_for(part, sums)
+        variance, freedom = _errors(fit, moderated, factors, fit.freedom[sums[0] != 0].sum())
+        one, other = fit.means[base].mean(keepdims=True), fit.means[head].mean(keepdims=True)
+        root, shared = np.sqrt(variance), np.zeros(1)
+        return Contrasts(other - one, one, other, root, freedom, shared, moderated.freedom)
+
     def level(self, pairs: Sequence[Pair], significance: float) -> float:
         """The two-sided level of each row at which these rows together have `significance`."""
         tested = [pair for pair in pairs if self.is_tested(pair)]
@@ -156,17 +172,13 @@ class Model:
             return
         factors, told = fit.weights(one, other)
         rows, one, other, factors = rows[told], one[told], other[told], factors[told]
-        parts = factors * moderated.variances
-        variance = parts.sum(axis=1)
-        common = (factors * (1 - moderated.own)).sum(axis=1) * moderated.pooled
-        inverse = _over(common**2, np.full(len(rows), moderated.freedom))
-        inverse += _over(parts**2, moderated.prior + fit.freedom).sum(axis=1)
-        most = np.maximum(moderated.freedom, fit.freedom[one] + fit.freedom[other])
+        variance, freedom = _errors(fit, moderated, factors, fit.freedom[one] + fit.freedom[other])
         found.differences[rows] = fit.means[other] - fit.means[one]
         found.bases[rows], found.heads[rows] = fit.means[one], fit.means[other]
         found.errors[rows] = np.sqrt(variance)
-        found.freedom[rows] = _satterthwaite(variance, inverse, most)
-        found.shared[rows] = np.sqrt(_over(parts[np.arange(len(rows)), one], variance))
+        found.freedom[rows] = freedom
+        of_base = factors[np.arange(len(rows)), one] * moderated.variances[one]
+        found.shared[rows] = np.sqrt(_over(of_base, variance))
 
 
 def _part(cells: Sequence[Cell], places: Places, noise: Noise | None) -> _Part:
@@ -179,6 +191,25 @@ def _part(cells: Sequence[Cell], places: Places, noise: Noise | None) -> _Part:
         if of_blocked.freedom < FEW_FREEDOM and not _rounds_show(blocked):
             blocked = of_blocked = None
     return _Part(places, plain, moderate(plain, noise), blocked, of_blocked)
+
+
+def _fit_for(part: _Part, sums: Floats) -> tuple[Fit, Moderated, Floats]:
+    """The fit with rounds where it can tell these sums of cells, else the one without."""
+    if part.blocked is not None and part.of_blocked is not None:
+        factors, told = part.blocked.weights_of_sum(sums)
+        if told.all() and (part.blocked.freedom[sums[0] != 0] > 0).all():
+            return part.blocked, part.of_blocked, factors
+    return part.plain, part.of_plain, part.plain.weights_of_sum(sums)[0]
+
+
+def _errors(fit: Fit, moderated: Moderated, factors: Floats, most: Floats) -> tuple[Floats, Floats]:
+    """(variance, degrees of freedom) of each row, at most those known or `most`."""
+    parts = factors * moderated.variances
+    variance: Floats = parts.sum(axis=1)
+    common = (factors * (1 - moderated.own)).sum(axis=1) * moderated.pooled
+    inverse = _over(common**2, np.full(len(factors), moderated.freedom))
+    inverse += _over(parts**2, moderated.prior + fit.freedom).sum(axis=1)
+    return variance, _satterthwaite(variance, inverse, np.maximum(moderated.freedom, most))
 
 
 def _rounds_show(fit: Fit) -> bool:

@@ -68,7 +68,7 @@ class CellSummarySerializer(serializers.Serializer[CellSummary]):
     metric = serializers.CharField(source="metric.name")
     unit = serializers.CharField(source="metric.unit")
     direction = serializers.CharField(source="metric.direction")
-    n = serializers.IntegerField()
+    n = serializers.IntegerField(allow_null=True)
     median = serializers.FloatField()
     minimum = serializers.FloatField()
     maximum = serializers.FloatField()
@@ -84,13 +84,13 @@ class CellSerializer(serializers.Serializer[Cell]):
 
 
 class CampaignDetailSerializer(CampaignSerializer):
-    """A campaign with its cells."""
+    """A campaign with its cells. `repeats` is null where a publication does not print them."""
 
     question = serializers.CharField(source="campaign.question")
     factors = serializers.DictField(source="campaign.factors", child=serializers.ListField())
     parameters = serializers.DictField(source="campaign.parameters")
     treatment = serializers.DictField(source="campaign.treatment")
-    repeats = serializers.IntegerField(source="campaign.repeats")
+    repeats = serializers.IntegerField(source="campaign.known_repeats", allow_null=True)
     seed = serializers.IntegerField(source="campaign.seed")
     most_attempts = serializers.IntegerField(source="campaign.most_attempts")
     topology = serializers.CharField(source="campaign.topology.slug", allow_null=True, default=None)

@@ -10,6 +10,7 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from runs.analysis.inference import Inference
 from runs.api import queries
 from runs.api.access.authentication import reader
 from runs.api.compare import schema as compare_schema
@@ -97,6 +98,7 @@ def _baseline_made(head: Side, request: Request) -> HttpResponseBase:
             "effect": queries.percent(request.query_params.get("effect"), DEFAULT_EFFECT),
             "base": None,
             "head": _side(head, request),
+            "together": [],
             "rows": [],
         }
     )
@@ -127,6 +129,7 @@ def _body(found: SideVerdict, request: Request) -> dict[str, Any]:
         "effect": found.effect,
         "base": _side(found.base, request),
         "head": _side(found.head, request),
+        "together": [_average(metric, each) for metric, each in found.together.items()],
         "rows": [_row(row) for row in found.rows],
     }
 
@@ -172,6 +175,18 @@ def _row(row: VerdictRow) -> dict[str, Any]:
         "reasons": _codes(found.reasons),
         "despite": _codes(found.despite),
         "counts": row.counts,
+    }
+
+
+def _average(metric: Metric, found: Inference) -> dict[str, Any]:
+    return {
+        "metric": metric.name,
+        "ratio": found.ratio,
+        "low": found.low,
+        "high": found.high,
+        "verdict": found.verdict,
+        "size": size(found),
+        "rules": found.rules,
     }
 
 

@@ -37,6 +37,12 @@ def markdown(found: SideVerdict, address: Address) -> str:
         f"### {_sign(found.overall)} {HEADLINES[found.overall]}",
         _sides(found, address),
     ]
+    parts += [
+        _("On average over all rows, %(metric)s: **%(size)s**")
+        % {"metric": _plain(metric.name), "size": sized(average)}
+        for metric, average in found.together.items()
+        if any(row.is_asked for row in rows if row.metric == metric)
+    ]
     if rows:
         parts.append(as_markdown(_table(rows[:MOST_ROWS], address)).rstrip())
     if len(rows) > MOST_ROWS:

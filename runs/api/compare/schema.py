@@ -82,6 +82,21 @@ class VerdictRowSerializer(Shape):
     counts = serializers.BooleanField()
 
 
+class AverageSerializer(Shape):
+    """The mean effect of a metric over all rows that the campaign measured on both sides.
+
+    Left out where a row has no interval, or is not comparable, and where there is only one.
+    """
+
+    metric = serializers.CharField()
+    ratio = serializers.FloatField()
+    low = serializers.FloatField()
+    high = serializers.FloatField()
+    verdict = serializers.ChoiceField(choices=VERDICTS)
+    size = serializers.CharField(help_text="How large the difference is, as an interval in words.")
+    rules = serializers.IntegerField(help_text="The version of the rules of judging.")
+
+
 class ComparisonSerializer(Shape):
     """The table, and what it says as a whole."""
 
@@ -97,6 +112,7 @@ class ComparisonSerializer(Shape):
         allow_null=True, help_text="null where the head is the first: overall is baseline_made."
     )
     head = SideSerializer()
+    together = AverageSerializer(many=True)
     rows = VerdictRowSerializer(many=True)
 
 
@@ -134,6 +150,17 @@ EXAMPLE = {
             "committed_at": "2026-01-31T09:40:00Z",
         },
     },
+    "together": [
+        {
+            "metric": "tps",
+            "ratio": 0.9521,
+            "low": 0.9403,
+            "high": 0.9641,
+            "verdict": "slower",
+            "size": "3.6 to 6.0 % slower",
+            "rules": 2,
+        }
+    ],
     "rows": [
         {
             "levels": {"clients": 8},

@@ -131,7 +131,13 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
         campaign = self._campaign(wanted.pop("campaign"))
         permissions.require(reader(request), permissions.Right.QUEUE, campaign.project)
         by = request.user if isinstance(request.user, User) else None
-        made = schedules.create(campaign=campaign, by=by, **{"title": "", **wanted})
+        right = permissions.Right.PRIORITISE
+        made = schedules.create(
+            campaign=campaign,
+            by=by,
+            may_prioritise=permissions.may_for(reader(request), right, campaign.project),
+            **{"title": "", **wanted},
+        )
         return self._one(made, status.HTTP_201_CREATED)
 
     @extend_schema(request=ChangedScheduleSerializer, responses={200: ScheduleSerializer})

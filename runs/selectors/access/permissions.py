@@ -449,10 +449,14 @@ def may(actor: Actor, right: Right, project: int | None = None) -> bool:
     return denied(actor, right, project) is None
 
 
+def may_for(actor: Actor, right: Right, project: Project | None) -> bool:
+    """Whether somebody may do this in a project; None is the default one."""
+    return may(actor, right, project.pk if project is not None else default_project())
+
+
 def require(actor: Actor, right: Right, project: Project | None) -> None:
     """Raise PermissionDenied if somebody may not do this in a project; None is the default."""
-    key = project.pk if project is not None else default_project()
-    if not may(actor, right, key):
+    if not may_for(actor, right, project):
         raise PermissionDenied(_("Your role in this project does not allow this."))
 
 

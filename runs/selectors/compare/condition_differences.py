@@ -48,7 +48,7 @@ def differences(loaded: Loaded) -> tuple[Difference, ...]:
         *_parameters(series),
         *_treatments(series),
         *_told("design", "topology", (_named(each.campaign.topology) for each in series)),
-        *_told("design", "repeats", (each.campaign.repeats for each in series)),
+        *_told("design", "repeats", (each.campaign.known_repeats for each in series)),
     )
 
 

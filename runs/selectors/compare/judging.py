@@ -10,9 +10,8 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import Q
 
 from runs.analysis.inference import (
     MINIMUM_EFFECT,
@@ -23,37 +22,29 @@ from runs.analysis.inference import (
     Noise,
     Pair,
     judge,
+    judge_together,
     sequential,
 )
-from runs.analysis.inference.variances import noise_of
-from runs.models import Campaign, CellSummary, Measurement, Metric, Revision, Run
+from runs.models import Campaign, CellSummary, Measurement, Metric, Run
 from runs.models import Cell as StoredCell
 from runs.models.campaigns import Origin
 from runs.models.runs import SUMMARY_REPEAT
 from runs.scenarios import registry
 from runs.selectors.campaigns.metrics import by_use
-from runs.selectors.compare import cell_runs, comparability
+from runs.selectors.compare import cell_runs, comparability, known_noise
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.comparability import Comparability
+from runs.selectors.compare.known_noise import Scope
 from runs.selectors.compare.ratio_pairs import ratio_pairs
+from runs.selectors.compare.series_cells import SERVER
 
 CellPair = tuple[int | None, int | None]
 
-# For the noise known from before: the newest campaigns or revisions, and this many of their cells.
-NOISE_CAMPAIGNS, NOISE_REVISIONS, NOISE_CELLS = 20, 30, 300
 # With more runs only the summaries are judged, without rounds: there are many runs anyway.
 MOST_VALUES = 20_000
 COUNT_UNITS = frozenset(
     {"transactions", "retries", "deadlocks", "conflicts", "errors", "failures", "events", "count"}
 )
-
-
-@dataclass(frozen=True)
-class _Scope:
-    """The cells of one campaign that its model uses: those of the same revisions."""
-
-    campaign: Campaign
-    revisions: frozenset[int | None]
 
 
 @dataclass
@@ -98,6 +89,40 @@ class Judge:
         return [
             self._under_conditions(found[number], pair, ignore) for number, pair in enumerate(pairs)
         ]
+
+    def together(
+        self,
+        pairs: Sequence[CellPair],
+        metric: Metric,
+        *,
+        effect: float = MINIMUM_EFFECT,
+        ignore: Collection[str] = (),
+    ) -> Inference | None:
+        """The overall effect of pairs of one campaign that differ in the same two levels.
+
+        The overall effects of a campaign hold together. None where there is none to tell: for one
+        pair, for counts, and where a pair is not comparable or has no interval.
+        """
+        owners = {self._campaign_of(pair) for pair in pairs}
+        campaign = owners.pop() if len(owners) == 1 else None
+        if campaign is None or is_count(metric):
+            return None
+        sides = [(base, head) for base, head in pairs if base and head]
+        found = [self.comparability.judgement(*pair, ignore=ignore) for pair in sides]
+        if len(sides) < len(pairs) or any(each.reasons for each in found):
+            return None
+        places, model = self._model(metric)
+        share = self._share(metric, campaign, pairs[0]) * self._effects[campaign]
+        answer = judge_together(
+            model,
+            [Pair(places.get(base), places.get(head)) for base, head in sides],
+            [tuple(self.cells[side].levels.get(SERVER) for side in pair) for pair in sides],
+            direction=metric.direction,  # type: ignore[arg-type]
+            effect=effect,
+            significance=self._significance(campaign) / share,
+        )
+        runs = {side for pair in sides for side in pair} & set(self.runs)
+        return answer and replace(answer, doubtful=sum(self.runs[side].doubtful for side in runs))
 
     def reading(self, cell: int, metric: Metric) -> tuple[float, float, float] | None:
         """(log of the value, variance of that mean, its degrees of freedom), from the model.
@@ -165,6 +190,17 @@ class Judge:
                 found[campaign] = _same_series(cells, revisions) if len(revisions) == 2 else []
         return found
 
+    @cached_property
+    def _effects(self) -> Mapping[int, int]:
+        """How many overall effects each campaign has: one for each two things it compares."""
+        found: dict[int, int] = {}
+        for campaign in self.campaigns:
+            cells = [cell for cell in self.cells.values() if cell.campaign_id == campaign]
+            is_history = len({cell.revision_id or 0 for cell in cells}) > 1
+            pairs = [] if is_history else ratio_pairs(cells)
+            found[campaign] = max(1, len({(pair.subject, pair.labels) for pair in pairs}))
+        return found
+
     def _significance(self, campaign: int | None) -> float:
         looks = looks_of(self.campaigns[campaign]) if campaign is not None else ()
         return sequential.level(looks, SIGNIFICANCE) if looks else SIGNIFICANCE
@@ -226,7 +262,7 @@ def of_cells(
         runs=made,
         comparability=comparability.of_cells(cells, made) if under is None else under,
         stored=_stored(found, chosen),
-        noise=_noise(scopes, chosen),
+        noise=known_noise.of_scopes(scopes, chosen),
     )
 
 
@@ -252,7 +288,7 @@ def looks_of(campaign: Campaign) -> tuple[int, ...]:
     return tuple(sorted(looks))
 
 
-def _scopes(cells: Collection[int]) -> list[_Scope]:
+def _scopes(cells: Collection[int]) -> list[Scope]:
     owned = (
         StoredCell.objects.filter(pk__in=cells).order_by().values_list("campaign_id", "revision_id")
     )
@@ -260,10 +296,10 @@ def _scopes(cells: Collection[int]) -> list[_Scope]:
     for campaign, revision in owned.distinct():
         revisions[campaign].add(revision)
     campaigns = Campaign.objects.filter(pk__in=revisions).select_related("scenario")
-    return [_Scope(each, frozenset(revisions[each.pk])) for each in campaigns]
+    return [Scope(each, frozenset(revisions[each.pk])) for each in campaigns]
 
 
-def _within(scopes: Iterable[_Scope]) -> Q:
+def _within(scopes: Iterable[Scope]) -> Q:
     """The cells of the scopes."""
     condition = Q(pk__in=[])
     for scope in scopes:
@@ -363,91 +399,3 @@ def _same_series(cells: Iterable[StoredCell], revisions: Sequence[int]) -> list[
         for revision in revisions
     ]
     return [(of[0][key], of[1][key]) for key in of[0] if key in of[1]]
-
-
-def _noise(scopes: Sequence[_Scope], metrics: Mapping[int, Metric]) -> dict[tuple[int, int], Noise]:
-    """The noise of each campaign as known from before, by (campaign, metric).
-
-    For executed campaigns: how others scatter on the same servers and hardware. For uploads: how
-    the campaign's other newest revisions scatter. Three queries at most.
-    """
-    found: dict[tuple[int, int], Noise] = {}
-    executed = [each for each in scopes if each.campaign.origin == Origin.EXECUTED]
-    if executed:
-        found |= _noise_of_servers(executed, list(metrics))
-    uploaded = [each for each in scopes if each.campaign.origin == Origin.UPLOADED]
-    if uploaded:
-        found |= _noise_of_revisions(uploaded, list(metrics))
-    return found
-
-
-def _noise_of_servers(scopes: Sequence[_Scope], metrics: list[int]) -> dict[tuple[int, int], Noise]:
-    newest = (
-        Campaign.objects.filter(origin=Origin.EXECUTED, treatment={})
-        .order_by("-pk")
-        .values("pk")[:NOISE_CAMPAIGNS]
-    )
-    asked = [scope.campaign.pk for scope in scopes]
-    run = Run.objects.filter(cell=OuterRef("cell")).order_by()
-    rows = (
-        CellSummary.objects.filter(
-            Q(cell__campaign__in=newest) | Q(cell__campaign__in=asked),
-            metric__in=metrics,
-            log_variance__isnull=False,
-        )
-        .annotate(
-            server=Subquery(run.values("server")[:1]), hardware=Subquery(run.values("hardware")[:1])
-        )
-        .order_by("-cell_id")
-        .values_list("cell__campaign_id", "metric_id", "server", "hardware", "n", "log_variance")[
-            : NOISE_CELLS + MOST_VALUES // 10
-        ]
-    )
-    machines: dict[int, set[Hashable]] = defaultdict(set)
-    scatter: dict[tuple[int, Hashable], list[tuple[int, int, float]]] = defaultdict(list)
-    for campaign, metric, server, hardware, n, variance in rows:
-        machine = (server, hardware)
-        machines[campaign].add(machine)
-        scatter[metric, machine].append((campaign, n or 1, variance or 0.0))
-    found = {}
-    for campaign in asked:
-        for metric in metrics:
-            others = [
-                (n, variance)
-                for machine in machines[campaign]
-                for of, n, variance in scatter[metric, machine]
-                if of != campaign
-            ][:NOISE_CELLS]
-            known = noise_of(others)
-            if known is not None:
-                found[campaign, metric] = known
-    return found
-
-
-def _noise_of_revisions(
-    scopes: Sequence[_Scope], metrics: list[int]
-) -> dict[tuple[int, int], Noise]:
-    asked = [revision for scope in scopes for revision in scope.revisions if revision is not None]
-    if not asked:
-        return {}
-    rows = (
-        CellSummary.objects.filter(
-            cell__campaign__in=[scope.campaign.pk for scope in scopes],
-            cell__revision__in=_newest_revisions(scopes, asked),
-            metric__in=metrics,
-            log_variance__isnull=False,
-        )
-        .order_by("-cell_id")
-        .values_list("cell__campaign_id", "metric_id", "n", "log_variance")[: 4 * NOISE_CELLS]
-    )
-    scatter: dict[tuple[int, int], list[tuple[int, float]]] = defaultdict(list)
-    for campaign, metric, n, variance in rows:
-        scatter[campaign, metric].append((n or 1, variance or 0.0))
-    known = {key: noise_of(each[:NOISE_CELLS]) for key, each in scatter.items()}
-    return {key: each for key, each in known.items() if each is not None}
-
-
-def _newest_revisions(scopes: Sequence[_Scope], but: Sequence[int]) -> QuerySet[Revision, Any]:
-    projects = {scope.campaign.project_id for scope in scopes}
-    newest = Revision.objects.filter(project__in=projects).exclude(pk__in=but)
-    return newest.order_by("-pk").values("pk")[:NOISE_REVISIONS]

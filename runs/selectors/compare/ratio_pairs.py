@@ -26,6 +26,17 @@ class RatioPair:
     base: Cell
     head: Cell
 
+    @property
+    def labels(self) -> tuple[str, str]:
+        """What base and head are called: the levels of the subject, or the versions."""
+        return self._label(self.base), self._label(self.head)
+
+    def _label(self, cell: Cell) -> str:
+        if self.subject != VERSION:
+            return str(cell.levels.get(self.subject, ""))
+        told = [str(cell.levels[name]) for name in grids.SUBJECT[1:] if name in cell.levels]
+        return " · ".join([grids.version_of(cell), *told])
+
 
 def ratio_pairs(cells: Sequence[Cell], baseline_version: str | None = None) -> list[RatioPair]:
     """Servers against the first, then levels with names against the first, else versions."""

@@ -5,22 +5,25 @@ question: each of these levels is compared with the first, within each version. 
 are also compared with the first of them, under the same levels.
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from runs.analysis.inference import Inference
 from runs.analysis.summary import Summary
-from runs.models import Campaign, Cell, Metric
-from runs.selectors.campaigns import grids, metrics
+from runs.models import Campaign, Metric
+from runs.selectors.campaigns import metrics
 from runs.selectors.compare import judging, series_cells
 from runs.selectors.compare.ratio_pairs import ratio_pairs
-from runs.selectors.compare.series_cells import VERSION
 
 
 @dataclass(frozen=True)
 class RatioRow:
-    """Two levels of the factor `subject` under the same other levels, head against base."""
+    """Two levels of the factor `subject` under the same other levels, head against base.
+
+    `together` is their overall effect, that of all rows of the same two; None for a single row.
+    """
 
     subject: str
     levels: Mapping[str, Any]
@@ -29,6 +32,7 @@ class RatioRow:
     comparison: Inference
     base: Summary
     head: Summary
+    together: Inference | None = None
 
 
 def ratios(
@@ -51,25 +55,20 @@ def ratios(
     if not pairs:
         return []
     asked = [(pair.base.pk, pair.head.pk) for pair in pairs]
-    compared = judging.of_cells({cell for pair in asked for cell in pair}, [metric_name]).judge(
-        asked, metric
-    )
+    judge = judging.of_cells({cell for pair in asked for cell in pair}, [metric_name])
+    groups: dict[Hashable, list[judging.CellPair]] = defaultdict(list)
+    for pair, cells_of in zip(pairs, asked, strict=True):
+        groups[pair.subject, pair.labels].append(cells_of)
+    together = {key: judge.together(each, metric) for key, each in groups.items()}
     return [
         RatioRow(
             pair.subject,
             pair.levels,
-            _label(pair.base, pair.subject),
-            _label(pair.head, pair.subject),
+            *pair.labels,
             comparison,
             summaries[pair.base.pk],
             summaries[pair.head.pk],
+            together[pair.subject, pair.labels],
         )
-        for pair, comparison in zip(pairs, compared, strict=True)
+        for pair, comparison in zip(pairs, judge.judge(asked, metric), strict=True)
     ]
-
-
-def _label(cell: Cell, subject: str) -> str:
-    if subject != VERSION:
-        return str(cell.levels.get(subject, ""))
-    told = [str(cell.levels[name]) for name in grids.SUBJECT[1:] if name in cell.levels]
-    return " · ".join([grids.version_of(cell), *told])

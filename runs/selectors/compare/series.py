@@ -29,6 +29,9 @@ from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.comparability import Comparability
 from runs.selectors.compare.series_keys import SeriesKey, level_text
 
+# Fields of a published table that a comparison has no use for.
+LONG = ("grid", "columns", "search", "method", "findings", "notes", "chart", "reproduce")
+
 
 @dataclass(frozen=True)
 class SeriesCell:
@@ -168,7 +171,9 @@ def load(keys: Sequence[SeriesKey], *, metric: str = "", x: str = "", reader: Re
 def _campaigns(keys: Sequence[SeriesKey], reader: Reader) -> dict[str, Campaign]:
     listed = Campaign.objects.filter(slug__in={key.slug for key in keys})
     seen = projects.visible(listed, to=reader)
-    related = seen.select_related("scenario", "topology", "configuration")
+    related = seen.select_related("scenario", "topology", "configuration", "published").defer(
+        *(f"published__{name}" for name in LONG)
+    )
     return {campaign.slug: campaign for campaign in related}
 
 

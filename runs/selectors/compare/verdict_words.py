@@ -1,6 +1,7 @@
 """Verdicts and their reasons in the reader's language: texts for the codes of the analysis."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -66,6 +67,19 @@ def size(found: Inference) -> str:
         parts = {"less": _percent(1 - found.low), "more": _more(found.high)}
         return gettext("between %(less)s %% less and %(more)s more") % parts
     return _sized(found, found.low, found.high)
+
+
+def size_of_all(found: Sequence[Inference]) -> str:
+    """The size that holds for each of some answers with one verdict, from end to end.
+
+    The intervals of a table hold together, so what encloses them holds for all of them.
+    """
+    known = [(each.low, each.high) for each in found if each.low is not None]
+    if len(found) == 1 or not known:
+        return size(found[0])
+    highs = [high for _low, high in known if high is not None]
+    high = max(highs) if len(highs) == len(known) else None
+    return size(replace(found[0], low=min(low for low, _high in known), high=high))
 
 
 def missing(found: Inference) -> str:

@@ -1,7 +1,7 @@
 """Head against base for a CI job: every condition that both have, with an overall verdict."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from runs.analysis.inference import Inference, Verdict, exit_code, overall
@@ -62,12 +62,13 @@ class VerdictRow:
 
 @dataclass(frozen=True)
 class SideVerdict:
-    """The table, and its overall verdict."""
+    """The table, its overall verdict, and by metric the average effect over its rows."""
 
     base: Side
     head: Side
     rows: tuple[VerdictRow, ...]
     effect: float
+    together: Mapping[Metric, Inference] = field(default_factory=dict)
 
     @property
     def overall(self) -> Verdict:
@@ -96,6 +97,7 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
     runs = cell_runs.of_cells(ids)
     judge = judging.of_cells(ids, asked.metrics, runs=runs)
     rows: list[VerdictRow] = []
+    together: dict[Metric, Inference] = {}
     found = metrics.by_use({metric for metric, _cell in summaries})
     primary = primary_of(head, found, asked.metrics)
     for metric in found:
@@ -104,12 +106,12 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
             for levels, one, other in pairs
             if (metric, one) in summaries or (metric, other) in summaries
         ]
-        judged = judge.judge(
-            [(one, other) for _levels, one, other in measured],
-            metric,
-            effect=asked.effect / 100,
-            ignore=[f"{name}_differs" for name in asked.ignore],
-        )
+        cells = [(one, other) for _levels, one, other in measured]
+        effect, ignore = asked.effect / 100, [f"{name}_differs" for name in asked.ignore]
+        judged = judge.judge(cells, metric, effect=effect, ignore=ignore)
+        average = judge.together(cells, metric, effect=effect, ignore=ignore)
+        if average is not None:
+            together[metric] = average
         rows += [
             VerdictRow(
                 levels,
@@ -124,7 +126,7 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
             )
             for (levels, one, other), comparison in zip(measured, judged, strict=True)
         ]
-    return SideVerdict(base, head, tuple(rows), asked.effect)
+    return SideVerdict(base, head, tuple(rows), asked.effect, together)
 
 
 def primary_of(head: Side, found: Sequence[Metric], asked: Sequence[str]) -> set[str]:

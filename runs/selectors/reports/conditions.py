@@ -87,7 +87,8 @@ def kept(campaign: Campaign) -> Facts:
         for title, value, unit in designs.parameters(campaign)
     ]
     rows += treatments.told(campaign)
-    rows.append((_("Repeats"), str(campaign.repeats)))
+    repeats = campaign.known_repeats
+    rows.append((_("Repeats"), _("not printed") if repeats is None else str(repeats)))
     if campaign.topology:
         rows.append((_("Topology"), str(campaign.topology.get_kind_display())))
     return Facts(tuple(rows))

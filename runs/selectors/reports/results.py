@@ -19,7 +19,7 @@ from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns.grids import Grid, GridCell
 from runs.selectors.compare.ratios import RatioRow
 from runs.selectors.runs.certificate_words import doubtful_runs
-from runs.templatetags.formats import factor, quantity, sized, verdict
+from runs.templatetags.formats import estimate, factor, quantity, sized, verdict
 
 MINIMUM_EFFECT = 0.03
 # More metrics would repeat the same in other units.
@@ -159,8 +159,8 @@ def _ratio_table(metric: Metric, rows: Sequence[RatioRow], words: designs.Words)
                 "base": words.level(row.subject, row.base_label),
             },
             words.listed(row.levels),
-            quantity(row.comparison.base_value),
-            quantity(row.comparison.head_value),
+            estimate(row.comparison.base_value),
+            estimate(row.comparison.head_value),
             factor(row.comparison.ratio),
             f"{factor(row.comparison.low)} – {factor(row.comparison.high)}"
             if row.comparison.low

@@ -2,19 +2,18 @@
 
 import random
 from collections.abc import Mapping
-from dataclasses import replace
 
 from django.db.models import Max
 
 from runs import dispatch
-from runs.execution.plan import RunPlan
 from runs.models import Campaign, Run, RunEvent
+from runs.services.runs import plans
 
 
 def queue(*, campaign: Campaign, like: Mapping[Run, str], code: str) -> list[Run]:
     """Queue a copy of each of these runs, with a reason, shuffled by the campaign's seed.
 
-    Call it in a transaction that has locked the campaign.
+    Call it in a transaction that has locked the campaign. Raises `plan_of_other_version`.
     """
     last = campaign.runs.aggregate(Max("position"))["position__max"] or 0
     repeats = dict(
@@ -31,7 +30,7 @@ def queue(*, campaign: Campaign, like: Mapping[Run, str], code: str) -> list[Run
         queued.append(_another(run, repeat=repeats[run.cell_id], position=last + place))
     Run.objects.bulk_create(queued)
     for made, run in zip(queued, order, strict=True):
-        made.plan = replace(RunPlan.from_json(run.plan or {}), run_id=made.pk).as_json()
+        made.plan = plans.copied(of=run, to=made)
     Run.objects.bulk_update(queued, ["plan"], batch_size=500)
     RunEvent.objects.bulk_create(
         RunEvent(run=made, to_state=Run.State.QUEUED, code=code, message=like[run])

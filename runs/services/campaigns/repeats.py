@@ -7,7 +7,6 @@ seeing the figures is another look at the data, and the campaign records it (doc
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from django.db import transaction
 from django.db.models import Max
@@ -16,7 +15,6 @@ from django.utils.translation import gettext as _
 from runs import dispatch
 from runs.analysis.noise import half_width, needs_more
 from runs.analysis.summary import Summary
-from runs.execution.plan import RunPlan
 from runs.models import Campaign, Run, RunEvent
 from runs.models.campaigns import Origin
 from runs.scenarios import registry
@@ -26,6 +24,7 @@ from runs.services.access import audit
 from runs.services.campaigns.drafts import MOST_REPEATS
 from runs.services.errors import ServiceError
 from runs.services.problems import Problem
+from runs.services.runs import plans
 
 NARROWEST, WIDEST = 0.001, 0.5
 
@@ -92,8 +91,8 @@ def _why(campaign: Campaign, latest: Mapping[int, Run], wanted: float) -> str:
 def add_rounds(*, campaign: Campaign, rounds: int) -> int:
     """Queue this many more rounds of an ended campaign; return how many runs. Counts as a look.
 
-    Raises `campaign_not_ended`, `not_executed`, `nothing_to_repeat`, and `out_of_range` for less
-    than one round or more than MOST_REPEATS repeats in total.
+    Raises `campaign_not_ended`, `not_executed`, `nothing_to_repeat`, `plan_of_other_version`, and
+    `out_of_range` for less than one round or more than MOST_REPEATS repeats in total.
     """
     locked = Campaign.objects.select_for_update().get(pk=campaign.pk)
     latest = _latest_runs(locked)
@@ -144,8 +143,7 @@ def _queue(campaign: Campaign, latest: Mapping[int, Run], rounds: int, reason: s
         last += len(order)
     Run.objects.bulk_create(queued)
     for run in queued:
-        frozen = RunPlan.from_json(latest[run.cell_id].plan or {})
-        run.plan = replace(frozen, run_id=run.pk).as_json()
+        run.plan = plans.copied(of=latest[run.cell_id], to=run)
     Run.objects.bulk_update(queued, ["plan"], batch_size=500)
     RunEvent.objects.bulk_create(
         RunEvent(run=run, to_state=Run.State.QUEUED, code="repeat_added", message=reason)

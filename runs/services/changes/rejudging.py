@@ -21,7 +21,10 @@ Decision = Change.Decision
 
 
 def judge_some() -> int:
-    """Judge some of what older rules judged; returns how many rows. One turn of control."""
+    """Judge some of what older rules judged; returns how many rows. One turn of control.
+
+    Where nothing is left it reads the start of two indexes, whatever the tables hold.
+    """
     return _changes() + _bisections()
 
 
@@ -35,7 +38,7 @@ def judge_all() -> int:
 
 @transaction.atomic
 def _changes() -> int:
-    rows = Change.objects.filter(rules__lt=monitoring.RULES).order_by("pk")
+    rows = Change.objects.filter(rules__lt=monitoring.RULES).order_by("rules", "pk")
     old = list(
         rows.select_related("cell__campaign", "metric")
         .select_for_update(skip_locked=True, of=("self",))[:MOST]
@@ -70,7 +73,7 @@ def _judge(each: Watched, asked: set[int]) -> None:
 @transaction.atomic
 def _bisections() -> int:
     rows = Bisection.objects.filter(state=Bisection.State.FINISHED, rules__lt=inference.RULES)
-    old = list(rows.select_for_update(skip_locked=True).order_by("pk")[:MOST])
+    old = list(rows.select_for_update(skip_locked=True).order_by("rules", "pk")[:MOST])
     for bisection in old:
         steps = bisections.measured(bisection)
         bisection.verdict = steps[0].ends.overall if steps else ""

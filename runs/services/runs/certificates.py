@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.db.models import Q
+
 from runs.analysis import fact_readers
 from runs.analysis.certificate import RULES_VERSION, Certificate, Evidence, Usage, certify
 from runs.execution import cpus
@@ -52,7 +54,9 @@ def judge_some() -> int | None:
     if instance.judged_rules == RULES_VERSION:
         return None
     finished = Run.objects.filter(state=Run.State.FINISHED, origin=Origin.EXECUTED)
-    outdated = finished.exclude(certificate__rules=RULES_VERSION).order_by("-pk")
+    # Without a certificate there is no such key: the comparison is then neither true nor false.
+    never = Q(certificate__rules__isnull=True)
+    outdated = finished.filter(never | ~Q(certificate__rules=RULES_VERSION)).order_by("-pk")
     found = outdated.select_related("cell__installation", "campaign", "hardware", "settings")
     runs, changed = list(found[:MOST_AT_A_TIME]), 0
     for run in runs:

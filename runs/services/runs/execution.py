@@ -33,7 +33,7 @@ from runs.scenarios import registry
 from runs.services import connections
 from runs.services.access import instances
 from runs.services.errors import ServiceError
-from runs.services.runs import attempts, leases, reporting, runs
+from runs.services.runs import attempts, leases, plans, reporting, runs
 from runs.services.runs import results as findings
 from runs.services.runs.leases import Claim
 from runs.services.runs.pulses import held_here
@@ -77,15 +77,13 @@ def _execute(claim: Claim) -> None:
     except Detached:
         logger.info("run %s goes on elsewhere", run.pk)
     except UnreadablePlan as unreadable:
-        message = _(
-            "It was queued by another version, whose plan this one cannot follow: %(what)s."
-        )
+        problem = plans.other_version(unreadable)
         runs.transition(
             run_id=run.pk,
             to=Run.State.ERRORED,
-            code="plan_of_other_version",
-            message=message % {"what": unreadable},
-            remedy=_("Queue its campaign again, or start the version that queued it."),
+            code=problem.code,
+            message=problem.message,
+            remedy=problem.remedy,
             token=claim.token,
         )
     except Exception:

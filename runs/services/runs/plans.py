@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from runs.execution.nodes import DATABASE_NODE
-from runs.execution.plan import ClusterPlan, RunPlan, ScriptPlan, WorkloadPlan
+from runs.execution.plan import ClusterPlan, RunPlan, ScriptPlan, UnreadablePlan, WorkloadPlan
 from runs.execution.treatment import Treatment
 from runs.models import Campaign, Installation, Run, Server, WorkloadVersion
 from runs.postgresql_settings.fitting import Fitted
@@ -21,8 +21,24 @@ from runs.services.errors import ServiceError
 from runs.services.servers.tools import Tools
 from runs.wording import gettext_noop
 
+PLAN_OF_OTHER_VERSION = "plan_of_other_version"
 # The factor whose levels are numbers of processor cores.
 CORES = "cores"
+
+
+def other_version(unreadable: UnreadablePlan) -> ServiceError:
+    """Why a stored plan cannot be followed, and what to do."""
+    message = _("It was queued by another version, whose plan this one cannot follow: %(what)s.")
+    remedy = _("Queue its campaign again, or start the version that queued it.")
+    return ServiceError(PLAN_OF_OTHER_VERSION, message % {"what": unreadable}, remedy=remedy)
+
+
+def copied(*, of: Run, to: Run) -> dict[str, Any]:
+    """The plan of a run for a further one of its cell. Raises `plan_of_other_version`."""
+    try:
+        return replace(RunPlan.from_json(of.plan or {}), run_id=to.pk).as_json()
+    except UnreadablePlan as unreadable:
+        raise other_version(unreadable) from unreadable
 
 
 def freeze(

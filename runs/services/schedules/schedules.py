@@ -68,8 +68,11 @@ def create(
     minute: int = 0,
     time_zone: str = "UTC",
     by: User | None = None,
+    may_prioritise: bool = True,
 ) -> Schedule:
     """Queue a campaign's design again automatically.
+
+    A campaign that goes before others does so again only if whoever asks may decide that.
 
     Raises ServiceError `not_executed` for results that BenchLab did not measure, and
     `no_such_time` for a time of day, weekday or time zone that does not exist.
@@ -81,6 +84,8 @@ def create(
         )
     schedule_times.check(weekdays, hour, minute, time_zone)
     design = design_of(campaign)
+    if not may_prioritise:
+        design["priority"] = min(design["priority"], 0)
     baseline = Server.objects.filter(slug__in=campaign.factors.get(SERVER, ())[:1]).first()
     schedule = Schedule(
         title=title.strip() or campaign.title,

@@ -81,7 +81,13 @@ def _base(pairs: Sequence[Pair]) -> str:
 
 def _figure(trends: dict[Origin, Trend], pairs: Sequence[Pair]) -> Figure | None:
     drawn = [
-        drawing.Origin(str(origin.label), trends[origin].chains, _urls(pairs, origin), dash)
+        drawing.Origin(
+            str(origin.label),
+            trends[origin].chains,
+            _urls(pairs, origin),
+            dash,
+            doubtful=_doubtful(pairs, origin),
+        )
         for origin, dash in ((Origin.PUBLISHED, "solid"), (Origin.EXECUTED, "dot"))
         if any(pair.campaign.origin == origin for pair in pairs)
     ]
@@ -92,8 +98,14 @@ def _figure(trends: dict[Origin, Trend], pairs: Sequence[Pair]) -> Figure | None
         lines.RELEASED,
         x_title=_("PostgreSQL version, year of its release"),
         y_title=_("Throughput, base = 1"),
-        words=drawing.Words(_("index"), _("interval (95 %)"), _("base")),
+        words=drawing.Words(_("index"), _("interval (95 %)"), _("base"), _("runs in doubt")),
     )
+
+
+def _doubtful(pairs: Sequence[Pair], origin: Origin) -> frozenset[str]:
+    """The newer versions of steps of which any run is doubtful."""
+    of_origin = (pair for pair in pairs if pair.campaign.origin == origin)
+    return frozenset(pair.ends[1] for pair in of_origin if pair.comparison.doubtful)
 
 
 def _urls(pairs: Sequence[Pair], origin: Origin) -> dict[str, str]:

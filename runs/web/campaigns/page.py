@@ -12,6 +12,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from runs.analysis.inference import Inference
 from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, Metric, Run
 from runs.models.campaigns import Origin
@@ -22,6 +23,7 @@ from runs.selectors.campaigns.campaigns import Grid, RatioRow
 from runs.selectors.campaigns.factor_names import Words as Named
 from runs.selectors.campaigns.factor_names import factor_title, parameters
 from runs.selectors.compare.series_cells import SERVER
+from runs.selectors.compare.verdict_words import size_of_all
 from runs.selectors.configurations import configurations
 from runs.selectors.operations.silences import silences
 from runs.selectors.runs.certificate_words import doubtful_runs
@@ -63,11 +65,16 @@ class RatioLine:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the table says of one thing against another, in words."""
+    """What the table says of one thing against another: (verdict, its size, where it holds).
+
+    `together` is the overall effect, over so many rows; None where there is none.
+    """
 
     head: str
     base: str
-    verdicts: list[tuple[str, str]]
+    verdicts: list[tuple[str, str, str]]
+    together: Inference | None
+    rows: int
 
 
 def stamp(campaign: Campaign, given: QueryDict, *, language: str) -> str:
@@ -188,7 +195,16 @@ def findings(rows: Sequence[RatioRow], words: Named) -> list[Finding]:
         base = _subject(row, row.base_label, words)
         pairs[head, base][row.comparison.verdict].append(row)
     return [
-        Finding(head, base, [(verdict, _told(found, words)) for verdict, found in verdicts.items()])
+        Finding(
+            head,
+            base,
+            [
+                (verdict, size_of_all([row.comparison for row in found]), _told(found, words))
+                for verdict, found in verdicts.items()
+            ],
+            next(iter(verdicts.values()))[0].together,
+            sum(map(len, verdicts.values())),
+        )
         for (head, base), verdicts in pairs.items()
     ]
 
@@ -249,6 +265,7 @@ def _figure(campaign: Campaign, metric: Metric, grid: Grid) -> dict[str, Any] | 
         lines,
         x_title=factor_title(campaign, factor),
         y_title=f"{_(metric.title)} ({metric.unit})" if metric.unit else _(metric.title),
+        from_zero=not metric.is_ratio,
         words=Words(
             median=_("median"),
             range=_("min–max"),

@@ -10,7 +10,7 @@ from runs.selectors.archive import provenance
 from runs.selectors.compare.cells import ComparedCells, MetricRow, Side
 from runs.selectors.compare.state import CompareState
 from runs.selectors.compare.verdict_words import VERDICTS, missing, size
-from runs.templatetags.formats import quantity, ratio, tone
+from runs.templatetags.formats import estimate, ratio, tone
 from runs.web.compare import words as compare_words
 
 
@@ -72,8 +72,8 @@ def _line(row: MetricRow) -> MetricLine:
     found = row.comparison
     return MetricLine(
         title=compare_words.metric_title(row.metric),
-        a=quantity(row.a.median if found.base_value is None else found.base_value),
-        b=quantity(row.b.median if found.head_value is None else found.head_value),
+        a=estimate(row.a.median if found.base_value is None else found.base_value),
+        b=estimate(row.b.median if found.head_value is None else found.head_value),
         ratio=ratio(found.ratio),
         size=size(found),
         interval=f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–",

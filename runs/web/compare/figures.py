@@ -94,8 +94,9 @@ def short_labels(page: ComparedPage) -> dict[SeriesKey, str]:
 
 
 def _row_label(label: str, row: ComparedRow, page: ComparedPage, words: Wording) -> str:
-    """The series, and its level where there is an axis."""
-    return label if page.loaded.x is None else f"{label} · {level(row.x, page, words)}"
+    """The series, its level where there is an axis, and a sign where runs are in doubt."""
+    named = label if page.loaded.x is None else f"{label} · {level(row.x, page, words)}"
+    return f"{named} \N{WARNING SIGN}" if row.comparison.doubtful else named
 
 
 def level(x: Any, page: ComparedPage, words: Wording) -> str:
@@ -139,6 +140,7 @@ def _axes(page: ComparedPage, words: Wording) -> Axes:
         log_x=page.state.log_x and all(isinstance(x, int | float) and x > 0 for x in numbers),
         log_y=page.state.log_y and _are_positive(page),
         relative=page.state.relative,
+        from_zero=metric is None or not metric.is_ratio,
         words=Words(
             median=_("ratio") if page.state.relative else _("median"),
             range=_("interval (95 %)") if page.state.relative else _("min–max"),

@@ -17,7 +17,7 @@ from runs.selectors.compare.series_keys import level_text
 from runs.selectors.compare.series_labels import Wording
 from runs.selectors.compare.verdict_words import VERDICTS, missing, size
 from runs.selectors.runs.certificate_words import closed_loop, doubtful_runs
-from runs.templatetags.formats import quantity, ratio, repeats, tone
+from runs.templatetags.formats import estimate, quantity, ratio, repeats, tone
 from runs.web.compare import figures as compare_figures
 from runs.web.compare import words as compare_words
 
@@ -45,7 +45,8 @@ class Chip:
 class Place:
     """A cell in the table of values. `tone` and `verdict` are empty for the baseline.
 
-    `record` says where a published value is printed, a fact a line.
+    `record` says where a published value is printed, a fact a line; `doubt` how many of the runs
+    are doubtful.
     """
 
     id: int
@@ -56,6 +57,7 @@ class Place:
     tone: str
     verdict: str
     record: Sequence[str]
+    doubt: str
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ class HeatPlace:
     verdict: str = ""
     step: str = ""
     at: str = ""
+    doubt: str = ""
 
 
 def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
@@ -229,6 +232,7 @@ def _place(
         tone=tone(found.verdict) if found else "",
         verdict=str(VERDICTS[found.verdict]) if found else "",
         record=provenance.get(cell.id, ()),
+        doubt=doubtful_runs(cell.runs.doubtful) if cell.runs.doubtful else "",
     )
 
 
@@ -251,7 +255,7 @@ def _ratio_line(row: ComparedRow, url: str, page: ComparedPage, words: Wording) 
                 (
                     compare_words.sentence(found.reasons) or missing(found),
                     compare_words.differing(found.differing),
-                    _doubt(row),
+                    _doubt(row.comparison),
                 ),
             )
         ),
@@ -267,14 +271,14 @@ def _closed_loop(page: ComparedPage) -> str:
     return closed_loop([metric.name] if metric else [], *known, *levels)
 
 
-def _doubt(row: ComparedRow) -> str:
-    """How many of the runs behind a row are doubtful."""
-    return doubtful_runs(row.comparison.doubtful) if row.comparison.doubtful else ""
+def _doubt(found: Inference) -> str:
+    """How many of the runs behind an answer are doubtful."""
+    return doubtful_runs(found.doubtful) if found.doubtful else ""
 
 
 def _value(value: float | None, cell: SeriesCell) -> str:
     """The model's value for a cell; if it has none, the median."""
-    return quantity(cell.summary.median if value is None else value)
+    return estimate(cell.summary.median if value is None else value)
 
 
 def _p(value: float | None) -> str:
@@ -312,7 +316,7 @@ def _heat_place(
     at = "" if page.heat and page.heat.level else compare_figures.level(cell.x, page, words)
     verdict = str(VERDICTS[each.verdict])
     if each.ratio is None:
-        return HeatPlace("–", "", verdict, "", at)
+        return HeatPlace("–", "", verdict, "", at, _doubt(each))
     size = max(each.ratio, 1 / each.ratio)
     strength = sum(size >= step for step in STEPS)
     is_better = (each.ratio > 1) == (better != "lower")
@@ -322,6 +326,7 @@ def _heat_place(
         verdict=verdict,
         step=f"{'up' if is_better else 'down'}-{strength}" if strength and each.is_proven else "",
         at=at,
+        doubt=_doubt(each),
     )
 
 

@@ -616,3 +616,42 @@ def test_a_batch_takes_the_same_queries_whatever_its_size(post, number, django_a
     with django_assert_num_queries(7):
         assert post(body(), "uploads/batch/").status_code == 201
     assert Series.objects.count() == 2 * number
+
+
+# Conditions of uploads
+
+
+def test_an_upgraded_sysstat_and_a_new_fact_are_compared_as_before(stored, get, client):
+    """A machine goes on measuring: first its sysstat is upgraded, then the client records more."""
+    linux = {"os_name": "Debian GNU/Linux 13 (trixie)", "kernel": "Linux 6.12.41"}
+    facts = [
+        {"tools": {"sysstat": "12.6.1"}},
+        {"tools": {"sysstat": "12.7.5"}},
+        {"tools": {"sysstat": "12.7.5"}, "recorded_since_the_next_release": "yes"},
+    ]
+    systems = [linux | {"facts": each} for each in facts]
+    tps = run()["measurements"][0]
+    systems.append(linux | {"kernel": "Linux 6.18.2", "facts": facts[0]})
+    for number, system in enumerate(systems):
+        for place, value in enumerate((1000.0, 1001.0, 999.0)):
+            stored(
+                run(
+                    revision={"sha": f"{number + 1:040x}", "ref": "main"},
+                    environment=system,
+                    measurements=[tps | {"value": value * (1 - number / 10)}],
+                    round=place,
+                )
+            )
+    assert Environment.objects.count() == len(systems)
+
+    def compared(head):
+        sides = {"base": f"revision:{1:040x}", "head": f"revision:{head:040x}"}
+        (row,) = get("compare/", campaign="nightly", **sides)["rows"]
+        return row["verdict"], [each["code"] for each in (*row["reasons"], *row["despite"])]
+
+    silent = [f"{name}_unknown" for name in ("hardware",)]
+    assert compared(2) == ("slower", silent)
+    assert compared(3) == ("slower", silent)
+    assert compared(4) == ("not_comparable", ["environment_differs", *silent])
+    page = client.get(f"/compare/?s=nightly~revision%3D{1:012x}&s=nightly~revision%3D{3:012x}")
+    assert "sysstat" not in page.content.decode()

@@ -197,6 +197,11 @@ def _unknown_repeats_are_no_single_run(client):
         assert "single run" not in page
         assert "single_run" not in page
         assert "how often a side was measured is not published" in page or "repeats_unknown" in page
+    campaigns = {
+        slug: client.get(f"/api/v1/campaigns/{slug}/").json()["repeats"]
+        for slug in ("wg1-2013-3-5", "wg1-2013-2-2")
+    }
+    assert campaigns == {"wg1-2013-3-5": None, "wg1-2013-2-2": 3}
 
 
 def _a_comparison_has_the_ratio_of_the_question(client):

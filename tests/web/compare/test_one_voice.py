@@ -67,6 +67,14 @@ def test_nine_doors_say_the_same_of_the_same_cells(client, campaign):
         assert same == {name: getattr(row, name) for name in same}
         assert answers[clients]["head_value"] == row.head_value
         assert answers[clients]["size"] == size(row)
+    (average,) = {row.together for row in ratios(campaign, "tps")}
+    (told_average,) = api["together"]
+    assert told_average["metric"] == "tps"
+    for name in ("verdict", "ratio", "low", "high"):
+        assert told_average[name] == getattr(average, name)
+    for name in ("campaign", "markdown"):
+        assert size(average) in pages[name], name
+    assert size(average) in peak["home"]
     assert line.comparison == rows[line.head.clients]
     assert line.head.clients == at
     for name, page in pages.items():

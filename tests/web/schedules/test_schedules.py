@@ -3,7 +3,8 @@
 import pytest
 from django.contrib.auth.models import User
 
-from runs.models import Campaign, Project, Run, Schedule
+from runs.models import Campaign, Membership, Project, Run, Schedule
+from runs.services.access import projects
 from runs.services.schedules import schedules
 
 pytestmark = pytest.mark.django_db
@@ -41,6 +42,22 @@ def test_a_campaign_is_scheduled_from_its_page(member, campaign):
     page = shown(member, "/schedules/")
     assert "Every night" in page
     assert "Asia/Tokyo" in page
+
+
+@pytest.mark.parametrize(
+    ("role", "priority", "repeated"),
+    [("operator", 5, 0), ("operator", -5, -5), ("maintainer", 5, 5)],
+)
+def test_a_campaign_goes_first_again_if_the_person_may_decide_that(
+    client, campaign, django_user_model, role, priority, repeated
+):
+    project = campaign.project or projects.default()
+    person = django_user_model.objects.create_user("jiro")
+    Membership.objects.create(user=person, project=project, role=role)
+    Campaign.objects.update(priority=priority)
+    client.force_login(person)
+    client.post("/campaigns/finished/schedule/", GIVEN)
+    assert Schedule.objects.get().draft["priority"] == repeated
 
 
 @pytest.mark.parametrize(

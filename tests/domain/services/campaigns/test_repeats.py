@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from django.db import transaction
 
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Lease, Measurement, Run
@@ -153,6 +154,17 @@ def test_rounds_are_added_by_hand_and_the_look_is_remembered(server, draft):
     assert [run.repeat for run in done] == [3, 3, 4, 4]
     campaign.refresh_from_db()
     assert campaign.state == Campaign.State.FINISHED
+
+
+def test_a_plan_of_another_version_is_told_and_nothing_is_queued(server, draft):
+    campaign = campaigns.create(draft=draft)
+    work_off(server, lambda run: 1000.0)
+    campaign.runs.update(plan={"of_the_future": 1})
+    before = campaign.runs.count()
+    with pytest.raises(ServiceError) as told, transaction.atomic():
+        repeats.add_rounds(campaign=Campaign.objects.get(), rounds=1)
+    assert told.value.code == "plan_of_other_version"
+    assert campaign.runs.count() == before
 
 
 @pytest.mark.parametrize("rounds", [0, -1, 99])

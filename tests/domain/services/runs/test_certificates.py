@@ -121,6 +121,17 @@ def test_older_rules_are_replaced_some_runs_at_a_time_and_then_nothing_is_asked(
         assert certificates.judge_some() is None
 
 
+def test_a_run_that_was_never_judged_gets_its_certificate(server):
+    Campaign.objects.update(remeasures=0)
+    run = finish(server, QUIET)
+    Run.objects.update(certificate={}, validity="")
+
+    certificates.judge_again()
+
+    run.refresh_from_db()
+    assert run.certificate["rules"] == certificates.RULES_VERSION
+
+
 def test_nothing_is_measured_again_on_demand_of_nobody(server):
     Campaign.objects.update(remeasures=0)
     finish(server, BUSY)

@@ -1,0 +1,64 @@
+"""The overall effect: head against base over all levels of a campaign, as one contrast.
+
+Of one machine it is the mean of the rows' differences. If several machines took part, each has its
+own effect, which deviates from that of all machines as in the version line (line.py): the interval
+is that of machines like these, and wider than the scatter of the runs alone.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from runs.analysis.inference.cells import Pair
+from runs.analysis.inference.kernel import judged
+from runs.analysis.inference.line import USUAL_FREEDOM, USUAL_MACHINES
+from runs.analysis.inference.model import Contrasts, Model
+from runs.analysis.inference.verdicts import SIGNIFICANCE, Direction, Inference
+
+
+def judge_together(
+    model: Model,
+    pairs: Sequence[Pair],
+    machines: Sequence[Hashable],
+    *,
+    direction: Direction,
+    effect: float,
+    significance: float = SIGNIFICANCE,
+) -> Inference | None:
+    """The mean effect of pairs of one campaign, each measured on one of `machines`.
+
+    None for fewer than two pairs, and where a pair has no interval.
+    """
+    if len(pairs) < 2 or not all(model.is_tested(pair) for pair in pairs):
+        return None
+    groups: dict[Hashable, list[Pair]] = defaultdict(list)
+    for pair, machine in zip(pairs, machines, strict=True):
+        groups[machine].append(pair)
+    found = [model.together(group) for group in groups.values()]
+    contrast = found[0] if len(found) == 1 else _over_machines(found)
+    (answer,) = judged(model, pairs[:1], contrast, direction, effect, significance)
+    return answer
+
+
+def _over_machines(found: Sequence[Contrasts]) -> Contrasts:
+    """The mean over machines: its error has what the machines differ by, and the runs' scatter."""
+    count = len(found)
+    differences = np.array([each.differences[0] for each in found])
+    noises = np.array([each.errors[0] ** 2 for each in found])
+    seen = max(float(differences.var(ddof=1) - noises.mean()), 0.0)
+    freedom = count - 1 + USUAL_FREEDOM
+    between = ((count - 1) * seen + USUAL_FREEDOM * USUAL_MACHINES**2) / freedom
+    noise, machines = float(noises.sum()) / count**2, between / count
+    of_noise = min(float(each.freedom[0]) for each in found)
+    variance = noise + machines
+    parts = noise**2 / max(of_noise, 1.0) + machines**2 / freedom
+    return replace(
+        found[0],
+        differences=differences.mean(keepdims=True),
+        bases=np.array([np.mean([each.bases[0] for each in found])]),
+        heads=np.array([np.mean([each.heads[0] for each in found])]),
+        errors=np.sqrt(np.array([variance])),
+        freedom=np.array([variance**2 / parts]),
+    )

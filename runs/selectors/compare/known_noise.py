@@ -1,0 +1,116 @@
+"""The noise of campaigns as known from before: how others scatter on their servers."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+
+from runs.analysis.inference import Noise
+from runs.analysis.inference.variances import noise_of
+from runs.models import Campaign, CellSummary, Metric, Revision, Run
+from runs.models.campaigns import Origin
+
+# The newest campaigns or revisions, and this many of their cells.
+NOISE_CAMPAIGNS, NOISE_REVISIONS, NOISE_CELLS = 20, 30, 300
+# Cells of campaigns on other servers are read as well, and passed over.
+MOST_READ = 2300
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The cells of one campaign that its model uses: those of the same revisions."""
+
+    campaign: Campaign
+    revisions: frozenset[int | None]
+
+
+def of_scopes(
+    scopes: Sequence[Scope], metrics: Mapping[int, Metric]
+) -> dict[tuple[int, int], Noise]:
+    """The noise of each campaign as known from before, by (campaign, metric).
+
+    For executed campaigns: how others scatter on the same servers and hardware. For uploads: how
+    the campaign's other newest revisions scatter. Three queries at most.
+    """
+    found: dict[tuple[int, int], Noise] = {}
+    executed = [each for each in scopes if each.campaign.origin == Origin.EXECUTED]
+    if executed:
+        found |= _noise_of_servers(executed, list(metrics))
+    uploaded = [each for each in scopes if each.campaign.origin == Origin.UPLOADED]
+    if uploaded:
+        found |= _noise_of_revisions(uploaded, list(metrics))
+    return found
+
+
+def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple[int, int], Noise]:
+    newest = (
+        Campaign.objects.filter(origin=Origin.EXECUTED, treatment={})
+        .order_by("-pk")
+        .values("pk")[:NOISE_CAMPAIGNS]
+    )
+    asked = [scope.campaign.pk for scope in scopes]
+    run = Run.objects.filter(cell=OuterRef("cell")).order_by()
+    rows = (
+        CellSummary.objects.filter(
+            Q(cell__campaign__in=newest) | Q(cell__campaign__in=asked),
+            metric__in=metrics,
+            log_variance__isnull=False,
+        )
+        .annotate(
+            server=Subquery(run.values("server")[:1]), hardware=Subquery(run.values("hardware")[:1])
+        )
+        .order_by("-cell_id")
+        .values_list("cell__campaign_id", "metric_id", "server", "hardware", "n", "log_variance")[
+            :MOST_READ
+        ]
+    )
+    machines: dict[int, set[Hashable]] = defaultdict(set)
+    scatter: dict[tuple[int, Hashable], list[tuple[int, int, float]]] = defaultdict(list)
+    for campaign, metric, server, hardware, n, variance in rows:
+        machine = (server, hardware)
+        machines[campaign].add(machine)
+        scatter[metric, machine].append((campaign, n or 1, variance or 0.0))
+    found = {}
+    for campaign in asked:
+        for metric in metrics:
+            others = [
+                (n, variance)
+                for machine in machines[campaign]
+                for of, n, variance in scatter[metric, machine]
+                if of != campaign
+            ][:NOISE_CELLS]
+            known = noise_of(others)
+            if known is not None:
+                found[campaign, metric] = known
+    return found
+
+
+def _noise_of_revisions(
+    scopes: Sequence[Scope], metrics: list[int]
+) -> dict[tuple[int, int], Noise]:
+    asked = [revision for scope in scopes for revision in scope.revisions if revision is not None]
+    if not asked:
+        return {}
+    rows = (
+        CellSummary.objects.filter(
+            cell__campaign__in=[scope.campaign.pk for scope in scopes],
+            cell__revision__in=_newest_revisions(scopes, asked),
+            metric__in=metrics,
+            log_variance__isnull=False,
+        )
+        .order_by("-cell_id")
+        .values_list("cell__campaign_id", "metric_id", "n", "log_variance")[: 4 * NOISE_CELLS]
+    )
+    scatter: dict[tuple[int, int], list[tuple[int, float]]] = defaultdict(list)
+    for campaign, metric, n, variance in rows:
+        scatter[campaign, metric].append((n or 1, variance or 0.0))
+    known = {key: noise_of(each[:NOISE_CELLS]) for key, each in scatter.items()}
+    return {key: each for key, each in known.items() if each is not None}
+
+
+def _newest_revisions(scopes: Sequence[Scope], but: Sequence[int]) -> QuerySet[Revision, Any]:
+    projects = {scope.campaign.project_id for scope in scopes}
+    newest = Revision.objects.filter(project__in=projects).exclude(pk__in=but)
+    return newest.order_by("-pk").values("pk")[:NOISE_REVISIONS]
