@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0028_traces")]
+    dependencies = [("runs", "0027_judge_again")]
 
     operations = [
         migrations.AddField(
