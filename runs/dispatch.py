@@ -12,7 +12,7 @@ from django.db import transaction
 from kombu.exceptions import OperationalError
 
 from benchlab.celery import app
-from runs.models import CheckedServer, Server
+from runs.models import Build, CheckedServer, Server
 
 # A message that nobody took is worthless soon: the supervisor sends others.
 EXPIRES_SECONDS = 60
@@ -30,6 +30,7 @@ DELIVER = "runs.deliver"
 SEND_MAILS = "runs.send_mails"
 SEAL = "runs.seal"
 CHECK_SERVERS = "runs.check_servers"
+BUILD = "runs.build"
 
 # A Redis that keeps a sender waiting this long is left alone for a while: a request that wakes
 # several workers waits for it once.
@@ -80,6 +81,11 @@ def check_servers(check_id: str) -> None:
     transaction.on_commit(partial(_send_check, check_id))
 
 
+def build(build_id: int) -> None:
+    """Once this transaction is committed, let a worker begin a build, or look at it."""
+    transaction.on_commit(partial(_send_build, build_id))
+
+
 def _send_seldom(task: str, *arguments: int) -> None:
     now = time.monotonic()
     mark: tuple[str | int, ...] = (task, *arguments)
@@ -92,6 +98,15 @@ def _send_to_server(server_id: int) -> None:
     sites = Server.objects.filter(pk=server_id).values_list("site", flat=True)
     for queue in queues_of(sites):
         _send(EXECUTE_NEXT, server_id, queue=queue)
+
+
+def _send_build(build_id: int) -> None:
+    site = Build.objects.filter(pk=build_id).exclude(server__site="")
+    # Without a site, to the queue that all builds have.
+    for queue in [f"{RUNS}.{each}" for each in site.values_list("server__site", flat=True)] or [
+        None
+    ]:
+        _send(BUILD, build_id, queue=queue)
 
 
 def _send_check(check_id: str) -> None:

@@ -19,7 +19,7 @@ from runs.services.changes import changes, deliveries, mails
 from runs.services.operations import signs
 from runs.services.runs import clusters, execution, leases, supervision, sweeping
 from runs.services.seals import sealing
-from runs.services.servers import checks
+from runs.services.servers import builds, checks
 
 
 @shared_task(name=dispatch.EXECUTE_NEXT)
@@ -39,6 +39,12 @@ def execute_next(server_id: int) -> None:
 def check_servers(check_id: str) -> None:
     """Ask machines what somebody wants to know of them."""
     checks.carry_out(check_id=check_id)
+
+
+@shared_task(name=dispatch.BUILD)
+def build(build_id: int) -> None:
+    """Begin a build of a commit on its server, or look at it."""
+    builds.carry_on(build_id=build_id)
 
 
 @shared_task(name=dispatch.FIND_CHANGES)

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0027_judge_again")]
+    dependencies = [("runs", "0031_builds")]
 
     operations = [
         migrations.AddField(

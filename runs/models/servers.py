@@ -57,6 +57,9 @@ class Server(models.Model):
         blank=True,
         help_text=_("Folders with PostgreSQL binaries, besides the usual places."),
     )
+    # A clone of PostgreSQL's repository there, whose commits BenchLab may build; empty: none.
+    build_from = models.CharField(max_length=255, blank=True, default="", db_default="")
+    build_options = models.JSONField(default=list, db_default=[])
     ssh_key = models.ForeignKey(
         "SSHKey", models.PROTECT, related_name="servers", verbose_name=_("SSH key")
     )

@@ -9,11 +9,11 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
+from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 
 from runs.execution.watch import Order
-from runs.models import Lease, Run, Server
+from runs.models import Build, Lease, Run, Server
 from runs.selectors.operations import sites
 from runs.selectors.runs.runs import machines_of, others_of
 from runs.services.runs import reservations, runs
@@ -191,9 +191,14 @@ def waiting_runs() -> QuerySet[Run]:
 
 
 def _is_usable() -> Q:
-    """The condition that a run's or lease's server needs no clean-up and is not in maintenance."""
+    """The condition that a run's or lease's server measures now.
+
+    It needs no clean-up, is not in maintenance, and builds nothing, which would disturb what is
+    measured.
+    """
     is_over = Q(server__maintenance_since=None) | Q(server__maintenance_until__lt=Now())
-    return Q(server__needs_sweep=False) & is_over
+    builds = Build.objects.filter(server=OuterRef("server"), state=Build.State.BUILDING)
+    return Q(server__needs_sweep=False) & is_over & ~Q(Exists(builds))
 
 
 def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
