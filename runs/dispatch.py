@@ -101,11 +101,10 @@ def _send_to_server(server_id: int) -> None:
 
 
 def _send_build(build_id: int) -> None:
-    site = Build.objects.filter(pk=build_id).exclude(server__site="")
+    build = Build.objects.filter(pk=build_id).exclude(server__site="")
+    named = [f"{RUNS}.{site}" for site in build.values_list("server__site", flat=True)]
     # Without a site, to the queue that all builds have.
-    for queue in [f"{RUNS}.{each}" for each in site.values_list("server__site", flat=True)] or [
-        None
-    ]:
+    for queue in named or (None,):
         _send(BUILD, build_id, queue=queue)
 
 
