@@ -315,6 +315,7 @@ SPECTACULAR_SETTINGS = {
         "ScheduleKind": "runs.models.schedules.Schedule.Kind",
         "ServerState": "runs.models.servers.Server.State",
         "DiscrepancyKind": "runs.models.sources.Discrepancy.Kind",
+        "DiscrepancyWeight": "runs.models.sources.WEIGHTS",
         "Verdict": "runs.analysis.inference.verdicts.VERDICTS",
     },
 }
