@@ -315,6 +315,7 @@ SPECTACULAR_SETTINGS = {
         "DiscrepancyWeight": "runs.api.archive.sources.WEIGHTS",
         "FindingWeight": "runs.analysis.certificate.WEIGHTS",
         "DiscrepancyKind": "runs.models.sources.Discrepancy.Kind",
+        "DiscrepancyWeight": "runs.models.sources.WEIGHTS",
         "Verdict": "runs.analysis.inference.verdicts.VERDICTS",
     },
 }
