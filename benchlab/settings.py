@@ -312,7 +312,6 @@ SPECTACULAR_SETTINGS = {
         "SealKind": "runs.models.seals.Seal.Kind",
         "ScheduleKind": "runs.models.schedules.Schedule.Kind",
         "ServerState": "runs.models.servers.Server.State",
-        "DiscrepancyWeight": "runs.api.archive.sources.WEIGHTS",
         "FindingWeight": "runs.analysis.certificate.WEIGHTS",
         "DiscrepancyKind": "runs.models.sources.Discrepancy.Kind",
         "DiscrepancyWeight": "runs.models.sources.WEIGHTS",
