@@ -314,6 +314,7 @@ SPECTACULAR_SETTINGS = {
         "SealKind": "runs.models.seals.Seal.Kind",
         "ScheduleKind": "runs.models.schedules.Schedule.Kind",
         "ServerState": "runs.models.servers.Server.State",
+        "FindingWeight": "runs.analysis.certificate.WEIGHTS",
         "DiscrepancyKind": "runs.models.sources.Discrepancy.Kind",
         "DiscrepancyWeight": "runs.models.sources.WEIGHTS",
         "Verdict": "runs.analysis.inference.verdicts.VERDICTS",
