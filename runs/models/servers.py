@@ -72,6 +72,19 @@ class Server(models.Model):
         verbose_name=_("reached through"),
         help_text=_("Another registered server that the connection passes through (ProxyJump)."),
     )
+    site = models.CharField(
+        _("site"),
+        max_length=40,
+        default="",
+        blank=True,
+        validators=[
+            RegexValidator(r"^[a-z0-9][a-z0-9-]*$", _("Use small letters, digits and hyphens."))
+        ],
+        help_text=_(
+            "The name of the place whose workers reach it, as in BENCHLAB_SITES. Left empty, every "
+            "worker reaches it."
+        ),
+    )
     # Names of runs.execution.privileged that BenchLab may use there with sudo; none by default.
     privileges = models.JSONField(_("privileged actions"), default=list, blank=True)
     host_key = models.TextField(blank=True)

@@ -14,6 +14,7 @@ from django.db.models.functions import Now
 
 from runs.execution.watch import Order
 from runs.models import Build, Lease, Run, Server
+from runs.selectors.operations import sites
 from runs.selectors.runs.runs import machines_of, others_of
 from runs.services.runs import reservations, runs
 from runs.services.runs.reservations import Reservation
@@ -34,6 +35,8 @@ class Claim:
 
 def claim(*, server_id: int, holder: str) -> Claim | None:
     """Take the next waiting run of a server, if the server is free; lost runs go first.
+
+    Only a run all of whose machines this worker reaches (`sites`).
 
     The lease row is locked with SKIP LOCKED: of two workers, one claims and the other gets nothing.
     """
@@ -211,6 +214,9 @@ def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
     for run in _first_of_each_campaign(waiting):
         others = others_of(run)
         is_lost = run.state == Run.State.LOST
+        if not sites.serves([lease.server_id, *others]):
+            # Nothing is noted: it must not reserve machines that this worker never takes for it.
+            continue
         if not is_lost and _must_wait(run, loaded, reserved):
             continue
         held = _free_leases(others, for_lost=is_lost) if others else []
