@@ -20,6 +20,7 @@ missing_packages() {
     have perf || echo linux-perf
     have sadf || echo sysstat
     have fio || echo fio
+    have pgbouncer || echo pgbouncer
     have unshare || echo util-linux
     # Networks and clocks of their own.
     [ "$(id -u)" -ne 0 ] || have ip || echo iproute2
