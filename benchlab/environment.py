@@ -19,6 +19,8 @@ DATABASES = frozenset({"postgres", "postgresql", "pgsql"})
 REDIS = frozenset({"redis", "rediss", "unix"})
 MAIL = re.compile(r"(smtp|smtps|smtp\+tls|smtp\+ssl|consolemail|filemail|memorymail|dummymail)://")
 
+SLUG = re.compile(r"[a-z0-9][a-z0-9-]*")
+
 
 class Environment(environ.Env):  # type: ignore[misc]
     """As environ.Env, strict. Each reader raises SystemExit with the line for a wrong value."""
@@ -58,6 +60,10 @@ class Environment(environ.Env):  # type: ignore[misc]
     def mail(self, name: str, default: str) -> str:
         """The way of mails; empty for none."""
         return self._read(name, default, _mail, "smtp+tls://user:password@host:587")
+
+    def slugs(self, name: str) -> tuple[str, ...]:
+        """Short names between commas; none by default."""
+        return self._read(name, (), _slugs, "short names between commas, as in tokyo,berlin")
 
     def time_zone(self, name: str, default: str) -> str:
         """A name of the IANA database."""
@@ -106,6 +112,13 @@ def _mail(text: str) -> str:
     if not MAIL.match(text) or urlsplit(text).port == 0:
         raise ValueError
     return text
+
+
+def _slugs(text: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
+    if not all(SLUG.fullmatch(each) for each in found):
+        raise ValueError
+    return found
 
 
 def _time_zone(text: str) -> str:

@@ -147,6 +147,8 @@ CELERY_TASK_QUEUES = [Queue(each, routing_key=each) for each in ("control", "run
 CELERY_TASK_ROUTES = {
     each: {"queue": "runs"} for each in ("runs.execute_next", "runs.check_servers")
 }
+# The sites whose servers this worker reaches, besides servers without a site.
+SITES = env.slugs("BENCHLAB_SITES")
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 2}
@@ -314,7 +316,9 @@ SPECTACULAR_SETTINGS = {
         "SealKind": "runs.models.seals.Seal.Kind",
         "ScheduleKind": "runs.models.schedules.Schedule.Kind",
         "ServerState": "runs.models.servers.Server.State",
+        "FindingWeight": "runs.analysis.certificate.WEIGHTS",
         "DiscrepancyKind": "runs.models.sources.Discrepancy.Kind",
+        "DiscrepancyWeight": "runs.models.sources.WEIGHTS",
         "Verdict": "runs.analysis.inference.verdicts.VERDICTS",
     },
 }

@@ -19,6 +19,7 @@ from runs.services.operations import signs
 from runs.services.runs import certificates, counts, supervision
 from runs.services.runs.pulses import held_here
 from runs.services.seals import sealing
+from runs.services.servers import builds
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +90,7 @@ DUTIES: tuple[Callable[[], object], ...] = (
     counts.add_up,
     watchdog.look,
     bisections.go_on,
+    builds.wake,
     changes.wake,
     deliveries.wake,
     mails.wake,

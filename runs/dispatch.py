@@ -5,12 +5,14 @@ message costs some seconds until the supervisor notices, and a doubled one chang
 """
 
 import time
+from collections.abc import Iterable
 from functools import partial
 
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
 from benchlab.celery import app
+from runs.models import Build, CheckedServer, Server
 
 # A message that nobody took is worthless soon: the supervisor sends others.
 EXPIRES_SECONDS = 60
@@ -19,12 +21,16 @@ EXPIRES_SECONDS = 60
 # by control.
 SECONDS_BETWEEN_MESSAGES = 1.0
 
+# The queue that every worker of runs takes from; each site has one of its own besides.
+RUNS = "runs"
+
 EXECUTE_NEXT = "runs.execute_next"
 FIND_CHANGES = "runs.find_changes"
 DELIVER = "runs.deliver"
 SEND_MAILS = "runs.send_mails"
 SEAL = "runs.seal"
 CHECK_SERVERS = "runs.check_servers"
+BUILD = "runs.build"
 
 # A Redis that keeps a sender waiting this long is left alone for a while: a request that wakes
 # several workers waits for it once.
@@ -37,12 +43,17 @@ _silent = {"until": 0.0}
 
 def is_for_runs(queue: str) -> bool:
     """Whether runs are taken from this queue."""
-    return queue == "runs"
+    return queue == RUNS
+
+
+def queues_of(sites: Iterable[str]) -> list[str]:
+    """The queues that reach workers of these sites; the one of all workers where none is named."""
+    return [f"{RUNS}.{site}" for site in sorted({*sites} - {""})] or [RUNS]
 
 
 def wake(server_id: int) -> None:
     """Once this transaction is committed, let a worker look at a server's queue."""
-    transaction.on_commit(partial(_send, EXECUTE_NEXT, server_id))
+    transaction.on_commit(partial(_send_to_server, server_id))
 
 
 def find_changes(campaign_id: int) -> None:
@@ -67,7 +78,12 @@ def seal() -> None:
 
 def check_servers(check_id: str) -> None:
     """Once this transaction is committed, let a worker make a check that somebody asked for."""
-    transaction.on_commit(partial(_send, CHECK_SERVERS, check_id))
+    transaction.on_commit(partial(_send_check, check_id))
+
+
+def build(build_id: int) -> None:
+    """Once this transaction is committed, let a worker begin a build, or look at it."""
+    transaction.on_commit(partial(_send_build, build_id))
 
 
 def _send_seldom(task: str, *arguments: int) -> None:
@@ -78,12 +94,33 @@ def _send_seldom(task: str, *arguments: int) -> None:
         _send(task, *arguments)
 
 
-def _send(task: str, *arguments: int | str) -> None:
+def _send_to_server(server_id: int) -> None:
+    sites = Server.objects.filter(pk=server_id).values_list("site", flat=True)
+    for queue in queues_of(sites):
+        _send(EXECUTE_NEXT, server_id, queue=queue)
+
+
+def _send_build(build_id: int) -> None:
+    build = Build.objects.filter(pk=build_id).exclude(server__site="")
+    named = [f"{RUNS}.{site}" for site in build.values_list("server__site", flat=True)]
+    # Without a site, to the queue that all builds have.
+    for queue in named or (None,):
+        _send(BUILD, build_id, queue=queue)
+
+
+def _send_check(check_id: str) -> None:
+    """To the workers of each of its sites: the one that serves all of them makes it."""
+    machines = CheckedServer.objects.filter(server_check__id=check_id)
+    for queue in queues_of(machines.values_list("server__site", flat=True)):
+        _send(CHECK_SERVERS, check_id, queue=queue)
+
+
+def _send(task: str, *arguments: int | str, queue: str | None = None) -> None:
     began = time.monotonic()
     if began < _silent["until"]:
         return
     try:
-        app.send_task(task, args=arguments, retry=False, expires=EXPIRES_SECONDS)
+        app.send_task(task, args=arguments, queue=queue, retry=False, expires=EXPIRES_SECONDS)
     except OperationalError:
         # Redis is away, or does not answer. The queue is safe in PostgreSQL; the supervisor wakes
         # workers later.

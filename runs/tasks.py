@@ -3,20 +3,30 @@
 from typing import Any
 
 from celery import shared_task
-from celery.signals import worker_process_init, worker_ready, worker_shutdown, worker_shutting_down
+from celery.signals import (
+    celeryd_after_setup,
+    worker_process_init,
+    worker_ready,
+    worker_shutdown,
+    worker_shutting_down,
+)
+from django.conf import settings
 
 from runs import dispatch
 from runs.background import Background
+from runs.selectors.operations import sites
 from runs.services.changes import changes, deliveries, mails
 from runs.services.operations import signs
 from runs.services.runs import clusters, execution, leases, supervision, sweeping
 from runs.services.seals import sealing
-from runs.services.servers import checks
+from runs.services.servers import builds, checks
 
 
 @shared_task(name=dispatch.EXECUTE_NEXT)
 def execute_next(server_id: int) -> None:
-    """Execute the next waiting run of a server, if it has one and is free."""
+    """Execute the next waiting run of a server, if it is free and reached from here."""
+    if not sites.serves([server_id]):
+        return
     supervision.look_again(server_id=server_id)
     sweeping.sweep_where_needed(server_id=server_id)
     clusters.remove_needless(server_id=server_id)
@@ -29,6 +39,12 @@ def execute_next(server_id: int) -> None:
 def check_servers(check_id: str) -> None:
     """Ask machines what somebody wants to know of them."""
     checks.carry_out(check_id=check_id)
+
+
+@shared_task(name=dispatch.BUILD)
+def build(build_id: int) -> None:
+    """Begin a build of a commit on its server, or look at it."""
+    builds.carry_on(build_id=build_id)
 
 
 @shared_task(name=dispatch.FIND_CHANGES)
@@ -53,6 +69,15 @@ def send_mails() -> None:
 def seal() -> None:
     """Seal what has finished since."""
     sealing.seal()
+
+
+@celeryd_after_setup.connect
+def serve_sites(instance: Any, **_kwargs: Any) -> None:
+    """A worker of runs takes from the queues of its sites too."""
+    queues = instance.app.amqp.queues
+    if any(dispatch.is_for_runs(each) for each in queues.consume_from) and settings.SITES:
+        for queue in dispatch.queues_of(settings.SITES):
+            queues.select_add(queue)
 
 
 @worker_ready.connect

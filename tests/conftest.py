@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import os
 import shutil
 from collections.abc import Generator, Iterator
@@ -32,6 +33,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {name: place for place, name in enumerate(LONGEST_FIRST)}
     tests = Path(__file__).parent
     items.sort(key=lambda item: places.get(item.path.relative_to(tests).parts[0], len(places)))
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what stays until the end: modules and collected tests.
+
+    It walked over all of them again and again, which took a tenth of the tests' processor time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -82,7 +93,7 @@ def sshd_binary() -> str:
 @pytest.fixture(scope="session")
 def chromium_binary() -> str:
     """The system's Chromium."""
-    for name in ("chromium", "chromium-browser", "google-chrome"):
+    for name in ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"):
         if found := shutil.which(name):
             return found
     pytest.skip("Chromium is missing: apt install chromium")

@@ -159,8 +159,18 @@ def cell(of, levels, *, repeats=3, on=None, **fields):
             | fields
         ),
     )
-    for repeat in range(1, repeats + 1):
-        run(made, repeat=repeat, server=on)
+    before = of.runs.count() if repeats else 0
+    Run.objects.bulk_create(
+        Run(
+            campaign=of,
+            cell=made,
+            repeat=repeat,
+            position=before + repeat,
+            origin=of.origin,
+            server=on,
+        )
+        for repeat in range(1, repeats + 1)
+    )
     return made
 
 
@@ -201,15 +211,38 @@ def summary(of, name):
 
 def finish_all(of, *, gain=None, noise=0.002, **fields):
     """Finish every run of a campaign: tps 1000 a client, times the gain of its version."""
+    values = {}
     for which in of.runs.select_related("cell").order_by("pk"):
         clients, version = which.cell.levels.get("clients", 1), which.cell.version
         # Each cell has its runs in another order, so that no round is the better one for all.
         place = (which.repeat + which.cell.ordinal) % of.repeats - (of.repeats - 1) / 2
         factor = (gain or {}).get(version, 1.0) * (1 + noise * place)
-        finish(which, tps=1000.0 * clients * factor, **fields)
+        values[which] = {"tps": 1000.0 * clients * factor}
+    finish_many(values, **fields)
     of.state = Campaign.State.FINISHED
     of.save()
     return of
+
+
+def finish_many(values_of, *, seconds=10, **values):
+    """`finish` for many runs of one campaign in a few statements: {run: {"tps": 1000}}."""
+    now, metrics, measured = timezone.now(), {}, []
+    for left, (which, own) in enumerate(values_of.items(), start=-len(values_of)):
+        ended = now + timedelta(milliseconds=left)
+        which.state = Run.State.FINISHED
+        which.started_at, which.finished_at = ended - timedelta(seconds=seconds), ended
+        for name, value in (own | values).items():
+            metrics[name] = metrics.get(name) or metric(name)
+            measured.append(Measurement(run=which, metric=metrics[name], value=value))
+    Run.objects.bulk_update(values_of, ["state", "started_at", "finished_at"])
+    Measurement.objects.bulk_create(measured)
+    of_cells = {}
+    for each in measured:
+        of_cells.setdefault((each.run.cell_id, each.metric), []).append(each.value)
+    CellSummary.objects.bulk_create(
+        CellSummary(cell_id=cell_id, metric=of_metric, **vars(summarise(values)))
+        for (cell_id, of_metric), values in of_cells.items()
+    )
 
 
 def story(which):

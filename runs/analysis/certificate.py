@@ -9,7 +9,7 @@ The limits, and the reasons for them, are in docs/statistics.md.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from runs.analysis import drift
 
@@ -18,6 +18,7 @@ RULES_VERSION = 1
 
 Validity = Literal["", "valid", "doubtful", "invalid"]
 Weight = Literal["invalid", "doubt", "remark"]
+WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
 # Shares of all processors of a machine.
 FOREIGN_DOUBTFUL, FOREIGN_INVALID = 0.10, 0.80

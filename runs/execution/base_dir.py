@@ -3,6 +3,7 @@
 base_dir/.benchlab            this folder belongs to that BenchLab
 base_dir/clusters/...         clusters, each with its own mark
 base_dir/runs/RUN-ATTEMPT/    one folder per run: steps/, the Unix socket
+base_dir/builds/COMMIT/       an installation that was built, if that is allowed (see `building`)
 base_dir/leases/SERVER/       who has the server (see `fence`)
 """
 
@@ -116,11 +117,12 @@ _RELEASE = (
     + """
 [ -d "$dir" ] && marked "$dir" "$mark" || exit 0
 cd "$dir" || exit 90
-left=$(find runs clusters -mindepth 1 -maxdepth 1 2>/dev/null | head -n 5)
+left=$(find runs clusters builds -mindepth 1 -maxdepth 1 ! -name .benchlab 2>/dev/null | head -n 5)
 [ -z "$left" ] || { echo "$left"; exit 98; }
 # The fence's files are empty and have numbers for names; whatever else lies there stays.
 [ -L leases ] || rm -f leases/[0-9]*/[0-9]*
-rmdir runs clusters leases/[0-9]* leases 2>/dev/null
+[ -L builds ] || rm -f builds/.benchlab
+rmdir runs clusters builds leases/[0-9]* leases 2>/dev/null
 rm -f .benchlab
 """
 )

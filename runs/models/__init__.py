@@ -4,6 +4,7 @@ from runs.models.annotations import Annotation
 from runs.models.artifacts import Artifact
 from runs.models.audit import AuditEntry
 from runs.models.bisections import Bisection, BisectionStep
+from runs.models.builds import Build
 from runs.models.campaigns import Campaign, CampaignConfiguration, Cell, CellSummary
 from runs.models.changes import Change, StaleCell
 from runs.models.clusters import PreparedCluster
@@ -50,6 +51,7 @@ __all__ = [
     "AuditEntry",
     "Bisection",
     "BisectionStep",
+    "Build",
     "Campaign",
     "CampaignConfiguration",
     "Cell",

@@ -22,12 +22,17 @@ class Bisection(models.Model):
     """A red or undecided verdict, settled on a server that has installations of both commits.
 
     `builds` are in the order of the history, the base's first and the head's last: each has
-    `installation` (its key), `bindir`, and `commit`, empty where it is not known. The loss lies
-    behind the build `low` and not behind `high`, two places in that list. `asked` has what was
-    compared (base, head, metrics, effect); `draft` what is measured (scenario, levels, parameters,
-    repeats, most_repeats, configuration); `followed` the metric and levels that show the loss.
-    `verdict` is that of base and head, by the version `rules` of the rules; empty until the first
-    step has ended. `is_found` says whether `high` by itself is slower than the build before it.
+    `installation` (its key; None: to be built), `bindir`, and `commit`, empty where it is not
+    known. `is_building`: the next step waits for builds. The loss lies behind the build `low` and
+    not behind `high`, two places in that list. `asked` has what was compared (base, head, metrics,
+    effect); `draft` what is measured (scenario, levels, parameters, repeats, most_repeats,
+    configuration); `followed` the metric and levels that show the loss. `verdict` is that of base
+    and head, by the version `rules` of the rules; empty until the first step has ended. `is_found`
+    says whether `high` by itself is slower than the build before it.
+
+    `message` is English, and `messages` has it in the other languages. Each step is queued in the
+    name of `created_by` and `token`; `is_own` says that BenchLab itself asked. `wait_seconds`: it
+    is cancelled when nobody has asked for the answer for so long, `awaited_at` being the last time.
     """
 
     State: TypeAlias = BisectionState
@@ -46,9 +51,15 @@ class Bisection(models.Model):
     is_found = models.BooleanField(default=False)
     rules = models.PositiveSmallIntegerField(default=0)
     message = models.TextField(blank=True)
+    messages = models.JSONField(default=dict, db_default={})
     # Of what is asked and what is measured: the same question runs once at a time.
     fingerprint = models.CharField(max_length=64)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
+    token = models.ForeignKey("Token", models.SET_NULL, null=True)
+    is_building = models.BooleanField(default=False, db_default=False)
+    is_own = models.BooleanField(default=False, db_default=False)
+    wait_seconds = models.PositiveIntegerField(null=True)
+    awaited_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
     ended_at = models.DateTimeField(null=True)
 
@@ -86,7 +97,8 @@ class Bisection(models.Model):
 class BisectionStep(models.Model):
     """A campaign of a bisection: it measures the builds `low` and `high`, and one in the middle.
 
-    Without a middle it decides whether the one is slower than the other.
+    Without a middle it decides whether the one is slower than the other. `table` has that answer as
+    it was given, row by row (`selectors.compare.stored_verdicts`): later runs do not change it.
     """
 
     bisection = models.ForeignKey("Bisection", models.CASCADE, related_name="steps")
@@ -94,6 +106,7 @@ class BisectionStep(models.Model):
     low = models.PositiveIntegerField()
     middle = models.PositiveIntegerField(null=True)
     high = models.PositiveIntegerField()
+    table = models.JSONField(null=True)
 
     class Meta:
         ordering = ["bisection", "pk"]

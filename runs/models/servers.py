@@ -57,6 +57,9 @@ class Server(models.Model):
         blank=True,
         help_text=_("Folders with PostgreSQL binaries, besides the usual places."),
     )
+    # A clone of PostgreSQL's repository there, whose commits BenchLab may build; empty: none.
+    build_from = models.CharField(max_length=255, blank=True, default="", db_default="")
+    build_options = models.JSONField(default=list, db_default=[])
     ssh_key = models.ForeignKey(
         "SSHKey", models.PROTECT, related_name="servers", verbose_name=_("SSH key")
     )
@@ -68,6 +71,19 @@ class Server(models.Model):
         related_name="reached_through_it",
         verbose_name=_("reached through"),
         help_text=_("Another registered server that the connection passes through (ProxyJump)."),
+    )
+    site = models.CharField(
+        _("site"),
+        max_length=40,
+        default="",
+        blank=True,
+        validators=[
+            RegexValidator(r"^[a-z0-9][a-z0-9-]*$", _("Use small letters, digits and hyphens."))
+        ],
+        help_text=_(
+            "The name of the place whose workers reach it, as in BENCHLAB_SITES. Left empty, every "
+            "worker reaches it."
+        ),
     )
     # Names of runs.execution.privileged that BenchLab may use there with sudo; none by default.
     privileges = models.JSONField(_("privileged actions"), default=list, blank=True)

@@ -227,3 +227,12 @@ class Discrepancy(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.printed}"
+
+    @property
+    def weight_code(self) -> str:
+        """How much it matters, as a word: wrong_conclusion, wrong_figure, rounding, wording."""
+        return Discrepancy.Weight(self.weight).name.lower()
+
+
+# The words for a discrepancy's weight, the most serious first.
+WEIGHTS = tuple(each.name.lower() for each in Discrepancy.Weight)

@@ -11,7 +11,7 @@ from django import template
 from django.utils.translation import get_language, gettext, gettext_lazy, ngettext
 
 from runs.analysis.inference import Inference
-from runs.models import Installation, Run
+from runs.models import Build, Installation, Run
 from runs.selectors.compare.verdict_words import VERDICTS, missing, size
 from runs.selectors.runs.certificate_words import doubtful_runs
 from runs.selectors.servers import builds
@@ -244,6 +244,18 @@ def lacks(found: Inference) -> str:
 def run_state(value: str) -> str:
     """A stored state of a run in words."""
     return str(Run.State(value).label)
+
+
+@register.filter
+def as_read(level: Any) -> Any:
+    """A level as people write it: a duration of 60.0 s is 60."""
+    return int(level) if isinstance(level, float) and level.is_integer() else level
+
+
+@register.filter
+def build_state(value: str) -> str:
+    """A stored state of a build of a commit in words."""
+    return str(Build.State(value).label)
 
 
 @register.filter

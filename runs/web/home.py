@@ -69,7 +69,9 @@ def _newest_findings(
     found = []
     executed = projects.visible(campaigns.of_origin(Origin.EXECUTED), to=to)
     wide = Cell.objects.filter(campaign=OuterRef("pk"), ordinal__gt=MOST_CELLS)
-    finished = executed.filter(~Exists(wide), state=Campaign.State.FINISHED)
+    # What the steps of a bisection say is part of its answer.
+    alone = executed.filter(bisection_step=None)
+    finished = alone.filter(~Exists(wide), state=Campaign.State.FINISHED)
     for campaign in finished[:NEWEST_FINDINGS]:
         metric = metrics.primary(campaign)
         rows = campaigns.ratios(campaign, metric.name) if metric else []

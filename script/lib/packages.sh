@@ -7,9 +7,14 @@ have() {
     command -v "$1" >/dev/null
 }
 
+# Prints those without which tests take longer: the shell needs two thirds of chromium's processor time.
+helpful_packages() {
+    have chromium-headless-shell || echo chromium-headless-shell
+}
+
 # Prints the Debian packages that some test needs and that are missing.
 missing_packages() {
-    have chromium || have chromium-browser || have google-chrome || echo chromium
+    have chromium-headless-shell || have chromium || have chromium-browser || have google-chrome || echo chromium
     have sshd && have ssh || echo openssh-server openssh-client
     have sudo || echo sudo
     have perf || echo linux-perf

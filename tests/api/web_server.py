@@ -28,7 +28,7 @@ class WebServer:
         argv = (
             *(sys.executable, "-m", "gunicorn", "benchlab.wsgi:application"),
             *("--bind", f"127.0.0.1:{self.port}", "--workers", "2", "--no-control-socket"),
-            *("--threads", str(self.threads)),
+            *("--threads", str(self.threads), "--preload"),
         )
         environment = {
             **os.environ,

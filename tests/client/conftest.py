@@ -83,11 +83,17 @@ def token(transactional_db) -> str:
     return tokens.create(name="ci", scopes=["read", "upload"], project=projects.default()).text
 
 
-@pytest.fixture
-def web(transactional_db, tmp_path):
-    """A server that answers."""
-    with WebServer(tmp_path) as server:
+@pytest.fixture(scope="module")
+def running(django_db_setup, tmp_path_factory):
+    """A server for all tests of a file, over whatever its database holds at the moment."""
+    with WebServer(tmp_path_factory.mktemp("web")) as server:
         yield server
+
+
+@pytest.fixture
+def web(transactional_db, running):
+    """A server that answers."""
+    return running
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import yaml
 
-from runs.models import Campaign, Revision, Run
+from runs.models import Bisection, Campaign, Revision, Run
 from runs.services.access import projects, tokens
 from runs.services.campaigns import bisections
 from tests import factories
@@ -255,6 +255,40 @@ def test_an_undecided_verdict_is_decided_by_measuring_both_in_turn(actions, here
     assert "Measured in turn on lab" in comment["body"]
     assert f"**`{topic[:12]}` made it slower**" in comment["body"]
     assert [each["conclusion"] for each in forge.checks[-2:]] == ["neutral", "failure"]
+
+
+def test_what_cannot_be_decided_ends_as_the_table_says(actions, here, monkeypatch):
+    here.replay.measure("18.6", noise=0.04)
+    assert actions.uses({}) == 0, actions.out
+    here.commit("topic")
+    here.replay.measure("18.6", noise=0.05, factor=0.97)
+    scopes = ["read", "upload", "queue"]
+    token = tokens.create(name="decide", scopes=scopes, project=projects.default()).text
+    inputs = {"token": token, "decide-server": "lab"}
+    inputs["decide-options"] = "--levels clients=2 --poll 0.2 --patience 1"
+    lab = factories.server("lab")
+
+    # No build there: nothing to compare with. A server that is not there: wrong use.
+    assert actions.uses(PULL, **inputs) == 3, actions.out
+    assert "lab has no installation of" in actions.out
+    assert actions.uses(PULL, **inputs | {"decide-server": "away"}) == 64, actions.out
+    for sha in (here.git("rev-parse", "main"), here.git("rev-parse", "topic")):
+        more = {"has_psql": True, "pgbench_version_num": factories.version_num("18.4")}
+        factories.installation(lab, "18.4", bindir=f"/builds/pg-{sha[:10]}/bin", **more)
+    reading = tokens.create(name="less", scopes=["read", "upload"], project=projects.default()).text
+    assert actions.uses(PULL, **inputs | {"token": reading}) == 77, actions.out
+
+    # A job that is ended, and one that has waited long enough, leave nothing that measures.
+    short = inputs | {"decide-options": "--levels clients=2 --poll 0.1 --patience 0.01"}
+    assert actions.uses(PULL, **short) == 75, actions.out
+    assert [each.state for each in Bisection.objects.all()] == ["cancelled"]
+
+
+def test_a_job_that_is_ended_leaves_nothing_that_measures(monkeypatch):
+    program = runpy.run_path(str(ROOT / "script" / "benchlab-comment"))
+    with pytest.raises(program["Ending"]) as ending:
+        program["_stopped"](15, None)
+    assert ending.value.status == 143
 
 
 def test_the_options_of_deciding_in_the_docs_are_words_without_quotes():

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -133,7 +134,7 @@ class Instance:
         raise AssertionError("script/server ended:\n" + "\n".join(self.lines))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def instance() -> Iterator[Instance]:
     folder = short_folder()
     running = Instance(folder / "var", free_port(0))
@@ -144,7 +145,22 @@ def instance() -> Iterator[Instance]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
+def idle(instance: Instance) -> Instance:
+    """The instance without its first campaign, which keeps both processors busy for minutes."""
+    cancel = "import django; django.setup(); from benchmarks import own_queue;"
+    environment = {name: value for name, value in os.environ.items() if name not in OF_THE_TESTS}
+    subprocess.run(
+        [sys.executable, "-c", f"{cancel} own_queue.cancel_first_campaign()"],
+        env=environment
+        | {"BENCHLAB_VAR": str(instance.var), "DJANGO_SETTINGS_MODULE": "benchlab.settings"},
+        cwd=REPOSITORY,
+        check=True,
+    )
+    return instance
+
+
+@pytest.fixture(scope="module")
 def first_campaign(instance: Instance) -> dict[str, Any]:
     """The campaign that the first start queued, once it has ended; within 8 minutes."""
 

@@ -16,7 +16,7 @@ from benchmarks.loads import counted
 from runs import dispatch
 from tests.instance.conftest import REPOSITORY, Instance
 
-pytestmark = [pytest.mark.instance, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.instance, pytest.mark.usefixtures("idle"), pytest.mark.timeout(600)]
 
 
 @pytest.fixture
@@ -63,8 +63,6 @@ def queue(instance: Instance, token: str):
             "repeats": repeats,
             # A doubtful run would be measured again, and on a busy machine all are.
             "remeasures": 0,
-            # Before what is left of the first campaign.
-            "priority": 100,
         }
         request = urllib.request.Request(
             f"{instance.url}/api/v1/campaigns/",

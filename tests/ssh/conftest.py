@@ -23,8 +23,9 @@ from runs.execution.plan import RunPlan
 from runs.execution.ssh import Address, Host
 from runs.execution.treatment import Treatment
 from runs.models import Server
-from runs.scenarios import registry
+from runs.scenarios import fixed_point_read, fixed_point_update, registry
 from runs.services.servers import host_keys, servers
+from tests.ssh.initialised import quick_bindir
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 from tests.ssh.recording import RecordingReporter
 
@@ -44,6 +45,20 @@ def account() -> Account:
 @pytest.fixture(scope="session")
 def binaries(account: Account, test_folder: Path) -> PostgreSQLBinaries:
     return postgresql_binaries(test_folder, account)
+
+
+@pytest.fixture(scope="session")
+def quick_binaries(binaries: PostgreSQLBinaries, account: Account) -> Iterator[PostgreSQLBinaries]:
+    """The same, but initdb copies what it made before with the same options."""
+    folder = short_folder()
+    folder.chmod(0o755)
+    yield PostgreSQLBinaries(
+        *(
+            quick_bindir(bindir, folder, account)
+            for bindir in (binaries.postgresql16, binaries.postgresql18)
+        )
+    )
+    shutil.rmtree(folder)
 
 
 @pytest.fixture
@@ -191,8 +206,20 @@ def direct(openssh: OpenSSH, address, key_pair) -> Callable[..., Director]:
     return make
 
 
+@pytest.fixture(autouse=True)
+def unhurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the fixed-point loads pause after each transaction, but where a test is about full load.
+
+    Each test here measures for seconds. At full load, that takes both processors from the others.
+    """
+    if request.node.get_closest_marker("full_load"):
+        return
+    for module in (fixed_point_read, fixed_point_update):
+        monkeypatch.setattr(module, "SCRIPT", module.SCRIPT + "\\sleep 20 ms\n")
+
+
 @pytest.fixture
-def plan(address, base_dir, binaries) -> RunPlan:
+def plan(address, base_dir, quick_binaries) -> RunPlan:
     return RunPlan(
         run_id=7,
         campaign="test",
@@ -201,9 +228,9 @@ def plan(address, base_dir, binaries) -> RunPlan:
         port=address.port,
         username=address.username,
         base_dir=str(base_dir),
-        bindir=str(binaries.postgresql16),
+        bindir=str(quick_binaries.postgresql16),
         version_num=160014,
-        client_bindir=str(binaries.postgresql18),
+        client_bindir=str(quick_binaries.postgresql18),
         client_version_num=180004,
         settings={"shared_buffers": "64MB", "fsync": "off"},
         initdb_options=(),

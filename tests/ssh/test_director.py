@@ -49,6 +49,7 @@ def test_a_run_measures_what_pgbench_prints(direct, plan, base_dir):
     assert len(next(s for s in found.series if s.name == "tps").values) in {1, 2}
 
 
+@pytest.mark.full_load
 def test_the_load_is_the_one_of_the_reports(direct, plan):
     director = direct(replace(plan, levels={"version": "16.14", "clients": 8}))
     execute(director)

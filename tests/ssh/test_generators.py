@@ -61,7 +61,7 @@ def machines(sshd_binary, key_pair, account) -> Iterator[list[Machine]]:
 
 
 @pytest.fixture
-def plan(machines, binaries) -> RunPlan:
+def plan(machines, quick_binaries) -> RunPlan:
     database, *others = machines
     user = login_name(database.sshd.account)
     return RunPlan(
@@ -72,9 +72,9 @@ def plan(machines, binaries) -> RunPlan:
         port=database.sshd.port,
         username=user,
         base_dir=str(database.base_dir),
-        bindir=str(binaries.postgresql16),
+        bindir=str(quick_binaries.postgresql16),
         version_num=160014,
-        client_bindir=str(binaries.postgresql18),
+        client_bindir=str(quick_binaries.postgresql18),
         client_version_num=180004,
         settings={"shared_buffers": "64MB", "fsync": "off", "log_statement": "all"},
         initdb_options=(),
@@ -89,7 +89,7 @@ def plan(machines, binaries) -> RunPlan:
                 port=each.sshd.port,
                 username=user,
                 base_dir=str(each.base_dir),
-                client_bindir=str(binaries.postgresql18),
+                client_bindir=str(quick_binaries.postgresql18),
                 client_version_num=180004,
                 address_of_database=database.sshd.address,
             )

@@ -147,11 +147,11 @@ def test_limits_grow_with_the_data_and_the_duration(disk_bytes, parameters, seco
 
 
 @pytest.fixture
-def plan(plan, binaries) -> RunPlan:
+def plan(plan, quick_binaries) -> RunPlan:
     """A load that lasts for longer than any test."""
     return replace(
         plan,
-        bindir=str(binaries.postgresql18),
+        bindir=str(quick_binaries.postgresql18),
         version_num=180004,
         levels={"version": "18.4", "clients": 2},
         parameters={"scale": 1, "duration": 600},

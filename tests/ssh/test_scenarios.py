@@ -35,6 +35,7 @@ def codes(director):
     return [note.code for note in director.bench.findings.notes]
 
 
+@pytest.mark.full_load
 def test_an_update_run_does_what_the_reports_do(direct, plan):
     director = direct(plan)
     found = execute(director)
@@ -151,6 +152,7 @@ def test_a_load_that_fails_leaves_no_template(direct, plan, base_dir):
     assert left_running(base_dir) == []
 
 
+@pytest.mark.full_load
 def test_a_checkpoint_while_measuring_is_told_with_the_result(direct, plan):
     small = plan.settings | {"max_wal_size": "32MB", "min_wal_size": "32MB"}
     director = direct(replace(plan, settings=small, parameters={"scale": 1, "duration": 4}))

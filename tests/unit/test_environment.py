@@ -24,6 +24,7 @@ WRONG = [
     ("REDIS_URL", "redis", {"default": ""}, "nonsense"),
     ("REDIS_URL", "redis", {"default": ""}, "redis://host:port/0"),
     ("EMAIL_URL", "mail", {"default": ""}, "mail.example"),
+    ("BENCHLAB_SITES", "slugs", {}, "tokyo,Not one"),
     ("TIME_ZONE", "time_zone", {"default": "UTC"}, "Mars/Olympus"),
     ("TIME_ZONE", "time_zone", {"default": "UTC"}, "../etc/passwd"),
     ("LOG_LEVEL", "one_of", {"choices": ("INFO", "DEBUG"), "default": "INFO"}, "loud"),
@@ -50,6 +51,8 @@ def test_nothing_is_the_default_and_what_is_right_is_taken(monkeypatch):
         assert Environment().int("X", default=3) == 3
         assert Environment().bool("X", default=True) is True
         assert Environment().mail("X", default="") == ""
+    monkeypatch.setenv("X", "tokyo, berlin,")
+    assert Environment().slugs("X") == ("tokyo", "berlin")
     monkeypatch.setenv("X", "off")
     assert Environment().bool("X", default=True) is False
     monkeypatch.setenv("X", "postgresql://u:p%40@host:5433/lab")

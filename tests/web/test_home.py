@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.models import Campaign, Run
+from runs.models import Bisection, Campaign, Run
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -42,3 +42,13 @@ def test_its_queries_do_not_grow_with_the_campaigns(
     Campaign.objects.update(state="queued")
     with django_assert_max_num_queries(20):
         client.get("/")
+
+
+def test_steps_of_a_bisection_are_none_of_the_newest_findings(client, finished_campaign):
+    assert "Newest findings" in client.get("/").content.decode()
+    bisection = Bisection.objects.create(
+        campaign=finished_campaign, server=finished_campaign.runs.first().server,
+        asked={}, draft={}, builds=[], high=1,
+    )  # fmt: skip
+    bisection.steps.create(campaign=finished_campaign, low=0, high=1)
+    assert "Newest findings" not in client.get("/").content.decode()

@@ -9,9 +9,8 @@ from rest_framework.reverse import reverse
 
 from runs.api.doors import ReadOnlyDoor
 from runs.models import Discrepancy, PublishedTable, Source
+from runs.models.sources import WEIGHTS
 from runs.selectors.archive import archive
-
-WEIGHTS = [each.name.lower() for each in Discrepancy.Weight]
 
 
 class SourceSerializer(serializers.Serializer[Source]):
@@ -55,17 +54,12 @@ class DiscrepancySerializer(serializers.Serializer[Discrepancy]):
 
     table = serializers.CharField(source="table.number")
     kind = serializers.ChoiceField(choices=Discrepancy.Kind.choices)
-    weight = serializers.SerializerMethodField()
+    weight = serializers.ChoiceField(choices=WEIGHTS, source="weight_code")
     printed = serializers.CharField()
     recomputed = serializers.CharField()
     row = serializers.SerializerMethodField()
     column = serializers.SerializerMethodField()
     explanation = serializers.DictField(child=serializers.CharField())
-
-    @extend_schema_field({"type": "string", "enum": WEIGHTS})
-    def get_weight(self, discrepancy: Discrepancy) -> str:
-        """How much it matters."""
-        return WEIGHTS[discrepancy.weight - 1]
 
     def get_row(self, discrepancy: Discrepancy) -> int | None:
         """Of the figure."""

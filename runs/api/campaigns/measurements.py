@@ -16,6 +16,7 @@ from runs.models import Discrepancy, Measurement, Metric
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.models.runs import SUMMARY_REPEAT, Run
+from runs.models.sources import WEIGHTS
 from runs.selectors.archive import provenance, versions
 from runs.selectors.campaigns import grids, measurements
 
@@ -90,7 +91,7 @@ class DisputeSerializer(serializers.Serializer[Any]):
     """A discrepancy that concerns a figure."""
 
     kind = serializers.ChoiceField(choices=Discrepancy.Kind.choices)
-    weight = serializers.ChoiceField(choices=[each.name.lower() for each in Discrepancy.Weight])
+    weight = serializers.ChoiceField(choices=WEIGHTS)
     printed = serializers.CharField()
     recomputed = serializers.CharField()
     explanation = serializers.CharField()

@@ -18,11 +18,13 @@ from runs.api.campaigns.drafts import LevelField, fault_of
 from runs.api.compare.markdown import settled
 from runs.api.doors import ReadOnlyDoor
 from runs.api.known_fields import StrictSerializer
-from runs.models import Bisection, Campaign, Configuration, Server, Token
-from runs.selectors.access import projects
+from runs.models import Bisection, Build, Campaign, Configuration, Server, Token
+from runs.selectors.access import permissions, projects
+from runs.selectors.access.permissions import Right
 from runs.selectors.compare import bisections as found_by
+from runs.selectors.compare.state import CONDITIONS
 from runs.selectors.compare.verdicts import DEFAULT_EFFECT
-from runs.services.campaigns import bisection_questions, bisections, estimates
+from runs.services.campaigns import bisection_questions, bisections
 from runs.services.campaigns.bisection_questions import MOST_BUILDS, Question, Wish
 from runs.services.campaigns.drafts import MOST_REPEATS
 from runs.services.errors import Refused
@@ -46,6 +48,11 @@ class NewBisectionSerializer(StrictSerializer):
     )
     effect = serializers.FloatField(
         default=DEFAULT_EFFECT, min_value=0.2, max_value=100, help_text="In percent."
+    )
+    ignore = serializers.ListField(
+        child=serializers.ChoiceField(choices=[(each, each) for each in CONDITIONS]),
+        required=False,
+        help_text="Conditions that may differ between base and head, as in compare/.",
     )
     server = serializers.SlugRelatedField(
         slug_field="slug", queryset=Server.objects.select_related("hardware")
@@ -81,6 +88,12 @@ class NewBisectionSerializer(StrictSerializer):
     )
     repeats = serializers.IntegerField(min_value=2, max_value=MOST_REPEATS - 1, default=3)
     most_repeats = serializers.IntegerField(min_value=3, max_value=MOST_REPEATS, default=20)
+    wait_seconds = serializers.IntegerField(
+        min_value=30,
+        max_value=7 * 24 * 3600,
+        required=False,
+        help_text="Cancel it when nobody has asked for it for so long: a job that was ended.",
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Folders or commits, and more repeats at most than at least."""
@@ -100,10 +113,17 @@ class NewBisectionSerializer(StrictSerializer):
 
 
 class BisectedBuildSerializer(Shape):
-    """An installation; `commit` is empty where it is not known."""
+    """An installation; `commit` is empty where it is not known.
+
+    `state` and `code` are those of the build, where BenchLab makes it; `log` is the end of one that
+    failed. Until it is built `bindir` is empty.
+    """
 
     commit = serializers.CharField()
-    bindir = serializers.CharField()
+    bindir = serializers.CharField(allow_blank=True)
+    state = serializers.ChoiceField(choices=[(each, each) for each in ("", *Build.State.values)])
+    code = serializers.CharField(allow_blank=True)
+    log = serializers.CharField(allow_blank=True)
 
 
 class BisectionStepSerializer(Shape):
@@ -130,16 +150,31 @@ class BisectionSerializer(serializers.Serializer[Bisection]):
     base = serializers.CharField(source="asked.base")
     head = serializers.CharField(source="asked.head")
     effect = serializers.FloatField(source="asked.effect")
-    builds = BisectedBuildSerializer(many=True)
+    builds = serializers.SerializerMethodField()
     low = serializers.IntegerField()
     high = serializers.IntegerField()
     verdict = serializers.CharField()
     rules = serializers.IntegerField()
-    message = serializers.CharField()
+    message = serializers.SerializerMethodField()
     culprit = serializers.SerializerMethodField()
     steps = serializers.SerializerMethodField()
     created_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)
+
+    def get_message(self, found: Bisection) -> str:
+        """Why it ended as it did."""
+        return found_by.message_of(found)
+
+    @extend_schema_field(BisectedBuildSerializer(many=True))
+    def get_builds(self, found: Bisection) -> Any:
+        """The builds, from the base's to the head's."""
+        made = found_by.made_for(found)
+        rows = []
+        for each in found.builds:
+            build = made.get(each["commit"])
+            told = {name: getattr(build, name, "") for name in ("state", "code", "log")}
+            rows.append({"commit": each["commit"], "bindir": each["bindir"], **told})
+        return rows
 
     def get_culprit(self, found: Bisection) -> str | None:
         """The commit that made it slower."""
@@ -218,8 +253,17 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
         asked = bisection_questions.question(given.wish(), reader=reader(request))
         _check(request, asked)
         by = request.user if isinstance(request.user, User) else None
-        made, is_new = bisections.start(question=asked, by=by)
+        token = request.auth if isinstance(request.auth, Token) else None
+        made, is_new = bisections.start(question=asked, by=by, token=token)
         return self._one(made, status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
+
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """One; asked with the right to queue, it counts as awaited (`wait_seconds`)."""
+        found = self.get_object()
+        project = found.project_id or permissions.default_project()
+        if permissions.may(reader(request), Right.QUEUE, project):
+            bisections.await_answer(bisection=found)
+        return Response(self.get_serializer(found).data)
 
     @extend_schema(request=None, responses={200: OneBisectionSerializer})
     @action(detail=True, methods=["post"])
@@ -240,7 +284,6 @@ def _check(request: Request, asked: Question) -> None:
     owner: Campaign = asked.verdict.head.campaign
     if isinstance(request.auth, Token) and not projects.is_own(owner, request.auth):
         raise PermissionDenied(_("This token belongs to another project."), "other_project")
-    made = bisection_questions.design(asked)
-    problems = estimates.estimate(made).problems
+    problems = bisection_questions.problems(asked)
     if problems:
-        raise Refused("contradicts", [fault_of(each, made.scenario) for each in problems])
+        raise Refused("contradicts", [fault_of(each, asked.scenario) for each in problems])

@@ -56,7 +56,9 @@ class CompareDoor(QueryDoor):
         if isinstance(request.accepted_renderer, MarkdownRenderer):
             text = markdown(found, request.build_absolute_uri)
             asked = request.query_params.getlist("metric")
-            if settling := bisections.settling(found, metrics=asked, to=reader(request)):
+            ignored = _ignored(request.query_params.get("ignore", ""))
+            settling = bisections.settling(found, metrics=asked, ignore=ignored, to=reader(request))
+            if settling is not None:
                 text += f"\n---\n\n{settled(settling, request.build_absolute_uri)}"
             return HttpResponse(text, content_type="text/markdown; charset=utf-8")
         return Response(_body(found, request))

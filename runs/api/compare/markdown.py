@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from runs.analysis.inference import RULES
 from runs.analysis.inference.overall import PRECEDENCE
-from runs.models import Bisection, BisectionStep
+from runs.models import Bisection, BisectionStep, Build
 from runs.reports.tables import Table, as_markdown, shown
 from runs.selectors.compare import bisections, trails
 from runs.selectors.compare.bisections import Measured
@@ -16,13 +16,14 @@ from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_keys import level_text
 from runs.selectors.compare.verdict_words import HEADLINES, VERDICTS, missing, sentence
 from runs.selectors.compare.verdicts import SideVerdict, VerdictRow
-from runs.templatetags.formats import sized
+from runs.templatetags.formats import as_read, sized
 
 SIGNS = {"slower": "🔴", "faster": "🟢", "same": "⚪", "different": "🔵"}
 UNDECIDED = "🟡"
 BARS = "▁▂▃▄▅▆▇█"
 # GitHub takes comments of 65,536 characters.
 MOST_ROWS = 200
+MOST_LOG = 4000
 
 Address = Callable[[str], str]
 
@@ -54,7 +55,8 @@ def markdown(found: SideVerdict, address: Address) -> str:
         "Head against base by one model of all runs; the intervals hold together in 95 of 100 "
         "tables. The same: within %(effect)s %%. Undecided: more runs are needed."
     )
-    version = _("Rules: version %(version)d.") % {"version": RULES}
+    rules = max((row.comparison.rules for row in rows), default=RULES)
+    version = _("Rules: version %(version)d.") % {"version": rules}
     parts.append(f"<sub>{rule % {'effect': f'{found.effect:g}'}} {version}</sub>")
     return "\n\n".join(parts) + "\n"
 
@@ -62,6 +64,12 @@ def markdown(found: SideVerdict, address: Address) -> str:
 def settled(bisection: Bisection, address: Address) -> str:
     """What a bisection says: base against head as measured in turn, and the commit it found."""
     steps = bisections.measured(bisection)
+    made = _made(bisection)
+    if not steps:
+        told = _plain(bisections.message_of(bisection)) or _(
+            "The builds of both commits are ready."
+        )
+        return made or f"{told}\n"
     first, last = steps[0], steps[-1]
     link = f"[{_plain(last.step.campaign.slug)}]({_page(last.step, address)})"
     words = {"server": _plain(bisection.server.name), "campaign": link}
@@ -78,8 +86,35 @@ def settled(bisection: Bisection, address: Address) -> str:
     elif bisection.verdict == "slower":
         parts.append(_culprit(bisection, last))
     if bisection.message:
-        parts.append(_(bisection.message))
+        parts.append(_plain(bisections.message_of(bisection)))
+    if made:
+        parts.append(made.rstrip())
     return "\n\n".join(parts) + "\n"
+
+
+def _made(bisection: Bisection) -> str:
+    """What is being built, and what could not be built, with the end of what that printed."""
+    if not (bisection.is_building or bisection.state == Bisection.State.FAILED):
+        return ""
+    lines = []
+    for commit, build in bisections.made_for(bisection).items():
+        words = {"commit": f"`{commit[:12]}`", "server": _plain(bisection.server.name)}
+        if build.state in Build.OPEN:
+            lines.append(_("%(commit)s is being built on %(server)s.") % words)
+        elif build.state == Build.State.FAILED:
+            words |= {"code": f"`{build.code}`", "why": _plain(_(build.message))}
+            lines.append(
+                _("%(commit)s could not be built on %(server)s (%(code)s): %(why)s") % words
+            )
+            if build.log:
+                lines.append(_fenced(build.log[-MOST_LOG:]))
+    return "\n\n".join(lines) + "\n" if lines else ""
+
+
+def _fenced(text: str) -> str:
+    """Somebody's output as a block of code that it cannot end by itself."""
+    inner = text.replace("```", "` ` `")
+    return f"```text\n{inner}\n```"
 
 
 def _culprit(bisection: Bisection, last: Measured) -> str:
@@ -113,7 +148,7 @@ def _trails(found: SideVerdict, address: Address) -> list[str]:
         query = [("metric", row.metric.name)]
         query += [("level", f"{name}={level_text(level)}") for name, level in row.levels.items()]
         link = f"[{_('history')}]({_in_link(address(f'{page}?{urlencode(query)}'))})"
-        levels = ", ".join(f"{name} {level_text(level)}" for name, level in row.levels.items())
+        levels = _levels(row)
         name = _plain(f"{row.metric.name}, {levels}" if levels else row.metric.name)
         lines.append(f"- {name}: {sparkline(trail.values, found.effect / 100)} {link}")
     return lines
@@ -141,14 +176,18 @@ def _line(row: VerdictRow, address: Address) -> tuple[str, ...]:
     return (
         _verdict(row),
         f"{_in_cell(row.metric.name)}{unit}",
-        _in_cell(", ".join(f"{name} {level_text(level)}" for name, level in row.levels.items()))
-        or "–",
+        _in_cell(_levels(row)) or "–",
         _value(row, "base", address),
         _value(row, "head", address),
         f"{found.ratio:.3f}" if found.ratio else "–",
         interval,
         sized(found) or "–",
     )
+
+
+def _levels(row: VerdictRow) -> str:
+    levels = row.levels.items()
+    return ", ".join(f"{name} {level_text(as_read(level))}" for name, level in levels)
 
 
 def _verdict(row: VerdictRow) -> str:

@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from runs.analysis.certificate import WEIGHTS
 from runs.api.access.authentication import asker
 from runs.api.campaigns.measurements import VersionFilter, levels_of
 from runs.api.doors import ReadOnlyDoor
@@ -172,7 +173,7 @@ class CertificateFindingSerializer(serializers.Serializer[certificate_words.Sent
     """One reason to doubt a run, or one thing to know."""
 
     code = serializers.CharField()
-    weight = serializers.ChoiceField(choices=("invalid", "doubt", "remark"))
+    weight = serializers.ChoiceField(choices=WEIGHTS)
     figures = serializers.DictField()
     message = serializers.CharField()
 

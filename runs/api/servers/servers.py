@@ -67,6 +67,7 @@ class ServerSerializer(serializers.Serializer[Server]):
     slug = serializers.CharField()
     name = serializers.CharField()
     state = serializers.ChoiceField(choices=Server.State.choices)
+    site = serializers.CharField(help_text="Workers that serve it reach the server; empty: all.")
     problem = serializers.SerializerMethodField()
     maintenance = serializers.SerializerMethodField()
     host_key_fingerprint = serializers.SerializerMethodField()

@@ -35,6 +35,8 @@ HARDWARE_TEXTS = {"name": 200, "cpu_model": 200, "virtualization": 60}
 HARDWARE_NUMBERS = {"sockets": 1024, "cores": 65_536, "threads": 262_144}
 LEAST_MEMORY, MOST_MEMORY = 2**20, 2**50
 DEEPEST_FACTS = 16
+# From so many settings on it is all that a server has; every version has more.
+WHOLE_LISTING = 150
 SETTING = re.compile(r"[A-Za-z_][\w$]*(\.[A-Za-z_][\w$]*)*")
 HARDWARE = frozenset({*HARDWARE_TEXTS, *HARDWARE_NUMBERS, "memory_bytes", "facts"})
 ENVIRONMENT_TEXTS = {"os_name": 200, "kernel": 200, "architecture": 40}
@@ -115,8 +117,14 @@ def is_released(version: str) -> bool:
 
 
 def _check_settings(settings: Mapping[str, str], version: str, at: str, faults: Faults) -> None:
-    """Names that no version has. Of versions that are newer than the catalogue nobody knows."""
+    """Names that no version has. Of versions that are newer than the catalogue nobody knows.
+
+    A whole listing is the server's own word: packages have settings of their own (Debian's
+    `extension_destdir`), and so has a commit that adds one.
+    """
     if version and catalogue.known_major(version) is None:
+        return
+    if len(settings) >= WHOLE_LISTING and all(map(SETTING.fullmatch, settings)):
         return
     for name in settings:
         if SETTING.fullmatch(name) and ("." in name or name.lower() in _known_settings()):

@@ -115,7 +115,7 @@ def dispute(discrepancy: Discrepancy) -> Dispute:
     """A discrepancy as codes and English text."""
     return Dispute(
         kind=discrepancy.kind,
-        weight=Discrepancy.Weight(discrepancy.weight).name.lower(),
+        weight=discrepancy.weight_code,
         printed=discrepancy.printed,
         recomputed=discrepancy.recomputed,
         explanation=discrepancy.explanation.get("en", ""),

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from runs.models import Campaign, CampaignConfiguration, TopologyNode
 from runs.scenarios import registry
 from runs.selectors.compare.series_cells import CONFIGURATION, SERVER
-from runs.templatetags.formats import term
+from runs.templatetags.formats import as_read, term
 
 # Names of servers and configurations by (factor, level): their levels are slugs.
 Names = Mapping[tuple[str, Any], str]
@@ -28,7 +28,7 @@ class Words:
 
     def level(self, name: str, level: Any) -> Any:
         """A level as readers know it."""
-        return self.names.get((name, level), level) if isinstance(level, str) else level
+        return self.names.get((name, level), level) if isinstance(level, str) else as_read(level)
 
     def named(self, name: str, level: Any) -> str:
         """Factor and level: "Clients 8", "Server Rack 2", "PostgreSQL 16.14"."""

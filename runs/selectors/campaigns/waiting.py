@@ -1,11 +1,12 @@
 """Why runs wait: machines in maintenance, not ready, waiting for a clean-up, or busy."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Q
 
 from runs.models import Campaign, Lease, Run, Server
+from runs.selectors.operations import checks, sites
 from runs.selectors.runs.runs import machines_of
 
 WAITING = (Run.State.QUEUED, Run.State.LOST)
@@ -16,19 +17,35 @@ class Hindrance:
     """A machine that runs wait for.
 
     `kind` is not_ready, maintained, to_sweep (a run's leftovers are being removed, or will be
-    soon), not_swept (they could not be removed yet), or busy with another run.
+    soon), not_swept (they could not be removed yet), busy with another run, or unserved: no live
+    worker serves the `sites` that a run needs together.
     """
 
     server: Server
     kind: str
+    sites: str = ""
+    remedy: str = ""
 
 
 def of_campaign(campaign: Campaign) -> list[Hindrance]:
-    """Machines of a campaign, database or load generator, that no run can use now."""
-    used = Q(pk__in=campaign.runs.filter(state__in=WAITING).values("server").distinct())
+    """Machines of a campaign, database or load generator, that no run can use now.
+
+    All runs of a server use the same further machines, so one plan for each server is read.
+    """
+    runs = campaign.runs.filter(state__in=WAITING, server__isnull=False)
+    first = runs.order_by("server_id", "pk").distinct("server_id").only("server_id", "plan")
+    groups = [machines_of(run) for run in first]
+    used = Q(pk__in={server_id for group in groups for server_id in group})
     if campaign.topology_id is not None:
         used |= Q(nodes__topology=campaign.topology_id)
-    return _unusable(Server.objects.filter(used).distinct())
+    servers = {each.pk: each for each in Server.objects.filter(used).distinct()}
+    together = [[servers[pk] for pk in group if pk in servers] for group in groups]
+    return [*_unusable(servers.values()), *_unserved(together)]
+
+
+def of_site(server: Server) -> list[Hindrance]:
+    """Whether no live worker serves the site of a server."""
+    return _unserved([[server]])
 
 
 def of_run(run: Run) -> list[Hindrance]:
@@ -40,9 +57,11 @@ def of_run(run: Run) -> list[Hindrance]:
     if run.state not in WAITING:
         return []
     machines = machines_of(run)
-    found = _unusable(Server.objects.filter(pk__in=machines))
+    servers = list(Server.objects.filter(pk__in=machines))
+    found = _unusable(servers)
     if run.state == Run.State.LOST:
         found = [each for each in found if each.kind == "not_ready"]
+    found += _unserved([servers])
     held = Lease.objects.filter(server__in=machines, run__isnull=False).exclude(run=run)
     busy = held.select_related("server").order_by("server__name")
     return found + [Hindrance(each.server, "busy") for each in busy]
@@ -58,4 +77,16 @@ def _unusable(servers: Iterable[Server]) -> list[Hindrance]:
         elif server.needs_sweep:
             kind = "not_swept" if server.was_swept_in_vain else "to_sweep"
             found.append(Hindrance(server, kind))
+    return found
+
+
+def _unserved(groups: Iterable[Sequence[Server]]) -> list[Hindrance]:
+    """One for each group of machines that no single live worker reaches."""
+    found = []
+    for machines in groups:
+        needed = sorted({each.site for each in machines if each.site})
+        if not sites.have_a_worker(needed):
+            first = next(each for each in machines if each.site)
+            told = ", ".join(needed)
+            found.append(Hindrance(first, "unserved", told, checks.to_serve(needed)))
     return found

@@ -2,15 +2,19 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cached_property
 from typing import Any, Literal
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
 
-from runs.models import Bisection, BisectionStep, Installation
+from runs.models import Bisection, BisectionStep, Build, Installation
 from runs.selectors.access.projects import Reader, visible
-from runs.selectors.compare import verdicts
+from runs.selectors.compare import stored_verdicts, verdicts
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_keys import level_text
 from runs.selectors.compare.verdicts import Asked, SideVerdict, VerdictRow
@@ -29,8 +33,11 @@ class Measured:
 
     @cached_property
     def ends(self) -> SideVerdict:
-        """The last build against the first."""
-        return self._between(self.step.low, self.step.high)
+        """The last build against the first: as it was answered, else as it is now."""
+        if self.step.table is None:
+            return self._between(self.step.low, self.step.high)
+        base, head = (self._named(place) for place in (self.step.low, self.step.high))
+        return stored_verdicts.from_json(self.step.table, base, head)
 
     @cached_property
     def half(self) -> Half:
@@ -88,11 +95,14 @@ class Measured:
 
     def _side(self, place: int) -> Side:
         build = self.step.bisection.builds[place]
-        campaign = self.step.campaign
-        cells = campaign.cells.filter(installation=build["installation"]).order_by("ordinal")
+        cells = self.step.campaign.cells.filter(installation=build["installation"])
+        return replace(self._named(place), cells=tuple(cells.order_by("ordinal")))
+
+    def _named(self, place: int) -> Side:
+        """A side without its cells."""
+        name = name_of(self.step.bisection.builds[place])
         # The block size is no subject of comparisons as such; here it is part of the build.
-        fixed = frozenset({"block_size"})
-        return Side(f"build:{name_of(build)}", campaign, tuple(cells), fixed=fixed)
+        return Side(f"build:{name}", self.step.campaign, (), fixed=frozenset({"block_size"}))
 
 
 def step_of(campaign: int) -> Measured | None:
@@ -117,11 +127,13 @@ def measured(bisection: Bisection) -> list[Measured]:
     return found
 
 
-def settling(verdict: SideVerdict, *, metrics: Sequence[str] = (), to: Reader) -> Bisection | None:
+def settling(
+    verdict: SideVerdict, *, metrics: Sequence[str] = (), ignore: Sequence[str] = (), to: Reader
+) -> Bisection | None:
     """The newest bisection of this question that somebody may see. At most four queries.
 
-    The same commits, metrics and effect: the answer to another question settles nothing here. One
-    that ended without an answer does not hide an earlier one.
+    The same commits, metrics, effect and ignored conditions: the answer to another question settles
+    nothing here. One that ended without an answer does not hide an earlier one.
     """
     base, head = commit_of(verdict.base), commit_of(verdict.head)
     if not (base and head):
@@ -133,8 +145,31 @@ def settling(verdict: SideVerdict, *, metrics: Sequence[str] = (), to: Reader) -
         asked__metrics=list(metrics),
         asked__effect=verdict.effect,
     )
+    # Older ones have no such member.
+    plain = Q(asked__ignore=[]) | Q(asked__ignore__isnull=True)
+    same = same.filter(Q(asked__ignore=sorted(ignore)) if ignore else plain)
     without_answer = Q(verdict="") & ~Q(state=Bisection.State.RUNNING)
     return same.exclude(without_answer).first()
+
+
+def message_of(bisection: Bisection) -> str:
+    """Why it ended as it did, in the reader's language; empty if there is nothing to say."""
+    stored = bisection.messages.get(get_language() or "")
+    return stored or (_(bisection.message) if bisection.message else "")
+
+
+def made_for(bisection: Bisection) -> dict[str, Build]:
+    """The newest build of each commit that had none when it began, by commit. One query."""
+    commits = [each["commit"] for each in bisection.builds]
+    rows = Build.objects.filter(server=bisection.server_id, commit__in=commits).order_by("pk")
+    since = Q(asked_at__gte=bisection.created_at) | Q(state__in=Build.OPEN)
+    return {each.commit: each for each in rows.filter(since)}
+
+
+def abandoned() -> QuerySet[Bisection]:
+    """Those that run although whoever waited for the answer has not asked for it for long."""
+    gone = Now() - F("wait_seconds") * timedelta(seconds=1)
+    return Bisection.objects.filter(state=Bisection.State.RUNNING, awaited_at__lt=gone)
 
 
 def name_of(build: dict[str, Any]) -> str:

@@ -59,7 +59,8 @@ def job_of(found: SideVerdict) -> str:
     runs = [row.head_runs.first for row in found.rows if row.head_runs.first]
     if not runs:
         return ""
-    return jobs.address(Run.objects.values_list("labels", flat=True).get(pk=max(runs)))
+    labels = Run.objects.filter(pk=max(runs)).values_list("labels", flat=True).first()
+    return jobs.address(labels) if labels else ""
 
 
 def _branch(found: SideVerdict) -> str:

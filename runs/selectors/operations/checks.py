@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -114,6 +114,38 @@ def control() -> Outcome:
         _("Supervision is not running: lost runs and schedules are not noticed."),
         _("Start control, and look at its log."),
     )
+
+
+def sites() -> Outcome:
+    """Whether each site that a server names has a live worker."""
+    try:
+        with connected() as database:
+            rows = database.execute("SELECT DISTINCT site FROM runs_server WHERE site <> ''")
+            named = sorted(str(row[0]) for row in rows)
+    except psycopg.Error as error:
+        return Outcome("sites", FAILED, one_line(error), _("See the database."))
+    if not named:
+        return Outcome("sites", OK, _("No server names a site."))
+    try:
+        served = frozenset[str]().union(*sites_of_workers())
+    except (RedisError, OSError, ValueError) as error:
+        return Outcome("sites", FAILED, one_line(error), _("See Redis."))
+    if missing := [each for each in named if each not in served]:
+        text = _("No live worker serves these sites: %(sites)s. Runs on their servers wait.")
+        return Outcome("sites", WARNING, text % {"sites": ", ".join(missing)}, to_serve(missing))
+    return Outcome("sites", OK, _("Live workers serve %(sites)s.") % {"sites": ", ".join(named)})
+
+
+def sites_of_workers() -> list[frozenset[str]]:
+    """The sites of each live worker. Raises RedisError, OSError."""
+    found = [each for each in signs.signs() if each.kind == "worker"]
+    return [frozenset(each.sites) for each in found if each.age <= SILENT_SECONDS]
+
+
+def to_serve(named: Iterable[str]) -> str:
+    """What an operator does where no live worker serves these sites."""
+    text = _("Start a worker that reaches them, with %(setting)s in its environment.")
+    return text % {"setting": f"BENCHLAB_SITES={','.join(named)}"}
 
 
 def _living(check: str, kind: str, patience: float, nobody: str, remedy: str) -> Outcome:

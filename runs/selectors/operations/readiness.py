@@ -15,6 +15,7 @@ CHECKS: Sequence[Callable[[], Outcome]] = (
     checks.redis,
     checks.workers,
     checks.control,
+    checks.sites,
     checks.disk,
     checks.encryption_key,
 )

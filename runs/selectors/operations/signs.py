@@ -13,11 +13,12 @@ HTTP_ERRORS = "benchlab:http-errors"
 
 @dataclass(frozen=True)
 class Sign:
-    """One process, and the seconds since its last sign of life."""
+    """One process, the seconds since its last sign of life, and the sites that it serves."""
 
     kind: str
     process: str
     age: float
+    sites: tuple[str, ...] = ()
 
 
 @cache
@@ -39,8 +40,9 @@ def signs() -> list[Sign]:
     found = []
     rows = cast(list[tuple[bytes, float]], client.zrange(KEY, 0, -1, withscores=True))
     for name, at in rows:
-        kind, _bar, process = name.decode().partition("|")
-        found.append(Sign(kind, process, max(0.0, now - at)))
+        kind, process, *sites = name.decode().split("|")
+        served = tuple(sites[0].split(",")) if sites else ()
+        found.append(Sign(kind, process, max(0.0, now - at), served))
     return sorted(found, key=lambda sign: (sign.kind, sign.process))
 
 

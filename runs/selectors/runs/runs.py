@@ -58,7 +58,7 @@ def latest(limit: int, *, to: Reader = NOBODY) -> QuerySet[Run]:
     """The runs that ended last and that the reader may see."""
     ended = (
         Run.objects.filter(state__in=Run.ENDED, finished_at__isnull=False)
-        .select_related("campaign__scenario", "cell", "server")
+        .select_related("campaign__scenario", "cell__revision", "server")
         .defer("plan")
         .order_by("-finished_at", "-pk")
     )

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.models import Bisection, Configuration, Installation, Server
@@ -22,19 +23,26 @@ from runs.selectors.compare import bisections as found_by
 from runs.selectors.compare import head_and_base as sides
 from runs.selectors.compare.head_and_base import BadSide, NoBaseline, Side
 from runs.selectors.compare.verdicts import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
-from runs.services.campaigns.designs import Design, resolve
+from runs.services.campaigns.designs import resolve
 from runs.services.campaigns.drafts import Draft
+from runs.services.campaigns.estimates import estimate
 from runs.services.campaigns.repeats import NARROWEST
 from runs.services.errors import Fault, Refused, ServiceError
+from runs.services.problems import Problem
+from runs.services.servers import builds
 
 MOST_BUILDS = 1000
+# Digits of a commit that is named whole: only such a one is built.
+FULL = 40
 
 
 @dataclass(frozen=True)
 class Wish:
     """What somebody asks for. None: left out, to be found from the verdict and the server.
 
-    `base` and `head` are named as in compare/; `bindirs` or `commits` in the order of the history.
+    `base` and `head` are named as in compare/; `bindirs` or `commits` in the order of the history;
+    `ignore` has the conditions that may differ between the sides. `wait_seconds`: cancel it when
+    nobody has asked for the answer for so long.
     """
 
     campaign: str
@@ -43,6 +51,7 @@ class Wish:
     server: Server
     metrics: Sequence[str] = ()
     effect: float = DEFAULT_EFFECT
+    ignore: Sequence[str] = ()
     bindirs: Sequence[str] | None = None
     commits: Sequence[str] = ()
     scenario: str = ""
@@ -51,6 +60,14 @@ class Wish:
     configuration: Configuration | None = None
     repeats: int = 3
     most_repeats: int = 20
+    wait_seconds: int | None = None
+
+
+@dataclass(frozen=True)
+class ToBuild:
+    """A commit that has no installation yet, on a server that may build it."""
+
+    commit: str
 
 
 @dataclass(frozen=True)
@@ -60,7 +77,7 @@ class Question:
     wish: Wish
     verdict: SideVerdict
     scenario: Scenario
-    builds: Sequence[Installation]
+    builds: Sequence[Installation | ToBuild]
     levels: Mapping[str, Sequence[Level]]
 
 
@@ -83,9 +100,13 @@ def question(wish: Wish, *, reader: Reader) -> Question:
     return Question(wish, verdict, scenario, _installations(wish, verdict), levels)
 
 
-def design(asked: Question) -> Design:
-    """The first step's design, with whatever problems it has."""
-    return resolve(draft(unsaved(asked), [asked.builds[0], asked.builds[-1]]))
+def problems(asked: Question) -> Sequence[Problem]:
+    """What stands against the first step; of builds that are not there yet nothing is known."""
+    present = [each for each in asked.builds if isinstance(each, Installation)]
+    if not present:
+        return ()
+    ends = [each for each in (asked.builds[0], asked.builds[-1]) if isinstance(each, Installation)]
+    return estimate(resolve(draft(unsaved(asked), ends or present[:1]))).problems
 
 
 def _verdict(wish: Wish, reader: Reader) -> SideVerdict:
@@ -96,10 +117,22 @@ def _verdict(wish: Wish, reader: Reader) -> SideVerdict:
     except NoBaseline as first:
         message = _("There is nothing yet that it could be compared with.")
         raise _refused("base", "baseline_made", message) from first
-    asked = Asked(metrics=tuple(wish.metrics), effect=wish.effect)
+    _check_base(base, head)
+    asked = Asked(metrics=tuple(wish.metrics), effect=wish.effect, ignore=tuple(wish.ignore))
     return (
         baselines.between(base, head, asked) if base.points else verdicts.between(base, head, asked)
     )
+
+
+def _check_base(base: Side, head: Side) -> None:
+    """Who may read the head's project reads what the base is called: it must be no secret."""
+    of = base.campaign.project
+    if of is not None and not of.is_public and of != head.campaign.project:
+        message = _(
+            "The base belongs to a private project, and readers of the head's would see its name."
+        )
+        remedy = _("Take a base of the same project, or of a public one.")
+        raise _refused("base", "private_base", message, remedy)
 
 
 def _scenario(wish: Wish, verdict: SideVerdict) -> Scenario:
@@ -152,20 +185,22 @@ def _urgency(row: VerdictRow) -> tuple[bool, float]:
     return found.verdict != "slower", gain
 
 
-def _installations(wish: Wish, verdict: SideVerdict) -> list[Installation]:
+def _installations(wish: Wish, verdict: SideVerdict) -> list[Installation | ToBuild]:
     """The builds of base and head, and those between."""
     present = list(Installation.objects.filter(server=wish.server, removed_at=None))
+    found: list[Installation | ToBuild] = []
     if wish.bindirs is not None:
-        found = _of_folders(wish, present)
-        _check_order(found, verdict)
+        named = _of_folders(wish, present)
+        _check_order(named, verdict)
+        found += named
     else:
-        found = [_of_side("base", verdict.base, present, wish)]
+        found += [_of_side("base", verdict.base, present, wish)]
         found += [
-            _the_one(found_by.of_commit(sha, present), f"commits/{place}", sha, present, wish)
+            _the_one(found_by.of_commit(sha, present), f"commits/{place}", sha, present, wish, sha)
             for place, sha in enumerate(wish.commits)
         ]
         found.append(_of_side("head", verdict.head, present, wish))
-    if len({each.pk for each in found}) < len(found):
+    if len(set(found)) < len(found):
         message = _("Two of the commits have the same installation.")
         raise _refused("commits" if wish.bindirs is None else "bindirs", "same_build", message)
     return found
@@ -201,9 +236,11 @@ def _check_order(found: Sequence[Installation], verdict: SideVerdict) -> None:
             raise _refused(f"bindirs/{place}", "wrong_order", message)
 
 
-def _of_side(name: str, side: Side, present: Sequence[Installation], wish: Wish) -> Installation:
+def _of_side(
+    name: str, side: Side, present: Sequence[Installation], wish: Wish
+) -> Installation | ToBuild:
     found = found_by.of_side(side, present)
-    return _the_one(found, name, side.label, present, wish)
+    return _the_one(found, name, side.label, present, wish, found_by.commit_of(side))
 
 
 def _the_one(
@@ -212,10 +249,13 @@ def _the_one(
     name: str,
     present: Sequence[Installation],
     wish: Wish,
-) -> Installation:
-    """The only one. Raises Refused if there is none, or more."""
+    commit: str = "",
+) -> Installation | ToBuild:
+    """The only one, or what is to be built. Raises Refused if there is neither, or more."""
     if len(found) == 1:
         return found[0]
+    if not found and len(commit) >= FULL and builds.may_build(wish.server):
+        return ToBuild(commit)
     words = {"server": wish.server.name, "name": name}
     if found:
         message = _("%(server)s has several installations of %(name)s: name the folders.") % words
@@ -243,6 +283,7 @@ def unsaved(of: Question) -> Bisection:
         "head_sha": found_by.commit_of(found.head),
         "metrics": list(wish.metrics),
         "effect": found.effect,
+        "ignore": sorted(wish.ignore),
     }
     configuration = wish.configuration
     draft = {
@@ -263,21 +304,29 @@ def unsaved(of: Question) -> Bisection:
         draft=draft,
         builds=builds,
         high=len(builds) - 1,
+        wait_seconds=wish.wait_seconds,
+        awaited_at=None if wish.wait_seconds is None else timezone.now(),
         fingerprint=hashlib.sha256(text.encode()).hexdigest(),
     )
 
 
 def _builds(of: Question) -> list[dict[str, Any]]:
     """The builds as they are kept: with the commits that were named, else those of the folders."""
-    between = of.wish.commits or [found_by.commit_in(each.bindir) for each in of.builds[1:-1]]
+    between = of.wish.commits or [_commit_in(each) for each in of.builds[1:-1]]
     ends = [
-        found_by.commit_of(side) or found_by.commit_in(each.bindir)
+        found_by.commit_of(side) or _commit_in(each)
         for side, each in ((of.verdict.base, of.builds[0]), (of.verdict.head, of.builds[-1]))
     ]
     return [
-        {"installation": each.pk, "bindir": each.bindir, "commit": commit}
+        {"installation": None, "bindir": "", "commit": each.commit}
+        if isinstance(each, ToBuild)
+        else {"installation": each.pk, "bindir": each.bindir, "commit": commit}
         for each, commit in zip(of.builds, [ends[0], *between, ends[1]], strict=True)
     ]
+
+
+def _commit_in(build: Installation | ToBuild) -> str:
+    return build.commit if isinstance(build, ToBuild) else found_by.commit_in(build.bindir)
 
 
 def draft(bisection: Bisection, installations: Sequence[Installation]) -> Draft:

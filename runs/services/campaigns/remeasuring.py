@@ -5,12 +5,18 @@ stays, counts, and is marked: dropping results that one does not like would bias
 left out only if the campaign stated so beforehand.
 """
 
+import logging
+
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from runs.models import Campaign, Run, RunEvent
 from runs.services.campaigns import further_runs, summaries
+from runs.services.errors import ServiceError
 from runs.services.seals import sealing
 from runs.wording import gettext_noop
+
+logger = logging.getLogger(__name__)
 
 CODE = "measured_again"
 LEFT_OUT = gettext_noop("In doubt: this campaign leaves out what is, by its own rule.")
@@ -36,9 +42,14 @@ def add(*, campaign: Campaign) -> int:
         for run in doubtful.select_related("again_of")
         if _times_before(run) < campaign.remeasures
     }
-    if wanted:
-        further_runs.queue(campaign=campaign, like=wanted, code=CODE)
-    return len(wanted)
+    if not wanted:
+        return 0
+    try:
+        with transaction.atomic():
+            return len(further_runs.queue(campaign=campaign, like=wanted, code=CODE))
+    except ServiceError as error:
+        logger.warning("campaign %s measures nothing again: %s", campaign.slug, error.message)
+        return 0
 
 
 def leave_out(*, campaign: Campaign) -> int:

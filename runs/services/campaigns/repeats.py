@@ -5,6 +5,7 @@ in a round then affects all cells alike. Each round has its own random order. Ad
 seeing the figures is another look at the data, and the campaign records it (docs/statistics.md).
 """
 
+import logging
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -15,7 +16,7 @@ from django.utils.translation import gettext as _
 from runs import dispatch
 from runs.analysis.noise import half_width, needs_more
 from runs.analysis.summary import Summary
-from runs.models import Campaign, Run, RunEvent
+from runs.models import Bisection, Campaign, Run, RunEvent
 from runs.models.campaigns import Origin
 from runs.scenarios import registry
 from runs.selectors.campaigns import metrics
@@ -25,6 +26,8 @@ from runs.services.campaigns.drafts import MOST_REPEATS
 from runs.services.errors import ServiceError
 from runs.services.problems import Problem
 from runs.services.runs import plans
+
+logger = logging.getLogger(__name__)
 
 NARROWEST, WIDEST = 0.001, 0.5
 
@@ -65,19 +68,27 @@ def add_round(*, campaign: Campaign) -> int:
     if not 0 < made < (campaign.most_repeats or 0):
         return 0
     reason = _why(campaign, latest, wanted)
-    return len(_queue(campaign, latest, 1, reason)) if reason else 0
+    try:
+        with transaction.atomic():
+            return len(_queue(campaign, latest, 1, reason)) if reason else 0
+    except ServiceError as error:
+        # The runs that there are stay; the campaign ends as it would without the wish for more.
+        logger.warning("campaign %s gets no further round: %s", campaign.slug, error.message)
+        return 0
 
 
 def _why(campaign: Campaign, latest: Mapping[int, Run], wanted: float) -> str:
     """Why another round is needed; empty if it is not.
 
-    The step of a bisection needs one while its verdict is undecided, unless a run has failed, which
-    ends the bisection; other campaigns while a cell scatters more than they allow.
+    The step of a bisection that goes on needs one while its verdict is undecided, unless a run has
+    failed, which ends the bisection; other campaigns while a cell scatters more than they allow.
     """
     step = bisections.step_of(campaign.pk)
     if step is not None:
+        is_going_on = step.step.bisection.state == Bisection.State.RUNNING
         is_complete = not campaign.runs.filter(state__in=Run.UNSUCCESSFUL).exists()
-        return _("Added: the verdict is undecided.") if is_complete and step.is_open else ""
+        is_needed = is_going_on and is_complete and step.is_open
+        return _("Added: the verdict is undecided.") if is_needed else ""
     metric = registry.get(campaign.scenario.slug).primary_metric
     scattered = [
         summary

@@ -10,28 +10,40 @@ from runs.scenarios.themes import THEMES
 @transaction.atomic
 def sync() -> None:
     """Make or update a row for each scenario, archive theme and metric of the code."""
-    runnable = {scenario.slug for scenario in registry.every()}
-    for theme in THEMES:
-        if theme.slug not in runnable:
-            Scenario.objects.update_or_create(
-                slug=theme.slug,
-                defaults={
-                    "title": theme.title,
-                    "description": theme.description,
-                    "runnable": False,
-                },
+    Scenario.objects.bulk_create(
+        _scenarios(),
+        update_conflicts=True,
+        unique_fields=["slug"],
+        update_fields=["title", "description", "runnable"],
+    )
+    Metric.objects.bulk_create(
+        [
+            Metric(
+                name=metric.name, unit=metric.unit, direction=metric.direction, title=metric.title
             )
-    for scenario in registry.every():
-        Scenario.objects.update_or_create(
+            for metric in registry.metrics().values()
+        ],
+        update_conflicts=True,
+        unique_fields=["name"],
+        update_fields=["unit", "direction", "title"],
+    )
+
+
+def _scenarios() -> list[Scenario]:
+    """One of each slug: what the code can run is more than a theme of the archive."""
+    runnable = [
+        Scenario(
             slug=scenario.slug,
-            defaults={
-                "title": scenario.title,
-                "description": scenario.description,
-                "runnable": True,
-            },
+            title=scenario.title,
+            description=scenario.description,
+            runnable=True,
         )
-    for metric in registry.metrics().values():
-        Metric.objects.update_or_create(
-            name=metric.name,
-            defaults={"unit": metric.unit, "direction": metric.direction, "title": metric.title},
-        )
+        for scenario in registry.every()
+    ]
+    slugs = {scenario.slug for scenario in runnable}
+    themes = [
+        Scenario(slug=theme.slug, title=theme.title, description=theme.description, runnable=False)
+        for theme in THEMES
+        if theme.slug not in slugs
+    ]
+    return themes + runnable

@@ -128,13 +128,18 @@ def _news(each: Watched) -> list[Change]:
 
 
 def move(*, key: int, step: ChangePoint, points: Sequence[HistoryPoint]) -> None:
-    """Give a known step the figures that it has now, and its place, if that is free."""
+    """Give a known step the figures that it has now, and its place, if that is free.
+
+    If it is not, the place stays, and with it the interval in which the place lies.
+    """
     point = points[step.position]
     first = point.run or history_points.first_runs({point.cell})[point.cell]
     told = _told(step, points)
     change = Change.objects.filter(pk=key)
     taken = Change.objects.filter(run=first, kind=Change.Kind.STEP, metric__change=key)
-    if not taken.exclude(pk=key).exists():
+    if taken.exclude(pk=key).exists():
+        del told["earliest"], told["latest"]
+    else:
         told |= {"cell_id": point.cell, "run_id": first}
     change.update(**told)
 

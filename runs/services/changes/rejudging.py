@@ -13,6 +13,7 @@ from runs.models import Bisection, Campaign, Change
 from runs.selectors.changes import watched
 from runs.selectors.changes.watched import Watched
 from runs.selectors.compare import bisections
+from runs.services.campaigns import bisections as answers
 from runs.services.changes import changes
 
 # Of one turn of control: each change takes some ms, each bisection ten queries.
@@ -75,6 +76,8 @@ def _bisections() -> int:
     rows = Bisection.objects.filter(state=Bisection.State.FINISHED, rules__lt=inference.RULES)
     old = list(rows.select_for_update(skip_locked=True).order_by("rules", "pk")[:MOST])
     for bisection in old:
+        for step in bisection.steps.filter(middle=None):
+            answers.store(step)
         steps = bisections.measured(bisection)
         bisection.verdict = steps[0].ends.overall if steps else ""
         last = steps[-1] if steps else None

@@ -14,6 +14,7 @@ from runs.services.exchange.references import Known
 from runs.services.exchange.rows import Row, Waiting, new_ids
 from runs.services.seals import sealing
 from runs.services.statements import perform
+from runs.services.uploads import parting
 
 
 class Results:
@@ -36,6 +37,8 @@ class Results:
         self.there: dict[int, datetime | None] = {}
         self.to_summarise: set[int] = set()
         self.to_seal: list[int] = []
+        # Campaigns that were here before and got cells, whose levels are to be their factors'.
+        self.to_note: set[int] = set()
         self.campaigns = self.runs = self.skipped = 0
 
     def add(self, number: int, kind: str, row: Row) -> None:
@@ -59,6 +62,9 @@ class Results:
         self.waiting.store()
         summaries.refresh_all(cell_ids=sorted(self.to_summarise))
         perform([sealing.requesting(runs=self.to_seal)] if self.to_seal else [])
+        for campaign_id in sorted(self.to_note):
+            parting.note_levels(campaign_id=campaign_id)
+        self.to_note.clear()
         self.to_summarise.clear()
         self.to_seal.clear()
 
@@ -125,6 +131,7 @@ class Results:
                 runs = Run.objects.filter(cell=found).values_list("repeat", "started_at")
                 self.there = dict(runs)
                 return
+            self.to_note.add(campaign.pk)
         self.cell = next(self.cell_ids)
         self.waiting.add(
             "runs_cell",

@@ -14,7 +14,7 @@ from runs.models import Artifact, Server
 from runs.selectors.operations import checks, readiness, signs
 from runs.selectors.operations.checks import FAILED, OK, WARNING, Outcome
 from runs.services.access import encryption
-from runs.services.runs import artifacts
+from runs.services.runs import artifacts, counts
 from runs.services.servers import preflight
 
 # Above this, times from several machines cannot be put in one order.
@@ -37,6 +37,7 @@ def examine(*, with_targets: bool = True) -> Iterator[Outcome]:
     if is_there["database"]:
         yield _secrets()
         yield _artifacts()
+        yield _counts()
         if with_targets:
             yield from _targets()
 
@@ -140,6 +141,14 @@ def _artifacts() -> Outcome:
     return Outcome(
         "artifacts", OK, _("The newest %(number)d are there.") % {"number": len(digests)}
     )
+
+
+def _counts() -> Outcome:
+    """Whether the numbers that lists show are those of the rows."""
+    if not (wrong := counts.drift()):
+        return Outcome("counts", OK, _("The stored numbers of runs are those of the rows."))
+    text = _("%(number)d stored numbers of runs differ from the rows.") % {"number": wrong}
+    return Outcome("counts", WARNING, text, _("Run manage.py recount_runs."))
 
 
 def _targets() -> Iterator[Outcome]:

@@ -1,7 +1,8 @@
 """Signs of life of BenchLab's own processes, kept in Redis.
 
-A sorted set of names `kind|process` by the time of their last sign. The time is that of Redis, so
-the clocks of several hosts need not agree. A process that stops normally removes its name.
+A sorted set of names `kind|process`, or `kind|process|sites`, by the time of their last sign. The
+time is that of Redis, so the clocks of several hosts need not agree. A process
+that stops normally removes its name.
 """
 
 import logging
@@ -9,6 +10,7 @@ import os
 import socket
 import time
 
+from django.conf import settings
 from redis.exceptions import RedisError
 
 from runs.selectors.operations import signs
@@ -31,7 +33,7 @@ def show(*, kind: str) -> None:
     try:
         client = signs.redis_client()
         seconds = signs.redis_time(client)
-        client.zadd(signs.KEY, {f"{kind}|{process_name()}": seconds})
+        client.zadd(signs.KEY, {_name(kind): seconds})
         client.zremrangebyscore(signs.KEY, 0, seconds - FORGOTTEN_AFTER_SECONDS)
     except (RedisError, OSError) as error:
         logger.warning("no sign of life can be shown: %s", error)
@@ -41,9 +43,14 @@ def take_away(*, kind: str) -> None:
     """Record that this process ends because it was asked to. Raises nothing."""
     _shown.pop(kind, None)
     try:
-        signs.redis_client().zrem(signs.KEY, f"{kind}|{process_name()}")
+        signs.redis_client().zrem(signs.KEY, _name(kind))
     except (RedisError, OSError) as error:
         logger.warning("the sign of life cannot be taken away: %s", error)
+
+
+def _name(kind: str) -> str:
+    served = ",".join(settings.SITES) if kind == WORKER else ""
+    return "|".join([kind, process_name(), *([served] if served else [])])
 
 
 def process_name() -> str:

@@ -9,11 +9,12 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
+from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 
 from runs.execution.watch import Order
-from runs.models import Lease, Run, Server
+from runs.models import Build, Lease, Run, Server
+from runs.selectors.operations import sites
 from runs.selectors.runs.runs import machines_of, others_of
 from runs.services.runs import reservations, runs
 from runs.services.runs.reservations import Reservation
@@ -34,6 +35,8 @@ class Claim:
 
 def claim(*, server_id: int, holder: str) -> Claim | None:
     """Take the next waiting run of a server, if the server is free; lost runs go first.
+
+    Only a run all of whose machines this worker reaches (`sites`).
 
     The lease row is locked with SKIP LOCKED: of two workers, one claims and the other gets nothing.
     """
@@ -188,9 +191,14 @@ def waiting_runs() -> QuerySet[Run]:
 
 
 def _is_usable() -> Q:
-    """The condition that a run's or lease's server needs no clean-up and is not in maintenance."""
+    """The condition that a run's or lease's server measures now.
+
+    It needs no clean-up, is not in maintenance, and builds nothing, which would disturb what is
+    measured.
+    """
     is_over = Q(server__maintenance_since=None) | Q(server__maintenance_until__lt=Now())
-    return Q(server__needs_sweep=False) & is_over
+    builds = Build.objects.filter(server=OuterRef("server"), state=Build.State.BUILDING)
+    return Q(server__needs_sweep=False) & is_over & ~Q(Exists(builds))
 
 
 def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
@@ -206,6 +214,9 @@ def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
     for run in _first_of_each_campaign(waiting):
         others = others_of(run)
         is_lost = run.state == Run.State.LOST
+        if not sites.serves([lease.server_id, *others]):
+            # Nothing is noted: it must not reserve machines that this worker never takes for it.
+            continue
         if not is_lost and _must_wait(run, loaded, reserved):
             continue
         held = _free_leases(others, for_lost=is_lost) if others else []

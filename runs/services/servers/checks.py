@@ -18,6 +18,8 @@ from django.utils.translation import gettext as _
 
 from runs import dispatch
 from runs.models import CheckedServer, Server, ServerCheck
+from runs.selectors.operations import sites
+from runs.selectors.operations.checks import to_serve
 from runs.services.access import audit
 from runs.services.campaigns import stored_drafts, trials, workloads
 from runs.services.campaigns.designs import resolve
@@ -102,11 +104,17 @@ def give_up_the_overdue() -> None:
     for check_id, state, language in list(overdue.values_list("pk", "state", "language")):
         # Whoever gives it up may have another language than whoever asked.
         with translation.override(language or "en"):
-            _end(check_id, state, State.FAILED, **_given_up(state))
+            _end(
+                check_id, state, State.FAILED, **_given_up(state, sites.named(_machines(check_id)))
+            )
 
 
-def _given_up(state: str) -> dict[str, str]:
-    if state == State.WAITING:
+def _given_up(state: str, named: Sequence[str] = ()) -> dict[str, str]:
+    if state == State.WAITING and not sites.have_a_worker(named):
+        code = "site_not_served"
+        message = _("No live worker serves the site %(site)s.") % {"site": ", ".join(named)}
+        remedy = to_serve(named)
+    elif state == State.WAITING:
         code, message = "no_worker_took_it", _("No worker has taken this check.")
         remedy = _("Look whether workers run (/readyz), start one, and ask again.")
     else:
@@ -200,12 +208,17 @@ def _take(check_id: str) -> ServerCheck | None:
     """The check, if it is still waiting: of several workers that are told, one makes it."""
     waiting = ServerCheck.objects.select_for_update(skip_locked=True)
     check = waiting.filter(pk=check_id, state=State.WAITING).first()
-    if check is None or check.deadline < timezone.now():
+    if check is None or check.deadline < timezone.now() or not sites.serves(_machines(check.pk)):
         return None
     check.state = State.ACTIVE
     check.deadline = timezone.now() + _MOST_TIME[Kind(check.kind)]
     check.save(update_fields=["state", "deadline"])
     return check
+
+
+def _machines(check_id: Any) -> list[int]:
+    checked = CheckedServer.objects.filter(server_check=check_id)
+    return list(checked.values_list("server_id", flat=True))
 
 
 @transaction.atomic

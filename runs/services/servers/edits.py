@@ -34,6 +34,7 @@ class Edit:
     ssh_key: SSHKey
     jump: Server | None
     privileges: list[str]
+    site: str = ""
 
 
 def stored(to: Edit) -> dict[str, Any]:

@@ -63,6 +63,7 @@ def register(
     bindirs: list[str],
     ssh_key: SSHKey | None = None,
     jump: Server | None = None,
+    site: str = "",
     asks: bool = True,
 ) -> Server:
     """Ask the machine for its host key and store it for a person to confirm.
@@ -81,6 +82,7 @@ def register(
         bindirs=bindirs,
         ssh_key=ssh_key or ssh_keys.default(),
         jump=jump,
+        site=site,
     )
     check(server)
     if asks:
@@ -218,9 +220,10 @@ def record_problem(*, server: Server, problem: TargetProblem) -> Server:
 
 def described(server: Server) -> dict[str, Any]:
     """What the audit trail keeps of a registration."""
-    names = ("name", "address", "port", "username", "base_dir", "bindirs", "privileges")
+    names = ("name", "address", "port", "username", "base_dir", "bindirs", "site")
     return {
         **{name: getattr(server, name) for name in names},
+        "privileges": server.privileges,
         "ssh_key": server.ssh_key.name,
         "jump": server.jump.slug if server.jump else None,
     }

@@ -31,12 +31,12 @@ def part(*, campaign: Campaign) -> int:
         return moved
     for cell_id in campaign.cells.filter(workload={}).values_list("pk", flat=True):
         moved += _part_cell(cell_id)
-    _note_levels(campaign.pk)
+    note_levels(campaign_id=campaign.pk)
     return moved
 
 
 @transaction.atomic
-def _note_levels(campaign_id: int) -> None:
+def note_levels(*, campaign_id: int) -> None:
     """Add to a campaign's factors what its cells have: uploads do so for new levels only."""
     campaign = Campaign.objects.select_for_update(no_key=True).get(pk=campaign_id)
     listed = campaign.cells.order_by("ordinal", "pk").values_list("levels", flat=True)

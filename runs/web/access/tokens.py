@@ -18,6 +18,19 @@ from runs.web import notices
 from runs.web.access.token_forms import TokenForm
 from runs.web.uploads import downloads
 
+# What docs/ci.md says, with the address of this BenchLab.
+STEP = """\
+- uses: example/benchlab/ci/github@v0.2.0
+  with:
+    url: %(url)s
+    token: ${{ secrets.BENCHLAB_TOKEN }}
+    campaign: nightly
+    scenario: tpcb-like
+    run: pgbench -n -c 2 -j 2 -T 60"""
+SHELL = """\
+read -rs BENCHLAB_TOKEN
+export BENCHLAB_TOKEN BENCHLAB_URL=%(url)s"""
+
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -65,6 +78,8 @@ def _page(request: HttpRequest, form: TokenForm, made: NewToken | None = None) -
         "form": form,
         "made": made,
         "client_sha256": downloads.upload_client_sha256(),
+        "step": STEP % {"url": request.build_absolute_uri("/").rstrip("/")},
+        "shell": SHELL % {"url": request.build_absolute_uri("/").rstrip("/")},
         "tokens": token_selectors.listed(cast(User, request.user)),
     }
     return render(request, "tokens/list.html", context)

@@ -14,9 +14,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from runs.models import Bisection, Server
 from runs.scenarios import registry
 from runs.selectors.compare import bisections as found_by
+from runs.selectors.compare.state import CONDITIONS
 from runs.selectors.compare.verdict_words import HEADLINES
 from runs.selectors.compare.verdicts import DEFAULT_EFFECT
-from runs.services.campaigns import bisection_questions, bisections, estimates
+from runs.services.campaigns import bisection_questions, bisections
 from runs.services.campaigns.bisection_questions import Question, Wish
 from runs.services.campaigns.drafts import MOST_REPEATS
 from runs.services.errors import Refused, ServiceError
@@ -36,6 +37,11 @@ class BisectionForm(forms.Form):
     effect = forms.FloatField(
         min_value=0.2, max_value=100, required=False, widget=forms.HiddenInput
     )
+    ignore = forms.MultipleChoiceField(
+        choices=[(each, each) for each in CONDITIONS],
+        required=False,
+        widget=forms.MultipleHiddenInput,
+    )
     server = forms.ModelChoiceField(
         label=gettext_lazy("Server"), queryset=Server.objects.none(), to_field_name="slug"
     )
@@ -53,7 +59,8 @@ class BisectionForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4}),
         help_text=gettext_lazy(
             "One a line, the oldest first. Folders are those from the base's to the head's. Empty: "
-            "the folders that carry 7 digits or more of both commits."
+            "the folders that carry 7 digits or more of both commits, else builds of them, where "
+            "the server may make some."
         ),
     )
     repeats = forms.IntegerField(
@@ -96,6 +103,7 @@ class BisectionForm(forms.Form):
             server=given["server"],
             metrics=[given["metric"]] if given["metric"] else (),
             effect=given["effect"] or DEFAULT_EFFECT,
+            ignore=given["ignore"],
             bindirs=builds if has_folders else None,
             commits=() if has_folders else builds,
             scenario=given["scenario"],
@@ -115,7 +123,9 @@ def bisection_new(request: HttpRequest) -> HttpResponse:
             return redirect("bisection-detail", bisection_id=made.pk)
     else:
         names = ("campaign", "base", "head", "metric", "effect", "scenario")
-        form = BisectionForm(initial={name: request.GET.get(name, "") for name in names})
+        initial: dict[str, Any] = {name: request.GET.get(name, "") for name in names}
+        ignored = request.GET.get("ignore", "")
+        form = BisectionForm(initial=initial | {"ignore": ignored.split(",") if ignored else []})
     return render(request, "compare/bisection_form.html", {"section": "compare", "form": form})
 
 
@@ -132,10 +142,13 @@ def bisection_detail(request: HttpRequest, bisection_id: int) -> HttpResponse:
         "builds": list(enumerate(builds)),
         "steps": [(each.step, [builds[at] for at in each.places]) for each in steps],
         "headline": HEADLINES.get(found.verdict, ""),
+        "base": builds[0],
+        "head": builds[-1],
         "low": builds[found.low],
         "high": builds[found.high],
         "size": sized(worst.comparison) if worst else "",
-        "message": _(found.message) if found.message else "",
+        "message": found_by.message_of(found),
+        "made": found_by.made_for(found).values(),
     }
     return render(request, "compare/bisection.html", context)
 
@@ -157,7 +170,7 @@ def _started(request: HttpRequest, form: BisectionForm) -> Bisection | None:
     """The bisection; None with the faults in the form."""
     try:
         asked = bisection_questions.question(form.wish(), reader=request.user)
-        problems = estimates.estimate(bisection_questions.design(asked)).problems
+        problems = bisection_questions.problems(asked)
         for problem in problems:
             form.add_error(None, f"{problem.message} {problem.remedy}")
         return None if problems else _start(request, asked)

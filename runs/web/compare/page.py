@@ -392,6 +392,7 @@ def _open_questions(page: ComparedPage) -> list[tuple[str, str]]:
                     "metric": page.loaded.metric.name,
                     "effect": f"{page.state.effect:g}",
                     "scenario": each.campaign.scenario.slug,
+                    "ignore": ",".join(page.state.ignore),
                 }
             ),
         )

@@ -14,6 +14,7 @@ from runs.selectors.histories import histories, host_changes
 from runs.selectors.histories.histories import Histories, History
 from runs.selectors.histories.host_changes import HostChange
 from runs.selectors.histories.points import HistoryPoint
+from runs.templatetags.formats import as_read
 from runs.web.histories import machine_changes as host_words
 
 LONGEST_LABEL = 40
@@ -64,7 +65,7 @@ def context(campaign: Campaign, metric_name: str, levels: list[tuple[str, str]])
 
 
 def _part(each: History, found: Histories, hosts: Sequence[HostChange]) -> SeriesPart:
-    text = ", ".join(f"{name} {level}" for name, level in each.levels.items())
+    text = ", ".join(f"{name} {as_read(level)}" for name, level in each.levels.items())
     told = [host_words.told(host) for host in hosts]
     parts = [
         HostPart(host.at, host.run, host_words.label(lines), lines)

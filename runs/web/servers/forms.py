@@ -26,7 +26,7 @@ class ServerForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Server
-        fields = ["name", "address", "port", "username", "ssh_key", "jump", "base_dir"]
+        fields = ["name", "address", "port", "username", "ssh_key", "jump", "site", "base_dir"]
         widgets = {
             "address": forms.TextInput(attrs={"placeholder": "db1.example.org"}),
             "username": forms.TextInput(attrs={"placeholder": "benchlab", "autocomplete": "off"}),

@@ -11,7 +11,7 @@ from runs.execution import privileged
 from runs.models import Server
 from runs.scenarios.metrics import TPS
 from runs.selectors.access import projects
-from runs.selectors.campaigns import noise
+from runs.selectors.campaigns import noise, waiting
 from runs.selectors.operations.silences import silences
 from runs.selectors.runs import runs as run_selectors
 from runs.selectors.servers import checks as check_selectors
@@ -74,6 +74,7 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "changes": list(server_selectors.changes(server)[:NEWEST]),
         "runs": list(runs[:NEWEST]),
         "silences": silences(),
+        "unserved": waiting.of_site(server),
         "check": check_selectors.last_of(server),
     }
     return render(request, "servers/detail.html", context)

@@ -10,7 +10,9 @@ from django.utils import timezone
 
 from runs import dispatch
 from runs.analysis import monitoring
+from runs.analysis.change_points import ChangePoint
 from runs.models import Campaign, Change, Run, StaleCell, WebhookDelivery
+from runs.selectors.changes import watched
 from runs.services.access import projects
 from runs.services.changes import changes, mails, rejudging, webhooks
 from runs.services.changes import missing_uploads as watchdog
@@ -107,6 +109,26 @@ def test_what_older_rules_stored_is_judged_again(stepped):
     assert int(stepped.earliest, 16) <= 40 <= int(stepped.latest, 16)
     assert [each.decision for each in (wrong, dismissed, alarm)] == ["refuted", "dismissed", "open"]
     assert set(Change.objects.values_list("rules", flat=True)) == {monitoring.RULES}
+
+
+def test_a_step_whose_new_place_is_taken_keeps_its_place_and_interval(stepped):
+    campaign, metric = stepped.cell.campaign, stepped.metric
+    key = stepped.cell.series_key
+    (each,) = [one for one in watched.of(campaign, key, {stepped.cell_id}) if one.metric == metric]
+    step = ChangePoint(
+        position=30, ratio=0.9, before=1000, after=900, p_value=0.001, earliest=29, latest=31
+    )
+    place = each.points[30]
+    run = place.run or Run.objects.get(cell=place.cell, repeat=1).pk
+    figures = {"ratio": 0.9, "before": 1000, "after": 900}
+    Change.objects.create(cell_id=place.cell, run_id=run, metric=metric, kind="step", **figures)
+    was = (stepped.run_id, stepped.earliest, stepped.latest)
+
+    changes.move(key=stepped.pk, step=step, points=each.points)
+
+    stepped.refresh_from_db()
+    assert (stepped.run_id, stepped.earliest, stepped.latest) == was
+    assert stepped.ratio == 0.9
 
 
 def test_only_the_end_of_a_long_history_is_looked_at_again(django_assert_max_num_queries):

@@ -1,10 +1,15 @@
 """Bisections over the API: who may ask, what is refused, and the answer for a pull request."""
 
-import pytest
+from datetime import timedelta
 
-from runs.models import Bisection, Campaign, Revision
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from runs.models import Bisection, Build, Campaign, Revision, Run
 from runs.services.access import projects
 from runs.services.campaigns import bisections, scenarios
+from runs.services.servers import builds
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -140,6 +145,75 @@ def test_who_may_not_queue_there_settles_nothing(client, post, make_token, lab, 
     hidden = post(GIVEN, headers=foreign)
     assert (hidden.status_code, hidden.json()["errors"][0]["code"]) == (422, "unknown_campaign")
     assert post({}, f"bisections/{made['id']}/cancel/").json()["state"] == "cancelled"
+
+
+def test_what_may_differ_is_part_of_the_question(client, post, lab, nightly):
+    for sha, name in ((BASE, "older"), (HEAD, "newer")):
+        runs = Run.objects.filter(cell__revision__sha=sha)
+        runs.update(hardware=factories.hardware(name))
+    assert post(GIVEN).status_code == 409
+    made = post(GIVEN | {"ignore": ["hardware"]})
+    assert made.status_code == 201, made.content
+    assert post(GIVEN | {"ignore": ["bananas"]}).status_code == 400
+    bisection = Bisection.objects.get()
+    assert bisection.asked["ignore"] == ["hardware"]
+    sides = {"campaign": "nightly", "base": GIVEN["base"], "head": GIVEN["head"], "format": "md"}
+    for ignored, is_same in (("hardware", True), ("", False)):
+        asked = sides | ({"ignore": ignored} if ignored else {})
+        text = client.get("/api/v1/compare/", asked).content.decode()
+        assert ("Being measured in turn" in text) == is_same
+
+
+def test_who_waits_shows_it_by_asking(client, post, bearer, lab, nightly):
+    made = post(GIVEN | {"wait_seconds": 60}).json()
+    long_ago = timezone.now() - timedelta(seconds=50)
+    for headers, counts in (({}, False), (bearer, True)):
+        Bisection.objects.update(awaited_at=long_ago)
+        client.get(f"/api/v1/bisections/{made['id']}/", headers=headers)
+        assert (Bisection.objects.get().awaited_at > long_ago) == counts
+
+
+def test_what_is_built_and_what_could_not_be_built_is_told(client, post, get, lab, nightly):
+    lab.installations.filter(bindir__contains=HEAD[:9]).delete()
+    assert post(GIVEN).status_code == 422
+    call_command("allow_builds", "lab", "--from", "/srv/pg.git", "--configure=--without-icu")
+    made = post(GIVEN).json()
+    assert (made["state"], made["steps"]) == ("running", [])
+    assert f"`{HEAD[:12]}` is being built on lab." in made["report"]
+    assert [each["state"] for each in made["builds"]] == ["", "waiting"]
+    assert Build.objects.get().options == ["--without-icu"]
+    sides = {"campaign": "nightly", "base": GIVEN["base"], "head": GIVEN["head"], "format": "md"}
+    assert "is being built" in client.get("/api/v1/compare/", sides).content.decode()
+
+    log = "one.c:1: error: x\n```\n# no heading of ours\n"
+    failed = {"state": "failed", "code": "build_failed", "message": builds.WORDS["build_failed"]}
+    Build.objects.update(log=log, **failed)
+    bisections.go_on()
+    found = get(f"bisections/{made['id']}/")
+    assert (found["state"], found["exit_code"]) == ("failed", None)
+    assert (found["builds"][1]["code"], found["builds"][1]["log"]) == ("build_failed", log)
+    assert "(`build_failed`): configure, make" in found["report"]
+    assert found["report"].count("```") == 2
+    page = client.get(f"/bisections/{made['id']}/").content.decode()
+    assert "one.c:1: error: x" in page
+    assert "A commit could not be built" in page
+    assert found["message"] == bisections.BUILD_FAILED
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["away", "--from", "/srv/pg.git"], "there is no server away"),
+        (["lab", "--from", "../pg"], "not a path"),
+        (["lab", "--from", "/srv/pg;id"], "not a path"),
+        (["lab", "--from", "/srv/pg", "--configure=--prefix=/usr"], "BenchLab's to say"),
+    ],
+)
+def test_builds_are_not_allowed_with_what_is_not_plain(lab, words, said):
+    with pytest.raises(CommandError, match=said):
+        call_command("allow_builds", *words)
+    lab.refresh_from_db()
+    assert (lab.build_from, lab.build_options) == ("", [])
 
 
 def test_the_form_settles_a_verdict_and_the_page_says_the_answer(client, log_in_as, lab, nightly):

@@ -3,11 +3,13 @@
 from collections import Counter
 
 import pytest
+from django.core.management import call_command
 from django.db import connection, transaction
 
 from runs.models import Campaign, Run, RunCount
 from runs.models.campaigns import Origin
 from runs.selectors.campaigns import campaigns
+from runs.services.operations import doctor
 from runs.services.runs import counts, runs
 from tests import factories
 from tests.api.upload_bodies import run as upload
@@ -82,3 +84,18 @@ def test_a_request_reads_few_rows_however_many_uploads_came():
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM runs_runcount WHERE NOT is_sum")
         assert cursor.fetchone()[0] == 0
+
+
+def test_a_broken_number_is_reported_and_corrected():
+    campaign = factories.campaign("one", factors={"version": ["16.14"]}, repeats=3)
+    counts.add_up()
+    assert counts.drift() == counts.recount() == 0
+    RunCount.objects.filter(campaign=campaign.pk).update(number=70)
+    assert counts.drift() == 1
+    told = next(each for each in doctor.examine() if each.check == "counts")
+    assert (told.status, "recount_runs" in told.remedy) == ("warning", True)
+
+    RunCount.objects.filter(campaign=0).delete()
+    call_command("recount_runs")
+    assert counts.drift() == 0
+    assert_right()

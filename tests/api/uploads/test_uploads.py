@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from runs.analysis.summary import summarise
+from runs.api.uploads import circumstances
 from runs.models import (
     Campaign,
     Cell,
@@ -23,6 +24,7 @@ from runs.models import (
     SettingsSnapshot,
     Upload,
 )
+from runs.postgresql_settings import catalogue
 from runs.services.access import projects
 from runs.services.campaigns import summaries
 from tests import factories
@@ -193,6 +195,17 @@ def test_hardware_environment_and_settings_are_stored_once(stored):
     assert first.settings == second.settings == SettingsSnapshot.objects.get()
     assert (first.hardware.name, first.hardware.cores) == ("EPYC", 32)
     assert first.settings.settings["jit"]["setting"] == "false"
+
+
+def test_a_whole_listing_of_settings_is_the_servers_own_word(stored, post):
+    """Debian's has a setting of its own, and a commit may add one."""
+    names = sorted(catalogue.all_names())[: circumstances.WHOLE_LISTING]
+    given = dict.fromkeys(names, "1") | {"extension_destdir": "", "added_by_a_commit": "on"}
+    made = stored(run(postgresql={"version": "15.18", "settings": given}))
+    kept = made.settings.settings
+    assert {"extension_destdir", "added_by_a_commit"} <= kept.keys()
+    few = {"extension_destdir": "", "work_mem": "4MB"}
+    assert post(run(postgresql={"version": "15.18", "settings": few})).status_code == 400
 
 
 def test_a_server_brings_its_hardware(stored):

@@ -1,15 +1,36 @@
 """Bisections: a verdict is settled in turn, and the commit that lost is found by halving."""
 
 import random
+from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import override
 
 from runs.analysis.inference import RULES
-from runs.models import AuditEntry, Bisection, BisectionStep, Campaign, Revision, Run
+from runs.api.compare.markdown import settled
+from runs.models import (
+    AuditEntry,
+    Bisection,
+    BisectionStep,
+    Campaign,
+    Membership,
+    Revision,
+    Run,
+    Token,
+)
 from runs.selectors.archive import version_line
+from runs.selectors.compare import bisections as found_by
 from runs.services.access import audit, projects
-from runs.services.campaigns import bisection_questions, bisections, campaigns, scenarios
+from runs.services.campaigns import (
+    bisection_questions,
+    bisections,
+    campaigns,
+    repeats,
+    scenarios,
+)
 from runs.services.campaigns.bisection_questions import Wish
 from runs.services.changes import rejudging
 from runs.services.errors import Refused, ServiceError
@@ -113,6 +134,99 @@ def test_the_commit_that_lost_is_found_and_measured_once_more_by_itself(lab, nig
     assert len(entry.after["builds"]) == 9
 
 
+def test_the_answer_stays_whatever_is_measured_and_known_later(lab, nightly, boss):
+    made, _is_new = started(lab, boss)
+    found = work_off(made, lambda place: 0.95 if place == 8 else 1.0)
+    before = settled(Bisection.objects.get(pk=made.pk), str)
+    assert "🔴 slower" in before
+
+    (step,) = found.steps.all()
+    for cell in step.campaign.cells.all():
+        for run in cell.runs.all():
+            run.measurements.update(value=1000 + run.repeat)
+        factories.summary(cell, "tps")
+
+    again = Bisection.objects.get(pk=made.pk)
+    assert settled(again, str) == before
+    (measured,) = found_by.measured(again)
+    assert (measured.ends.overall, measured.ends.exit_code) == ("slower", 1)
+    with override("ja"):
+        assert "🔴" in settled(again, str)
+    # Nor does a campaign of one that has ended ask for further rounds by itself.
+    assert repeats.add_round(campaign=step.campaign) == 0
+
+
+def test_it_ends_when_who_started_it_may_not_queue_there_any_more(lab, nightly, boss):
+    person = User.objects.create_user("operator")
+    Membership.objects.create(user=person, project=projects.default(), role="operator")
+    made, _is_new = bisections.start(
+        question=bisection_questions.question(wish(lab, commits=SHAS[1:-1]), reader=person),
+        by=person,
+    )
+    Membership.objects.filter(user=person).delete()
+    found = work_off(made, lambda place: 0.9 if place > 2 else 1.0)
+    assert (found.state, found.message) == (Bisection.State.FAILED, bisections.NO_RIGHT)
+    assert found.steps.count() == 1
+
+    token = Token.objects.create(
+        name="ci", prefix="p", scopes=["queue"], project=projects.default(), created_by=boss
+    )
+    by_token, _is_new = bisections.start(
+        question=bisection_questions.question(wish(lab), reader=token), by=boss, token=token
+    )
+    Token.objects.update(revoked_at=timezone.now())
+    assert work_off(by_token, lambda _place: 1.0).message == bisections.NO_RIGHT
+
+
+def test_what_nobody_waits_for_is_cancelled(lab, nightly, boss):
+    made, _is_new = started(lab, boss, wait_seconds=600)
+    bisections.go_on()
+    made.refresh_from_db()
+    assert made.state == Bisection.State.RUNNING
+    Bisection.objects.update(awaited_at=timezone.now() - timedelta(seconds=590))
+    bisections.await_answer(bisection=made)
+    bisections.go_on()
+    made.refresh_from_db()
+    assert made.state == Bisection.State.RUNNING
+
+    Bisection.objects.update(awaited_at=timezone.now() - timedelta(seconds=601))
+    bisections.go_on()
+    made.refresh_from_db()
+    assert (made.state, made.message) == (Bisection.State.CANCELLED, bisections.ABANDONED)
+    assert made.steps.get().campaign.state == Campaign.State.CANCELLED
+
+    for_good, _is_new = started(lab, boss, wait_seconds=600)
+    assert started(lab, boss) == (for_good, False)
+    for_good.refresh_from_db()
+    assert for_good.wait_seconds is None
+
+
+def test_a_cancel_at_the_moment_a_step_ends_cancels_all_the_same(lab, nightly, boss):
+    made, _is_new = started(lab, boss)
+    step = made.steps.get().campaign
+    step.runs.update(state=Run.State.FINISHED)
+    bisections.cancel(bisection=made, by=boss)
+    assert made.state == Bisection.State.CANCELLED
+
+    # A round that a worker added before it could see that.
+    step.runs.filter(position__gt=4).update(state=Run.State.QUEUED)
+    bisections.go_on()
+    step.refresh_from_db()
+    assert step.state == Campaign.State.CANCELLED
+    assert not step.runs.filter(state=Run.State.QUEUED).exists()
+
+
+def test_a_base_of_a_private_project_is_named_to_nobody_else(lab, nightly, boss):
+    secret = projects.create(slug="secret", is_public=False)
+    other = factories.campaign("other", project=secret, origin="uploaded", repeats=0)
+    cell = factories.cell(other, {"clients": 2}, repeats=3)
+    for run in cell.runs.all():
+        factories.finish(run, tps=1200 + run.repeat)
+    with pytest.raises(Refused) as refused:
+        started(lab, boss, base="campaign:other", head=f"campaign:nightly~revision={SHAS[-1]}")
+    assert [each.code for each in refused.value.faults] == ["private_base"]
+
+
 def test_what_is_the_same_on_a_quiet_server_ends_after_the_first_step(lab, nightly, boss):
     made, _is_new = started(lab, boss, commits=SHAS[1:-1])
     found = work_off(made, lambda _place: 1.0, noise=0.005)
@@ -166,6 +280,8 @@ def test_a_step_that_is_cancelled_failed_or_lacks_its_build_ends_it(lab, nightly
     found = work_off(lacking, lambda place: 0.9 if place > 2 else 1.0)
     assert (found.state, found.verdict) == (Bisection.State.FAILED, "slower")
     assert SHAS[4][:10] in found.message
+    assert "もうありません" in found.messages["ja"]
+    assert list(found.messages) == ["ja"]
 
     ended, _is_new = started(lab, boss)
     bisections.cancel(bisection=ended, by=boss)

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Lease, Measurement, Run
-from runs.services.campaigns import campaigns, repeats, scenarios, summaries
+from runs.services.campaigns import campaigns, further_runs, repeats, scenarios, summaries
 from runs.services.errors import ServiceError
 from runs.services.runs import attempts, leases, runs
 from tests import factories
@@ -236,3 +236,23 @@ def test_a_last_run_that_is_begun_anew_does_not_end_the_campaign(server, draft):
     assert set(campaign.runs.values_list("pk", flat=True)) == {first.pk, last.pk}
     campaign.refresh_from_db()
     assert campaign.state == Campaign.State.RUNNING
+
+
+def test_a_plan_of_another_version_is_told_and_ends_no_campaign_in_an_error(draft, server):
+    campaign = campaigns.create(draft=draft)
+    Run.objects.filter(campaign=campaign).update(state=S.FINISHED)
+    campaign.refresh_from_db()
+    for run in campaign.runs.all():
+        run.plan = run.plan | {"of_a_later_version": 1}
+        run.save(update_fields=["plan"])
+
+    # Each cell is still undecided, as nothing was measured; the campaign ends all the same.
+    with transaction.atomic():
+        runs.refresh_campaign(campaign_id=campaign.pk)
+    campaign.refresh_from_db()
+    assert (campaign.state, campaign.runs.count()) == (Campaign.State.FINISHED, 4)
+
+    wanted = {campaign.runs.order_by("pk").first(): "why"}
+    with pytest.raises(ServiceError) as refused, transaction.atomic():
+        further_runs.queue(campaign=campaign, like=wanted, code="measured_again")
+    assert (refused.value.code, campaign.runs.count()) == ("plan_of_other_version", 4)

@@ -275,6 +275,22 @@ def test_runs_that_are_missing_are_added_and_summarised(project):
     assert exported(project) == content
 
 
+def test_cells_that_are_added_to_a_campaign_bring_their_levels(project):
+    content = exported(project)
+    cell = Run.objects.get(external_id="abcdef1").cell
+    name, level = next(iter(cell.levels.items()))
+    campaign = cell.campaign
+    Campaign.objects.filter(pk=campaign.pk).update(factors={name: []})
+    same = campaign.cells.filter(levels__contains={name: level})
+    Run.objects.filter(cell__in=same).delete()
+    same.delete()
+
+    exchange.load(lines=io.BytesIO(content))
+
+    campaign.refresh_from_db()
+    assert level in campaign.factors[name]
+
+
 def test_another_run_in_the_same_place_is_refused(project):
     content = exported(project)
     Run.objects.filter(external_id="abcdef1").update(started_at=WHEN)

@@ -293,8 +293,8 @@ def test_a_draft_comes_back_as_it_was(server):
 def test_a_request_to_a_silent_machine_is_answered_at_once(
     client, django_user_model, monkeypatch, kind
 ):
-    monkeypatch.setattr(logins, "MOST_SECONDS", 1.0)
-    monkeypatch.setattr(preflight_questions, "PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(logins, "MOST_SECONDS", 3.0)
+    monkeypatch.setattr(preflight_questions, "PATIENCE_SECONDS", 3.0)
     client.force_login(django_user_model.objects.create_superuser("hanako"))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         given = {"address": "127.0.0.1", "port": silent.getsockname()[1]}
@@ -310,9 +310,9 @@ def test_a_request_to_a_silent_machine_is_answered_at_once(
         else:
             answer = client.post(f"/servers/db1/{kind}/", sent)
         client.get(answer.url)
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 3
         assert ServerCheck.objects.get().is_open
         carry_out()
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 20
     assert not ServerCheck.objects.get().is_open
     assert "host_unreachable" in client.get(answer.url).content.decode()

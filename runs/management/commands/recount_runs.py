@@ -1,0 +1,17 @@
+"""Count runs again, and correct the stored numbers of campaigns and origins."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from runs.services.runs import counts
+
+
+class Command(BaseCommand):
+    """Corrects what the triggers of the database should have kept."""
+
+    help = "Counts runs again, and corrects stored numbers that differ. Safe while services run."
+
+    def handle(self, *_args: Any, **_options: Any) -> None:
+        """Correct all that differ."""
+        self.stdout.write(f"{counts.recount()} stored numbers of runs were wrong and are corrected")

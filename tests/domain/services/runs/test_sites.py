@@ -1,0 +1,184 @@
+"""Sites: a run, a sweep and a check only go to workers that reach all of their machines."""
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+
+from benchlab.celery import app
+from runs import dispatch, tasks
+from runs.models import Lease, RunEvent, Server, ServerCheck
+from runs.selectors.campaigns import waiting
+from runs.selectors.operations import checks as readiness
+from runs.selectors.operations import signs as shown
+from runs.services.operations import signs
+from runs.services.runs import leases, sweeping
+from runs.services.servers import checks
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def no_signs():
+    shown.redis_client().delete(shown.KEY)
+    yield
+    shown.redis_client().delete(shown.KEY)
+
+
+def at(site):
+    server = factories.server(versions=["16.14"], site=site)
+    Lease.objects.get_or_create(server=server)
+    return server
+
+
+def queued(database, generator=None):
+    factors = {"version": ["16.14"], "clients": [1]}
+    campaign = factories.campaign(on=database, factors=factors, repeats=1)
+    if generator:
+        campaign.runs.update(plan={"generators": [{"server_id": generator.pk}]})
+    return campaign
+
+
+def show_worker(settings, *sites):
+    settings.SITES = sites
+    signs.take_away(kind=signs.WORKER)
+    signs.show(kind=signs.WORKER)
+
+
+@pytest.mark.parametrize(
+    ("database", "generator", "serves", "is_taken"),
+    [
+        ("", None, (), True),
+        ("", None, ("tokyo",), True),
+        ("tokyo", None, ("tokyo",), True),
+        ("tokyo", None, (), False),
+        ("tokyo", None, ("berlin",), False),
+        ("tokyo", "berlin", ("tokyo",), False),
+        ("tokyo", "berlin", ("berlin", "tokyo"), True),
+        ("", "berlin", (), False),
+        ("tokyo", "", ("tokyo",), True),
+    ],
+)
+def test_a_run_is_claimed_where_all_its_machines_are_reached(
+    settings, database, generator, serves, is_taken
+):
+    settings.SITES = serves
+    server = at(database)
+    queued(server, at(generator) if generator is not None else None)
+    assert bool(leases.claim(server_id=server.pk, holder="a")) is is_taken
+    assert not RunEvent.objects.filter(code="passed_over").exists()
+
+
+def test_a_run_that_is_not_reached_lets_the_next_one_pass(settings):
+    settings.SITES = ("tokyo",)
+    server = at("tokyo")
+    queued(server, at("berlin"))
+    second = queued(server)
+    claim = leases.claim(server_id=server.pk, holder="a")
+    assert claim.run_id == second.runs.get().pk
+
+
+def test_a_worker_of_elsewhere_neither_sweeps_nor_inspects(settings, monkeypatch):
+    swept = []
+    monkeypatch.setattr(
+        sweeping, "sweep_where_needed", lambda *, server_id: swept.append(server_id)
+    )
+    server = at("tokyo")
+    settings.SITES = ("berlin",)
+    tasks.execute_next(server.pk)
+    assert swept == []
+    settings.SITES = ("tokyo",)
+    tasks.execute_next(server.pk)
+    assert swept == [server.pk]
+
+
+def test_messages_go_to_the_queues_of_the_sites(monkeypatch, django_capture_on_commit_callbacks):
+    sent = []
+    monkeypatch.setattr(app, "send_task", lambda task, **told: sent.append((task, told["queue"])))
+    here, there, far = at(""), at("tokyo"), at("berlin")
+    with django_capture_on_commit_callbacks(execute=True):
+        dispatch.wake(here.pk)
+        dispatch.wake(there.pk)
+        checks.of_draft(draft=factories.draft(here, more_servers=[there, far]))
+    assert sent == [
+        (dispatch.EXECUTE_NEXT, "runs"),
+        (dispatch.EXECUTE_NEXT, "runs.tokyo"),
+        (dispatch.CHECK_SERVERS, "runs.berlin"),
+        (dispatch.CHECK_SERVERS, "runs.tokyo"),
+    ]
+
+
+def test_a_check_waits_for_a_worker_of_its_site_and_says_when_there_is_none(settings):
+    server = at("tokyo")
+    settings.SITES = ("berlin",)
+    check = checks.of_server(server=server)
+    checks.carry_out(check_id=str(check.pk))
+    check.refresh_from_db()
+    assert check.state == "waiting"
+    ServerCheck.objects.update(deadline=timezone.now())
+    checks.give_up_the_overdue()
+    check.refresh_from_db()
+    assert check.code == "site_not_served"
+    assert "BENCHLAB_SITES=tokyo" in check.remedy
+
+
+def test_sites_without_a_live_worker_are_shown_with_what_to_do(settings, client):
+    server, other = at("tokyo"), at("berlin")
+    campaign = queued(server, other)
+    pages = [f"/servers/{server.slug}/", f"/campaigns/{campaign.slug}/"]
+
+    def told():
+        return ["No live worker serves" in client.get(page).content.decode() for page in pages]
+
+    def needed():
+        return {each.sites for each in waiting.of_campaign(campaign) if each.kind == "unserved"}
+
+    assert told() == [True, True]
+    assert "BENCHLAB_SITES=berlin,tokyo" in client.get(pages[1]).content.decode()
+    show_worker(settings, "tokyo")
+    assert (told(), needed()) == ([False, True], {"berlin, tokyo"})
+    show_worker(settings, "tokyo", "berlin")
+    assert (told(), needed()) == ([False, False], set())
+    assert waiting.of_run(campaign.runs.get()) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_readiness_names_the_sites_that_nobody_serves(settings):
+    assert readiness.sites().status == "ok"
+    at("tokyo")
+    at("berlin")
+    show_worker(settings, "berlin")
+    told = readiness.sites()
+    assert (told.status, "tokyo" in told.reason, "berlin" in told.reason) == (
+        "warning",
+        True,
+        False,
+    )
+    assert "BENCHLAB_SITES=tokyo" in told.remedy
+    show_worker(settings, "berlin", "tokyo")
+    assert readiness.sites().status == "ok"
+
+
+def test_a_worker_of_runs_takes_from_its_sites_queues_too(settings):
+    class Queues(dict):
+        consume_from = {"runs": None}
+        added = []
+
+        def select_add(self, queue):
+            self.added.append(queue)
+
+    queues = Queues()
+    instance = type("W", (), {"app": type("A", (), {"amqp": type("Q", (), {"queues": queues})})})
+    settings.SITES = ("tokyo",)
+    tasks.serve_sites(instance=instance)
+    assert queues.added == ["runs.tokyo"]
+    queues.consume_from = {"control": None}
+    tasks.serve_sites(instance=instance)
+    assert queues.added == ["runs.tokyo"]
+
+
+def test_the_site_is_a_short_slug_and_read_over_the_api(client):
+    server = at("tokyo")
+    assert client.get(f"/api/v1/servers/{server.slug}/").json()["site"] == "tokyo"
+    with pytest.raises(ValidationError):
+        Server._meta.get_field("site").clean("Not a slug", server)
