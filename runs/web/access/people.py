@@ -49,6 +49,8 @@ class ProjectForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 def project_list(request: HttpRequest) -> HttpResponse:
     """The projects that somebody may see; an administrator makes new ones."""
+    # People are invited into it before anything of it is there.
+    project_service.default()
     form = ProjectForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
