@@ -248,6 +248,8 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = "BenchLab: "
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if TLS else "http"
 ACCOUNT_LOGOUT_REDIRECT_URL = "home"
 ALLAUTH_TRUSTED_PROXY_COUNT = env.int("BENCHLAB_PROXIES", default=1 if TLS else 0)
+# Without mails no address is ever confirmed, and nobody could add a second factor.
+MFA_ALLOW_UNVERIFIED_EMAIL = not SENDS_MAIL
 MFA_ADAPTER = "runs.web.access.accounts.MFAAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
