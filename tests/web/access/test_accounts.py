@@ -143,6 +143,22 @@ def test_the_secret_of_a_second_factor_is_encrypted(django_user_model):
     assert totp.TOTP(Authenticator.objects.get()).validate_code(code)
 
 
+@pytest.mark.parametrize("sends_mail", [False, True])
+def test_a_second_factor_needs_a_confirmed_address_only_where_mail_confirms_it(
+    settings, sends_mail
+):
+    if sends_mail:
+        settings.MFA_ALLOW_UNVERIFIED_EMAIL = False
+    User.objects.create_user("hanako", "hanako@example.org", PASSWORD)
+    browser = Client()
+    browser.post("/login/", {"login": "hanako", "password": PASSWORD})
+    browser.get("/accounts/email/")  # takes the account's address up, as one to be confirmed
+    activate = "/accounts/2fa/totp/activate/"
+    browser.post("/accounts/reauthenticate/", {"password": PASSWORD, "next": activate})
+    page = browser.get(activate, follow=True).content.decode()
+    assert ('name="code"' in page, "verified your email" in page) == (not sends_mail, sends_mail)
+
+
 def test_a_second_factor_is_asked_for(django_user_model):
     user = django_user_model.objects.create_user("hachi", password=PASSWORD)
     totp.TOTP.activate(user, totp.generate_totp_secret())
