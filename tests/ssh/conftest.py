@@ -77,9 +77,9 @@ def address(openssh: OpenSSH, account: Account) -> Address:
 
 
 @pytest.fixture
-def base_dir(account: Account) -> Iterator[Path]:
-    """An empty folder of the account's own."""
-    folder = short_folder()
+def base_dir(request: pytest.FixtureRequest, account: Account) -> Iterator[Path]:
+    """An empty folder of the account's own; on a disk where the test is about one."""
+    folder = short_folder(on_disk=request.node.get_closest_marker("on_disk") is not None)
     if account.switch:
         os.chown(folder, account.uid, account.gid)
     yield folder

@@ -147,9 +147,13 @@ def _children(pid: int) -> list[int]:
     return [int(child) for child in tasks.read_text().split()] if tasks.exists() else []
 
 
-def short_folder() -> Path:
+# script/test has temporary files in memory.
+DISK = Path("/var/tmp")
+
+
+def short_folder(*, on_disk: bool = False) -> Path:
     """A folder with a short name that everybody can enter."""
-    folder = Path(tempfile.mkdtemp(prefix="bl-"))
+    folder = Path(tempfile.mkdtemp(prefix="bl-", dir=DISK if on_disk else None))
     folder.chmod(0o755)
     return folder
 

@@ -13,6 +13,7 @@ from tests.ssh.directing import execute
 
 pytestmark = [
     pytest.mark.openssh,
+    pytest.mark.full_load,
     pytest.mark.skipif(shutil.which("strace") is None, reason="strace is missing"),
 ]
 

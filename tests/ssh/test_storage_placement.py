@@ -11,13 +11,13 @@ from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left
 from tests.ssh.directing import execute, names
 from tests.ssh.openssh import short_folder
 
-pytestmark = pytest.mark.openssh
+pytestmark = [pytest.mark.openssh, pytest.mark.on_disk]
 
 
 @pytest.fixture
 def fast_dir(account):
     """The base directory of a second registration of the machine."""
-    folder = short_folder()
+    folder = short_folder(on_disk=True)
     account.own(folder)
     yield folder
     shutil.rmtree(folder)

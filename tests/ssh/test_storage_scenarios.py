@@ -10,7 +10,7 @@ from runs.execution.errors import TargetProblem
 from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left
 from tests.ssh.directing import execute, left_running, names
 
-pytestmark = pytest.mark.openssh
+pytestmark = [pytest.mark.openssh, pytest.mark.on_disk]
 
 
 @pytest.fixture

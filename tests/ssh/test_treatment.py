@@ -44,6 +44,7 @@ def test_caches_are_emptied_before_the_start_and_nothing_is_read_ahead(direct, t
     assert dropping.argv == ("sudo", "-n", *privileged.DROP_CACHES)
 
 
+@pytest.mark.on_disk
 def test_a_cold_run_reads_the_data_from_the_disk(direct, treated, allow, base_dir):
     """The kernel counts for each process what came from a device; the data is read first."""
     needs_writable("/proc/sys/vm/drop_caches")

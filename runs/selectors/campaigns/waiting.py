@@ -33,7 +33,11 @@ def of_campaign(campaign: Campaign) -> list[Hindrance]:
     All runs of a server use the same further machines, so one plan for each server is read.
     """
     runs = campaign.runs.filter(state__in=WAITING, server__isnull=False)
-    first = runs.order_by("server_id", "pk").distinct("server_id").only("server_id", "plan")
+    first = (
+        runs.order_by("server_id", "pk")
+        .distinct("server_id")
+        .only("campaign_id", "server_id", "plan")
+    )
     groups = [machines_of(run) for run in first]
     used = Q(pk__in={server_id for group in groups for server_id in group})
     if campaign.topology_id is not None:

@@ -24,6 +24,12 @@ def serves(server_ids: Iterable[int]) -> bool:
     return set(named(server_ids)) <= set(settings.SITES)
 
 
+def unreached() -> set[int]:
+    """All servers that this process does not reach. One query, however many runs ask."""
+    elsewhere = Server.objects.exclude(site="").exclude(site__in=settings.SITES)
+    return set(elsewhere.values_list("pk", flat=True))
+
+
 def have_a_worker(sites: Collection[str]) -> bool:
     """Whether one live worker serves all of these sites; true where Redis cannot be asked."""
     if not sites:

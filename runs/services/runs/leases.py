@@ -209,12 +209,12 @@ def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
     still be running, so nothing new starts on any of its machines until it continues.
     """
     waiting, loaded = waiting_runs().filter(server_id=lease.server_id), maybe_loaded()
-    reserved = reservations.standing(loaded=loaded)
+    reserved, unreached = reservations.standing(loaded=loaded), sites.unreached()
     passed: dict[tuple[int, ...], Run] = {}
     for run in _first_of_each_campaign(waiting):
         others = others_of(run)
         is_lost = run.state == Run.State.LOST
-        if not sites.serves([lease.server_id, *others]):
+        if not unreached.isdisjoint([lease.server_id, *others]):
             # Nothing is noted: it must not reserve machines that this worker never takes for it.
             continue
         if not is_lost and _must_wait(run, loaded, reserved):

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from random import Random
 
 import psycopg
 import pytest
@@ -85,12 +86,14 @@ def test_processes_that_make_cells_of_one_campaign_do_not_lock_each_other_out(we
     assert set(CellSummary.objects.values_list("n", flat=True)) == {25}
 
 
-def send_batch(web, token, number):
+def send_batch(web, token, number, *, key=None):
     """Start to send a batch from a thread, which ends when the answer or the end comes."""
 
     def send():
         connected = http.client.HTTPConnection("127.0.0.1", web.port, timeout=60)
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        if key is not None:
+            headers["Idempotency-Key"] = key
         body = text({"runs": [run(levels={"clients": each + 1}) for each in range(number)]})
         try:
             connected.request("POST", "/api/v1/uploads/batch/", body, headers)
@@ -142,6 +145,39 @@ def test_a_worker_killed_in_the_middle_of_a_batch_leaves_nothing_of_it(web, toke
     thread.join(60)
     assert answers == [201]
     assert Run.objects.count() == 300
+
+
+@pytest.mark.slow
+def test_fifty_batches_at_once_are_stored_whole_and_each_key_once(web, token):
+    senders = [send_batch(web, token, 20, key=f"night-{each % 25}") for each in range(50)]
+    for thread, _answers in senders:
+        thread.join(120)
+
+    assert Counter(answer for _thread, [answer] in senders) == {201: 25, 200: 25}
+    assert Run.objects.count() == 25 * 20
+    assert set(CellSummary.objects.values_list("n", flat=True)) == {25}
+
+
+@pytest.mark.slow
+def test_workers_killed_during_each_of_twenty_uploads_lose_and_double_nothing(web, token):
+    moments = Random(20)
+    cut = 0
+    for upload in range(20):
+        status = None
+        while status not in {200, 201}:
+            thread, answers = send_batch(web, token, 100, key=f"job-{upload}")
+            if status is None:
+                time.sleep(moments.uniform(0, 0.5))
+                for pid in web.workers():
+                    os.kill(pid, signal.SIGKILL)
+                status = 0
+            thread.join(60)
+            cut += answers == [None]
+            status = answers[0] or 0
+
+    assert cut >= 5
+    assert Run.objects.count() == 20 * 100
+    assert set(CellSummary.objects.values_list("n", flat=True)) == {20}
 
 
 def open_transactions():

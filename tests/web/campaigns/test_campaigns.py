@@ -200,7 +200,7 @@ def test_a_poll_is_answered_by_nothing_until_something_is_new(
         return re.search(r'"X-Stamp": "(\w+)"', page.content.decode()).group(1)
 
     seen = stamp(client.get("/campaigns/live/"))
-    with django_assert_max_num_queries(5):
+    with django_assert_max_num_queries(6):
         again = client.get("/campaigns/live/", headers=htmx | {"X-Stamp": seen})
     factories.finish(second, tps=1000)
     changed = client.get("/campaigns/live/", headers=htmx | {"X-Stamp": seen})

@@ -194,6 +194,7 @@ def test_a_changed_value_is_updated_in_its_place(file):
 def test_what_is_gone_from_the_file_goes_from_the_archive(file):
     archive.load(files=[file])
     change(file, "      2 | 2,000.00 | 90.00 % | 2500.00 | 120.00 %\n", "")
+    change(file, '      figures: ["120.00 %"]\n', "")
     change(file, ", environment: quay", "")
     text = file.read_text()
     file.write_text(text[: text.index("  - slug: harbour-picture")])
