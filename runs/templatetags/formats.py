@@ -253,6 +253,14 @@ def as_read(level: Any) -> Any:
 
 
 @register.filter
+def listed(value: Any) -> Any:
+    """Several values in one line, None if there are none; anything else as it is."""
+    if not isinstance(value, list):
+        return value
+    return ", ".join(map(str, value)) or None
+
+
+@register.filter
 def build_state(value: str) -> str:
     """A stored state of a build of a commit in words."""
     return str(Build.State(value).label)

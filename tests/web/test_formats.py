@@ -81,3 +81,10 @@ def test_what_is_not_printed_is_unknown_and_a_range_of_ratios_is_told_in_its_own
     assert formats.ratio_range([0.98, 0.944]) == "-5.6 % – -2.0 %"
     assert formats.ratio_range([1.416, 111.2]) == "×1.416 – ×111"
     assert formats.ratio_range([]) == "–"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(["read", "upload"], "read, upload"), ([], None), ("read", "read")]
+)
+def test_several_values_are_one_line(value, shown):
+    assert formats.listed(value) == shown
