@@ -128,15 +128,7 @@ def _trace(
         "meta": {"slot": place, "urls": [origin.urls.get(point.version, "") for point in points]},
         "text": ["\N{WARNING SIGN}" if each.version in origin.doubtful else "" for each in points],
         "textposition": "middle right",
-        "customdata": [
-            [
-                *(point.low, point.high, chain.base, point.index),
-                f"<br>\N{WARNING SIGN} {words.doubtful}"
-                if point.version in origin.doubtful
-                else "",
-            ]
-            for point in points
-        ],
+        "customdata": [_known(point, chain, origin, words) for point in points],
         "hovertemplate": (
             f"<b>PostgreSQL %{{x}}</b> (%{{fullData.name}})<br>{words.index}: "
             f"%{{customdata[3]:.3f}} ({words.base} %{{customdata[2]}})"
@@ -162,6 +154,12 @@ def _trace(
             "width": 4,
         }
     return trace
+
+
+def _known(point: Point, chain: Chain, origin: Origin, words: Words) -> list[Any]:
+    """What the hover text says of a point: interval, base, index, and whether it is in doubt."""
+    doubt = f"<br>\N{WARNING SIGN} {words.doubtful}" if point.version in origin.doubtful else ""
+    return [point.low, point.high, chain.base, point.index, doubt]
 
 
 def _symbol(point: Point, chain: Chain, place: int) -> str:
