@@ -4,8 +4,7 @@
 # Whatever the commit's own scripts do happens as this user: an administrator has allowed it.
 #   FOLDER/source   the commit's files, removed at the end      FOLDER/log   what was printed
 #   FOLDER/pg       the installation
-# Prints "benchlab-build WORD", the last line of its output being the word's, and the end of the log
-# where the word is no "done".
+# Its last line is "benchlab-build WORD". Where the word is not "done", the end of the log precedes it.
 set -u
 umask 022
 export LC_ALL=C GIT_TERMINAL_PROMPT=0

@@ -56,8 +56,8 @@ async def carry_on(
 ) -> Ended | None:
     """Begin a build or look at it for some seconds; None while it goes on.
 
-    Raises TargetProblem, `disk_too_small` before it begins and `disk_full` while it goes on, when
-    the build has been ended.
+    Raises TargetProblem `disk_too_small` where the disk has too little room; a build that goes on
+    has been ended and removed then.
     """
     folder = folder_of(base, commit)
     free = await base.claim(host)
