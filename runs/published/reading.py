@@ -22,7 +22,7 @@ from runs.published.yaml_text import parse
 
 FOLDER = Path(__file__).parent
 # Part of each file's hash: increase it if the same file must be stored differently.
-FORMAT = 7
+FORMAT = 8
 
 
 def files(folder: Path = FOLDER) -> list[Path]:
