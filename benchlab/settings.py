@@ -165,6 +165,8 @@ WATCH_SECONDS = env.float("BENCHLAB_WATCH_SECONDS", default=15.0)
 MAXIMUM_ATTEMPTS = env.int("BENCHLAB_MAXIMUM_ATTEMPTS", default=3)
 
 ARTIFACTS_DIR = VAR_DIR / "artifacts"
+# After how many days what is removed by `manage.py retain`; what has no number is kept.
+RETENTION = env.days("BENCHLAB_RETENTION")
 
 # Counters of requests. Redis is the broker's as well: never clear the complete cache.
 CACHES = {

@@ -25,6 +25,10 @@ WRONG = [
     ("REDIS_URL", "redis", {"default": ""}, "redis://host:port/0"),
     ("EMAIL_URL", "mail", {"default": ""}, "mail.example"),
     ("BENCHLAB_SITES", "slugs", {}, "tokyo,Not one"),
+    ("BENCHLAB_RETENTION", "days", {}, "files"),
+    ("BENCHLAB_RETENTION", "days", {}, "files=-1"),
+    ("BENCHLAB_RETENTION", "days", {}, "figures=10"),
+    ("BENCHLAB_RETENTION", "days", {}, "files=1,files=2"),
     ("TIME_ZONE", "time_zone", {"default": "UTC"}, "Mars/Olympus"),
     ("TIME_ZONE", "time_zone", {"default": "UTC"}, "../etc/passwd"),
     ("LOG_LEVEL", "one_of", {"choices": ("INFO", "DEBUG"), "default": "INFO"}, "loud"),
@@ -53,6 +57,8 @@ def test_nothing_is_the_default_and_what_is_right_is_taken(monkeypatch):
         assert Environment().mail("X", default="") == ""
     monkeypatch.setenv("X", "tokyo, berlin,")
     assert Environment().slugs("X") == ("tokyo", "berlin")
+    monkeypatch.setenv("X", "files=365, uploads = 0")
+    assert Environment().days("X") == {"files": 365, "uploads": 0}
     monkeypatch.setenv("X", "off")
     assert Environment().bool("X", default=True) is False
     monkeypatch.setenv("X", "postgresql://u:p%40@host:5433/lab")
