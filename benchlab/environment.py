@@ -51,9 +51,9 @@ class Environment(environ.Env):  # type: ignore[misc]
         return self._read(name, default, chosen, f"one of {', '.join(choices)}")
 
     def db(self, name: str, default: str) -> dict[str, Any]:
-        """The results database, as Django's settings have it."""
+        """The results database, as Django's settings have it; empty for none."""
         url = self._read(name, default, _database, "postgresql://user:password@host:5432/database")
-        found: dict[str, Any] = self.db_url_config(url)
+        found: dict[str, Any] = self.db_url_config(url) if url else {}
         return found
 
     def redis(self, name: str, default: str) -> str:

@@ -133,6 +133,16 @@ DATABASES = {
         env.db("DATABASE_URL", default="postgresql://benchlab@127.0.0.1:5432/benchlab")
     )
 }
+# A streaming standby that pages and reads of the API are read from: see benchlab.replica.
+if _replica := env.db("DATABASE_REPLICA_URL", default=""):
+    DATABASES["replica"] = {**_database(_replica), "TEST": {"MIRROR": "default"}}
+    # What does not answer is not waited for: the primary has it all.
+    DATABASES["replica"]["OPTIONS"] |= {"connect_timeout": 2}
+    if _POOL:
+        DATABASES["replica"]["OPTIONS"]["pool"] = {**_POOL["pool"], "timeout": 2}
+    DATABASE_ROUTERS = ["benchlab.replica.Router"]
+    _before = MIDDLEWARE.index("django.contrib.sessions.middleware.SessionMiddleware")
+    MIDDLEWARE.insert(_before, "benchlab.replica.ReadReplica")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.redis("REDIS_URL", default="redis://127.0.0.1:6379/0")
