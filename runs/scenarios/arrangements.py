@@ -53,7 +53,7 @@ LOGICAL_SINCE = QUORUM_SINCE = 100000
 KEEP_SIZE_SINCE = 130000
 # PgBouncer's default; the same number of connections to the server for all clients.
 POOL_SIZE = 20
-POOLER_PORT = 6432
+POOLER, POOLER_PORT = "pooler", 6432
 SECONDS_FOR_THE_POOLER = 15
 # Debian installs it outside the PATH of an ordinary user.
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -253,7 +253,8 @@ async def _through_pooler(bench: Bench, procedure: Procedure) -> None:
         pooler=POOLER_PORT, size=POOL_SIZE,
     )  # fmt: skip
     await bench.step("write-pooler", ["sh", "-c", _WRITE, "write", path], stdin=text)
-    pooler = Background(bench.database, "pooler", ("env", PATH, "pgbouncer", path))
+    pooler = Background(bench.database, POOLER, ("env", PATH, "pgbouncer", path))
+    bench.of_the_load.append(POOLER)
     try:
         await _wait_for_pooler(bench)
         bench.entrance = POOLER_PORT
@@ -282,7 +283,7 @@ async def _wait_for_pooler(bench: Bench) -> None:
         if (await bench.run(*words)).exit_status == 0:
             return
         await asyncio.sleep(0.2)
-    folder = f"{bench.steps_directory}/pooler"
+    folder = f"{bench.steps_directory}/{POOLER}"
     said = await bench.run("sh", "-c", 'tail -n 5 "$1"/out "$1"/err', "tail", folder)
     raise TargetProblem(
         f"PgBouncer does not answer on {bench.database.address}: "

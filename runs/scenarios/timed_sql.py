@@ -43,7 +43,7 @@ async def timed(
         f"{_bare(statement)};",
     ]
     argv = ("env", "LC_ALL=C", *bench.cluster.psql())
-    result = await bench.step(name, argv, stdin="\n".join([*lines, ""]), check=False)
+    result = await bench.load_step(name, argv, stdin="\n".join([*lines, ""]))
     _note_span(bench, result)
     if _TIMED_OUT in result.stderr:
         note_cut(bench, name, timeout_s)

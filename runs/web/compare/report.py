@@ -45,6 +45,7 @@ def report(page: ComparedPage, words: Wording, *, address: str, today: date) -> 
         (_("Compared"), _series(page)),
         (_("Conditions"), _conditions(page)),
         (_("Results"), _results(page, words)),
+        (_("Where each published figure comes from"), _provenance(page, words)),
         (_("Citation"), [Paragraph(f"BenchLab, {today:%Y}. {address} ({today})")]),
     )
     return Report(
@@ -81,6 +82,20 @@ def _conditions(page: ComparedPage) -> list[Block]:
     ]
     found = tuple(machines + systems)
     return [Facts(found)] if found else []
+
+
+def _provenance(page: ComparedPage, words: Wording) -> list[Block]:
+    """The record of each figure that a publication prints; no block without one."""
+    found = page.loaded.provenance
+    rows = tuple(
+        (label, compare_figures.level(cell.x, page, words), "; ".join(found[cell.id]))
+        for each, label in zip(page.loaded.series, page.labels, strict=True)
+        for cell in each.cells
+        if cell.id in found
+    )
+    level = words.title(page.loaded.x) if page.loaded.x else _("Condition")
+    heads = (pgettext("compared", "Series"), level, _("Record"))
+    return [Table("", heads, rows)] if rows else []
 
 
 def _results(page: ComparedPage, words: Wording) -> list[Block]:
