@@ -16,7 +16,7 @@ from runs.analysis.trend import Chain, Trend, trend
 from runs.models import BisectionStep, Campaign, CellSummary, Metric, Scenario
 from runs.models.campaigns import Origin
 from runs.selectors.access.projects import NOBODY, Reader, visible
-from runs.selectors.archive import conclusions, versions
+from runs.selectors.archive import conclusions, provenance, versions
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import judging, series_cells
 from runs.selectors.compare.judging import Judge
@@ -221,6 +221,24 @@ def _strictest(found: Sequence[Pair]) -> float:
             width = math.log(each.high / each.ratio) / each.log_error
             levels.append(float(2 * stdtr(each.freedom, -width)))
     return min(levels)
+
+
+def records(found: Iterable[Pair]) -> dict[str, list[str]]:
+    """For each version of published pairs, the record of the figure of its newest campaign.
+
+    Five queries; none without a published pair.
+    """
+    cells = {
+        version: measured.cell
+        for pair in found
+        if pair.campaign.origin == Origin.PUBLISHED
+        for version, measured in zip(pair.ends, (pair.base, pair.head), strict=True)
+    }
+    metric = Metric.objects.filter(name=METRIC).first() if cells else None
+    if metric is None:
+        return {}
+    of_cells = provenance.of_cells(cells.values(), metric)
+    return {version: of_cells[cell] for version, cell in cells.items() if cell in of_cells}
 
 
 def undocumented(theme: str) -> list[Undocumented]:
