@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs.execution import standbys
-from runs.execution.arrangement import Arrangement
 from runs.execution.background import Background
 from runs.execution.bench import Bench, Entrance
 from runs.execution.errors import TargetProblem
+from runs.execution.further_clusters import Arrangement
 from runs.execution.members import conninfo
 from runs.execution.postgres import DATABASE, SUPERUSER
 from runs.execution.procedure import Arranging
