@@ -5,7 +5,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import BooleanField, ExpressionWrapper, OuterRef, Q, QuerySet, Subquery
 
 from runs.analysis.inference import Noise
 from runs.analysis.inference.variances import noise_of
@@ -59,19 +59,24 @@ def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple
             log_variance__isnull=False,
         )
         .annotate(
-            server=Subquery(run.values("server")[:1]), hardware=Subquery(run.values("hardware")[:1])
+            is_newest=ExpressionWrapper(Q(cell__campaign__in=newest), output_field=BooleanField()),
+            server=Subquery(run.values("server")[:1]),
+            hardware=Subquery(run.values("hardware")[:1]),
         )
         .order_by("-cell_id")
-        .values_list("cell__campaign_id", "metric_id", "server", "hardware", "n", "log_variance")[
-            :MOST_READ
-        ]
+        .values_list(
+            *("cell__campaign_id", "metric_id", "server", "hardware"),
+            *("n", "log_variance", "is_newest"),
+        )[:MOST_READ]
     )
     machines: dict[int, set[Hashable]] = defaultdict(set)
     scatter: dict[tuple[int, Hashable], list[tuple[int, int, float]]] = defaultdict(list)
-    for campaign, metric, server, hardware, n, variance in rows:
+    for campaign, metric, server, hardware, n, variance, is_newest in rows:
         machine = (server, hardware)
         machines[campaign].add(machine)
-        scatter[metric, machine].append((campaign, n or 1, variance or 0.0))
+        # What else is judged with a campaign does not change what is said of it.
+        if is_newest:
+            scatter[metric, machine].append((campaign, n or 1, variance or 0.0))
     found = {}
     for campaign in asked:
         for metric in metrics:
