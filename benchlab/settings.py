@@ -324,6 +324,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "BisectionState": "runs.models.bisections.Bisection.State",
         "CampaignState": "runs.models.campaigns.Campaign.State",
+        "CheckState": "runs.models.server_checks.ServerCheckState",
         "RunState": "runs.models.runs.Run.State",
         "SealKind": "runs.models.seals.Seal.Kind",
         "ScheduleKind": "runs.models.schedules.Schedule.Kind",

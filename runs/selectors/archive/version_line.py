@@ -16,7 +16,7 @@ from runs.analysis.trend import Chain, Trend, trend
 from runs.models import BisectionStep, Campaign, CellSummary, Metric, Scenario
 from runs.models.campaigns import Origin
 from runs.selectors.access.projects import NOBODY, Reader, visible
-from runs.selectors.archive import conclusions, versions
+from runs.selectors.archive import conclusions, provenance, versions
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import judging, series_cells
 from runs.selectors.compare.judging import Judge
@@ -75,6 +75,7 @@ class Pair:
     head: Measured
     link: Link | None
     readings: tuple[Reading, ...] = ()
+    metric: Metric | None = None
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -246,6 +247,24 @@ def _strictest(found: Sequence[Pair]) -> float:
     return min(levels)
 
 
+def records(found: Sequence[Pair]) -> dict[str, list[str]]:
+    """For each version of published pairs, the record of the figure of its newest campaign.
+
+    Four queries; none without a published pair.
+    """
+    cells = {
+        version: measured.cell
+        for pair in found
+        if pair.campaign.origin == Origin.PUBLISHED
+        for version, measured in zip(pair.ends, (pair.base, pair.head), strict=True)
+    }
+    metric = next((pair.metric for pair in found), None)
+    if metric is None or not cells:
+        return {}
+    of_cells = provenance.of_cells(cells.values(), metric)
+    return {version: of_cells[cell] for version, cell in cells.items() if cell in of_cells}
+
+
 def _undocumented(published: Iterable[Campaign]) -> list[Undocumented]:
     """Campaigns whose figures are printed only in a picture."""
     tables = [(each, getattr(each, "published", None)) for each in published]
@@ -292,7 +311,7 @@ def _pair(
     metric: Metric,
 ) -> Pair:
     if found.ratio is None:
-        return Pair(campaign, found, base, head, None)
+        return Pair(campaign, found, base, head, None, metric=metric)
     link = Link(
         base=versions.major(base.version),
         head=versions.major(head.version),
@@ -302,7 +321,7 @@ def _pair(
         source=campaign.slug,
     )
     readings = tuple(_readings(campaign, (base, head), judge, metric))
-    return Pair(campaign, found, base, head, link, readings if len(readings) == 2 else ())
+    return Pair(campaign, found, base, head, link, readings if len(readings) == 2 else (), metric)
 
 
 def _readings(

@@ -15,8 +15,8 @@ from runs.analysis.trend import Trend
 from runs.charts import version_line as drawing
 from runs.charts.figure import Figure
 from runs.models.campaigns import Origin
+from runs.selectors.archive import provenance, versions
 from runs.selectors.archive import version_line as lines
-from runs.selectors.archive import versions
 from runs.selectors.archive.version_line import Pair, Undocumented
 
 THEMES = (lines.READ, lines.UPDATE)
@@ -77,6 +77,7 @@ def _base(pairs: Sequence[Pair]) -> str:
 
 
 def _figure(trends: dict[Origin, Trend], pairs: Sequence[Pair]) -> Figure | None:
+    notes = {name: provenance.hover(found) for name, found in lines.records(pairs).items()}
     drawn = [
         drawing.Origin(
             str(origin.label),
@@ -84,6 +85,7 @@ def _figure(trends: dict[Origin, Trend], pairs: Sequence[Pair]) -> Figure | None
             _urls(pairs, origin),
             dash,
             doubtful=_doubtful(pairs, origin),
+            notes=notes if origin == Origin.PUBLISHED else {},
         )
         for origin, dash in ((Origin.PUBLISHED, "solid"), (Origin.EXECUTED, "dot"))
         if any(pair.campaign.origin == origin for pair in pairs)
