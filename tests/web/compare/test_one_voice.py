@@ -52,8 +52,8 @@ def test_nine_doors_say_the_same_of_the_same_cells(client, campaign):
 
     api = client.get(f"/api/v1/compare/?{SIDES}").json()
     answers = {row["levels"]["clients"]: row for row in api["rows"]}
-    lines = version_line.measured("fixed-point-read")
-    (line,) = version_line.pairs(lines)
+    material = version_line.material("fixed-point-read")
+    (line,) = version_line.pairs(material.measured)
     pages = {
         "campaign": text_of(client, "/campaigns/lab/"),
         "compare": text_of(client, "/compare/?s=lab"),
