@@ -8,10 +8,12 @@ unless another one is given. `cluster` is the run's own; others, if there are an
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from runs.execution import usage
 from runs.execution.clock_skew import Skew
+from runs.execution.connection import Line
 from runs.execution.ending import end
 from runs.execution.errors import CommandTimeout, TargetProblem
 from runs.execution.guard import (
@@ -23,7 +25,6 @@ from runs.execution.guard import (
     guarded,
 )
 from runs.execution.in_hand import InHand
-from runs.execution.line import Line
 from runs.execution.members import Member, members_of
 from runs.execution.nodes import Node
 from runs.execution.plan import MAIN, RunPlan
@@ -39,6 +40,14 @@ NOT_A_PROGRAM = frozenset({126, 127})
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Entrance:
+    """Where the load connects: a port next to the run's own cluster, or at another address."""
+
+    port: int
+    address: str = ""
 
 
 class Bench:
@@ -65,15 +74,15 @@ class Bench:
         self.in_hand: dict[str, InHand] = {}
         # Whether PostgreSQL was started and should run: only then a failure can mean that it ended.
         self.is_serving = False
-        # The port for the load if it is not that of the cluster, such as that of a pooler.
-        self.entrance = 0
+        # Where the load connects if not to the run's own cluster: a pooler, or a further cluster.
+        self.entrance: Entrance | None = None
         # When the load started and ended, on each machine's own clock.
         self.load_spans: dict[str, tuple[float, float]] = {}
         # Actions left for when nothing is recorded any more, so that they do not show in the
         # records.
         self.afterwards: list[Callable[[], Awaitable[None]]] = []
-        # Background steps on the database's machine that belong to the load, such as a pooler.
-        self.of_the_load: list[str] = []
+        # Background steps that belong to the load, such as a pooler, and their machines.
+        self.of_the_load: list[tuple[Node, str]] = []
         self._account = usage.Account()
         # How far each machine's clock is ahead of this worker's.
         self.skews: dict[str, Skew] = {}
@@ -297,9 +306,9 @@ class Bench:
         for node, cluster in clusters:
             if node.name in found:
                 found[node.name][1].append(cluster.data)
-        if self.database.name in found:
-            steps = [f"{self.steps_directory}/{each}" for each in self.of_the_load]
-            found[self.database.name][1].extend(steps)
+        for node, step in self.of_the_load:
+            if node.name in found:
+                found[node.name][1].append(f"{node.steps_directory}/{step}")
         return found
 
     async def loaded(self, work: Coroutine[Any, Any, None]) -> None:

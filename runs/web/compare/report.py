@@ -15,6 +15,7 @@ from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.comparisons import ComparedPage, compared
 from runs.selectors.compare.series_labels import Wording
 from runs.selectors.reports import conditions as report_conditions
+from runs.selectors.reports.results import average
 from runs.templatetags.formats import told
 from runs.web.compare import exports as compare_exports
 from runs.web.compare import figures as compare_figures
@@ -108,4 +109,8 @@ def _results(page: ComparedPage, words: Wording) -> list[Block]:
     found = compare_exports.table(page, words)
     rows = tuple(tuple(map(tables.shown, row)) for row in found.rows)
     numbers = frozenset(range(2, len(found.heads) - 1))
-    return [*charts, Table(found.caption, found.heads, rows, numbers)]
+    averages = [
+        average(each.head_label, each.base_label, each.rows, each.comparison)
+        for each in page.averages
+    ]
+    return [*charts, Table(found.caption, found.heads, rows, numbers), *averages]
