@@ -137,8 +137,8 @@ def environment(instance: Instance) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def instance() -> Iterator[Instance]:
-    folder = short_folder()
+def instance(request: pytest.FixtureRequest) -> Iterator[Instance]:
+    folder = short_folder(on_disk=request.node.get_closest_marker("on_disk") is not None)
     running = Instance(folder / "var", free_port(0))
     running.start()
     yield running

@@ -19,6 +19,7 @@ from tests.instance.conftest import REPOSITORY, Instance, environment
 pytestmark = [
     pytest.mark.instance,
     pytest.mark.slow,
+    pytest.mark.on_disk,
     pytest.mark.usefixtures("idle"),
     pytest.mark.timeout(1500),
 ]
