@@ -303,7 +303,7 @@ def pooled(registered: Registered, **machines: Any) -> Campaign:
         title="Pooled",
         installations=list(database.installations.filter(version__startswith="18.")),
         levels={"clients": [2], "arrangement": ["pooled"]},
-        parameters={"scale": 1, "duration": 3},
+        parameters={"scale": 1, "duration": 6},
         repeats=1,
         **machines,
     )
