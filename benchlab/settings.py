@@ -255,6 +255,7 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 ACCOUNT_ADAPTER = "runs.web.access.accounts.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
+ACCOUNT_FORMS = {"signup": "runs.web.access.signup_form.SignupForm"}
 ACCOUNT_EMAIL_VERIFICATION = "optional" if SENDS_MAIL else "none"
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "BenchLab: "
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if TLS else "http"

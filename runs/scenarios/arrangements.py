@@ -15,9 +15,9 @@ from functools import partial
 from typing import Any
 
 from runs.execution import standbys
-from runs.execution.arrangement import Arrangement
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
+from runs.execution.further_clusters import Arrangement
 from runs.execution.members import conninfo
 from runs.execution.postgres import DATABASE
 from runs.execution.procedure import Arranging

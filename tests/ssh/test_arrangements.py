@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from runs.execution import standbys
-from runs.execution.arrangement import Arrangement
 from runs.execution.errors import TargetProblem
+from runs.execution.further_clusters import Arrangement
 from runs.execution.plan import RunPlan
 from runs.scenarios import arrangements, pooler
 from runs.scenarios.fixed_point_update import FixedPointUpdate

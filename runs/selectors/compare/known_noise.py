@@ -5,7 +5,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import (
+    BooleanField,
+    Exists,
+    ExpressionWrapper,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+)
 
 from runs.analysis.inference import Noise
 from runs.analysis.inference.variances import noise_of
@@ -65,6 +73,7 @@ def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple
             server=Subquery(run.values("server")[:1]),
             hardware=Subquery(run.values("hardware")[:1]),
             doubted=Exists(doubted),
+            is_newest=ExpressionWrapper(Q(cell__campaign__in=newest), output_field=BooleanField()),
         )
         .order_by("-cell_id")
         .values_list(
@@ -73,6 +82,7 @@ def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple
             "server",
             "hardware",
             "doubted",
+            "is_newest",
             "n",
             "log_variance",
         )[:MOST_READ]
@@ -80,12 +90,13 @@ def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple
     machines: dict[int, set[Hashable]] = defaultdict(set)
     disturbed: set[int] = set()
     scatter: dict[tuple[int, Hashable], list[tuple[int, int, float]]] = defaultdict(list)
-    for campaign, metric, server, hardware, in_doubt, n, variance in rows:
+    for campaign, metric, server, hardware, in_doubt, is_newest, n, variance in rows:
         machine = (server, hardware)
         machines[campaign].add(machine)
         if in_doubt:
             disturbed.add(campaign)
-        else:
+        elif is_newest:
+            # What else is judged with a campaign does not change what is said of it.
             scatter[metric, machine].append((campaign, n or 1, variance or 0.0))
     found = {}
     for campaign in set(asked) - disturbed:

@@ -36,21 +36,17 @@ class Step:
 @require_safe
 def version_page(request: HttpRequest) -> HttpResponse:
     """The line, and a row for each step with the campaigns behind it."""
-    shown = context(request)
-    leaves_out = lines.leaves_out(shown["theme"], to=request.user)
-    return render(
-        request, "versions/index.html", {"section": "versions", "leaves_out": leaves_out, **shown}
-    )
+    return render(request, "versions/index.html", {"section": "versions", **context(request)})
 
 
 def context(request: HttpRequest) -> dict[str, Any]:
     """What the page and the first page's line show, by the address."""
     given = request.GET
     theme = _one_of(given.get("theme", ""), THEMES, lines.READ)
-    measured = lines.measured(theme, to=request.user)
-    counts = lines.client_counts(measured)
+    material = lines.material(theme, to=request.user)
+    counts = lines.client_counts(material.measured)
     clients = next((each for each in counts if str(each) == given.get("clients")), None)
-    pairs = lines.pairs(measured, clients=clients)
+    pairs = lines.pairs(material.measured, clients=clients)
     base = _one_of(given.get("base", ""), lines.MAJORS, _base(pairs))
     trends = {origin: lines.line(pairs, origin=origin, base=base) for origin in lines.ORIGINS}
     return {
@@ -61,8 +57,9 @@ def context(request: HttpRequest) -> dict[str, Any]:
         "bases": lines.MAJORS,
         "base": base,
         "figure": _figure(trends, pairs),
-        "steps": _steps(pairs, lines.undocumented(theme)),
+        "steps": _steps(pairs, material.undocumented),
         "pairs": pairs,
+        "leaves_out": material.leaves_out,
         "most_executed": lines.MOST_EXECUTED,
         "least_repeats": lines.LEAST_REPEATS,
         "least_seconds": lines.LEAST_SECONDS,

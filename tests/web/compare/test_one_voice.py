@@ -1,12 +1,16 @@
 """Nine doors say the same of the same cells: verdict, values and interval."""
 
+import json
 import random
 import re
 from dataclasses import replace
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 
+from runs.models import CellSummary
 from runs.selectors.archive import version_line
+from runs.selectors.compare import head_and_base, stored_verdicts, verdicts
 from runs.selectors.compare.ratios import ratios
 from runs.selectors.compare.verdict_words import VERDICTS, size
 from tests import factories
@@ -48,8 +52,8 @@ def test_nine_doors_say_the_same_of_the_same_cells(client, campaign):
 
     api = client.get(f"/api/v1/compare/?{SIDES}").json()
     answers = {row["levels"]["clients"]: row for row in api["rows"]}
-    lines = version_line.measured("fixed-point-read")
-    (line,) = version_line.pairs(lines)
+    material = version_line.material("fixed-point-read")
+    (line,) = version_line.pairs(material.measured)
     pages = {
         "campaign": text_of(client, "/campaigns/lab/"),
         "compare": text_of(client, "/compare/?s=lab"),
@@ -95,6 +99,19 @@ def test_nine_doors_say_the_same_of_the_same_cells(client, campaign):
     assert listed.count(",doubtful,") == len(rows)
     assert api["exit_code"] == (2 if "undecided" in told else 0)
     assert "no revisions" in badge
+
+
+def test_a_stored_verdict_says_the_same_as_when_it_was_given(campaign):
+    sides = (f"campaign:lab~version={version}" for version in ("16.14", "18.4"))
+    both = head_and_base.both(*sides, campaign="", reader=AnonymousUser())
+    given = verdicts.between(*both, verdicts.Asked())
+    stored = json.loads(json.dumps(stored_verdicts.as_json(given)))
+
+    CellSummary.objects.update(log_mean=1.0, median=5000)
+
+    found = stored_verdicts.from_json(stored, *both)
+    assert (found.rows, found.together) == (given.rows, given.together)
+    assert len(found.together) == 1
 
 
 def uploaded_twin(campaign):
