@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from runs.charts.figure import Figure, layout, title
 
 MOST_CHARACTERS = 48
-PIXELS_A_BAR, PIXELS_AROUND = 28, 110
 
 
 def ranking(labels: Sequence[str], parts: Mapping[str, Sequence[float]], *, x_title: str) -> Figure:
@@ -30,7 +29,6 @@ def ranking(labels: Sequence[str], parts: Mapping[str, Sequence[float]], *, x_ti
         "layout": layout(
             barmode="stack",
             bargap=0.25,
-            height=PIXELS_AROUND + PIXELS_A_BAR * len(names),
             xaxis={"title": title(x_title), "rangemode": "tozero", "automargin": True},
             yaxis={"type": "category", "autorange": "reversed", "automargin": True},
             showlegend=len(parts) > 1,

@@ -50,7 +50,7 @@ CHARTS = {
     "statements": (("query",), ("total_ms",)),
     "io": (("backend_type", "object", "context"), ("hits", "reads", "writes", "extends")),
 }
-MOST_BARS = 12
+MOST_BARS = 8
 
 
 @dataclass(frozen=True)
