@@ -112,7 +112,7 @@ def _write(folder: Path, month: str) -> Month:
 
 
 def _copy(file: Any, month: str) -> None:
-    """The rows of a month as CSV; of a text that is empty and one that is missing both differ."""
+    """The rows of a month as CSV: an empty text is quoted, and what is missing is not."""
     columns = ", ".join(f"{source} AS {name}" for name, _type, source in COLUMNS)
     query = ROWS.format(columns=columns, month=_condition(month))
     with transaction.atomic(), connection.cursor() as cursor:
@@ -140,7 +140,7 @@ def _convert(rows: Path, made: Path) -> int:
         database.execute("SET preserve_insertion_order = false; SET timezone = 'UTC'")
         read = database.sql(
             "SELECT * FROM read_csv($rows, header = false, columns = $columns, auto_detect = false,"
-            " delim = ',', quote = '\"', escape = '\"', nullstr = '')",
+            " delim = ',', quote = '\"', escape = '\"', nullstr = '', allow_quoted_nulls = false)",
             params={"rows": str(rows), "columns": types},
         )
         read.write_parquet(str(made), compression="zstd")

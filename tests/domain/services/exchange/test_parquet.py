@@ -1,6 +1,8 @@
 """Measurements as Parquet, read again by DuckDB."""
 
+import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -81,3 +83,12 @@ def test_an_empty_lab_has_no_file(db, tmp_path):
 def test_what_is_no_month_is_refused(db, tmp_path, since):
     with pytest.raises(CommandError, match="is a month such as"):
         call_command("export_parquet", str(tmp_path), "--since", since)
+
+
+def test_the_query_of_the_documentation_answers(lab, tmp_path):
+    text = (Path(__file__).parents[4] / "docs" / "scaling.md").read_text()
+    [query] = re.findall(r"```sql\n(.*?)```", text, re.DOTALL)
+    list(parquet.write(tmp_path))
+    query = query.replace("/srv/parquet", str(tmp_path)).replace("= '8'", "= '2'")
+    found = duckdb.sql(query).fetchall()
+    assert {major for major, *_others in found} == {"16", "18"}
