@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from runs.execution import usage
 from runs.execution.clock_skew import Skew
+from runs.execution.connection import Line
 from runs.execution.ending import end
 from runs.execution.errors import CommandTimeout, TargetProblem
 from runs.execution.guard import (
@@ -24,7 +25,6 @@ from runs.execution.guard import (
     guarded,
 )
 from runs.execution.in_hand import InHand
-from runs.execution.line import Line
 from runs.execution.members import Member, members_of
 from runs.execution.nodes import Node
 from runs.execution.plan import MAIN, RunPlan

@@ -9,7 +9,7 @@ from itertools import pairwise
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from runs.analysis.inference import SIGNIFICANCE, Inference
-from runs.analysis.inference.line import Reading, indices
+from runs.analysis.inference.version_indices import Reading, indices
 from runs.analysis.links import Link
 from runs.analysis.summary import Summary
 from runs.analysis.trend import Chain, Trend, trend

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from runs.analysis.conditions import Differing
+from runs.analysis.comparability_judgement import Differing
 from runs.analysis.inference import Inference
 from runs.analysis.summary import Summary
 from runs.models import Metric
