@@ -116,6 +116,7 @@ class Instance:
         self._manage("collectstatic", "--noinput")
         if not self.accounts.is_target_apart:
             say("benchmarks on this machine run in your own account (see BENCHLAB_TARGET_USER)")
+        self._restore()
         self._serve(target)
         self.environment |= self._target_variables(target)
         self._write_environment()
@@ -221,6 +222,21 @@ class Instance:
         if wait_for_end(program, self._pause) != 0:
             line = reason(program.said())
             raise StartError(line) if line else program.failed()
+
+    def _restore(self) -> None:
+        """Bring the backup that was named into the new results database, before anything uses it.
+
+        The service's account reads a copy: it may not get to where the backup is.
+        """
+        if self.options.restores is None:
+            return
+        copy = self.places.work / "restored.backup"
+        try:
+            shutil.copyfile(self.options.restores, copy)
+            self.accounts.web.own(copy)
+            self._manage("restore", str(copy))
+        finally:
+            copy.unlink(missing_ok=True)
 
     def _set_up(self) -> None:
         """Register this machine. The first time the command prints the administrator's password,
