@@ -6,7 +6,7 @@ or a URL is as none, for a composition passes those on as well.
 
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -20,6 +20,9 @@ REDIS = frozenset({"redis", "rediss", "unix"})
 MAIL = re.compile(r"(smtp|smtps|smtp\+tls|smtp\+ssl|consolemail|filemail|memorymail|dummymail)://")
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9-]*")
+# What may be removed when it is old; `runs.services.operations.retention` removes it.
+Days: TypeAlias = dict[str, int]
+RETAINED = ("files", "failures", "uploads", "logins")
 
 
 class Environment(environ.Env):  # type: ignore[misc]
@@ -48,9 +51,9 @@ class Environment(environ.Env):  # type: ignore[misc]
         return self._read(name, default, chosen, f"one of {', '.join(choices)}")
 
     def db(self, name: str, default: str) -> dict[str, Any]:
-        """The results database, as Django's settings have it."""
+        """The results database, as Django's settings have it; empty for none."""
         url = self._read(name, default, _database, "postgresql://user:password@host:5432/database")
-        found: dict[str, Any] = self.db_url_config(url)
+        found: dict[str, Any] = self.db_url_config(url) if url else {}
         return found
 
     def redis(self, name: str, default: str) -> str:
@@ -64,6 +67,11 @@ class Environment(environ.Env):  # type: ignore[misc]
     def slugs(self, name: str) -> tuple[str, ...]:
         """Short names between commas; none by default."""
         return self._read(name, (), _slugs, "short names between commas, as in tokyo,berlin")
+
+    def days(self, name: str) -> Days:
+        """For kinds of RETAINED how many days they are kept; none by default."""
+        what = f"days by kind ({', '.join(RETAINED)}), as in files=365,failures=90"
+        return self._read(name, {}, _days, what)
 
     def time_zone(self, name: str, default: str) -> str:
         """A name of the IANA database."""
@@ -118,6 +126,16 @@ def _slugs(text: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
     if not all(SLUG.fullmatch(each) for each in found):
         raise ValueError
+    return found
+
+
+def _days(text: str) -> Days:
+    found: Days = {}
+    for each in filter(None, map(str.strip, text.split(","))):
+        kind, is_named, days = (part.strip() for part in each.partition("="))
+        if kind not in RETAINED or kind in found or not is_named or not days.isdecimal():
+            raise ValueError
+        found[kind] = int(days)
     return found
 
 

@@ -133,6 +133,16 @@ DATABASES = {
         env.db("DATABASE_URL", default="postgresql://benchlab@127.0.0.1:5432/benchlab")
     )
 }
+# A streaming standby that pages and reads of the API are read from: see benchlab.replica.
+if _replica := env.db("DATABASE_REPLICA_URL", default=""):
+    DATABASES["replica"] = {**_database(_replica), "TEST": {"MIRROR": "default"}}
+    # What does not answer is not waited for: the primary has it all.
+    DATABASES["replica"]["OPTIONS"] |= {"connect_timeout": 2}
+    if _POOL:
+        DATABASES["replica"]["OPTIONS"]["pool"] = {**_POOL["pool"], "timeout": 2}
+    DATABASE_ROUTERS = ["benchlab.replica.Router"]
+    _before = MIDDLEWARE.index("django.contrib.sessions.middleware.SessionMiddleware")
+    MIDDLEWARE.insert(_before, "benchlab.replica.ReadReplica")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.redis("REDIS_URL", default="redis://127.0.0.1:6379/0")
@@ -165,6 +175,8 @@ WATCH_SECONDS = env.float("BENCHLAB_WATCH_SECONDS", default=15.0)
 MAXIMUM_ATTEMPTS = env.int("BENCHLAB_MAXIMUM_ATTEMPTS", default=3)
 
 ARTIFACTS_DIR = VAR_DIR / "artifacts"
+# After how many days what is removed by `manage.py retain`; what has no number is kept.
+RETENTION = env.days("BENCHLAB_RETENTION")
 
 # Counters of requests. Redis is the broker's as well: never clear the complete cache.
 CACHES = {
@@ -243,6 +255,7 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 ACCOUNT_ADAPTER = "runs.web.access.accounts.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
+ACCOUNT_FORMS = {"signup": "runs.web.access.signup_form.SignupForm"}
 ACCOUNT_EMAIL_VERIFICATION = "optional" if SENDS_MAIL else "none"
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "BenchLab: "
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if TLS else "http"
@@ -312,6 +325,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "BisectionState": "runs.models.bisections.Bisection.State",
         "CampaignState": "runs.models.campaigns.Campaign.State",
+        "CheckState": "runs.models.server_checks.ServerCheckState",
         "RunState": "runs.models.runs.Run.State",
         "SealKind": "runs.models.seals.Seal.Kind",
         "ScheduleKind": "runs.models.schedules.Schedule.Kind",

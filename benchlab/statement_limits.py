@@ -6,10 +6,12 @@ Behind PgBouncer, which lends one connection to many, it is left to the role (do
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any, cast
 
 from django.conf import settings
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.http import FileResponse, HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -53,10 +55,12 @@ class LimitStatements:
         limit = seconds(request)
 
         def execute(proceed: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
-            _set(limit * 1000)
+            _set(limit * 1000, context["connection"])
             return proceed(sql, params, many, context)
 
-        with connection.execute_wrapper(execute):
+        with ExitStack() as wrapped:
+            for each in connections.all():
+                wrapped.enter_context(each.execute_wrapper(execute))
             response = self._get_response(request)
         if isinstance(response, StreamingHttpResponse) and not isinstance(response, FileResponse):
             # Read when this request has left all middleware.
@@ -79,15 +83,15 @@ class LimitStatements:
 
 def _unhurried(content: Iterator[bytes]) -> Iterator[bytes]:
     connection.ensure_connection()
-    _set(EXPORT * 1000)
+    _set(EXPORT * 1000, connection)
     yield from content
 
 
-def _set(milliseconds: int) -> None:
-    raw: Any = connection.connection
+def _set(milliseconds: int, of: BaseDatabaseWrapper) -> None:
+    raw: Any = of.connection
     if getattr(raw, "benchlab_limit", math.inf) == milliseconds:
         return
-    is_local = connection.in_atomic_block
+    is_local = of.in_atomic_block
     # Not counted as a query of the page's own. What a transaction sets may be rolled back.
     raw.execute(f"SET {'LOCAL ' if is_local else ''}statement_timeout = {milliseconds}")
     if not is_local:

@@ -13,6 +13,7 @@ import shutil
 import statistics
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from benchmarks.whole_instance import WholeInstance
 SECONDS_BETWEEN_LOOKS = 5.0
 # A campaign's most repeats are fewer than a long measurement's runs.
 RUNS_OF_A_CAMPAIGN = 50
+PAGES = ("/", "/versions/", "/compare/", "/campaigns/", "/api/v1/runs/")
 
 
 def main() -> None:
@@ -35,6 +37,8 @@ def main() -> None:
     with _servers(options.servers) as (instance, server_ids):
         worker = instance.pids()["worker"]
         points = list(_watch(worker, server_ids, options.runs))
+        _read_pages(instance)
+        _print_all(instance)
     warm = [point for point in points if point[0] >= options.warm]
     if len(warm) < 3:
         raise SystemExit("too few runs for a slope")
@@ -43,6 +47,24 @@ def main() -> None:
         f"{points[-1][0]} runs, from {warm[0][1]} kB after {warm[0][0]} to {warm[-1][1]} kB: "
         f"{slope:+.1f} kB a run"
     )
+
+
+def _read_pages(instance: WholeInstance) -> None:
+    """Let each process of the web service load what pages need."""
+    for path in PAGES * 6:
+        with urllib.request.urlopen(f"{instance.url}{path}", timeout=60) as response:
+            response.read()
+
+
+def _print_all(instance: WholeInstance) -> None:
+    """Resident memory of each process, and what all of them take together."""
+    resident = proportional = 0
+    for name in ("web", "control", "worker"):
+        for pid in processes.with_children(instance.pids()[name]):
+            mine = processes.resident_kilobytes(pid), processes.proportional_kilobytes(pid)
+            resident, proportional = resident + mine[0], proportional + mine[1]
+            print(f"{name:8} {mine[0] / 1024:6.0f} MB resident, {mine[1] / 1024:6.0f} MB its part")
+    print(f"together {resident / 1024:6.0f} MB, {proportional / 1024:6.0f} MB")
 
 
 def _watch(worker: int, server_ids: list[int], runs: int) -> Iterator[tuple[int, int]]:

@@ -62,6 +62,12 @@ def resident_kilobytes(pid: int) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
 
 
+def proportional_kilobytes(pid: int) -> int:
+    """Its part of the memory that is in use: a shared page counts by the number of its users."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+
+
 def _all() -> Iterator[Process]:
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():

@@ -23,9 +23,9 @@ from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
 from benchlab.embedded.target import EmbeddedTarget
 from runs.execution import ssh
+from runs.execution.connection import Line
 from runs.execution.director import Director
 from runs.execution.facts import version_num
-from runs.execution.line import Line
 from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan
 from runs.execution.postgres import DATABASE, PORT, SUPERUSER

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runs.analysis.inference import Cell, Inference, Model, Noise, Pair, judge, sequential
-from runs.analysis.inference.line import Reading, indices
+from runs.analysis.inference.version_indices import Reading, indices
 from runs.analysis.noise import needs_more
 from runs.analysis.summary import summarise
 

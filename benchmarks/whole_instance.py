@@ -90,6 +90,11 @@ class WholeInstance:
             found[name] = value.strip("\"'")
         return found
 
+    @property
+    def url(self) -> str:
+        """Of its pages, without a slash at the end."""
+        return f"http://127.0.0.1:{self._port}"
+
     def pids(self) -> dict[str, int]:
         """Its processes by name."""
         return dict(json.loads((self.var / "instance.json").read_text())["pids"])

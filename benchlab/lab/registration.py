@@ -34,7 +34,7 @@ def register(places: Places, account: Account, bindirs: Sequence[Path]) -> None:
     software = software_for([account], places.services, is_in_use=True)
     with account.spawn(
         [software.python, software.root / "manage.py", "add_bindirs", SERVER, *bindirs],
-        env=_environment(places, software),
+        env=_environment(places, software, account),
         cwd=software.root,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -45,8 +45,10 @@ def register(places: Places, account: Account, bindirs: Sequence[Path]) -> None:
         raise LabError(f"the running instance did not take the versions:\n{last}")
 
 
-def _environment(places: Places, software: Software) -> dict[str, str]:
+def _environment(places: Places, software: Software, account: Account) -> dict[str, str]:
+    """As the instance's own processes have it: the account cannot read the home of root."""
     lines = places.environment.read_text().splitlines()
     instance = dict(line.split("=", 1) for line in lines if "=" in line)
     settings = {"DJANGO_SETTINGS_MODULE": "benchlab.settings"}
-    return {**os.environ, **settings, **software.variables, **instance}
+    home = {"HOME": str(places.work)} if account.switch else {}
+    return {**os.environ, **settings, **software.variables, **home, **instance}

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from runs.analysis import drift
 
-RULES_VERSION = 1
+RULES_VERSION = 2
 """Increase it with every change below; stored judgements name the rules that they used."""
 
 Validity = Literal["", "valid", "doubtful", "invalid"]

@@ -9,6 +9,7 @@ from runs.api.archive.sources import SourceDoor
 from runs.api.campaigns.campaigns import CampaignDoor
 from runs.api.campaigns.measurements import MeasurementDoor
 from runs.api.campaigns.scenarios import ScenarioDoor
+from runs.api.campaigns.trials import TrialCheckDoor, TrialDoor
 from runs.api.changes.changes import ChangeDoor
 from runs.api.changes.webhooks import WebhookDoor
 from runs.api.compare.bisections import BisectionDoor
@@ -49,6 +50,8 @@ urlpatterns = [
     path("v1/history/", HistoryDoor.as_view(), name="history"),
     path("v1/preflight/", PreflightDoor.as_view(), name="preflight"),
     path("v1/preflight/<uuid:check_id>/", PreflightCheckDoor.as_view(), name="preflight-check"),
+    path("v1/trials/", TrialDoor.as_view(), name="trial"),
+    path("v1/trials/<uuid:check_id>/", TrialCheckDoor.as_view(), name="trial-check"),
     path("v1/uploads/", UploadDoor.as_view(), name="upload"),
     path("v1/uploads/batch/", BatchDoor.as_view(), name="upload-batch"),
     path("v1/schema/", SpectacularAPIView.as_view(), name="schema"),

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from runs.analysis.trend import Chain, Point
@@ -29,7 +29,8 @@ class Words:
 class Origin:
     """The chains of one origin. `urls` leads from a version to the campaign of its last step.
 
-    `doubtful` has the versions with steps whose runs are in doubt: they have a sign.
+    `doubtful` has the versions with steps whose runs are in doubt: they have a sign. `notes` are
+    more hover text by version: where its figures come from.
     """
 
     label: str
@@ -37,6 +38,7 @@ class Origin:
     urls: dict[str, str]
     dash: str = "solid"
     doubtful: frozenset[str] = frozenset()
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 def version_line(
@@ -157,9 +159,11 @@ def _trace(
 
 
 def _known(point: Point, chain: Chain, origin: Origin, words: Words) -> list[Any]:
-    """What the hover text says of a point: interval, base, index, and whether it is in doubt."""
+    """What the hover text says of a point: interval, base, index, doubts, and its record."""
     doubt = f"<br>\N{WARNING SIGN} {words.doubtful}" if point.version in origin.doubtful else ""
-    return [point.low, point.high, chain.base, point.index, doubt]
+    note = origin.notes.get(point.version, "")
+    more = doubt + (f"<br>{note}" if note else "")
+    return [point.low, point.high, chain.base, point.index, more]
 
 
 def _symbol(point: Point, chain: Chain, place: int) -> str:

@@ -8,10 +8,12 @@ unless another one is given. `cluster` is the run's own; others, if there are an
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from runs.execution import usage
 from runs.execution.clock_skew import Skew
+from runs.execution.connection import Line
 from runs.execution.ending import end
 from runs.execution.errors import CommandTimeout, TargetProblem
 from runs.execution.guard import (
@@ -23,7 +25,6 @@ from runs.execution.guard import (
     guarded,
 )
 from runs.execution.in_hand import InHand
-from runs.execution.line import Line
 from runs.execution.members import Member, members_of
 from runs.execution.nodes import Node
 from runs.execution.plan import MAIN, RunPlan
@@ -36,11 +37,17 @@ from runs.wording import gettext_noop as _
 LAST_LINES = 20
 # The shell's exit statuses for a program that is missing, or cannot be executed.
 NOT_A_PROGRAM = frozenset({126, 127})
-# The part of a load's time between the readings around it.
-WHOLE = 0.98
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Entrance:
+    """Where the load connects: a port next to the run's own cluster, or at another address."""
+
+    port: int
+    address: str = ""
 
 
 class Bench:
@@ -67,13 +74,16 @@ class Bench:
         self.in_hand: dict[str, InHand] = {}
         # Whether PostgreSQL was started and should run: only then a failure can mean that it ended.
         self.is_serving = False
-        # The port for the load if it is not that of the cluster, such as that of a pooler.
-        self.entrance = 0
+        # Where the load connects if not to the run's own cluster: a pooler, or a further cluster.
+        self.entrance: Entrance | None = None
         # When the load started and ended, on each machine's own clock.
         self.load_spans: dict[str, tuple[float, float]] = {}
         # Actions left for when nothing is recorded any more, so that they do not show in the
         # records.
         self.afterwards: list[Callable[[], Awaitable[None]]] = []
+        # Background steps that belong to the load, such as a pooler, and their machines.
+        self.of_the_load: list[tuple[Node, str]] = []
+        self._account = usage.Account()
         # How far each machine's clock is ahead of this worker's.
         self.skews: dict[str, Skew] = {}
         # The default limits of a step: its time, and the free space that it must leave on the disk.
@@ -254,18 +264,40 @@ class Bench:
         """
         node = on or self.database
         watching = asyncio.create_task(self._watch(node, name, stream, interval_s, on_output))
-        machines = self._loaded_machines(node)
         try:
-            before = await usage.read_all(machines)
-            result = await self.step(name, argv, stdin=stdin, check=False, limit_s=limit_s, on=node)
-            self._note_usage(node, result, before, await usage.read_all(machines))
+            result = await self.load_step(name, argv, stdin=stdin, limit_s=limit_s, on=node)
         finally:
             await end(watching)
         self.load_spans[node.name] = (result.started, result.finished)
         return result
 
+    async def load_step(
+        self,
+        name: str,
+        argv: Sequence[str],
+        *,
+        stdin: str = "",
+        limit_s: float | None = None,
+        on: Node | None = None,
+    ) -> StepResult:
+        """Execute a step that is the load, or a part of it, and note who used the processors.
+
+        The caller handles the exit status.
+        """
+        node = on or self.database
+        machines = self._loaded_machines(node)
+        before = await usage.read_all(machines)
+        result = await self.step(name, argv, stdin=stdin, check=False, limit_s=limit_s, on=node)
+        after = await usage.read_all(machines)
+        self._account.add(result, node.name, before, after, machines)
+        self.findings.usage = self._account.as_json()
+        return result
+
     def _loaded_machines(self, generator: Node) -> dict[str, tuple[Node, list[str]]]:
-        """The machines that a generator loads, with their data folders; the first has all."""
+        """The machines that a generator loads, with their folders; the first has all.
+
+        The folders are those of the data, and of steps that belong to the load.
+        """
         found: dict[str, tuple[Node, list[str]]] = {generator.name: (generator, [])}
         if generator is self.generators[0]:
             found |= {node.name: (node, []) for node in self.database_nodes}
@@ -274,25 +306,10 @@ class Bench:
         for node, cluster in clusters:
             if node.name in found:
                 found[node.name][1].append(cluster.data)
+        for node, step in self.of_the_load:
+            if node.name in found:
+                found[node.name][1].append(f"{node.steps_directory}/{step}")
         return found
-
-    def _note_usage(
-        self,
-        generator: Node,
-        load: StepResult,
-        before: dict[str, usage.Reading],
-        after: dict[str, usage.Reading],
-    ) -> None:
-        """Store who used the processors; not for a step that another worker started.
-
-        Such a step ran longer than the time between these two readings.
-        """
-        for name in before.keys() & after.keys():
-            own = load.cpu_seconds if name == generator.name else 0.0
-            found = usage.between(before[name], after[name], generator=own or 0.0)
-            is_whole = found is not None and found.seconds >= load.seconds * WHOLE
-            if found is not None and is_whole and own is not None:
-                self.findings.usage[name] = found.as_json()
 
     async def loaded(self, work: Coroutine[Any, Any, None]) -> None:
         """Run the load; disks of databases are guarded even on machines without a step of it.

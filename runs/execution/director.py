@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any
 
 from runs.execution import boot, clocks, cores, explaining, listening, release, treating
-from runs.execution.arrangement import NODE_LOST, Arrangement
 from runs.execution.bench import Bench
 from runs.execution.cleaning import Cleaning
 from runs.execution.errors import OUT_OF_REACH, Detached, TargetProblem
 from runs.execution.evidence import Evidence
+from runs.execution.further_clusters import NODE_LOST, Arrangement
 from runs.execution.guard import MINUTES, guarded
 from runs.execution.initdb import makes_checksums
 from runs.execution.monitors import Monitors

@@ -3,9 +3,9 @@
 from functools import partial
 
 from runs.execution import boot
-from runs.execution.arrangement import Arrangement
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import CommandTimeout, TargetProblem, TargetRestarted
+from runs.execution.further_clusters import Arrangement
 from runs.execution.postgres import NOT_RUNNING, Cluster
 from runs.execution.steps import NO_SPACE, disk_full, free_bytes
 from runs.wording import gettext_noop as _

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
+from runs.execution.connection import Line
 from runs.execution.ending import end
 from runs.execution.errors import ConnectionLost, EndNotSeen, TargetProblem, TooFewSessions
-from runs.execution.line import Line
 from runs.execution.nodes import Node
 from runs.execution.steps import Look, free_bytes, look
 from runs.wording import gettext_noop as _

@@ -6,8 +6,8 @@ from functools import partial
 from typing import TypeVar
 
 from runs.execution.base_dir import BaseDir
+from runs.execution.connection import Line, Tell
 from runs.execution.fence import Fence
-from runs.execution.line import Line, Tell
 from runs.execution.plan import RunPlan
 from runs.execution.ssh import Host
 

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from runs.execution import stopping
-from runs.execution import sweep as leftover
+from runs.execution import leftovers, stopping
 from runs.execution.base_dir import BaseDir
 from runs.execution.control_characters import neutralised
 from runs.execution.errors import TargetProblem
@@ -96,7 +95,7 @@ async def tried(
             remedy=_("Choose a smaller scale, free space, or use another base directory."),
         )
     path = base.below("clusters", FOLDER)
-    await leftover.remove(host, base, path)  # of a worker that was lost
+    await leftovers.remove(host, base, path)  # of a worker that was lost
     await base.make_folder(host, path)
     try:
         trial = _Trial(host, path, programs, workload)

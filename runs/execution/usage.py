@@ -1,20 +1,27 @@
 """Who used the processors of a machine during the load: PostgreSQL, the generator, others.
 
 Read from /proc right before and after the load: a machine's total time, and that of its PostgreSQL
-servers. The generator's time is that of its step. The rest belongs to other processes, which took
-it from the run.
+servers, with what belongs to them: a connection pool, a load in the background. The generator's
+time is that of its step. The rest belongs to other processes, which took it from the run. A load of
+several steps, such as one statement after the other, is the sum of them.
 """
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from runs.execution.errors import CommandTimeout
 from runs.execution.nodes import Node
+from runs.execution.steps import StepResult
 
+# The part of a load's time between the readings around it.
+WHOLE = 0.98
+# Of a shorter load the readings say more about themselves: they take some hundredths of a second.
+SHORTEST_SECONDS = 1.0
 _SCRIPT = (Path(__file__).parent / "usage.sh").read_text()
 
 logger = logging.getLogger(__name__)
@@ -53,11 +60,11 @@ class Usage:
         return {name: round(value, 3) for name, value in asdict(self).items()}
 
 
-async def read(node: Node, data: Sequence[str]) -> Reading | None:
-    """A machine's present reading, with the servers of these data folders; None without one."""
+async def read(node: Node, folders: Sequence[str]) -> Reading | None:
+    """A machine's present reading, with the servers and steps of these folders; None without."""
 
     async def act(host: Any) -> Any:
-        return await host.run(["sh", "-c", _SCRIPT, "usage", *data])
+        return await host.run(["sh", "-c", _SCRIPT, "usage", *folders])
 
     try:
         answer = await node.on_host(act)
@@ -69,7 +76,7 @@ async def read(node: Node, data: Sequence[str]) -> Reading | None:
 
 async def read_all(nodes: dict[str, tuple[Node, list[str]]]) -> dict[str, Reading]:
     """The readings of several machines, by name; those without one are left out."""
-    found = await asyncio.gather(*(read(node, data) for node, data in nodes.values()))
+    found = await asyncio.gather(*(read(node, folders) for node, folders in nodes.values()))
     return {name: each for name, each in zip(nodes, found, strict=True) if each is not None}
 
 
@@ -102,3 +109,55 @@ def between(before: Reading, after: Reading, *, generator: float) -> Usage | Non
         kernel=max(after.kernel - before.kernel, 0.0),
         generator=generator,
     )
+
+
+class Account:
+    """Who used the processors of each machine during all steps of a run's load."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, Usage] = {}
+        self._seconds: dict[str, float] = defaultdict(float)
+        self._unknown: set[str] = set()
+
+    def add(
+        self,
+        load: StepResult,
+        generator: str,
+        before: Mapping[str, Reading],
+        after: Mapping[str, Reading],
+        machines: Iterable[str],
+    ) -> None:
+        """Add a step of the load, which the machine `generator` executed."""
+        for name in machines:
+            cpu = load.cpu_seconds if name == generator else 0.0
+            found = _of_step(load, before.get(name), after.get(name), cpu)
+            if found is None:
+                self._unknown.add(name)
+                continue
+            self._seconds[name] += load.seconds
+            self._used[name] = _sum(self._used.get(name), found)
+
+    def as_json(self) -> dict[str, dict[str, Any]]:
+        """The stored form, by machine; without those of which a part, or too little, is known."""
+        return {
+            name: used.as_json()
+            for name, used in self._used.items()
+            if name not in self._unknown and self._seconds[name] >= SHORTEST_SECONDS
+        }
+
+
+def _of_step(
+    load: StepResult, before: Reading | None, after: Reading | None, cpu: float | None
+) -> Usage | None:
+    """None for a step that another worker started: it is longer than the time between these."""
+    if before is None or after is None or cpu is None:
+        return None
+    found = between(before, after, generator=cpu)
+    return found if found and found.seconds >= load.seconds * WHOLE else None
+
+
+def _sum(so_far: Usage | None, more: Usage) -> Usage:
+    if so_far is None:
+        return more
+    added = [one + other for one, other in zip(astuple(so_far), astuple(more), strict=True)]
+    return replace(Usage(*added), processors=more.processors)

@@ -1,10 +1,12 @@
 # Print what has taken the processors until now, in ticks: of the machine, of its kernel's own
-# threads, and of the PostgreSQL servers whose data folders are given, with all their processes.
-# usage: sh -c "$this" usage DATA_FOLDER...
+# threads, and of the PostgreSQL servers whose data folders are given, with all their processes,
+# and of the running steps whose folders are given.
+# usage: sh -c "$this" usage FOLDER...
 export LC_ALL=C
-servers=
-for data; do
-    read -r pid <"$data/postmaster.pid" 2>/dev/null && servers="$servers $pid"
+servers= steps=
+for folder; do
+    { read -r pid <"$folder/postmaster.pid"; } 2>/dev/null && servers="$servers $pid"
+    process=$(readlink "$folder/process") && steps="$steps ${process%% *}"
 done
 echo "ticks $(getconf CLK_TCK)"
 read -r up rest </proc/uptime && echo "uptime $up"
@@ -16,13 +18,17 @@ while read -r name user nice system idle iowait irq softirq steal rest; do
 done </proc/stat
 echo "processors $processors"
 # What has ended counts with its parent, once that has waited for it.
-cat /proc/[0-9]*/stat 2>/dev/null | awk -v servers="$servers" '
-    BEGIN { n = split(servers, listed, " "); for (i = 1; i <= n; i++) is_server[listed[i]] = 1 }
+cat /proc/[0-9]*/stat 2>/dev/null | awk -v servers="$servers" -v steps="$steps" '
+    BEGIN {
+        n = split(servers, listed, " "); for (i = 1; i <= n; i++) is_server[listed[i]] = 1
+        n = split(steps, listed, " "); for (i = 1; i <= n; i++) is_step[listed[i]] = 1
+    }
     {
         pid = $1
         sub(/.*\) /, "")
         if (is_server[pid]) own += $12 + $13 + $14 + $15
         else if (is_server[$2]) own += $12 + $13
+        else if (is_step[$3]) own += $12 + $13 + (pid == $3 ? $14 + $15 : 0)
         else if ($2 == 2) kernel += $12 + $13
     }
     END { printf "servers %d\nkernel %d\n", own, kernel }'

@@ -19,7 +19,7 @@ def look_once(apps, schema_editor):
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("runs", "0032_sites")]
+    dependencies = [("runs", "0035_figure_node")]
 
     operations = [
         migrations.AddField("instance", "unsealed_since", models.DateTimeField(null=True)),

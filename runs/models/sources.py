@@ -148,7 +148,7 @@ class PrintedFigure(models.Model):
     `row` and `column` count from 0 in the table's grid. `recomputed` is null if the figure
     is not derived from others of the publication. `n` is null and `statistic` empty if the
     publication does not print how often it measured. `exact` is false if the publication
-    itself says that the figure is not exact.
+    itself says that the figure is not exact. `node` is the machine that it was measured on.
     """
 
     class Kind(models.TextChoices):
@@ -167,6 +167,8 @@ class PrintedFigure(models.Model):
     measurement = models.OneToOneField(
         "Measurement", models.CASCADE, null=True, related_name="printed"
     )
+    # No index: nobody looks for the figures of a machine, and its table's go with it.
+    node = models.ForeignKey("PublishedNode", models.CASCADE, null=True, db_index=False)
     recomputed = models.FloatField(null=True)
     differs = models.BooleanField(default=False)
 

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from runs.postgresql_settings import comparability, hidden, translation
+from runs.postgresql_settings import comparability_warnings, hidden, translation
 from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, position
 from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import Finding
@@ -126,7 +126,7 @@ def across(fitted: Sequence[Fitted]) -> tuple[Finding, ...]:
         return ()
     everywhere = functools.reduce(set.intersection, (set(each.settings) for each in fitted))
     majors = sorted({each.major for each in fitted}, key=position)
-    return tuple(comparability.across(dict.fromkeys(everywhere, ""), majors))
+    return tuple(comparability_warnings.across(dict.fromkeys(everywhere, ""), majors))
 
 
 def merged_findings(fitted: Iterable[Fitted]) -> tuple[Finding, ...]:

@@ -19,7 +19,7 @@ from runs.postgresql_settings.catalogue import (
     position,
     setting,
 )
-from runs.postgresql_settings.comparability import felt_newcomers
+from runs.postgresql_settings.comparability_warnings import felt_newcomers
 from runs.postgresql_settings.rules import RULES, Context, Rule
 from runs.postgresql_settings.together import WAL_SEGMENT_BYTES
 from runs.postgresql_settings.values import BadValue

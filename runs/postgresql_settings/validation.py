@@ -3,7 +3,14 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from runs.postgresql_settings import comparability, memory, names, ownership, together, values
+from runs.postgresql_settings import (
+    comparability_warnings,
+    memory,
+    names,
+    ownership,
+    together,
+    values,
+)
 from runs.postgresql_settings.catalogue import Setting, before, position
 from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import Finding, merged
@@ -31,7 +38,7 @@ def check(
 
     `memory_bytes` is the machine's, for the sums; None leaves them out. `for_run=False` asks only
     what PostgreSQL itself says, for configurations of others: no word about BenchLab's own
-    settings and about comparability. Raises UnknownVersion.
+    settings and about comparability_warnings. Raises UnknownVersion.
     """
     found = list(_twice(settings, majors))
     for major in sorted(majors, key=position):
@@ -42,9 +49,9 @@ def check(
             found += memory.findings(effective, memory_bytes)
         if for_run:
             found += ownership.findings(effective.given, major)
-            found += comparability.findings(effective)
+            found += comparability_warnings.findings(effective)
     if for_run and len(majors) > 1:
-        found += comparability.across(settings, sorted(majors, key=position))
+        found += comparability_warnings.across(settings, sorted(majors, key=position))
     return tuple(sorted(merged(found), key=lambda finding: finding.severity != "error"))
 
 

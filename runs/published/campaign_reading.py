@@ -149,7 +149,7 @@ def _grid(text: str, width: int, slug: str) -> tuple[tuple[str, ...], ...]:
         cells = tuple(cell.strip() for cell in line.split("|"))
         if len(cells) != width:
             message = f"has {len(cells)} cells, the table {width} columns: “{line.strip()}”."
-            raise PublishedFileError(message, campaign=slug, row=place)
+            raise PublishedFileError(message, campaign=slug, row=place, words=line.strip())
         rows.append(cells)
     return tuple(rows)
 

@@ -203,8 +203,12 @@ def _told(table: _Table, entry: DiscrepancyEntry) -> Fault:
     """What a reader found. Raises PublishedFileError if the table lacks one of its figures."""
     figures = tuple(each for each in table.figures if each.text in entry.figures)
     if missing := set(entry.figures) - {figure.text for figure in figures}:
-        message = f"a discrepancy names figures that the table lacks: {', '.join(sorted(missing))}."
-        raise PublishedFileError(message, campaign=table.campaign.slug)
+        first, *_others = sorted(missing)
+        message = (
+            f"a discrepancy names figures that the table lacks: {', '.join(sorted(missing))}. "
+            "Write each as it is printed in “rows”."
+        )
+        raise PublishedFileError(message, campaign=table.campaign.slug, words=("figures:", first))
     weight = entry.weight or ("wording" if entry.kind == "text" else "wrong_figure")
     return Fault(entry.kind, entry.printed, entry.recomputed, entry.explanation, weight, figures)
 

@@ -1,16 +1,20 @@
 """The only exception for data files."""
 
+from collections.abc import Sequence
 from pathlib import Path
+
+# One text, or several that the line has all of.
+Words = str | Sequence[str]
 
 
 class PublishedFileError(Exception):
     """A data file has an error: names the file, the line, the campaign and the row.
 
-    `words` are words of the file near the fault; `locate` finds their line.
+    `words` are in the line of the fault, all of them; `locate` finds that line.
     """
 
     def __init__(
-        self, message: str, *, campaign: str = "", row: int | None = None, words: str = ""
+        self, message: str, *, campaign: str = "", row: int | None = None, words: Words = ""
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -18,17 +22,25 @@ class PublishedFileError(Exception):
         self.line: int | None = None
         self.campaign = campaign
         self.row = row
-        self.words = words
+        self.words = (words,) if isinstance(words, str) else tuple(words)
 
     def locate(self, path: Path) -> None:
-        """Note the file, and the line: that of the words behind the campaign's slug."""
+        """Note the file, and the line: that of the words behind the campaign's slug.
+
+        Where no line has all words it is the one with the first, else that of the campaign.
+        """
         self.file = path.name
+        words = [word for word in self.words if word]
         lines = path.read_text(encoding="utf-8").splitlines()
-        start = _line_with(lines, f"slug: {self.campaign}", 0) if self.campaign else 0
-        if start is None:
+        start = _line_with(lines, [f"slug: {self.campaign}"], 0) if self.campaign else 0
+        if start is None or not (self.campaign or words):
             return
-        found = _line_with(lines, self.words, start) if self.words else None
-        self.line = (start if found is None else found) + 1 if self.campaign or self.words else None
+        for wanted in (words, words[:1]):
+            found = _line_with(lines, wanted, start) if wanted else None
+            if found is not None:
+                self.line = found + 1
+                return
+        self.line = start + 1 if self.campaign else None
 
     def __str__(self) -> str:
         places = [
@@ -39,5 +51,6 @@ class PublishedFileError(Exception):
         return ": ".join([place for place in places if place] + [self.message])
 
 
-def _line_with(lines: list[str], words: str, start: int) -> int | None:
-    return next((at for at in range(start, len(lines)) if words in lines[at]), None)
+def _line_with(lines: list[str], words: Sequence[str], start: int) -> int | None:
+    places = range(start, len(lines))
+    return next((at for at in places if all(word in lines[at] for word in words)), None)

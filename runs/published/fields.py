@@ -27,15 +27,17 @@ class Fields:
         self._values = dict(value)
         self._asked: set[str] = set()
 
-    def fault(self, message: str) -> PublishedFileError:
-        """An error that names this mapping."""
-        return PublishedFileError(f"{self.place} {message}.", campaign=self.campaign)
+    def fault(self, message: str, *words: str) -> PublishedFileError:
+        """An error that names this mapping; all `words` are in its line."""
+        return PublishedFileError(f"{self.place} {message}.", campaign=self.campaign, words=words)
 
     def close(self) -> None:
         """Raise PublishedFileError for a field that nobody has read, such as a misspelt one."""
         unknown = sorted(str(name) for name in self._values.keys() - self._asked)
         if unknown:
-            raise self.fault(f"has an unknown field: {', '.join(unknown)}")
+            names = ", ".join(sorted(self._asked))
+            message = f"has an unknown field: {', '.join(unknown)}; known are {names}"
+            raise self.fault(message, f"{unknown[0]}:")
 
     def raw(self, name: str, default: Any = None) -> Any:
         """The field as it is in the file."""
@@ -47,11 +49,12 @@ class Fields:
         """One text; empty if there is none."""
         found = self.raw(name, "")
         if not isinstance(found, str):
-            raise self.fault(f"needs one text in “{name}”")
+            raise self.fault(f"needs one text in “{name}”", f"{name}:")
         if required and not found:
             raise self.fault(f"lacks “{name}”")
         if found and choices and found not in choices:
-            raise self.fault(f"has “{found}” in “{name}”; known are {', '.join(choices)}")
+            message = f"has “{found}” in “{name}”; known are {', '.join(choices)}"
+            raise self.fault(message, f"{name}:", found)
         return found.strip()
 
     def pair(self, name: str, *, required: bool = False) -> Text:
@@ -72,7 +75,8 @@ class Fields:
         if found is None:
             return None
         if not (isinstance(found, str) and WHOLE.fullmatch(found.replace(",", ""))):
-            raise self.fault(f"needs a whole number in “{name}”, not “{found}”")
+            message = f"needs a whole number in “{name}”, not “{found}”"
+            raise self.fault(message, f"{name}:", str(found))
         return int(found.replace(",", ""))
 
     def flag(self, name: str, *, default: bool) -> bool:
@@ -87,21 +91,22 @@ class Fields:
             return None
         match = SIZE.fullmatch(found)
         if match is None or match[2] not in SIZES:
-            raise self.fault(f"needs a size such as “2 TB” in “{name}”, not “{found}”")
+            message = f"needs a size such as “2 TB” in “{name}”, not “{found}”"
+            raise self.fault(message, f"{name}:", found)
         return round(float(match[1]) * SIZES[match[2]])
 
     def items(self, name: str) -> list[Any]:
         """A list; empty if there is none."""
         found = self.raw(name, [])
         if not isinstance(found, list):
-            raise self.fault(f"needs a list in “{name}”")
+            raise self.fault(f"needs a list in “{name}”", f"{name}:")
         return found
 
     def mapping(self, name: str) -> dict[str, Any]:
         """A mapping as it is in the file; empty if there is none."""
         found = self.raw(name, {})
         if not isinstance(found, dict):
-            raise self.fault(f"needs a mapping in “{name}”")
+            raise self.fault(f"needs a mapping in “{name}”", f"{name}:")
         return found
 
     def levels(self, name: str) -> dict[str, Any]:

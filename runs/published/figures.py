@@ -64,9 +64,12 @@ def figures(campaign: CampaignEntry) -> tuple[Figure, ...]:
         if other := seen.get(identity):
             message = (
                 f"“{figure.text}” has the metric {figure.metric} and the levels {figure.key}, "
-                f"as has “{other.text}” in row {other.row + 1}."
+                f"as has “{other.text}” in row {other.row + 1}. Give the column or the row a level "
+                "that keeps them apart."
             )
-            raise PublishedFileError(message, campaign=campaign.slug, row=figure.row)
+            raise PublishedFileError(
+                message, campaign=campaign.slug, row=figure.row, words=("|", figure.text)
+            )
         seen[identity] = figure
     return found
 
@@ -109,8 +112,8 @@ def _figure(
 ) -> Figure:
     row, text = place[0], campaign.grid[place[0]][place[1]]
     if not metric:
-        message = f"“{text}” has no metric: neither its column nor its row names one."
-        raise PublishedFileError(message, campaign=campaign.slug, row=row)
+        message = f"“{text}” has no metric: name one in “metric” of its column."
+        raise PublishedFileError(message, campaign=campaign.slug, row=row, words=("|", text))
     statistic, n = _statistic(campaign, column, levels)
     return Figure(
         row=row,
@@ -134,7 +137,9 @@ def _number(campaign: CampaignEntry, row: int, text: str, column: Column) -> Num
     try:
         return numbers.read(text, column.units)
     except ValueError as error:
-        raise PublishedFileError(str(error), campaign=campaign.slug, row=row) from error
+        raise PublishedFileError(
+            str(error), campaign=campaign.slug, row=row, words=("|", text)
+        ) from error
 
 
 def _statistic(
@@ -157,6 +162,9 @@ def _node(campaign: CampaignEntry, column: Column, levels: Mapping[str, Any]) ->
         elif node.role == "database" and node.levels.items() <= levels.items():
             return node
     if column.node:
-        message = f"a column names the node “{column.node}”, which the campaign does not have."
-        raise PublishedFileError(message, campaign=campaign.slug)
+        message = (
+            f"a column names the node “{column.node}”, which the campaign does not have; name a "
+            "role or a name of “nodes”."
+        )
+        raise PublishedFileError(message, campaign=campaign.slug, words=("node:", column.node))
     return None

@@ -22,7 +22,7 @@ from runs.published.yaml_text import parse
 
 FOLDER = Path(__file__).parent
 # Part of each file's hash: increase it if the same file must be stored differently.
-FORMAT = 7
+FORMAT = 8
 
 
 def files(folder: Path = FOLDER) -> list[Path]:
@@ -101,11 +101,8 @@ def _address(fields: Fields, name: str, *, required: bool = False) -> str:
     """An address of the web. Raises PublishedFileError for any other, which pages would link to."""
     text = fields.text(name, required=required)
     if text and not text.startswith(("http://", "https://")):
-        fault = fields.fault(
-            f"needs an address that begins with https:// in “{name}”, not “{text}”"
-        )
-        fault.words = text
-        raise fault
+        message = f"needs an address that begins with https:// in “{name}”, not “{text}”"
+        raise fields.fault(message, text)
     return text
 
 
@@ -186,7 +183,10 @@ def _check_references(document: Document) -> None:
     for campaign in document.campaigns:
         for name, value in (("campaign", campaign.slug), ("table", campaign.table)):
             if value in seen[name]:
-                raise PublishedFileError(f"the {name} {value} is there twice.")
+                raise PublishedFileError(
+                    f"the {name} {value} is there twice; give one of them another name.",
+                    words="slug: " + campaign.slug,
+                )
             seen[name].add(value)
         for node in campaign.nodes:
             for kind, key, known in (
@@ -195,5 +195,11 @@ def _check_references(document: Document) -> None:
                 ("configuration", node.configuration, document.configurations),
             ):
                 if key and key not in known:
-                    message = f"a node names the {kind} {key}, which the file does not have."
-                    raise PublishedFileError(message, campaign=campaign.slug)
+                    names = ", ".join(known) or "nothing"
+                    message = (
+                        f"a node names the {kind} {key}, which the file does not have; it has "
+                        f"{names}."
+                    )
+                    raise PublishedFileError(
+                        message, campaign=campaign.slug, words=(f"{kind}:", key)
+                    )

@@ -11,7 +11,7 @@ from typing import Any
 from runs.postgresql_settings import catalogue
 from runs.published import figures, numbers
 from runs.published.document import CampaignEntry, Document, MetricEntry
-from runs.published.errors import PublishedFileError
+from runs.published.errors import PublishedFileError, Words
 from runs.published.figures import Figure
 from runs.scenarios import registry
 from runs.scenarios.themes import THEMES
@@ -120,10 +120,13 @@ def _check_setting(key: str, version: str, name: str) -> None:
 def _check_names(campaign: CampaignEntry, known: Known) -> None:
     if campaign.scenario not in known.scenarios:
         names = ", ".join(sorted(known.scenarios))
-        raise _fault(campaign, f"names the scenario {campaign.scenario}; known are {names}.")
+        message = f"names the scenario {campaign.scenario}; known are {names}."
+        raise _fault(campaign, message, words=("scenario:", campaign.scenario))
     unknown = campaign.reproduce.keys() - REPRODUCE_KEYS
     if unknown:
-        raise _fault(campaign, f"“reproduce” has an unknown field: {', '.join(sorted(unknown))}.")
+        message = f"“reproduce” has an unknown field: {', '.join(sorted(unknown))}"
+        words = f"{min(unknown)}:"
+        raise _fault(campaign, _with_known(message, REPRODUCE_KEYS), words=words)
     for figure in figures.figures(campaign):
         if figure.metric not in known.metrics and figure.metric not in registry.metrics():
             message = f"nobody describes the metric {figure.metric}; put it in “metrics”."
@@ -136,12 +139,12 @@ def _check_derived(campaign: CampaignEntry, _known: Known) -> None:
     for metric, rule in campaign.derived.items():
         for name in filter(None, (metric, rule.operand)):
             if name not in metrics:
-                message = f"“derived” names the metric {name}, which the table does not have."
-                raise _fault(campaign, message, words=name)
+                message = f"“derived” names the metric {name}, which the table does not have"
+                raise _fault(campaign, _with_known(message, metrics), words=(f"{metric}:", name))
         for factor in (*rule.to, *rule.over):
             if factor not in factors:
-                message = f"“derived” names the factor {factor}, which the table does not have."
-                raise _fault(campaign, message, words=factor)
+                message = f"“derived” names the factor {factor}, which the table does not have"
+                raise _fault(campaign, _with_known(message, factors), words=(f"{metric}:", factor))
 
 
 def _check_chart(campaign: CampaignEntry, _known: Known) -> None:
@@ -151,14 +154,16 @@ def _check_chart(campaign: CampaignEntry, _known: Known) -> None:
     for chart in _charts(campaign.chart):
         unknown = chart.keys() - CHART_KEYS
         if unknown:
-            raise _fault(campaign, f"“chart” has an unknown field: {', '.join(sorted(unknown))}.")
+            names = sorted(unknown)
+            message = _with_known(f"“chart” has an unknown field: {', '.join(names)}", CHART_KEYS)
+            raise _fault(campaign, message, words=f"{names[0]}:")
         if chart.get("kind") not in CHART_KINDS:
             kinds = ", ".join(CHART_KINDS)
             raise _fault(campaign, f"“chart” needs a kind: {kinds}.", words="chart:")
         for name in chart.get("metrics") or [chart.get("metric")]:
             if name not in metrics:
-                message = f"“chart” names the metric {name}, which the table does not have."
-                raise _fault(campaign, message, words="chart:")
+                message = f"“chart” names the metric {name}, which the table does not have"
+                raise _fault(campaign, _with_known(message, metrics), words=("chart:", str(name)))
         _check_ratio(campaign, chart.get("ratio"))
 
 
@@ -169,19 +174,25 @@ def _check_ratio(campaign: CampaignEntry, ratio: Any) -> None:
         raise _fault(campaign, "“ratio” needs a factor and a base, or false.", words="ratio:")
     levels = {str(figure.levels.get(ratio["factor"], "")) for figure in figures.figures(campaign)}
     if str(ratio["base"]) not in levels:
-        message = f"“ratio” names {ratio['factor']} {ratio['base']}, which the table does not have."
-        raise _fault(campaign, message, words="ratio:")
+        message = f"“ratio” names {ratio['factor']} {ratio['base']}, which the table does not have"
+        words = ("ratio:", f"base: {ratio['base']}")
+        raise _fault(campaign, _with_known(message, levels), words=words)
 
 
 def _check_texts(campaign: CampaignEntry, _known: Known) -> None:
     printed = {text for row in campaign.grid for text in row}
     for name in ("not_measured", "inexact"):
         for text in getattr(campaign, name) - printed:
-            raise _fault(campaign, f"“{name}” names {text}, which the table does not print.")
+            message = f"“{name}” names {text}, which the table does not print; write it as printed."
+            raise _fault(campaign, message, words=(f"{name}:", text))
     levels = [figure.levels for figure in figures.figures(campaign)]
     for named in campaign.unprinted_repeats:
         if not any(named.items() <= each.items() for each in levels):
-            raise _fault(campaign, f"“unprinted_repeats” names levels that no figure has: {named}.")
+            message = (
+                f"“unprinted_repeats” names levels that no figure has: {named}. Take levels of the "
+                "columns or rows."
+            )
+            raise _fault(campaign, message, words="unprinted_repeats:")
 
 
 def _check_references(campaign: CampaignEntry, tables: set[str]) -> None:
@@ -189,8 +200,9 @@ def _check_references(campaign: CampaignEntry, tables: set[str]) -> None:
     columns = (each for column in campaign.columns for each in column.same_as)
     for reference in (*rules, *columns, *campaign.same_as):
         if reference.table not in tables:
-            message = f"“same_as” names the table {reference.table}, which the file does not have."
-            raise _fault(campaign, message, words=reference.table)
+            message = f"“same_as” names the table {reference.table}, which the file does not have"
+            words = ("same_as:", reference.table)
+            raise _fault(campaign, _with_known(message, tables), words=words)
 
 
 def _check_unit(campaign: CampaignEntry, figure: Figure, known: Known) -> None:
@@ -203,7 +215,7 @@ def _check_unit(campaign: CampaignEntry, figure: Figure, known: Known) -> None:
             f"“{figure.text}” has the unit “{printed}”, and the metric {figure.metric} has "
             f"“{found.unit}”. Name the right metric, or give the column its “units”."
         )
-        raise _fault(campaign, message, row=figure.row, words=figure.text)
+        raise _fault(campaign, message, row=figure.row, words=("|", figure.text))
 
 
 def _is_unit(printed: str, unit: str) -> bool:
@@ -216,7 +228,12 @@ def _charts(chart: Any) -> Iterator[Mapping[str, Any]]:
     yield from listed
 
 
+def _with_known(message: str, names: Iterable[str]) -> str:
+    """The message with its remedy: the names that can be taken."""
+    return f"{message}; take one of {', '.join(sorted(filter(None, names)))}."
+
+
 def _fault(
-    campaign: CampaignEntry, message: str, *, row: int | None = None, words: str = ""
+    campaign: CampaignEntry, message: str, *, row: int | None = None, words: Words = ""
 ) -> PublishedFileError:
     return PublishedFileError(message, campaign=campaign.slug, row=row, words=words)

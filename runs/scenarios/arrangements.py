@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs.execution import standbys
-from runs.execution.arrangement import Arrangement
 from runs.execution.background import Background
-from runs.execution.bench import Bench
+from runs.execution.bench import Bench, Entrance
 from runs.execution.errors import TargetProblem
+from runs.execution.further_clusters import Arrangement
 from runs.execution.members import conninfo
 from runs.execution.postgres import DATABASE, SUPERUSER
 from runs.execution.procedure import Arranging
@@ -53,7 +53,7 @@ LOGICAL_SINCE = QUORUM_SINCE = 100000
 KEEP_SIZE_SINCE = 130000
 # PgBouncer's default; the same number of connections to the server for all clients.
 POOL_SIZE = 20
-POOLER_PORT = 6432
+POOLER, POOLER_PORT = "pooler", 6432
 SECONDS_FOR_THE_POOLER = 15
 # Debian installs it outside the PATH of an ordinary user.
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -160,7 +160,7 @@ class Arranged:
         if level in STREAMING:
             await _set_modes(bench, level)
         elif level == LOGICAL:
-            await _subscribe(bench)
+            await subscribe(bench, SUBSCRIBER, [f"pgbench_{name}" for name in TABLES])
 
     async def warm(self, bench: Bench) -> None:
         """As the scenario does."""
@@ -174,7 +174,7 @@ class Arranged:
         elif names := names_of(level):
             before = await _proof(bench, names, level, "arrangement-before")
             await self.procedure.measure(bench)
-            await _note_behind(bench, names)
+            await note_behind(bench, names)
             if await _proof(bench, names, level, "arrangement-after") != before:
                 raise _differs("It was not the same after the load as before it.")
         else:
@@ -201,19 +201,19 @@ async def _set_modes(bench: Bench, level: str) -> None:
     await standbys.wait(bench, names, "wait-for-modes", states=",".join(modes))
 
 
-async def _subscribe(bench: Bench) -> None:
+async def subscribe(bench: Bench, name: str, tables: Sequence[str]) -> None:
     """The subscriber is a copy of the loaded cluster: it has the rows, and receives changes."""
-    tables = ", ".join(f"pgbench_{name}" for name in TABLES)
-    await bench.sql("publish", f"CREATE PUBLICATION benchlab FOR TABLE {tables};")
-    member = bench.members[SUBSCRIBER]
+    published = ", ".join(tables)
+    await bench.sql("publish", f"CREATE PUBLICATION benchlab FOR TABLE {published};")
+    member = bench.members[name]
     host, port = Arrangement(bench).main_seen_from(member)
     source = conninfo(host, port, dbname=DATABASE).replace("'", "''")
     statement = (
-        f"CREATE SUBSCRIPTION {SUBSCRIBER} CONNECTION '{source}' PUBLICATION benchlab "
+        f"CREATE SUBSCRIPTION {name} CONNECTION '{source}' PUBLICATION benchlab "
         "WITH (copy_data = false);"
     )
-    await bench.sql("subscribe", statement, at=SUBSCRIBER)
-    await standbys.wait(bench, [SUBSCRIBER], "wait-for-subscriber")
+    await bench.sql("subscribe", statement, at=name)
+    await standbys.wait(bench, [name], "wait-for-subscriber")
 
 
 async def _proof(
@@ -229,7 +229,7 @@ async def _proof(
     return seen
 
 
-async def _note_behind(bench: Bench, names: Sequence[str]) -> None:
+async def note_behind(bench: Bench, names: Sequence[str]) -> None:
     """How many bytes of WAL the last of them has not replayed when the load ends."""
     listed = ", ".join(f"'{name}'" for name in names)
     behind = standbys.behind_sql(bench.plan.version_num, "replay")
@@ -253,12 +253,13 @@ async def _through_pooler(bench: Bench, procedure: Procedure) -> None:
         pooler=POOLER_PORT, size=POOL_SIZE,
     )  # fmt: skip
     await bench.step("write-pooler", ["sh", "-c", _WRITE, "write", path], stdin=text)
-    pooler = Background(bench.database, "pooler", ("env", PATH, "pgbouncer", path))
+    pooler = Background(bench.database, POOLER, ("env", PATH, "pgbouncer", path))
+    bench.of_the_load.append((bench.database, POOLER))
     try:
         await _wait_for_pooler(bench)
-        bench.entrance = POOLER_PORT
+        bench.entrance = Entrance(POOLER_PORT)
         await procedure.measure(bench)
-        bench.entrance = 0
+        bench.entrance = None
         result = await pooler.finish()
     finally:
         await pooler.let_go()
@@ -282,7 +283,7 @@ async def _wait_for_pooler(bench: Bench) -> None:
         if (await bench.run(*words)).exit_status == 0:
             return
         await asyncio.sleep(0.2)
-    folder = f"{bench.steps_directory}/pooler"
+    folder = f"{bench.steps_directory}/{POOLER}"
     said = await bench.run("sh", "-c", 'tail -n 5 "$1"/out "$1"/err', "tail", folder)
     raise TargetProblem(
         f"PgBouncer does not answer on {bench.database.address}: "

@@ -101,7 +101,7 @@ SCENARIO = Scenario(
     places={
         "wg1-2017-strace-counts": Place(
             levels={"clients": (80,)},
-            quick=Quick({"scale": 5, "duration": 5}, {"clients": (16,)}),
+            quick=Quick({"scale": 5, "duration": 6}, {"clients": (16,)}),
             treatment=("syscalls",),
         ),
         "wg1-2017-semaphore-stacks": Place(
@@ -111,6 +111,6 @@ SCENARIO = Scenario(
         ),
     },
     by_hand=ByHand(SCRIPT, ("-F", str(FILLFACTOR))),
-    quick=Quick({"scale": 10, "duration": 4}, {"clients": (1, 2, 4)}, repeats=3),
+    quick=Quick({"scale": 10, "duration": 6}, {"clients": (1, 2, 4)}, repeats=3),
     cluster=cluster,
 )  # fmt: skip

@@ -245,7 +245,7 @@ SCENARIO = Scenario(
     measures=measures,
     requires=(Requirement(fdw.SINCE, _("postgres_fdw came with PostgreSQL 9.3.")),),
     quick=Quick(
-        parameters={"scale": 1, "duration": 4, "warm_up": 2},
+        parameters={"scale": 1, "duration": 6, "warm_up": 2},
         levels={"operation": ("select",), "pattern": (1, 2, 3, 4), "clients": (1, 8)},
     ),
 )  # fmt: skip

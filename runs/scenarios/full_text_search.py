@@ -1,21 +1,23 @@
 """Full-text search in Japanese: searches and inserts by kind of index.
 
-Source: PGECons WG1 report 2017, chapter 7, with one database: 203,317 records of video metadata in
-jsonb, an index on the title or the description, count(*) of the records with a word, alone and
-during about 1,200 inserts a second. Ours: the records, and two indexes without extensions from
-elsewhere, under their own names: `trgm` (pg_trgm) and `bigram` (all pieces of two characters, in
-plain SQL). pg_bigm and PGroonga are levels if an installation has them. A search whose plan does
-not use the index gives no result.
+Source: PGECons WG1 report 2017, chapter 7: 203,317 records of video metadata in jsonb, an index on
+the title or the description, count(*) of the records with a word, alone and during about 1,200
+inserts a second; with one database, or with logical replication, whose subscriber alone has the
+index and is searched while the inserts go to the publisher (tables 7.10 to 7.12). Ours: the
+records, and two indexes without extensions from elsewhere, under their own names: `trgm` (pg_trgm)
+and `bigram` (all pieces of two characters, in plain SQL). pg_bigm and PGroonga are levels if an
+installation has them. A search whose plan does not use the index gives no result.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from runs.execution.background import Background
-from runs.execution.bench import Bench
+from runs.execution.bench import Bench, Entrance
 from runs.execution.errors import TargetProblem
+from runs.execution.plan import MAIN
 from runs.execution.recording import GRACE_SECONDS
-from runs.scenarios import percentiles, prewarming
+from runs.scenarios import arrangements, percentiles, prewarming
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.datasets import sending, videos
 from runs.scenarios.definition import (
@@ -23,6 +25,7 @@ from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
     ExtensionRequirement,
+    FurtherCluster,
     MetricDefinition,
     Parameter,
     Place,
@@ -37,6 +40,7 @@ from runs.scenarios.version_defaults import comparable
 from runs.tools.pgbench import for_tool
 from runs.wording import gettext_noop as _
 
+REPLICATION, LOGICAL, REPLICA = "replication", "logical", "replica"
 JSONB_SINCE = 90400
 HITS = MetricDefinition("hits", _("Records found"), "rows", "neutral")
 INSERTS = MetricDefinition("inserts_per_second", _("Inserts a second"), "inserts/s", "higher")
@@ -73,6 +77,7 @@ WHERE = {
     "bigram": f"bigrams({{text}}) @> ARRAY['カレ', 'レー'] AND {LIKE}",
     "pgroonga": f"{{text}} &@ '{videos.KEYWORD}'",
 }
+INSERTING_STEP = "background-inserts"
 INSERT_SCRIPT = """\\set number random(1, :records)
 INSERT INTO nikoniko SELECT tag, record FROM records WHERE id = :number;
 """
@@ -92,21 +97,25 @@ class Data:
             lambda folder: sending.module(videos.__name__, str(count), str(folder)),
         )
         await bench.sql("copy-rows", COPY_ROWS)
-        index = str(bench.levels["index"])
-        if index == "bigram":
-            await bench.sql("create-function", BIGRAMS)
-        if name := EXTENSIONS.get(index):
-            await bench.sql("create-extension", f"CREATE EXTENSION {name};")
-            await _check_letters(bench, name)
-        if index in CREATE_INDEX:
-            await bench.sql("create-index", f"{CREATE_INDEX[index].format(text=text(bench))};")
+        if searched(bench) == MAIN:
+            await _create_index(bench)
         # Otherwise the searches would have to clear what inserts left on an index's pending list.
         await bench.sql("vacuum-analyze", "VACUUM ANALYZE;")
         await bench.sql("checkpoint-after-load", "CHECKPOINT;")
 
+    async def arrange(self, bench: Bench) -> None:
+        """The subscriber, a copy of the loaded cluster, gets the index, and then all inserts."""
+        if (replica := searched(bench)) == MAIN:
+            return
+        await _create_index(bench)
+        await bench.sql("vacuum-replica", "VACUUM ANALYZE;", at=replica)
+        await arrangements.subscribe(bench, replica, ["nikoniko"])
+
     async def warm(self, bench: Bench) -> None:
         """All of it."""
         await prewarming.prewarm_all(bench)
+        if (replica := searched(bench)) != MAIN:
+            await prewarming.prewarm_all(bench, at=replica)
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """Both tables, the largest index, and WAL."""
@@ -126,16 +135,18 @@ class Search(Data):
         """The plan first: it must use the index. Then one client searches all the time."""
         query = f"SELECT count(*) FROM nikoniko WHERE {condition(bench)}"
         await _check_plan(bench, query)
-        hits = await bench.sql("count-hits", f"{query};")
+        hits = await bench.sql("count-hits", f"{query};", at=searched(bench))
         bench.findings.measurements[HITS.name] = float(hits)
         await _note_index(bench)
         if bench.levels["background_load"] != "on":
-            await pgbench.measure(bench, f"{query};\n")
+            await _search(bench, query)
             return
         before = await _rows(bench, "count-before")
-        inserting = Background(bench.database, "background-inserts", await _background(bench))
+        inserting = Background(bench.database, INSERTING_STEP, await _background(bench))
+        bench.of_the_load.append((bench.database, INSERTING_STEP))
         try:
-            await pgbench.measure(bench, f"{query};\n")
+            await _search(bench, query)
+            await _note_behind(bench)
             result = await inserting.finish()
         finally:
             await inserting.let_go()
@@ -160,6 +171,38 @@ class Inserts(Data):
         await pgbench.measure(bench, _insert_script(bench))
         figures = bench.findings.measurements
         figures[INSERTS.name] = figures["tps"]
+        await _note_behind(bench)
+
+
+def searched(bench: Bench) -> str:
+    """The cluster that has the index and is searched."""
+    return REPLICA if bench.levels.get(REPLICATION) == LOGICAL else MAIN
+
+
+async def _create_index(bench: Bench) -> None:
+    index, at = str(bench.levels["index"]), searched(bench)
+    if index == "bigram":
+        await bench.sql("create-function", BIGRAMS, at=at)
+    if name := EXTENSIONS.get(index):
+        await bench.sql("create-extension", f"CREATE EXTENSION {name};", at=at)
+        await _check_letters(bench, name)
+    if index in CREATE_INDEX:
+        statement = CREATE_INDEX[index].format(text=text(bench))
+        await bench.sql("create-index", f"{statement};", at=at)
+
+
+async def _search(bench: Bench, query: str) -> None:
+    """One client searches all the time, where the index is."""
+    if member := bench.members.get(searched(bench)):
+        bench.entrance = Entrance(member.cluster.port, member.cluster.address)
+    await pgbench.measure(bench, f"{query};\n")
+    bench.entrance = None
+
+
+async def _note_behind(bench: Bench) -> None:
+    """Of the subscriber, as it may lag: the report took that to be acceptable."""
+    if searched(bench) != MAIN:
+        await arrangements.note_behind(bench, [REPLICA])
 
 
 def text(bench: Bench) -> str:
@@ -173,7 +216,7 @@ def condition(bench: Bench) -> str:
 
 
 async def _check_plan(bench: Bench, query: str) -> None:
-    plan = await planned(bench, "search", query)
+    plan = await planned(bench, "search", query, at=searched(bench))
     if bench.levels["index"] != "none" and not any(
         node.index == "searched" for node in plan.nodes()
     ):
@@ -188,7 +231,8 @@ async def _check_letters(bench: Bench, extension: str) -> None:
     """pg_trgm uses the database's locale: with C, Japanese has no trigrams."""
     if extension != "pg_trgm":
         return
-    said = await bench.sql("show-trigrams", f"SELECT show_trgm('{videos.KEYWORD}') <> '{{}}';")
+    statement = f"SELECT show_trgm('{videos.KEYWORD}') <> '{{}}';"
+    said = await bench.sql("show-trigrams", statement, at=searched(bench))
     if said.strip() != "t":
         raise TargetProblem(
             "pg_trgm finds no trigram in Japanese text: the locale knows no such letters.",
@@ -201,7 +245,8 @@ async def _note_index(bench: Bench) -> None:
     """The index's size."""
     if bench.levels["index"] not in CREATE_INDEX:
         return
-    size = await bench.sql("read-index-size", "SELECT pg_relation_size('searched');")
+    statement = "SELECT pg_relation_size('searched');"
+    size = await bench.sql("read-index-size", statement, at=searched(bench))
     bench.findings.measurements[INDEX_BYTES.name] = float(size)
 
 
@@ -229,8 +274,24 @@ def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
     By libc in every version: pg_trgm asks it what a letter is, also of a database whose own locale
     is PostgreSQL's built-in C.UTF-8 (17 and later).
     """
-    data = (str(levels["index"]), str(levels["text_column"]))
-    return ClusterOptions(comparable(version_num), initdb_options=("--locale=C.UTF-8",), data=data)
+    data: tuple[str, ...] = (str(levels["index"]), str(levels["text_column"]))
+    required: dict[str, str] = {}
+    if levels.get(REPLICATION) == LOGICAL:
+        data = (LOGICAL,)  # the index is the subscriber's
+        required = {"wal_level": "logical", "max_wal_senders": "10"}
+    return ClusterOptions(
+        comparable(version_num),
+        initdb_options=("--locale=C.UTF-8",),
+        data=data,
+        required=required,
+    )
+
+
+def arrangement(_version_num: int, levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
+    """The subscriber, which begins as a copy of the loaded cluster."""
+    if levels.get(REPLICATION) != LOGICAL:
+        return ()
+    return (FurtherCluster(REPLICA, "subscriber", "copy", {"wal_level": "replica"}),)
 
 
 FACTORS = (
@@ -252,6 +313,15 @@ FACTORS = (
         choices=(Choice("title", _("title")), Choice("description", _("description"))),
         default=("title",),
     ),
+    ChoiceFactor(
+        REPLICATION,
+        _("Index and searches"),
+        choices=(
+            Choice("none", _("in the one database")),
+            Choice(LOGICAL, _("in a subscriber of logical replication")),
+        ),
+        default=("none",),
+    ),
 )
 PARAMETERS = (
     Parameter(
@@ -261,7 +331,15 @@ PARAMETERS = (
     Parameter("clients", _("Clients"), "", default=1, minimum=1, maximum=1000),
     Parameter("duration", _("Duration"), "s", default=10, minimum=1, maximum=604_800),
 )  # fmt: skip
-REQUIRES = (Requirement(JSONB_SINCE, _("jsonb came with PostgreSQL 9.4.")),)
+REQUIRES = (
+    Requirement(JSONB_SINCE, _("jsonb came with PostgreSQL 9.4.")),
+    Requirement(
+        arrangements.LOGICAL_SINCE,
+        _("logical replication came with PostgreSQL 10."),
+        REPLICATION,
+        LOGICAL,
+    ),
+)
 NEEDS = tuple(ExtensionRequirement(name, "index", level) for level, name in EXTENSIONS.items())
 BESIDE = ChoiceFactor(
     "background_load",
@@ -283,15 +361,19 @@ SEARCH = Scenario(
     source="PGECons WG1 2017",
     factors=(*FACTORS, BESIDE),
     parameters=(*PARAMETERS, RATE),
-    metrics=(*PGBENCH, HITS, INDEX_BYTES, BACKGROUND),
+    metrics=(*PGBENCH, HITS, INDEX_BYTES, BACKGROUND, arrangements.BEHIND),
     primary_metric=LATENCY_AVERAGE.name,
     writes=True,
-    only_reads=lambda levels: levels.get("background_load") == "off",
+    only_reads=lambda levels: (
+        levels.get("background_load") == "off" and levels.get(REPLICATION) != LOGICAL
+    ),
     procedure=Search(),
     cluster=cluster,
+    arrangement=arrangement,
+    kind="logical",
     requires=REQUIRES,
     extensions=NEEDS,
-    quick=Quick({"duration": 3}, {"index": ("none", "bigram")}),
+    quick=Quick({"duration": 6}, {"index": ("none", "bigram")}),
 )
 INSERTING = Scenario(
     slug="full-text-inserts",
@@ -300,14 +382,16 @@ INSERTING = Scenario(
     source="PGECons WG1 2017",
     factors=FACTORS,
     parameters=PARAMETERS,
-    metrics=(INSERTS, *PGBENCH, INDEX_BYTES),
+    metrics=(INSERTS, *PGBENCH, INDEX_BYTES, arrangements.BEHIND),
     primary_metric=INSERTS.name,
     writes=True,
     procedure=Inserts(),
     cluster=cluster,
+    arrangement=arrangement,
+    kind="logical",
     requires=REQUIRES,
     extensions=NEEDS,
     places={"wg1-2017-7-7": Place(), "wg1-2017-7-10": Place()},
-    quick=Quick({"duration": 4}, {"index": ("none", "bigram")}),
+    quick=Quick({"duration": 6}, {"index": ("none", "bigram")}),
 )
 SCENARIOS = (SEARCH, INSERTING)

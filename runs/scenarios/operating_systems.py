@@ -203,7 +203,7 @@ SCENARIO = Scenario(
     measures=measures,
     only_reads=only_reads,
     quick=Quick(
-        parameters={"scale": 10, "duration": 5, "fsync_seconds": 1},
+        parameters={"scale": 10, "duration": 6, "fsync_seconds": 1},
         levels={
             "operation": ("update",), "shared_buffers": (AS_CONFIGURED,),
             "wal_sync_method": ("open_datasync", "fdatasync"), "clients": (1, 8),

@@ -56,7 +56,7 @@ SCENARIO = Scenario(
     procedure=READ.procedure,
     has_pgbench_tables=True,
     by_hand=READ.by_hand,
-    quick=Quick({"scale": 10, "duration": 4}, {"clients": (1, 4)}, repeats=3),
+    quick=Quick({"scale": 10, "duration": 6}, {"clients": (1, 4)}, repeats=3),
     cluster=cluster,
     requires=(
         Requirement(

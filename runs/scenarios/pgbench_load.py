@@ -254,5 +254,5 @@ SCENARIO = Scenario(
     has_pgbench_tables=True,
     cluster=cluster,
     only_reads=only_reads,
-    quick=Quick({"duration": 5}, {"scale": (1,), "clients": (1, 2)}),
+    quick=Quick({"duration": 6}, {"scale": (1,), "clients": (1, 2)}),
 )  # fmt: skip

@@ -235,6 +235,7 @@ class Load:
 
     def _argv(self, seconds: int, *, is_counted: bool = True) -> tuple[str, ...]:
         place, options = self._plan, self.options
+        entrance = self.bench.entrance
         share = self.clients / self.bench.clients
         command = pgbench.benchmark(
             (place or self.bench.plan).client_bindir,
@@ -255,7 +256,8 @@ class Load:
             random_seed=options.random_seed,
             log=self.log if is_counted else None,
         )
-        secret = (f"PGPASSFILE={listening.passfile_of(self.node)}",) if place else ()
+        is_remote = place is not None or bool(entrance and entrance.address)
+        secret = (f"PGPASSFILE={listening.passfile_of(self.node)}",) if is_remote else ()
         cpus = pinned(self.bench.plan.treatment.pgbench_cpus)
         return ("env", "LC_ALL=C", *secret, *cpus, *command)
 
@@ -371,7 +373,10 @@ class _Live:
 
 
 def _connection(bench: Bench, address: str = "") -> pgbench.Connection:
-    """By the Unix socket, or to an address."""
-    host, port = address or bench.cluster.socket_dir, bench.entrance or bench.cluster.port
+    """By the Unix socket, or to an address; to the entrance, if there is one."""
+    port = bench.entrance.port if bench.entrance else bench.cluster.port
+    address = (bench.entrance.address if bench.entrance else "") or address
     silence = listening.SECONDS_OF_SILENCE if address else None
-    return pgbench.Connection(host, port, SUPERUSER, DATABASE, silence)
+    return pgbench.Connection(
+        address or bench.cluster.socket_dir, port, SUPERUSER, DATABASE, silence
+    )

@@ -1,6 +1,7 @@
 """Reads all data of a database into memory before it is measured."""
 
 from runs.execution.bench import Bench
+from runs.execution.plan import MAIN
 
 AVAILABLE = "SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_prewarm';"
 BY_EXTENSION = """
@@ -14,16 +15,17 @@ WHERE n.nspname = 'public' AND c.relkind = 'r' ORDER BY 1;
 """
 
 
-async def prewarm_all(bench: Bench) -> None:
-    """Read every table and index of the schema public; the notes say how."""
-    available = await bench.sql("look-for-pg-prewarm", AVAILABLE)
+async def prewarm_all(bench: Bench, *, at: str = MAIN) -> None:
+    """Read every table and index of the schema public of a cluster; the notes say how."""
+    of = "" if at == MAIN else f"-{at}"
+    available = await bench.sql(f"look-for-pg-prewarm{of}", AVAILABLE, at=at)
     if available.strip() == "1":
-        await bench.sql("prewarm", _by_extension(bench))
+        await bench.sql(f"prewarm{of}", _by_extension(bench), at=at)
         bench.note("prewarm_extension", "Warmed up by pg_prewarm.", level="info")
         return
-    tables = (await bench.sql("look-for-tables", TABLES)).split()
+    tables = (await bench.sql(f"look-for-tables{of}", TABLES, at=at)).split()
     counts = [f'SELECT count(*) FROM "{table}";' for table in tables]
-    await bench.sql("prewarm", "\n".join(counts))
+    await bench.sql(f"prewarm{of}", "\n".join(counts), at=at)
     bench.note(
         "prewarm_sequential",
         "Warmed up by a sequential read of the tables: pg_prewarm is not installed.",

@@ -43,7 +43,7 @@ SCRIPT = r"""\set naccounts 100000 * :scale
 UPDATE pgbench_accounts SET filler=repeat(md5(clock_timestamp()::text),2) WHERE aid = :aid;
 """
 MOST_STANDBYS = 3
-QUICK = {"scale": 10, "duration": 5, "clients": 16}
+QUICK = {"scale": 10, "duration": 6, "clients": 16}
 KEEP_SIZE_SINCE = 130000
 MAX_WAL_SIZE_SINCE = 90500
 

@@ -140,6 +140,7 @@ def argv(levels: Mapping[str, Any], parameters: Mapping[str, int], folder: str) 
         "fio", "--name=benchlab", f"--directory={folder}", f"--size={parameters['size_mb']}M",
         f"--bs={BLOCK_KB}k", "--group_reporting", f"--runtime={parameters['duration']}",
         f"--rw={WAYS[str(levels['access'])]}", "--output-format=json",
+        *(["--time_based"] if parameters.get("time_based") else []),
     )  # fmt: skip
     if interval == DIRECT:
         return (*common, "--direct=1", f"--numjobs={parameters['jobs']}")
@@ -194,6 +195,10 @@ SCENARIO = Scenario(
             "duration", _("Duration"), "s", default=60, minimum=1, maximum=86_400,
             help=_("At the most: the jobs end when their size is done. The report used 60."),
         ),
+        Parameter(
+            "time_based", _("Go on until the duration is over"), "", default=0, minimum=0,
+            maximum=1, help=_("1: the jobs begin their size again. The report: 0."),
+        ),
     ),
     metrics=(BANDWIDTH, READ, WRITE, IOPS, FSYNC),
     primary_metric=BANDWIDTH.name,
@@ -201,7 +206,7 @@ SCENARIO = Scenario(
     procedure=StorageBandwidth(),
     measures=measures,
     quick=Quick(
-        parameters={"size_mb": 64, "jobs": 2, "duration": 3},
+        parameters={"size_mb": 64, "jobs": 2, "duration": 6, "time_based": 1},
         levels={
             "access": ("sequential read", "sequential write", "random read", "random write"),
             "fsync_interval": (DIRECT, "8kB", "128kB", "none"),

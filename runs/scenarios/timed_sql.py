@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runs.execution.bench import Bench, failed
+from runs.execution.plan import MAIN
 from runs.execution.reporter import ArtifactData
 from runs.execution.steps import StepResult
 from runs.query_plans import Plan, read
@@ -43,7 +44,7 @@ async def timed(
         f"{_bare(statement)};",
     ]
     argv = ("env", "LC_ALL=C", *bench.cluster.psql())
-    result = await bench.step(name, argv, stdin="\n".join([*lines, ""]), check=False)
+    result = await bench.load_step(name, argv, stdin="\n".join([*lines, ""]))
     _note_span(bench, result)
     if _TIMED_OUT in result.stderr:
         note_cut(bench, name, timeout_s)
@@ -71,10 +72,12 @@ async def explained(
     return _kept(bench, name, done.output)
 
 
-async def planned(bench: Bench, name: str, query: str, *, before: Sequence[str] = ()) -> Plan:
+async def planned(
+    bench: Bench, name: str, query: str, *, before: Sequence[str] = (), at: str = MAIN
+) -> Plan:
     """The plan of a query that is not executed; stored as the artifact `plan-NAME.json`."""
     lines = [*(f"{each};" for each in before), f"{EXPLAIN_ONLY} {_bare(query)};"]
-    return _kept(bench, name, await bench.sql(f"plan-{name}", "\n".join(lines)))
+    return _kept(bench, name, await bench.sql(f"plan-{name}", "\n".join(lines), at=at))
 
 
 def note_cut(bench: Bench, name: str, timeout_s: int) -> None:

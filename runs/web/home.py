@@ -6,12 +6,13 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from runs.models import Campaign, Cell, Installation
+from runs.models import Campaign, Cell
 from runs.models.campaigns import Origin
 from runs.selectors.access import projects
 from runs.selectors.archive import archive
 from runs.selectors.campaigns import campaigns, metrics
 from runs.selectors.campaigns import factor_names as designs
+from runs.selectors.compare.ratios import ratios_of_executed
 from runs.selectors.operations.silences import silences
 from runs.selectors.runs import runs as run_selectors
 from runs.selectors.servers import servers
@@ -39,11 +40,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "silences": silences(),
         "finished": campaigns.finished_here(),
         "waiting": sum(row.queued for row in overview),
-        "versions": Installation.objects.filter(removed_at=None)
-        .order_by()
-        .values("version_num")
-        .distinct()
-        .count(),
+        "versions": len({each.version_num for row in overview for each in row.installations}),
     }
     if getattr(request, "htmx", False):
         return render(request, "home/_live.html", context)
@@ -72,9 +69,8 @@ def _newest_findings(
     # What the steps of a bisection say is part of its answer.
     alone = executed.filter(bisection_step=None)
     finished = alone.filter(~Exists(wide), state=Campaign.State.FINISHED)
-    for campaign in finished[:NEWEST_FINDINGS]:
-        metric = metrics.primary(campaign)
-        rows = campaigns.ratios(campaign, metric.name) if metric else []
+    newest = metrics.primaries(list(finished.select_related("scenario")[:NEWEST_FINDINGS]))
+    for campaign, rows in ratios_of_executed(newest).items():
         if rows:
             words = designs.words(campaign)
             found.append((campaign, campaign_page.findings(rows, words)))

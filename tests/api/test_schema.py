@@ -69,6 +69,8 @@ def test_every_address_is_described(schema):
         "/api/v1/servers/{slug}/release/",
         "/api/v1/sources/",
         "/api/v1/sources/{slug}/",
+        "/api/v1/trials/",
+        "/api/v1/trials/{check_id}/",
         "/api/v1/uploads/",
         "/api/v1/uploads/batch/",
         "/api/v1/webhooks/",

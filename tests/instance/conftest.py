@@ -50,17 +50,13 @@ class Instance:
 
     def start(self) -> None:
         """Start it and wait until it says that it is ready."""
-        environment = {
-            name: value for name, value in os.environ.items() if name not in OF_THE_TESTS
-        }
-        environment |= {
-            "BENCHLAB_VAR": str(self.var),
+        variables = environment(self) | {
             "BENCHLAB_PORT": str(self.port),
             "BENCHLAB_HEARTBEAT_TIMEOUT_SECONDS": "6",
         }
         self.process = subprocess.Popen(
             [str(REPOSITORY / "script/server")],
-            env=environment,
+            env=variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -134,6 +130,12 @@ class Instance:
         raise AssertionError("script/server ended:\n" + "\n".join(self.lines))
 
 
+def environment(instance: Instance) -> dict[str, str]:
+    """What a person at the terminal would have, to reach this instance by its commands."""
+    own = {name: value for name, value in os.environ.items() if name not in OF_THE_TESTS}
+    return own | {"BENCHLAB_VAR": str(instance.var)}
+
+
 @pytest.fixture(scope="module")
 def instance() -> Iterator[Instance]:
     folder = short_folder()
@@ -149,11 +151,9 @@ def instance() -> Iterator[Instance]:
 def idle(instance: Instance) -> Instance:
     """The instance without its first campaign, which keeps both processors busy for minutes."""
     cancel = "import django; django.setup(); from benchmarks import own_queue;"
-    environment = {name: value for name, value in os.environ.items() if name not in OF_THE_TESTS}
     subprocess.run(
         [sys.executable, "-c", f"{cancel} own_queue.cancel_first_campaign()"],
-        env=environment
-        | {"BENCHLAB_VAR": str(instance.var), "DJANGO_SETTINGS_MODULE": "benchlab.settings"},
+        env=environment(instance) | {"DJANGO_SETTINGS_MODULE": "benchlab.settings"},
         cwd=REPOSITORY,
         check=True,
     )

@@ -14,7 +14,7 @@ from celery import Celery
 
 from benchmarks.loads import counted
 from runs import dispatch
-from tests.instance.conftest import REPOSITORY, Instance
+from tests.instance.conftest import REPOSITORY, Instance, environment
 
 pytestmark = [pytest.mark.instance, pytest.mark.usefixtures("idle"), pytest.mark.timeout(600)]
 
@@ -31,14 +31,9 @@ def variables(instance: Instance) -> dict[str, str]:
 
 @pytest.fixture
 def token(instance: Instance, variables) -> str:
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY"}
-    }
     made = subprocess.run(
         [sys.executable, "manage.py", "create_token", "losses", "--scopes", "read,queue"],
-        env=environment | {"BENCHLAB_VAR": str(instance.var)},
+        env=environment(instance),
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

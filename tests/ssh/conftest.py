@@ -16,8 +16,8 @@ from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
 from runs.execution import privileged, ssh, treating
 from runs.execution.base_dir import BaseDir
+from runs.execution.connection import Line
 from runs.execution.director import Director
-from runs.execution.line import Line
 from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan
 from runs.execution.ssh import Address, Host

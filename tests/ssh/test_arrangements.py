@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from runs.execution import standbys
 from runs.execution.errors import TargetProblem
+from runs.execution.further_clusters import Arrangement
 from runs.execution.plan import RunPlan
 from runs.scenarios import arrangements
 from runs.scenarios.fixed_point_update import FixedPointUpdate
@@ -54,6 +56,26 @@ def test_a_commit_before_the_load_waits_for_no_standby_that_is_gone(direct, plan
 
     bereft = replace(director.procedure, procedure=Bereft())
     director.procedure = director.preparing.procedure = bereft
+    with pytest.raises(TargetProblem) as caught:
+        execute(director)
+    assert caught.value.code == "standby_gone"
+    assert nothing_is_left(base_dir) == NOTHING
+
+
+def test_a_standby_that_ends_while_it_catches_up_is_not_waited_for(
+    direct, plan, base_dir, monkeypatch
+):
+    start = Arrangement._start
+
+    async def started_and_killed(self, member):
+        await start(self, member)
+        pid = (base_dir / "clusters/run-7-standby1/data/postmaster.pid").read_text().split()[0]
+        os.kill(int(pid), signal.SIGKILL)
+
+    monkeypatch.setattr(Arrangement, "_start", started_and_killed)
+    monkeypatch.setattr(standbys, "CATCH_UP_SECONDS", 120)
+    director = direct(within(plan, "sync"))
+    director.bench.look_s = 0.5
     with pytest.raises(TargetProblem) as caught:
         execute(director)
     assert caught.value.code == "standby_gone"

@@ -6,7 +6,7 @@ import pytest
 
 from runs.execution.errors import TargetProblem
 from runs.scenarios import registry
-from tests.ssh.arranging import with_contrib
+from tests.ssh.arranging import NOTHING, arranged, nothing_is_left, with_contrib
 from tests.ssh.directing import execute
 
 pytestmark = pytest.mark.openssh
@@ -43,6 +43,37 @@ def test_an_index_finds_the_same_records_and_is_used(direct, planned):
     assert alone["latency_average"] > 0
     assert found["index_bytes"] > 0
     assert 30 < found["background_inserts"] < 150
+
+
+def test_a_subscriber_alone_has_the_index_and_is_searched(direct, plan, base_dir):
+    levels = {
+        "index": "bigram", "text_column": "description", "background_load": "on",
+        "replication": "logical",
+    }  # fmt: skip
+    made = arranged(plan, "full-text-search", levels, SMALL)
+    made = replace(made, initdb_options=("--locale=C.UTF-8",))
+    director = direct(made)
+    found = execute(director)
+    assert found.measurements["hits"] > 0
+    assert found.measurements["index_bytes"] > 0
+    assert found.measurements["behind_bytes"] >= 0
+    assert 30 < found.measurements["background_inserts"] < 150
+    commands = {each.name: each.argv for each in director.reporter.commands}
+    assert commands["pgbench"][commands["pgbench"].index("-p") + 1] == "5433"
+    assert (
+        commands["background-inserts"][commands["background-inserts"].index("-p") + 1]
+        == commands["create-tables"][commands["create-tables"].index("-p") + 1]
+    )
+    assert nothing_is_left(base_dir) == NOTHING
+
+
+def test_inserts_are_those_of_the_publisher(direct, plan, base_dir):
+    levels = {"index": "bigram", "text_column": "title", "replication": "logical"}
+    made = arranged(plan, "full-text-inserts", levels, SMALL)
+    found = execute(direct(replace(made, initdb_options=("--locale=C.UTF-8",))))
+    assert found.measurements["inserts_per_second"] > 0
+    assert found.measurements["behind_bytes"] >= 0
+    assert nothing_is_left(base_dir) == NOTHING
 
 
 @pytest.mark.parametrize("version", ["10.23", "18.0"])

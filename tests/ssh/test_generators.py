@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from runs.execution import clocks, ssh
+from runs.execution.connection import Line
 from runs.execution.director import Director
 from runs.execution.errors import Cancelled, LoadsApart
-from runs.execution.line import Line
 from runs.execution.nodes import Place
 from runs.execution.plan import GeneratorPlan, RunPlan
 from runs.execution.treatment import Treatment

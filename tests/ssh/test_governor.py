@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.execution import privileged, set_back, ssh, sweep, treating
+from runs.execution import leftovers, privileged, set_back, ssh, treating
 from runs.execution.errors import Cancelled, Detached, TargetProblem
 from runs.reports.shell_script import RecordedCommand, RecordedRun, shell_script
 from tests.by_hand import run_by_hand
@@ -76,8 +76,8 @@ def test_a_sudo_that_hangs_at_the_end_does_not_cost_the_result(
     program.write_text(works)
 
     async def swept(host):
-        for path in await sweep.marked(host, base):
-            await sweep.remove(host, base, path)
+        for path in await leftovers.marked(host, base):
+            await leftovers.remove(host, base, path)
 
     on_host(swept)
     assert (governed(), names(base_dir / "runs")) == (BEFORE, [])
@@ -110,8 +110,8 @@ def test_the_sweep_sets_the_governor_back(direct, treated, allow, governed, base
         watched(director, when_measuring(director, "detach"))
 
     async def swept(host):
-        for path in await sweep.marked(host, base):
-            await sweep.remove(host, base, path)
+        for path in await leftovers.marked(host, base):
+            await leftovers.remove(host, base, path)
 
     on_host(swept)
     assert governed() == BEFORE
@@ -136,8 +136,8 @@ def test_what_cannot_be_set_back_now_is_kept_for_the_sweep(
     assert (governed(), names(base_dir / "runs")) == (DURING, ["7-1"])
 
     async def swept(host):
-        for path in await sweep.marked(host, base):
-            await sweep.remove(host, base, path)
+        for path in await leftovers.marked(host, base):
+            await leftovers.remove(host, base, path)
 
     with pytest.raises(TargetProblem) as told:
         on_host(swept)
@@ -227,8 +227,8 @@ def test_of_several_runs_that_are_not_set_back_the_first_knows_how_it_was(
             folder = base.below("runs", run)
             await base.make_folder(host, folder)
             await host.run(["sh", "-c", 'echo "$2" >"$1/was-governor"', "was", folder, was])
-        for path in await sweep.marked(host, base):
-            await sweep.remove(host, base, path)
+        for path in await leftovers.marked(host, base):
+            await leftovers.remove(host, base, path)
 
     on_host(swept)
     assert governed() == BEFORE

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from runs.execution import steps
+from runs.execution.connection import Line
 from runs.execution.director import Director
 from runs.execution.errors import Detached, EndNotSeen, TargetProblem
 from runs.execution.guard import Guard, generous_seconds, guarded
-from runs.execution.line import Line
 from runs.execution.plan import RunPlan
 from runs.scenarios import pgbench_procedure
 from tests.ssh.directing import execute, left_running, names

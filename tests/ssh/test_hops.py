@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from runs.execution import ssh
+from runs.execution.connection import Line
 from runs.execution.errors import ConnectionLost, HostKeyChanged, HostUnreachable, LoginRefused
-from runs.execution.line import Line
 from runs.execution.ssh import Address, Login
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 

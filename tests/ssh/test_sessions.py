@@ -7,8 +7,8 @@ import pytest
 
 from runs.execution import preflight, sessions
 from runs.execution.errors import TargetProblem
+from runs.execution.leftovers import marked
 from runs.execution.steps import peek, perform
-from runs.execution.sweep import marked
 from tests.ssh.directing import execute, left_running, names
 from tests.ssh.openssh import OpenSSH
 

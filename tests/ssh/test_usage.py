@@ -1,5 +1,7 @@
 """Who uses the processors of a real machine: correct for a run and for others."""
 
+import os
+import signal
 import subprocess
 import time
 from dataclasses import replace
@@ -10,6 +12,9 @@ from runs.analysis.certificate import Usage
 from runs.execution import usage
 from runs.execution.errors import TargetProblem
 from runs.execution.postgres import Cluster
+from runs.execution.steps import StepResult
+from runs.scenarios.fixed_point_read import FixedPointRead
+from runs.scenarios.timed_sql import timed
 from tests.ssh.directing import execute
 
 pytestmark = pytest.mark.openssh
@@ -48,6 +53,82 @@ def test_a_run_tells_who_took_the_processors_meanwhile(direct, plan):
     assert taken.generator > 0
     assert taken.foreign <= taken.busy - taken.servers - taken.generator + 0.001
     assert taken.busy <= taken.capacity * 1.02
+
+
+READINGS = [
+    usage.Reading(at=at, processors=2, machine=busy, stolen=0.1, servers=servers, kernel=0.0)
+    for at, busy, servers in [(100.0, 10.0, 5.0), (103.0, 14.0, 8.0), (105.0, 15.0, 9.0)]
+]
+
+
+def step(seconds, cpu=0.5):
+    return StepResult("q", (), "", 0, 1000.0, 1000.0 + seconds, "", "", cpu)
+
+
+def test_the_steps_of_a_load_add_up():
+    account = usage.Account()
+    first, second, third = ({"database": each} for each in READINGS)
+    account.add(step(2.9), "database", first, second, ["database"])
+    account.add(step(1.9), "database", second, third, ["database"])
+
+    assert account.as_json() == {
+        "database": {
+            "processors": 2, "seconds": 5.0, "busy": 5.0, "stolen": 0.0, "servers": 4.0,
+            "kernel": 0.0, "generator": 1.0,
+        }
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("loads", "after"),
+    [
+        ([0.4], [READINGS[1]]),  # too short
+        ([2.9, 60.0], [READINGS[1], READINGS[2]]),  # the second was begun by another worker
+        ([2.9, 1.9], [READINGS[1], None]),  # a reading is missing
+    ],
+)
+def test_a_load_of_which_too_little_is_known_has_no_account(loads, after):
+    account, before = usage.Account(), READINGS[0]
+    for seconds, reading in zip(loads, after, strict=True):
+        told = {"database": reading} if reading else {}
+        account.add(step(seconds), "database", {"database": before}, told, ["database"])
+        before = reading
+
+    assert account.as_json() == {}
+
+
+def test_a_load_of_statements_tells_who_took_the_processors(direct, plan):
+    class Counting(FixedPointRead):
+        async def measure(self, bench):
+            work = "SELECT sum(i) FROM generate_series(1, 4000000) i"
+            for name in ("one", "two"):
+                done = await timed(bench, name, work)
+            bench.findings.measurements["tps"] = 1 / done.seconds
+
+    director = direct(plan)
+    director.procedure = director.preparing.procedure = Counting()
+    found = execute(director)
+
+    (told,) = found.usage.values()
+    taken = Usage(machine="database", **told)
+    assert taken.seconds > 1
+    assert 0.2 < taken.servers <= taken.busy + 0.05
+
+
+def test_a_step_that_belongs_to_the_load_counts_with_its_children(tmp_path):
+    busy = "i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done"
+    before = reading(tmp_path)
+    line = f"sh -c '{busy}'; sh -c '{busy}' & wait; sleep 30"
+    leader = subprocess.Popen(["sh", "-c", line], start_new_session=True)
+    (tmp_path / "process").symlink_to(f"{leader.pid} 1 boot")
+    begun = time.monotonic()
+    while reading(tmp_path).servers < 0.2 and time.monotonic() < begun + 60:
+        time.sleep(0.2)
+    found = usage.between(before, reading(tmp_path), generator=0.0)
+    os.killpg(leader.pid, signal.SIGKILL)
+    leader.wait()
+
+    assert 0.2 <= found.servers <= found.busy + 0.05
 
 
 @pytest.mark.parametrize("report", ["", "ticks 100\nuptime 1\n", "ticks x\n"])

@@ -1,8 +1,8 @@
 """A real bench of machines that nobody connects to, for what is concluded after the load."""
 
 from runs.execution.bench import Bench
+from runs.execution.connection import Line
 from runs.execution.director import Director
-from runs.execution.line import Line
 from runs.execution.nodes import Place
 from runs.execution.plan import GeneratorPlan, RunPlan
 from runs.execution.ssh import Host

@@ -1,5 +1,6 @@
 """What is wrong in the environment ends the program with one line that says which and what."""
 
+import json
 import os
 import subprocess
 import sys
@@ -21,10 +22,15 @@ WRONG = [
     ("DATABASE_URL", "db", {"default": ""}, "mysql://host/benchlab"),
     ("DATABASE_URL", "db", {"default": ""}, "postgresql://u:hidden@host:port/benchlab"),
     ("DATABASE_URL", "db", {"default": ""}, "postgresql://u:hidden@host:5432"),
+    ("DATABASE_REPLICA_URL", "db", {"default": ""}, "standby.example"),
     ("REDIS_URL", "redis", {"default": ""}, "nonsense"),
     ("REDIS_URL", "redis", {"default": ""}, "redis://host:port/0"),
     ("EMAIL_URL", "mail", {"default": ""}, "mail.example"),
     ("BENCHLAB_SITES", "slugs", {}, "tokyo,Not one"),
+    ("BENCHLAB_RETENTION", "days", {}, "files"),
+    ("BENCHLAB_RETENTION", "days", {}, "files=-1"),
+    ("BENCHLAB_RETENTION", "days", {}, "figures=10"),
+    ("BENCHLAB_RETENTION", "days", {}, "files=1,files=2"),
     ("TIME_ZONE", "time_zone", {"default": "UTC"}, "Mars/Olympus"),
     ("TIME_ZONE", "time_zone", {"default": "UTC"}, "../etc/passwd"),
     ("LOG_LEVEL", "one_of", {"choices": ("INFO", "DEBUG"), "default": "INFO"}, "loud"),
@@ -51,8 +57,11 @@ def test_nothing_is_the_default_and_what_is_right_is_taken(monkeypatch):
         assert Environment().int("X", default=3) == 3
         assert Environment().bool("X", default=True) is True
         assert Environment().mail("X", default="") == ""
+        assert Environment().db("X", default="") == {}
     monkeypatch.setenv("X", "tokyo, berlin,")
     assert Environment().slugs("X") == ("tokyo", "berlin")
+    monkeypatch.setenv("X", "files=365, uploads = 0")
+    assert Environment().days("X") == {"files": 365, "uploads": 0}
     monkeypatch.setenv("X", "off")
     assert Environment().bool("X", default=True) is False
     monkeypatch.setenv("X", "postgresql://u:p%40@host:5433/lab")
@@ -81,3 +90,18 @@ def test_a_command_ends_with_one_line_and_a_status(name, value, tmp_path):
     [line] = done.stderr.strip().splitlines()
     assert line.startswith("BenchLab: ")
     assert "hidden" not in line
+
+
+def test_a_standby_is_one_setting(tmp_path):
+    code = (
+        "from django.conf import settings as s; import json;"
+        "found = s.DATABASES['replica'];"
+        "print(json.dumps([found['PORT'], found['TEST']['MIRROR'],"
+        " s.DATABASE_ROUTERS, 'benchlab.replica.ReadReplica' in s.MIDDLEWARE]))"
+    )
+    environment = os.environ | {
+        "DATABASE_REPLICA_URL": "postgresql://x:y@standby:5433/x",
+        "DJANGO_SETTINGS_MODULE": "benchlab.settings",
+    }
+    told = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, env=environment)
+    assert json.loads(told) == [5433, "default", ["benchlab.replica.Router"], True]

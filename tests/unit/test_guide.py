@@ -37,6 +37,7 @@ SENTENCES = {
         ARTIFACTS,
         "prune_artifacts",
     ),
+    "manage.py recount_runs": ("tests/api/runs/test_counts.py", "recount_runs"),
     "manage.py restore FILE": (SYSTEMD, "After the loss of a machine"),
     "manage.py rotate_encryption_key": (
         "tests/domain/services/servers/test_ssh_keys.py",

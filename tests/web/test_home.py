@@ -1,8 +1,13 @@
 """The first page."""
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 
 from runs.models import Bisection, Campaign, Run
+from runs.selectors.campaigns import factor_names
+from runs.selectors.compare.ratios import ratios
+from runs.web import home
+from runs.web.campaigns import page
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -52,3 +57,26 @@ def test_steps_of_a_bisection_are_none_of_the_newest_findings(client, finished_c
     )  # fmt: skip
     bisection.steps.create(campaign=finished_campaign, low=0, high=1)
     assert "Newest findings" not in client.get("/").content.decode()
+
+
+def test_its_queries_do_not_grow_with_what_finished(
+    client, ready_server, django_assert_max_num_queries
+):
+    for number in range(5):
+        campaign = factories.campaign(f"lab-{number}", on=ready_server, parameters={"duration": 60})
+        factories.finish_all(campaign, gain={"18.4": 1 + number / 10})
+    with django_assert_max_num_queries(31):
+        page = client.get("/").content.decode()
+    assert page.count("lab-4") > 2
+
+
+def test_a_finding_says_what_its_campaign_says(client, ready_server):
+    """The first page judges the newest campaigns together, a campaign's own page each alone."""
+    for number, gain in enumerate((0.8, 1.0, 1.3)):
+        campaign = factories.campaign(f"lab-{number}", on=ready_server)
+        factories.finish_all(campaign, gain={"18.4": gain})
+    found = dict(home._newest_findings(AnonymousUser()))
+    assert len(found) == 3
+    for campaign, findings in found.items():
+        alone = page.findings(ratios(campaign, "tps"), factor_names.words(campaign))
+        assert findings == alone

@@ -13,9 +13,9 @@ import numpy as np
 
 from runs.analysis.inference.cells import Pair
 from runs.analysis.inference.kernel import judged
-from runs.analysis.inference.line import USUAL_FREEDOM, USUAL_MACHINES
 from runs.analysis.inference.model import Contrasts, Model
 from runs.analysis.inference.verdicts import SIGNIFICANCE, Direction, Inference
+from runs.analysis.inference.version_indices import USUAL_FREEDOM, USUAL_MACHINES
 
 
 def judge_together(

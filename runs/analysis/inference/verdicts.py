@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from runs.analysis.conditions import Difference, Differing, Unknown
+from runs.analysis.comparability_judgement import Difference, Differing, Unknown
 
 RULES = 2
 """The version of the rules, stored with every answer. Version 1 was Welch and Holm."""

@@ -104,8 +104,11 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
     The rest is the provenance of a published figure, and null for others: its `source`, `table` and
     text as `printed`; its `place`; `said_by`: printed as a measurement, derived by the publication
     from other figures, or printed for what was not measured; whether it is `exact` by the
-    publication's own words; and `disputed`, each discrepancy that concerns it. Of a published
-    figure `n` and `statistic` are null where the publication does not print them.
+    publication's own words; its `conditions`: the constants of its campaign and the names of
+    machine, system, software, configuration and topology, as far as printed; `recomputed`,
+    BenchLab's own value where it follows from other printed figures; and `disputed`, each
+    discrepancy that concerns it. Of a published figure `n` and `statistic` are null where the
+    publication does not print them.
     """
 
     id = serializers.IntegerField()
@@ -129,6 +132,8 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
     place = serializers.SerializerMethodField()
     said_by = serializers.SerializerMethodField()
     exact = serializers.SerializerMethodField()
+    conditions = serializers.SerializerMethodField()
+    recomputed = serializers.SerializerMethodField()
     disputed = serializers.SerializerMethodField()
 
     def to_representation(self, instance: Measurement) -> dict[str, Any]:
@@ -172,6 +177,14 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
     def get_exact(self, _measurement: Measurement) -> bool | None:
         """Whether the publication calls it exact."""
         return self._provenance.exact if self._provenance else None
+
+    def get_conditions(self, _measurement: Measurement) -> dict[str, Any] | None:
+        """Under which conditions it was measured."""
+        return dict(self._provenance.conditions) if self._provenance else None
+
+    def get_recomputed(self, _measurement: Measurement) -> float | None:
+        """What BenchLab computes for it; null where it follows from nothing else."""
+        return self._provenance.recomputed if self._provenance else None
 
     @extend_schema_field(DisputeSerializer(many=True, allow_null=True))
     def get_disputed(self, _measurement: Measurement) -> list[dict[str, Any]] | None:

@@ -1,5 +1,6 @@
 """Preflight over the API: a campaign's problems, before it is queued; asked for, then polled."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -50,18 +51,18 @@ class CheckProblemSerializer(serializers.Serializer[Any]):
     remedy = serializers.CharField()
 
 
-class PreflightCheckSerializer(serializers.Serializer[ServerCheck]):
-    """How far a preflight is: `answer` once it is done, `problem` if it failed."""
+class CheckSerializer(serializers.Serializer[ServerCheck]):
+    """How far a check is: `answer` once it is done, `problem` if it failed."""
 
+    address = ""
     id = serializers.UUIDField()
     url = serializers.SerializerMethodField()
-    state = serializers.ChoiceField(choices=ServerCheck.State.values)
-    answer = PreflightSerializer(allow_null=True)
+    state = serializers.ChoiceField(choices=ServerCheck.State.choices)
     problem = serializers.SerializerMethodField()
 
     def get_url(self, check: ServerCheck) -> str:
         """The address to ask until `state` is `done` or `failed`."""
-        return reverse("api:preflight-check", args=[check.pk], request=self.context.get("request"))
+        return reverse(self.address, args=[check.pk], request=self.context.get("request"))
 
     @extend_schema_field(CheckProblemSerializer(allow_null=True))
     def get_problem(self, check: ServerCheck) -> dict[str, str] | None:
@@ -69,6 +70,13 @@ class PreflightCheckSerializer(serializers.Serializer[ServerCheck]):
         if check.state != ServerCheck.State.FAILED:
             return None
         return {name: getattr(check, name) for name in ("code", "message", "remedy")}
+
+
+class PreflightCheckSerializer(CheckSerializer):
+    """How far a preflight is: `answer` once it is done, `problem` if it failed."""
+
+    address = "api:preflight-check"
+    answer = PreflightSerializer(allow_null=True)
 
 
 class PreflightDoor(APIView):
@@ -85,8 +93,7 @@ class PreflightDoor(APIView):
         given = CampaignDraftSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         check = checks.of_draft(draft=given.unchecked_draft())
-        told = PreflightCheckSerializer(check, context={"request": request}).data
-        return _to_be_asked_again(Response(told, 202, headers={"Location": told["url"]}))
+        return accepted(PreflightCheckSerializer(check, context={"request": request}).data)
 
 
 class PreflightCheckDoor(APIView):
@@ -97,13 +104,27 @@ class PreflightCheckDoor(APIView):
     @extend_schema(responses={200: PreflightCheckSerializer})
     def get(self, request: Request, check_id: UUID) -> Response:
         """How far it is. Only whoever asked for it finds it, for a day."""
-        checks.give_up_the_overdue()
-        actor = audit.present()
-        check = check_selectors.readable(check_id, name=actor.name, by_way_of=actor.by_way_of)
+        check = own_check(check_id)
         if check is None or not check.is_preflight:
             raise NotFound(_("There is no such preflight of yours."))
-        told = PreflightCheckSerializer(check, context={"request": request}).data
-        return _to_be_asked_again(Response(told)) if check.is_open else Response(told)
+        return so_far(check, PreflightCheckSerializer(check, context={"request": request}).data)
+
+
+def own_check(check_id: UUID) -> ServerCheck | None:
+    """The check, if whoever asks now may read it; overdue ones are given up before."""
+    checks.give_up_the_overdue()
+    actor = audit.present()
+    return check_selectors.readable(check_id, name=actor.name, by_way_of=actor.by_way_of)
+
+
+def accepted(told: Mapping[str, Any]) -> Response:
+    """202 for a check that a worker makes."""
+    return _to_be_asked_again(Response(told, 202, headers={"Location": told["url"]}))
+
+
+def so_far(check: ServerCheck, told: Mapping[str, Any]) -> Response:
+    """What is known of a check; it says when to ask again while it is open."""
+    return _to_be_asked_again(Response(told)) if check.is_open else Response(told)
 
 
 def _to_be_asked_again(answer: Response) -> Response:

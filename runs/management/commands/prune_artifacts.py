@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from runs.services.access import audit
 from runs.services.runs import artifacts
 
 
@@ -27,6 +28,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--dry-run", action="store_true", help="only tell what would go")
 
+    @audit.commanded
     def handle(self, *args: Any, **options: Any) -> None:
         """Remove them."""
         if options["older_than"] < 0:

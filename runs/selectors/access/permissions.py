@@ -346,6 +346,8 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "api:audit-detail": {"GET": Right.AUDIT},
     "api:preflight": _act(Right.PREFLIGHT),
     "api:preflight-check": {"GET": Right.PREFLIGHT},
+    "api:trial": _act(Right.CONFIGURE),
+    "api:trial-check": {"GET": Right.CONFIGURE},
     "api:upload": _act(Right.UPLOAD),
     "api:upload-batch": _act(Right.UPLOAD),
     "api:schema": _LOOK,

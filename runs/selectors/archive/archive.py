@@ -20,7 +20,7 @@ from runs.models import (
 from runs.models.campaigns import Origin
 from runs.published import words
 from runs.selectors.access import projects
-from runs.selectors.archive import conclusions, versions
+from runs.selectors.archive import conclusions, provenance, versions
 from runs.templatetags.formats import named
 
 # Later measurements that the page of a figure lists.
@@ -127,17 +127,26 @@ def entries(source: Source | None = None) -> list[Entry]:
 
 def matching(listed: Iterable[Entry], wanted: Wanted) -> list[Entry]:
     """The tables that match everything; with words, the best match first."""
-    found = [entry for entry in listed if _has(entry, wanted)]
-    asked = words.query(wanted.words)
+    return filtered(saying(listed, wanted.words), wanted)
+
+
+def filtered(listed: Iterable[Entry], wanted: Wanted) -> list[Entry]:
+    """The tables that match every filter, in their order."""
+    return [entry for entry in listed if not _unmet(entry, wanted)]
+
+
+def saying(listed: Iterable[Entry], text: str) -> list[Entry]:
+    """The tables that have all these words, the best match first; all tables without words."""
+    asked = words.query(text)
     if not asked:
-        return found
+        return list(listed)
     ranks = _ranks(asked)
-    said = [entry for entry in found if entry.table.pk in ranks]
+    said = [entry for entry in listed if entry.table.pk in ranks]
 
     def rank(entry: Entry) -> tuple[bool, bool, float]:
         titled, weight = ranks[entry.table.pk]
         campaign = entry.table.campaign
-        return titled, words.stands_alone(wanted.words, campaign.title_ja), weight
+        return titled, words.stands_alone(text, campaign.title_ja), weight
 
     return sorted(said, key=rank, reverse=True)
 
@@ -157,15 +166,24 @@ def _ranks(asked: str) -> dict[int, tuple[bool, float]]:
     return {key: (is_titled, rank) for key, is_titled, rank in found}
 
 
-def choices(listed: Sequence[Entry]) -> dict[str, list[Choice]]:
-    """The values that each filter offers, with their numbers of tables."""
+def choices(
+    listed: Sequence[Entry], found: Iterable[Entry], wanted: Wanted
+) -> dict[str, list[Choice]]:
+    """The values that each filter offers, with their numbers of tables under the other filters.
+
+    `listed` has all tables, `found` those with the words searched for. A value without any table
+    is offered with 0.
+    """
     labels: dict[str, dict[str, str]] = defaultdict(dict)
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for entry in listed:
         for name, offered in _offers(entry).items():
-            for value, label in offered.items():
-                labels[name][value] = label
-                counts[name][value] += 1
+            labels[name] |= offered
+    for entry in found:
+        unmet = _unmet(entry, wanted)
+        for name, offered in _offers(entry).items():
+            if unmet <= {name}:
+                counts[name].update(offered.keys())
     return {
         name: sorted(
             (Choice(value, label, counts[name][value]) for value, label in found.items()),
@@ -225,12 +243,8 @@ def printed(table: PublishedTable) -> dict[tuple[int, int], PrintedFigure]:
 
 def figure(slug: str, *, row: int, column: int) -> PrintedFigure | None:
     """A figure by its campaign and its place in the grid, with everything its page shows."""
-    found = PrintedFigure.objects.select_related(
-        "table__source",
-        "table__campaign__scenario",
-        "measurement__metric",
-        "measurement__run__cell",
-    )
+    found = PrintedFigure.objects.select_related("measurement__metric", "measurement__run__cell")
+    found = found.prefetch_related(*provenance.loaded())
     return found.filter(table__campaign__slug=slug, row=row, column=column).first()
 
 
@@ -284,12 +298,12 @@ def _offers(entry: Entry) -> dict[str, dict[str, str]]:
     }
 
 
-def _has(entry: Entry, wanted: Wanted) -> bool:
-    if wanted.source and entry.table.source.slug != wanted.source:
-        return False
-    offers: Mapping[str, Mapping[str, str]] = _offers(entry)
+def _unmet(entry: Entry, wanted: Wanted) -> set[str]:
+    """The filters that the table does not match."""
+    slug = entry.table.source.slug
+    offers: Mapping[str, Mapping[str, str]] = {"source": {slug: slug}, **_offers(entry)}
     asked = {name: getattr(wanted, name) for name in offers}
-    return all(not value or value in offers[name] for name, value in asked.items())
+    return {name for name, value in asked.items() if value and value not in offers[name]}
 
 
 def _unique(names: Iterable[str]) -> tuple[str, ...]:

@@ -66,7 +66,8 @@ def bibtex(cited: Cited) -> str:
     source = cited.source
     fields = {
         "title": source.title,
-        "author": source.publisher,
+        # Braces, so that a comma in its name does not part family and given names.
+        "author": f"{{{_plain(source.publisher)}}}" if source.publisher else "",
         "year": _year(source),
         "language": source.language,
         "howpublished": source.url,
@@ -84,6 +85,7 @@ def csl(cited: Cited) -> dict[str, Any]:
         "id": cited.key,
         "type": "report",
         "title": source.title,
+        "author": [{"literal": source.publisher}] if source.publisher else [],
         "publisher": source.publisher,
         "language": source.language,
         "issued": {"date-parts": [[int(_year(source))]]},

@@ -89,7 +89,10 @@ CORRECTIONS: Columns = (
 
 
 def write(*, address: str) -> IO[bytes]:
-    """The package as an open file, at its start. Six queries, whatever the size."""
+    """The package as an open file, at its start.
+
+    The number of queries does not grow with the number of tables.
+    """
     sources = list(archive.sources())
     resources = {
         "sources": (SOURCES, _sources(sources)),
@@ -146,13 +149,8 @@ def _sources(sources: Iterable[Source]) -> Iterable[Sequence[Any]]:
 
 def _figures() -> Iterable[Sequence[Any]]:
     figures = PrintedFigure.objects.select_related(
-        "table__source",
-        "table__campaign",
-        "measurement__metric",
-        "measurement__run__cell",
-        "measurement__run__hardware",
-        "measurement__run__environment",
-    ).prefetch_related("disputed")
+        "measurement__metric", "measurement__run__cell"
+    ).prefetch_related(*provenance.loaded())
     ordered = figures.order_by("table__source__slug", "table__ordinal", "row", "column")
     for figure in ordered.iterator(2000):
         measurement = figure.measurement
@@ -161,23 +159,11 @@ def _figures() -> Iterable[Sequence[Any]]:
             **asdict(record.place),
             **asdict(record),
             "levels": measurement.run.cell.levels if measurement else {},
-            "conditions": _conditions(figure),
             "metric": measurement.metric.name if measurement else "",
             "value": measurement.value if measurement else None,
             "unit": measurement.metric.unit if measurement else "",
         }
         yield [known[name] for name, _kind in FIGURES]
-
-
-def _conditions(figure: PrintedFigure) -> dict[str, Any]:
-    """What the campaign kept the same, and the machine, system and configuration of the figure."""
-    known: dict[str, Any] = dict(figure.table.campaign.parameters)
-    if run := figure.measurement.run if figure.measurement else None:
-        known |= {
-            "hardware": run.hardware.name if run.hardware else None,
-            "environment": run.environment.os_name if run.environment else None,
-        }
-    return {name: value for name, value in known.items() if value is not None}
 
 
 def _discrepancies() -> Iterable[Sequence[Any]]:

@@ -11,8 +11,16 @@ from django.urls import reverse
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from runs.models import Discrepancy, Metric, PrintedFigure, PublishedTable, Run
+from runs.models import (
+    Discrepancy,
+    Metric,
+    PrintedFigure,
+    PublishedNode,
+    PublishedTable,
+    Run,
+)
 from runs.models.sources import SAID_BY
+from runs.selectors.campaigns.factor_names import parameters
 from runs.templatetags import formats
 
 
@@ -51,7 +59,8 @@ class Provenance:
 
     `said_by`: printed (the publication measured it), derived (the publication computed it from
     other figures), not_measured (it stands in for a measurement that was not made). `recomputed` is
-    BenchLab's own value, in the metric's unit.
+    BenchLab's own value, in the metric's unit. `conditions` are the constants of its campaign by
+    name, and the names of machine, system, software, configuration and topology, in English.
     """
 
     printed: str
@@ -61,11 +70,29 @@ class Provenance:
     n: int | None
     statistic: str | None
     recomputed: float | None
+    conditions: Mapping[str, Any]
     disputed: tuple[Dispute, ...]
 
 
+def loaded(*, at: str = "", leaves_out: Sequence[str] = ()) -> tuple[Any, ...]:
+    """What to prefetch for the records of figures: tables, machines, discrepancies. Three queries.
+
+    `at` is the way to the figures ("printed__" from measurements), `leaves_out` the fields of the
+    tables that the reader has no use for.
+    """
+    tables = PublishedTable.objects.select_related(
+        "source", "campaign__scenario", "campaign__topology"
+    )
+    nodes = PublishedNode.objects.select_related("hardware", "environment", "configuration")
+    return (
+        Prefetch(f"{at}table", queryset=tables.defer("search", "method", *leaves_out)),
+        Prefetch(f"{at}node", queryset=nodes.defer("configuration__settings")),
+        f"{at}disputed",
+    )
+
+
 def of(figure: PrintedFigure) -> Provenance:
-    """The record of a figure whose table, source and discrepancies are loaded."""
+    """The record of a figure that `loaded` has prepared."""
     return Provenance(
         printed=figure.text,
         place=place(figure),
@@ -74,6 +101,7 @@ def of(figure: PrintedFigure) -> Provenance:
         n=figure.n,
         statistic=figure.statistic or None,
         recomputed=figure.recomputed,
+        conditions=conditions(figure),
         disputed=tuple(dispute(each) for each in figure.disputed.all()),  # type: ignore[attr-defined]
     )
 
@@ -92,6 +120,37 @@ def place(figure: PrintedFigure) -> Place:
         words=" | ".join(text for text in table.grid[figure.row] if text),
         address=address(table, figure),
     )
+
+
+def conditions(figure: PrintedFigure) -> dict[str, Any]:
+    """The constants of its campaign, its machine and its configuration, as far as printed."""
+    campaign, node = figure.table.campaign, figure.node
+    known: dict[str, Any] = dict(campaign.parameters)
+    if node:
+        known |= {
+            "hardware": node.hardware.name if node.hardware else None,
+            "environment": node.environment.os_name if node.environment else None,
+            "software": node.software,
+            "configuration": node.configuration.name if node.configuration else None,
+        }
+    known["topology"] = campaign.topology.name if campaign.topology else None
+    return {name: value for name, value in known.items() if value not in (None, "")}
+
+
+def condition_names(figure: PrintedFigure) -> list[str]:
+    """The same in the reader's language, a fact each: "Scale factor: 1000"."""
+    campaign, node = figure.table.campaign, figure.node
+    told = [f"{title}: {value} {unit}".strip() for title, value, unit in parameters(campaign)]
+    if node:
+        system = node.environment.os_name if node.environment else ""
+        parts = (named(node.hardware), system, node.software, named(node.configuration))
+        told += [part for part in parts if part]
+    return [*told, *filter(None, (named(campaign.topology),))]
+
+
+def named(stored: Any) -> str:
+    """The name of a stored condition for readers; "" for none."""
+    return formats.named(stored) if stored else ""
 
 
 def address(table: PublishedTable, figure: PrintedFigure) -> str:
@@ -125,17 +184,14 @@ def dispute(discrepancy: Discrepancy) -> Dispute:
 def of_cells(cells: Iterable[int], metric: Metric) -> dict[int, list[str]]:
     """For each of these cells the record of its figures of the metric, as `lines` has it.
 
-    Cells without a printed figure are left out. Three queries.
+    Cells without a printed figure are left out. Four queries.
     """
-    tables = PublishedTable.objects.select_related("source", "campaign")
     found = (
         PrintedFigure.objects.filter(measurement__run__cell__in=list(cells))
         .filter(measurement__metric=metric)
         .exclude(kind=PrintedFigure.Kind.NOT_MEASURED)
         .select_related("measurement__run")
-        .prefetch_related(
-            Prefetch("table", queryset=tables.defer("search", "grid", "method")), "disputed"
-        )
+        .prefetch_related(*loaded(leaves_out=("grid",)))
         .order_by("row", "column")
     )
     of_cell: dict[int, list[PrintedFigure]] = defaultdict(list)
@@ -149,8 +205,8 @@ def of_cell(cell: int) -> list[tuple[str, str, list[str]]]:
     """Every printed figure of a cell: its text, the address of its page, its record as `lines`."""
     found = (
         PrintedFigure.objects.filter(measurement__run__cell=cell)
-        .select_related("measurement__metric", "table__source", "table__campaign")
-        .prefetch_related("disputed")
+        .select_related("measurement__metric")
+        .prefetch_related(*loaded())
         .order_by("row", "column")
     )
     return [
@@ -181,6 +237,8 @@ def lines(figures: Sequence[PrintedFigure], unit: str) -> list[str]:
         exactness(figures),
         ", ".join(dict.fromkeys(repeats(each) for each in figures)),
     ]
+    conditions_told = dict.fromkeys("; ".join(condition_names(each)) for each in figures)
+    told += [_("conditions: %(which)s") % {"which": each} for each in conditions_told if each]
     told += [_("disputed: %(how)s") % {"how": each} for each in disputes(figures)]
     return told
 

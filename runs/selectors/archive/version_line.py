@@ -9,17 +9,18 @@ from itertools import pairwise
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from runs.analysis.inference import SIGNIFICANCE, Inference
-from runs.analysis.inference.line import Reading, indices
+from runs.analysis.inference.version_indices import Reading, indices
 from runs.analysis.links import Link
 from runs.analysis.summary import Summary
 from runs.analysis.trend import Chain, Trend, trend
 from runs.models import BisectionStep, Campaign, CellSummary, Metric, Scenario
 from runs.models.campaigns import Origin
 from runs.selectors.access.projects import NOBODY, Reader, visible
-from runs.selectors.archive import conclusions, versions
+from runs.selectors.archive import conclusions, provenance, versions
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import judging, series_cells
 from runs.selectors.compare.judging import Judge
+from runs.selectors.compare.known_noise import Scope
 
 READ, UPDATE = "fixed-point-read", "fixed-point-update"
 METRIC = "tps"
@@ -58,6 +59,7 @@ class Measured:
     summary: Summary
     # In a campaign on several servers, the one that it was measured on.
     server: str = ""
+    revision: int | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class Pair:
     head: Measured
     link: Link | None
     readings: tuple[Reading, ...] = ()
+    metric: Metric | None = None
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -92,27 +95,38 @@ class Undocumented:
     findings: tuple[Mapping[str, str], ...] = ()
 
 
-def measured(theme: str, *, to: Reader = NOBODY) -> dict[Campaign, list[Measured]]:
+@dataclass(frozen=True)
+class Material:
+    """What a line is made of. `leaves_out` says that older campaigns executed here are not used."""
+
+    measured: Mapping[Campaign, Sequence[Measured]]
+    undocumented: Sequence[Undocumented]
+    leaves_out: bool
+
+
+def material(theme: str, *, to: Reader = NOBODY) -> Material:
     """What the campaigns of a theme that the reader may see say about versions and clients.
 
     Of those executed here only the newest MOST_EXECUTED are used: a dozen say as much as all, and
-    the work does not grow with the lab. Three queries.
+    the work does not grow with the lab. Two queries.
     """
-    campaigns = _campaigns(theme, to)
+    published, executed = _campaigns(theme, to)
+    used = {each.pk: each for each in (*published, *executed[:MOST_EXECUTED])}
     found: dict[Campaign, list[Measured]] = defaultdict(list)
     rows = (
-        CellSummary.objects.filter(metric__name=METRIC, cell__campaign__in=campaigns)
+        CellSummary.objects.filter(metric__name=METRIC, cell__campaign__in=used)
         .exclude(cell__version="")
         .order_by("cell__campaign__year", "cell__campaign_id", "cell__ordinal")
     )
-    columns = ("cell__campaign_id", "cell_id", "cell__version", "cell__levels", *metrics.FIELDS)
-    for key, cell, version, levels, *numbers in rows.values_list(*columns):
-        clients, campaign = levels.get("clients"), campaigns[key]
+    of_cell = ("cell__version", "cell__levels", "cell__revision_id")
+    columns = ("cell__campaign_id", "cell_id", *of_cell, *metrics.FIELDS)
+    for key, cell, version, levels, revision, *numbers in rows.values_list(*columns):
+        clients, campaign = levels.get("clients"), used[key]
         summary = Summary(*numbers)
         if isinstance(clients, int) and summary.median > 0 and _enters(campaign, summary):
             server = str(levels.get(series_cells.SERVER, ""))
-            found[campaign].append(Measured(cell, version, clients, summary, server))
-    return found
+            found[campaign].append(Measured(cell, version, clients, summary, server, revision))
+    return Material(found, _undocumented(published), len(executed) > MOST_EXECUTED)
 
 
 def _enters(campaign: Campaign, summary: Summary) -> bool:
@@ -124,19 +138,20 @@ def _enters(campaign: Campaign, summary: Summary) -> bool:
     return is_long and (summary.n or 0) >= LEAST_REPEATS
 
 
-def leaves_out(theme: str, *, to: Reader = NOBODY) -> bool:
-    """Whether there are campaigns executed here that are too old for the line. One query.
+def _campaigns(theme: str, to: Reader) -> tuple[list[Campaign], list[Campaign]]:
+    """All published campaigns of the line, and the newest executed ones. One query.
 
-    To count them would be to look at each.
+    One executed campaign more than is used: it says that there are others.
     """
-    return bool(_executed(theme, to).values_list("pk")[MOST_EXECUTED : MOST_EXECUTED + 1])
-
-
-def _campaigns(theme: str, to: Reader) -> dict[int, Campaign]:
-    """The campaigns of the line by key: all published ones, and the newest executed ones."""
     published = Campaign.objects.filter(scenario__slug=theme, origin=Origin.PUBLISHED)
-    listed = visible(published.select_related("published__source"), to=to).order_by()
-    return {each.pk: each for each in (*listed, *_executed(theme, to)[:MOST_EXECUTED])}
+    listed = visible(published, to=to).select_related("scenario", "published__source").order_by()
+    executed = _executed(theme, to).select_related("scenario", "published__source")
+    found = list(listed.union(executed[: MOST_EXECUTED + 1], all=True))
+    newest = sorted(found, key=lambda each: each.pk, reverse=True)
+    return (
+        [each for each in found if each.origin == Origin.PUBLISHED],
+        [each for each in newest if each.origin == Origin.EXECUTED],
+    )
 
 
 def _executed(theme: str, to: Reader) -> QuerySet[Campaign]:
@@ -159,7 +174,7 @@ def pairs(
     """The neighbouring versions of each campaign, at `clients` or where all of them do best.
 
     That is the number of clients with the best mean over all versions, so that none is favoured. On
-    several servers, the pairs of each server are separate. Eleven queries.
+    several servers, the pairs of each server are separate. Seven queries.
     """
     chosen = [
         (campaign, best[base], best[head])
@@ -168,16 +183,25 @@ def pairs(
         for best in [_chosen([each for each in cells if each.server == server], clients)]
         for base, head in pairwise(sorted(best, key=versions.order))
     ]
-    metric = Metric.objects.filter(name=METRIC).first()
-    if not chosen or metric is None:
+    if not chosen:
         return []
     asked = [(base.cell, head.cell) for _campaign, base, head in chosen]
-    judge = judging.of_cells({cell for pair in asked for cell in pair}, [METRIC])
+    cells, scopes = {cell for pair in asked for cell in pair}, _scopes(chosen)
+    judge = judging.of_cells(cells, [METRIC], scopes=scopes)
+    metric = next(each for of in judge.metrics_of.values() for each in of if each.name == METRIC)
     judged = judge.judge(asked, metric)
     return [
         _pair(campaign, base, head, comparison, judge, metric)
         for (campaign, base, head), comparison in zip(chosen, judged, strict=True)
     ]
+
+
+def _scopes(chosen: Iterable[tuple[Campaign, Measured, Measured]]) -> list[Scope]:
+    """The campaigns of the pairs, with the revisions of their cells."""
+    revisions: dict[Campaign, set[int | None]] = defaultdict(set)
+    for campaign, base, head in chosen:
+        revisions[campaign] |= {base.revision, head.revision}
+    return [Scope(campaign, frozenset(of)) for campaign, of in revisions.items()]
 
 
 def client_counts(found: Mapping[Campaign, Sequence[Measured]]) -> list[int]:
@@ -223,18 +247,36 @@ def _strictest(found: Sequence[Pair]) -> float:
     return min(levels)
 
 
-def undocumented(theme: str) -> list[Undocumented]:
-    """Campaigns of the theme whose figures are printed only in a picture. One query."""
-    found = Campaign.objects.filter(
-        scenario__slug=theme, published__has_figures=False
-    ).select_related("published__source")
+def records(found: Sequence[Pair]) -> dict[str, list[str]]:
+    """For each version of published pairs, the record of the figure of its newest campaign.
+
+    Four queries; none without a published pair.
+    """
+    cells = {
+        version: measured.cell
+        for pair in found
+        if pair.campaign.origin == Origin.PUBLISHED
+        for version, measured in zip(pair.ends, (pair.base, pair.head), strict=True)
+    }
+    metric = next((pair.metric for pair in found), None)
+    if metric is None or not cells:
+        return {}
+    of_cells = provenance.of_cells(cells.values(), metric)
+    return {version: of_cells[cell] for version, cell in cells.items() if cell in of_cells}
+
+
+def _undocumented(published: Iterable[Campaign]) -> list[Undocumented]:
+    """Campaigns whose figures are printed only in a picture."""
+    tables = [(each, getattr(each, "published", None)) for each in published]
+    found = [(each, table) for each, table in tables if table and not table.has_figures]
+    found.sort(key=lambda each: (each[0].year is None, each[0].year or 0, each[0].pk))
     return [
         Undocumented(
             campaign,
             tuple(str(each) for each in campaign.factors.get("version", ())),
-            tuple(conclusions.printed(campaign.published.findings)),
+            tuple(conclusions.printed(table.findings)),
         )
-        for campaign in found.order_by("year", "pk")
+        for campaign, table in found
     ]
 
 
@@ -269,7 +311,7 @@ def _pair(
     metric: Metric,
 ) -> Pair:
     if found.ratio is None:
-        return Pair(campaign, found, base, head, None)
+        return Pair(campaign, found, base, head, None, metric=metric)
     link = Link(
         base=versions.major(base.version),
         head=versions.major(head.version),
@@ -279,7 +321,7 @@ def _pair(
         source=campaign.slug,
     )
     readings = tuple(_readings(campaign, (base, head), judge, metric))
-    return Pair(campaign, found, base, head, link, readings if len(readings) == 2 else ())
+    return Pair(campaign, found, base, head, link, readings if len(readings) == 2 else (), metric)
 
 
 def _readings(

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import QuerySet
 
 from runs.models import Measurement, PublishedTable, Run
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.models.runs import SUMMARY_REPEAT
+from runs.selectors.archive import provenance
 
 # All other fields of a run or a table are many times as long.
 TOLD = (
@@ -33,17 +34,17 @@ TOLD = (
     "printed__row",
     "printed__column",
     "printed__table",
+    "printed__node",
 )
 
 
 def listed() -> QuerySet[Measurement]:
     """Measurements of finished runs with everything that a row shows, the newest runs first."""
-    # Loaded separately: otherwise a table's printed grid would be fetched with each figure.
-    tables = PublishedTable.objects.select_related("source", "campaign").defer("search", "method")
     return (
         Measurement.objects.filter(run__state=Run.State.FINISHED)
         .select_related("metric", "run__cell", "run__campaign__published__source", "printed")
-        .prefetch_related(Prefetch("printed__table", tables), "printed__disputed")
+        # Tables come separately: otherwise a printed grid would be fetched with each figure.
+        .prefetch_related(*provenance.loaded(at="printed__"))
         .only(*TOLD)
         .order_by("-run_id", "-pk")
     )

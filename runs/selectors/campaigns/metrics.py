@@ -1,6 +1,7 @@
 """Metrics: the one that a campaign shows first, and its summaries for cells."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from runs.analysis.summary import Summary
 from runs.models import Campaign, CellSummary, Metric
@@ -23,6 +24,19 @@ def primary(campaign: Campaign) -> Metric | None:
     return Metric.objects.filter(name=name).first()
 
 
+def primaries(campaigns: Sequence[Campaign]) -> dict[Campaign, Metric]:
+    """`primary` of each campaign that has one. One query, and two for each without a scenario."""
+    names = {}
+    for each in campaigns:
+        with suppress(KeyError):
+            names[each] = registry.get(each.scenario.slug).primary_metric
+    known = {each.name: each for each in Metric.objects.filter(name__in=set(names.values()))}
+    found = {
+        each: known.get(names[each]) if each in names else _first_found(each) for each in campaigns
+    }
+    return {each: metric for each, metric in found.items() if metric is not None}
+
+
 def by_use(metrics: Iterable[Metric]) -> list[Metric]:
     """The most useful first: tps, then those with a better direction, by name."""
     return sorted(
@@ -34,6 +48,18 @@ def summaries(campaign: Campaign, metric_name: str) -> dict[int, Summary]:
     """The summaries of a metric by the key of their cell. One query."""
     found = CellSummary.objects.filter(cell__campaign=campaign, metric__name=metric_name)
     return {cell: Summary(*fields) for cell, *fields in found.values_list("cell_id", *FIELDS)}
+
+
+def summaries_of(
+    campaigns: Iterable[Campaign], wanted: Iterable[Metric]
+) -> dict[tuple[int, int], Summary]:
+    """The summaries of these metrics in some campaigns, by the keys of cell and metric. One query.
+
+    A campaign need not have all of them.
+    """
+    found = CellSummary.objects.filter(cell__campaign__in=list(campaigns), metric__in=list(wanted))
+    rows = found.values_list("cell_id", "metric_id", *FIELDS)
+    return {(cell, metric): Summary(*fields) for cell, metric, *fields in rows}
 
 
 def summary_of(row: CellSummary) -> Summary:

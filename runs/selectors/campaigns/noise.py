@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from runs.analysis.noise import NoiseFloor, minimum_detectable_effect, noise_floor
 from runs.analysis.summary import Summary
@@ -57,7 +57,8 @@ def of_servers(servers: Sequence[Server], metric: str) -> ServerNoise | None:
     """The same of several servers, pooled.
 
     The two sides of an A/A campaign count as repeats of one cell, so that differences between them
-    are noise, too. Campaigns with a treatment are left out. One query.
+    are noise, too. Campaigns with a treatment are left out, and cells with a run in doubt. One
+    query.
     """
     present = Q(pk__in=[])
     for server in servers:
@@ -72,11 +73,14 @@ def of_hardware(hardware: HardwareProfile, metric: str, *, to: Reader) -> Server
 
 def _of_runs(runs: QuerySet[Run], metric: str) -> ServerNoise | None:
     here = runs.filter(state=Run.State.FINISHED).order_by()
+    doubted = here.filter(cell=OuterRef("cell"), validity__in=Run.DOUBTED)
     rows = (
         CellSummary.objects.filter(
             metric__name=metric, cell__in=here.values("cell"), log_variance__isnull=False
         )
-        .filter(cell__campaign__origin=Origin.EXECUTED, cell__campaign__treatment={})
+        .filter(
+            ~Exists(doubted), cell__campaign__origin=Origin.EXECUTED, cell__campaign__treatment={}
+        )
         .select_related("cell")
         .order_by("-cell_id")[:NEWEST_CELLS]
     )

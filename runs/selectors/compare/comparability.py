@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db import connection
 
-from runs.analysis.comparability import SETTINGS
-from runs.analysis.conditions import Conditions, Judgement, conditions, judge
+from runs.analysis.comparability_facts import SETTINGS
+from runs.analysis.comparability_judgement import Conditions, Judgement, conditions, judge
 from runs.execution.treatment import UNTREATED
 from runs.models.campaigns import Origin
 from runs.scenarios import duet

@@ -1,6 +1,7 @@
 """Compares series: with a baseline, each with each, and which conditions differ."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -42,6 +43,16 @@ class ComparedRow:
     def matters(self) -> bool:
         """Proven: the interval excludes "no change"."""
         return self.comparison.verdict in PROVEN
+
+
+@dataclass(frozen=True)
+class Average:
+    """The overall effect of a series against the baseline: that of all their common levels."""
+
+    head_label: str
+    base_label: str
+    rows: int
+    comparison: Inference
 
 
 @dataclass(frozen=True)
@@ -88,6 +99,7 @@ class ComparedPage:
     base: Series | None = None
     rows: tuple[ComparedRow, ...] = ()
     forest: tuple[ComparedRow, ...] = ()
+    averages: tuple[Average, ...] = ()
     heat: Heat | None = None
     differences: tuple[Difference, ...] = ()
     facets: tuple[tuple[str, tuple[Series, ...]], ...] = ()
@@ -138,6 +150,7 @@ def compared(
         base=base,
         rows=rows,
         forest=_forest(rows, only_what_matters=state.matters),
+        averages=_averages(state, loaded, rows, judge),
         heat=_heat(state, loaded, judge, rows),
         differences=differences(loaded),
         facets=_facets(state, loaded, wording or PlainWording()),
@@ -176,6 +189,23 @@ def _rows(
             found, _judged(state, loaded, judge, pairs), strict=True
         )
     )
+
+
+def _averages(
+    state: CompareState, loaded: Loaded, rows: Sequence[ComparedRow], judge: Judge
+) -> tuple[Average, ...]:
+    of_heads: dict[str, list[ComparedRow]] = defaultdict(list)
+    for row in rows:
+        of_heads[str(row.head.key)].append(row)
+    found = []
+    for own in of_heads.values():
+        pairs = [(row.base_cell.id, row.head_cell.id) for row in own]
+        answer = loaded.metric and judge.together(
+            pairs, loaded.metric, effect=state.effect / 100, ignore=state.ignored_codes
+        )
+        if answer:
+            found.append(Average(own[0].head_label, own[0].base_label, len(own), answer))
+    return tuple(found)
 
 
 def _forest(rows: Sequence[ComparedRow], *, only_what_matters: bool) -> tuple[ComparedRow, ...]:

@@ -5,7 +5,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import (
+    BooleanField,
+    Exists,
+    ExpressionWrapper,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+)
 
 from runs.analysis.inference import Noise
 from runs.analysis.inference.variances import noise_of
@@ -31,8 +39,10 @@ def of_scopes(
 ) -> dict[tuple[int, int], Noise]:
     """The noise of each campaign as known from before, by (campaign, metric).
 
-    For executed campaigns: how others scatter on the same servers and hardware. For uploads: how
-    the campaign's other newest revisions scatter. Three queries at most.
+    For executed campaigns: how others scatter on the same servers and hardware, by their cells
+    without a run in doubt. A campaign that has doubtful runs itself gets none: what the machine is
+    like while nobody disturbs it says nothing about it. For uploads: how the campaign's other
+    newest revisions scatter. Three queries at most.
     """
     found: dict[tuple[int, int], Noise] = {}
     executed = [each for each in scopes if each.campaign.origin == Origin.EXECUTED]
@@ -52,6 +62,7 @@ def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple
     )
     asked = [scope.campaign.pk for scope in scopes]
     run = Run.objects.filter(cell=OuterRef("cell")).order_by()
+    doubted = run.filter(state=Run.State.FINISHED, validity__in=Run.DOUBTED)
     rows = (
         CellSummary.objects.filter(
             Q(cell__campaign__in=newest) | Q(cell__campaign__in=asked),
@@ -59,21 +70,36 @@ def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple
             log_variance__isnull=False,
         )
         .annotate(
-            server=Subquery(run.values("server")[:1]), hardware=Subquery(run.values("hardware")[:1])
+            server=Subquery(run.values("server")[:1]),
+            hardware=Subquery(run.values("hardware")[:1]),
+            doubted=Exists(doubted),
+            is_newest=ExpressionWrapper(Q(cell__campaign__in=newest), output_field=BooleanField()),
         )
         .order_by("-cell_id")
-        .values_list("cell__campaign_id", "metric_id", "server", "hardware", "n", "log_variance")[
-            :MOST_READ
-        ]
+        .values_list(
+            "cell__campaign_id",
+            "metric_id",
+            "server",
+            "hardware",
+            "doubted",
+            "is_newest",
+            "n",
+            "log_variance",
+        )[:MOST_READ]
     )
     machines: dict[int, set[Hashable]] = defaultdict(set)
+    disturbed: set[int] = set()
     scatter: dict[tuple[int, Hashable], list[tuple[int, int, float]]] = defaultdict(list)
-    for campaign, metric, server, hardware, n, variance in rows:
+    for campaign, metric, server, hardware, in_doubt, is_newest, n, variance in rows:
         machine = (server, hardware)
         machines[campaign].add(machine)
-        scatter[metric, machine].append((campaign, n or 1, variance or 0.0))
+        if in_doubt:
+            disturbed.add(campaign)
+        elif is_newest:
+            # What else is judged with a campaign does not change what is said of it.
+            scatter[metric, machine].append((campaign, n or 1, variance or 0.0))
     found = {}
-    for campaign in asked:
+    for campaign in set(asked) - disturbed:
         for metric in metrics:
             others = [
                 (n, variance)

@@ -6,16 +6,21 @@ are also compared with the first of them, under the same levels.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from runs.analysis.inference import Inference
 from runs.analysis.summary import Summary
-from runs.models import Campaign, Metric
+from runs.models import Campaign, Cell, Metric
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import judging, series_cells
-from runs.selectors.compare.ratio_pairs import ratio_pairs
+from runs.selectors.compare.judging import Judge
+from runs.selectors.compare.known_noise import Scope
+from runs.selectors.compare.ratio_pairs import RatioPair, ratio_pairs
+
+# By the keys of cell and metric.
+Summaries: TypeAlias = Mapping[tuple[int, int], Summary]
 
 
 @dataclass(frozen=True)
@@ -45,17 +50,70 @@ def ratios(
     Metric.DoesNotExist. At most eleven queries.
     """
     metric = Metric.objects.get(name=metric_name)
-    summaries = metrics.summaries(campaign, metric_name)
     cells = list(series_cells.current(campaign))
-    pairs = [
+    summaries = metrics.summaries_of([campaign], [metric])
+    pairs = _pairs(cells, summaries, metric, baseline_version)
+    return _rows(pairs, metric, summaries, _judge({metric.pk: metric}, {metric.pk: pairs}))
+
+
+def ratios_of_executed(
+    campaigns: Mapping[Campaign, Metric],
+) -> dict[Campaign, list[RatioRow]]:
+    """The ratio tables of campaigns executed here, each for its metric. At most nine queries.
+
+    Eleven for each where they have more values together than a judge reads: each gets the answer
+    that it has alone. The campaigns come with their scenarios.
+    """
+    cells: dict[int, list[Cell]] = defaultdict(list)
+    for cell in Cell.objects.filter(campaign__in=campaigns).order_by("ordinal", "pk"):
+        cells[cell.campaign_id].append(cell)
+    wanted = {each.pk: each for each in campaigns.values()}
+    summaries = metrics.summaries_of(campaigns, wanted.values())
+    if sum(each.n or 1 for each in summaries.values()) > judging.MOST_VALUES:
+        return {campaign: ratios(campaign, metric.name) for campaign, metric in campaigns.items()}
+    pairs = {
+        campaign.pk: _pairs(cells[campaign.pk], summaries, metric, None)
+        for campaign, metric in campaigns.items()
+    }
+    scopes = [Scope(each, _revisions(pairs[each.pk])) for each in campaigns if pairs[each.pk]]
+    judge = _judge(wanted, pairs, scopes)
+    return {
+        campaign: _rows(pairs[campaign.pk], metric, summaries, judge)
+        for campaign, metric in campaigns.items()
+    }
+
+
+def _pairs(
+    cells: Sequence[Cell], summaries: Summaries, metric: Metric, baseline_version: str | None
+) -> list[RatioPair]:
+    """The pairs of which both sides were measured."""
+    return [
         pair
         for pair in ratio_pairs(cells, baseline_version)
-        if pair.base.pk in summaries and pair.head.pk in summaries
+        if (pair.base.pk, metric.pk) in summaries and (pair.head.pk, metric.pk) in summaries
     ]
-    if not pairs:
+
+
+def _revisions(pairs: Iterable[RatioPair]) -> frozenset[int | None]:
+    return frozenset(side.revision_id for pair in pairs for side in (pair.base, pair.head))
+
+
+def _judge(
+    wanted: Mapping[int, Metric],
+    pairs: Mapping[int, Sequence[RatioPair]],
+    scopes: Sequence[Scope] | None = None,
+) -> Judge | None:
+    cells = {side.pk for of in pairs.values() for pair in of for side in (pair.base, pair.head)}
+    names = [each.name for each in wanted.values()]
+    return judging.of_cells(cells, names, scopes=scopes) if cells else None
+
+
+def _rows(
+    pairs: Sequence[RatioPair], metric: Metric, summaries: Summaries, judge: Judge | None
+) -> list[RatioRow]:
+    if judge is None or not pairs:
         return []
     asked = [(pair.base.pk, pair.head.pk) for pair in pairs]
-    judge = judging.of_cells({cell for pair in asked for cell in pair}, [metric_name])
     groups: dict[Hashable, list[judging.CellPair]] = defaultdict(list)
     for pair, cells_of in zip(pairs, asked, strict=True):
         groups[pair.subject, pair.labels].append(cells_of)
@@ -66,8 +124,8 @@ def ratios(
             pair.levels,
             *pair.labels,
             comparison,
-            summaries[pair.base.pk],
-            summaries[pair.head.pk],
+            summaries[pair.base.pk, metric.pk],
+            summaries[pair.head.pk, metric.pk],
             together[pair.subject, pair.labels],
         )
         for pair, comparison in zip(pairs, judge.judge(asked, metric), strict=True)

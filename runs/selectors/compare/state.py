@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from runs.analysis.comparability import KINDS
+from runs.analysis.comparability_facts import KINDS
 from runs.selectors.compare import series_keys
 from runs.selectors.compare.series_keys import BadSeriesKey, SeriesKey
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from runs.analysis.conditions import Differing
+from runs.analysis.comparability_judgement import Differing
 from runs.analysis.inference import Inference
 from runs.analysis.summary import Summary
 from runs.models import Metric
@@ -18,14 +18,27 @@ Json = dict[str, Any]
 
 def as_json(found: SideVerdict) -> Json:
     """The table of a verdict, for a JSON column; the sides are not part of it."""
-    return {"effect": found.effect, "rows": [_row_as_json(row) for row in found.rows]}
+    return {
+        "effect": found.effect,
+        "rows": [_row_as_json(row) for row in found.rows],
+        "together": [
+            {"metric": metric.pk, "comparison": _finite(asdict(average))}
+            for metric, average in found.together.items()
+        ],
+    }
 
 
 def from_json(stored: Mapping[str, Any], base: Side, head: Side) -> SideVerdict:
     """The verdict of a stored table between these sides. One query."""
     metrics = Metric.objects.in_bulk({row["metric"] for row in stored["rows"]})
     rows = [_row(row, metrics[row["metric"]]) for row in stored["rows"] if row["metric"] in metrics]
-    return SideVerdict(base, head, tuple(rows), stored["effect"])
+    # Tables of 0.2 and before have no averages.
+    together = {
+        metrics[each["metric"]]: _inference(each["comparison"])
+        for each in stored.get("together", ())
+        if each["metric"] in metrics
+    }
+    return SideVerdict(base, head, tuple(rows), stored["effect"], together)
 
 
 def _row_as_json(row: VerdictRow) -> Json:
@@ -54,8 +67,6 @@ def _finite(value: Any) -> Any:
 
 
 def _row(stored: Json, metric: Metric) -> VerdictRow:
-    comparison = _known(Inference, stored["comparison"])
-    differing = tuple(Differing(**_known(Differing, each)) for each in comparison["differing"])
     return VerdictRow(
         stored["levels"],
         metric,
@@ -63,10 +74,16 @@ def _row(stored: Json, metric: Metric) -> VerdictRow:
         _summary(stored["head"]),
         CellRuns(**_known(CellRuns, stored["base_runs"])),
         CellRuns(**_known(CellRuns, stored["head_runs"])),
-        Inference(**{**comparison, "differing": differing}),
+        _inference(stored["comparison"]),
         is_asked=stored["is_asked"],
         head_cell=stored["head_cell"],
     )
+
+
+def _inference(stored: Json) -> Inference:
+    known = _known(Inference, stored)
+    differing = tuple(Differing(**_known(Differing, each)) for each in known["differing"])
+    return Inference(**{**known, "differing": differing})
 
 
 def _summary(stored: Json | None) -> Summary | None:

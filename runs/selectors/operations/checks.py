@@ -10,10 +10,11 @@ from typing import Any
 import psycopg
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.utils.translation import gettext as _
 from redis.exceptions import RedisError
 
+from benchlab.replica import ALIAS, IS_USABLE
 from runs.selectors.operations import signs
 
 OK, WARNING, FAILED = "ok", "warning", "failed"
@@ -57,6 +58,20 @@ def database() -> Outcome:
         remedy = _("Start that version, or restore the backup that was made before it.")
         return Outcome("database", FAILED, text, remedy)
     return Outcome("database", OK, _("It answers, and its tables are those of this version."))
+
+
+def replica() -> Outcome:
+    """Whether the standby that pages are read from follows its primary, where there is one."""
+    remedy = _("Start the standby, or correct DATABASE_REPLICA_URL. The primary answers meanwhile.")
+    try:
+        with connected(ALIAS) as database:
+            row = database.execute(IS_USABLE, [None]).fetchone()
+    except psycopg.Error as error:
+        return Outcome("replica", WARNING, one_line(error), remedy)
+    if row is None or not row[0]:
+        text = _("It is no standby, or does not follow its primary.")
+        return Outcome("replica", WARNING, text, remedy)
+    return Outcome("replica", OK, _("It follows its primary."))
 
 
 def encryption_key() -> Outcome:
@@ -185,9 +200,9 @@ def disk() -> Outcome:
     return Outcome("disk", WARNING if is_low else OK, text, remedy if is_low else "")
 
 
-def connected() -> "psycopg.Connection[Any]":
+def connected(alias: str = DEFAULT_DB_ALIAS) -> "psycopg.Connection[Any]":
     """A separate connection to the results database, which gives up after two seconds."""
-    parameters: Mapping[str, Any] = connection.get_connection_params()
+    parameters: Mapping[str, Any] = connections[alias].get_connection_params()
     kept = {name: parameters[name] for name in parameters if name in _OF_LIBPQ}
     timeout = f"-c statement_timeout={CONNECT_SECONDS * 1000}"
     options = f"{kept.pop('options', '')} {timeout}".strip()

@@ -5,13 +5,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 
+from benchlab import replica
 from runs.selectors.operations import checks
 from runs.selectors.operations.checks import FAILED, Outcome
 
 CHECKS: Sequence[Callable[[], Outcome]] = (
     checks.database,
+    *([checks.replica] if replica.ALIAS in settings.DATABASES else ()),
     checks.redis,
     checks.workers,
     checks.control,

@@ -57,7 +57,7 @@ def results(campaign: Campaign) -> list[Block]:
     if drawn and (ratios := ratios_of(*drawn[0])):
         blocks.append(_ratio_table(ratios, ratio_title(*drawn[0])))
     if table.grid:
-        blocks += [_printed(table), _provenance(table)]
+        blocks += [_printed(table), *_provenance(table)]
     notes = tuple(spoken(note) for note in table.notes)
     return [*blocks, *([Bullets(notes)] if notes else [])]
 
@@ -117,13 +117,18 @@ def _printed(table: PublishedTable) -> Table:
     return Table(_("As printed"), heads, rows, numbers)
 
 
-def _provenance(table: PublishedTable) -> Table:
-    """The record of each figure: place, who says it, exactness, repeats, and what disputes it."""
-    figures = (
+def _provenance(table: PublishedTable) -> list[Block]:
+    """The record of each figure: place, who says it, exactness, repeats, and what disputes it.
+
+    Its conditions are a column where the figures of the table differ in them.
+    """
+    figures = list(
         table.printed.select_related("measurement__metric")
-        .prefetch_related("disputed")
+        .prefetch_related(*provenance.loaded(leaves_out=("grid",)))
         .order_by("row", "column")
     )
+    under = ["; ".join(provenance.condition_names(figure)) for figure in figures]
+    differ = len(set(under)) > 1
     rows = tuple(
         (
             figure.text,
@@ -133,14 +138,18 @@ def _provenance(table: PublishedTable) -> Table:
             provenance.exactness([figure]),
             provenance.repeats(figure),
             "; ".join(provenance.disputes([figure])),
+            *([conditions] if differ else []),
         )
-        for figure in figures
+        for figure, conditions in zip(figures, under, strict=True)
     )
     heads = (
         _("As printed"), _("Unit"), _("Row, column"), _("Said by"), _("Exactness"), _("Repeats"),
-        _("Disputed"),
+        _("Disputed"), *([_("Conditions")] if differ else []),
     )  # fmt: skip
-    return Table(_("Where each figure comes from"), heads, rows)
+    found: list[Block] = [Table(_("Where each figure comes from"), heads, rows)]
+    if under and under[0] and not differ:
+        found.append(Paragraph(_("Conditions of all figures: %(which)s") % {"which": under[0]}))
+    return found
 
 
 def _text(text: str, column: Mapping[str, Any], figure: PrintedFigure | None) -> str:

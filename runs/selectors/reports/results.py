@@ -1,10 +1,12 @@
 """The results of an executed or uploaded campaign for its report: tables, figures, verdicts."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
 
+from runs.analysis.inference import Inference
 from runs.analysis.summary import Summary
 from runs.charts.bars import Bar, Group, bars
 from runs.charts.figure import Figure
@@ -48,6 +50,13 @@ def verdicts(campaign: Campaign) -> list[Block]:
         return []
     words = designs.words(campaign)
     blocks: list[Block] = [_ratio_table(metric, rows, words)]
+    together = {(row.subject, row.head_label, row.base_label): row.together for row in rows}
+    counted = Counter((row.subject, row.head_label, row.base_label) for row in rows)
+    blocks += [
+        average(words.level(pair[0], pair[1]), words.level(pair[0], pair[2]), counted[pair], answer)
+        for pair, answer in together.items()
+        if answer
+    ]
     branches = [
         Branch(
             f"{_named(row, words)} · {words.listed(row.levels)}".rstrip(" ·"),
@@ -69,6 +78,20 @@ def verdicts(campaign: Campaign) -> list[Block]:
         figure = forest(branches, minimum_effect=MINIMUM_EFFECT, words=forest_words)
         blocks.append(Picture("ratios", caption, figure))
     return blocks
+
+
+def average(head: str, base: str, rows: int, answer: Inference) -> Paragraph:
+    """The overall effect of two things over their rows, as a sentence."""
+    return Paragraph(
+        _("%(head)s against %(base)s, on average over all %(rows)d rows: %(verdict)s (%(size)s).")
+        % {
+            "head": head,
+            "base": base,
+            "rows": rows,
+            "verdict": verdict(answer.verdict),
+            "size": sized(answer),
+        }
+    )
 
 
 def _metrics(campaign: Campaign) -> list[Metric]:

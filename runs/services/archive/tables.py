@@ -39,15 +39,16 @@ def store(
     made = PublishedTable.objects.bulk_create(
         _table(source, document, place, table, results) for place, table in enumerate(tables)
     )
-    PublishedNode.objects.bulk_create(
+    nodes = PublishedNode.objects.bulk_create(
         node
         for row, table in zip(made, tables, strict=True)
         for node in _nodes(row, table.campaign, conditions)
     )
+    of_place = {(node.table_id, node.ordinal): node for node in nodes}
     figures = PrintedFigure.objects.bulk_create(
         figure
         for row, table in zip(made, tables, strict=True)
-        for figure in _figures(row, table, results)
+        for figure in _figures(row, table, results, of_place)
     )
     by_place = {(figure.table_id, figure.row, figure.column): figure for figure in figures}
     faults = [
@@ -130,7 +131,13 @@ def _nodes(
         )
 
 
-def _figures(row: PublishedTable, table: CheckedTable, results: Results) -> Iterator[PrintedFigure]:
+def _figures(
+    row: PublishedTable,
+    table: CheckedTable,
+    results: Results,
+    nodes: Mapping[tuple[int, int], PublishedNode],
+) -> Iterator[PrintedFigure]:
+    ordinals = {id(node): place + 1 for place, node in enumerate(table.campaign.nodes)}
     for checked in table.figures:
         figure = checked.figure
         yield PrintedFigure(
@@ -143,6 +150,7 @@ def _figures(row: PublishedTable, table: CheckedTable, results: Results) -> Iter
             exact=figure.is_exact,
             kind=checked.kind,
             measurement=results.measurements[table.campaign.slug, figure.row, figure.column],
+            node=nodes[row.pk, ordinals[id(figure.node)]] if figure.node else None,
             recomputed=checked.recomputed,
             differs=checked.differs,
         )

@@ -165,7 +165,7 @@ def _campaign(design: Design, by: User | None, project: Project | None) -> Campa
             server=draft.server,
             generators=draft.generators,
             more_servers=draft.servers[1:],
-            arrangement=design.scenario.kind,
+            arrangement=design.kind,
             cluster_servers=draft.cluster_servers,
         ),
         configuration=used[0] if is_one else None,

@@ -14,7 +14,7 @@ from runs.execution import evidence, recording
 from runs.execution.preparing import BYTES_TO_SPARE
 from runs.models import Configuration, Installation, Server
 from runs.postgresql_settings.fitting import Fitted
-from runs.scenarios import registry
+from runs.scenarios import arrangements, registry
 from runs.scenarios.definition import ClusterOptions, Level, Requirement, Scenario
 from runs.selectors.compare.series_cells import CONFIGURATION, SERVER, VERSION
 from runs.services.campaigns import builds
@@ -122,6 +122,15 @@ class Design:
     def cells(self) -> list[DesignCell]:
         """The cells of all servers, in display order."""
         return [cell for part in self.parts for cell in part.cells]
+
+    @property
+    def kind(self) -> str:
+        """The kind of its topology; empty if every cell has one cluster, and nothing before it."""
+        scenario = self.scenario
+        is_arranged = arrangements.NAME in {factor.name for factor in scenario.factors} or any(
+            scenario.arrangement(cell.installation.version_num, cell.levels) for cell in self.cells
+        )
+        return scenario.kind if is_arranged else ""
 
     @property
     def fits(self) -> list[InstallationFit]:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from runs.execution.nodes import DATABASE_NODE
 from runs.execution.plan import ClusterPlan, MachinePlan
 from runs.models import Installation, Server
-from runs.scenarios import arrangements
+from runs.scenarios import arrangements, full_text_search
 from runs.services.campaigns.designs import Design, Machine
 from runs.services.campaigns.topologies import is_loopback
 from runs.services.errors import ServiceError
@@ -85,7 +85,14 @@ def cluster_problems(design: Design) -> Iterator[Problem]:
         message = _("The connection pool lies on the database's machine, the load on others.")
         remedy = _("Leave out the load generators, or the connection pool.")
         yield Problem("pooler_is_local", message, remedy, "generators")
-    if machines and not design.scenario.kind:
+    searches_replica = full_text_search.LOGICAL in draft.levels.get(
+        full_text_search.REPLICATION, ()
+    )
+    if draft.generators and searches_replica:
+        message = _("The searches reach the replica from the database's machine only.")
+        remedy = _("Leave out the load generators.")
+        yield Problem("replica_is_local", message, remedy, "generators")
+    if machines and not design.kind:
         message = _("This scenario has no further clusters.")
         yield Problem("no_further_clusters", message, _("Leave it empty."), "cluster_servers")
         return

@@ -18,6 +18,7 @@ from django.db.models import Exists, OuterRef, Q
 from runs.execution.reporter import ArtifactData
 from runs.models import Artifact, Run
 from runs.models.artifacts import DIGEST
+from runs.services.access import audit
 
 CHUNK_BYTES = 64 * 1024
 CHUNK_ROWS = 1000
@@ -82,11 +83,17 @@ def prune(*, before: datetime, keep: Sequence[str], is_rehearsal: bool = False) 
     old = Artifact.objects.filter(~Exists(wanted)).order_by("sha256")
     digests = old.values_list("sha256", flat=True).distinct().iterator(chunk_size=CHUNK_ROWS)
     files = size = 0
-    for path in chain(filter(Path.exists, map(path_of, digests)), _nameless(before)):
-        files += 1
-        size += path.stat().st_size
-        if not is_rehearsal:
-            path.unlink(missing_ok=True)
+    try:
+        for path in chain(filter(Path.exists, map(path_of, digests)), _nameless(before)):
+            bytes_ = path.stat().st_size
+            if not is_rehearsal:
+                path.unlink(missing_ok=True)
+            files, size = files + 1, size + bytes_
+    finally:
+        # Also of a removal that was interrupted.
+        if files and not is_rehearsal:
+            told = {"older_than": before, "keep": keep, "removed": files, "bytes": size}
+            audit.record("old_removed", "files", after=told)
     return Pruned(files, size)
 
 

@@ -77,7 +77,7 @@ def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
     return Evidence(
         usage=[Usage(machine=name, **taken) for name, taken in usage.items()],  # type: ignore[arg-type]
         rates=_points(series.get(RATE)),
-        duration_s=parameters.get("duration"),
+        duration_s=_seconds_of_load(parameters, usage),
         clients=run.cell.levels.get("clients") or parameters.get("clients"),
         queue=_mean_queue(series),
         processors=run.hardware.threads if run.hardware else None,
@@ -86,6 +86,16 @@ def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
         assertions=_has_assertions(run),
         shares_machine=_shares_machine(run),
     )
+
+
+def _seconds_of_load(
+    parameters: Mapping[str, Any], usage: Mapping[str, Mapping[str, float]]
+) -> float | None:
+    """As asked for, all pairs of a duet together; less if the load was on for less, as fio's."""
+    if not parameters.get("duration"):
+        return None
+    asked = float(parameters["duration"] * parameters.get("pairs", 1))
+    return min([asked, *(taken["seconds"] for taken in usage.values())])
 
 
 def _is_needed(name: str) -> bool:

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from runs.execution import sweep as leftover
+from runs.execution import leftovers
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
 from runs.execution.ssh import Host
@@ -71,7 +71,7 @@ async def _remove(server: Server, needless: list[PreparedCluster]) -> bool:
 async def _is_done(host: Host, base: BaseDir, cluster: PreparedCluster, server: Server) -> bool:
     """Remove it; return whether no further try is needed."""
     try:
-        await leftover.remove(host, base, base.below(cluster.directory))
+        await leftovers.remove(host, base, base.below(cluster.directory))
     except (ConnectionLost, CommandTimeout):
         raise
     except ValueError:

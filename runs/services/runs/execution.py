@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from benchlab import logs
+from runs.execution.connection import Line
 from runs.execution.director import Director
 from runs.execution.errors import (
     Cancelled,
@@ -23,7 +24,6 @@ from runs.execution.errors import (
     TargetRestarted,
 )
 from runs.execution.fence import LeaseLost
-from runs.execution.line import Line
 from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan, UnreadablePlan
 from runs.execution.ssh import Host

@@ -15,7 +15,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from runs.execution import sweep as leftover
+from runs.execution import leftovers
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
 from runs.execution.members import PLACED, folder_of
@@ -125,10 +125,10 @@ async def _sweep(server: Server, way: ways.Way, base: BaseDir, kept: set[str]) -
     left: list[TargetProblem] = []
     async with host:
         paths = {base.below(path) for path in kept}
-        for path in await leftover.marked(host, base):
+        for path in await leftovers.marked(host, base):
             is_kept = path in paths
             try:
-                await (leftover.end if is_kept else leftover.remove)(host, base, path)
+                await (leftovers.end if is_kept else leftovers.remove)(host, base, path)
             except (ConnectionLost, CommandTimeout):
                 raise
             except TargetProblem as problem:

@@ -31,20 +31,19 @@ def archive_index(request: HttpRequest) -> HttpResponse:
     """Every publication with its tables, narrowed by search and filters."""
     wanted = _wanted(request)
     listed = archive.entries()
-    shelves = archive.shelves(archive.matching(listed, wanted))
+    found = archive.saying(listed, wanted.words)
+    shelves = archive.shelves(archive.filtered(found, wanted))
     context = {
         "section": "archive",
         "wanted": wanted,
         "sources": list(archive.sources()),
-        "filters": _filters(archive.choices(listed), wanted),
+        "filters": _filters(archive.choices(listed, found, wanted), wanted),
         "shelves": shelves,
         "shown": sum(len(shelf.entries) for shelf in shelves),
         "total": len(listed),
     }
     is_fragment = getattr(request, "htmx", False)
-    return render(
-        request, "archive/_shelves.html" if is_fragment else "archive/index.html", context
-    )
+    return render(request, "archive/_found.html" if is_fragment else "archive/index.html", context)
 
 
 @require_safe

@@ -7,7 +7,6 @@ from django.views.decorators.http import require_safe
 from runs.models import Discrepancy, PrintedFigure
 from runs.selectors.archive import archive, provenance
 from runs.selectors.archive.words import citation, factors
-from runs.selectors.campaigns.factor_names import parameters
 from runs.templatetags.formats import spoken
 
 
@@ -36,7 +35,7 @@ def archive_figure(request: HttpRequest, slug: str, row: int, column: int) -> Ht
         "row": [text for text in table.grid[figure.row] if text],
         "disputes": Discrepancy.objects.filter(figures=figure).order_by("weight", "ordinal"),
         "corrections": archive.corrections(table, figure),
-        "parameters": parameters(table.campaign),
+        "conditions": provenance.condition_names(figure),
         "since": archive.measured_since(figure),
         "citation": citation(table, request.build_absolute_uri(request.path), facts=_facts(figure)),
     }

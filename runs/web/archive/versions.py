@@ -15,8 +15,8 @@ from runs.analysis.trend import Trend
 from runs.charts import version_line as drawing
 from runs.charts.figure import Figure
 from runs.models.campaigns import Origin
+from runs.selectors.archive import provenance, versions
 from runs.selectors.archive import version_line as lines
-from runs.selectors.archive import versions
 from runs.selectors.archive.version_line import Pair, Undocumented
 
 THEMES = (lines.READ, lines.UPDATE)
@@ -36,21 +36,17 @@ class Step:
 @require_safe
 def version_page(request: HttpRequest) -> HttpResponse:
     """The line, and a row for each step with the campaigns behind it."""
-    shown = context(request)
-    leaves_out = lines.leaves_out(shown["theme"], to=request.user)
-    return render(
-        request, "versions/index.html", {"section": "versions", "leaves_out": leaves_out, **shown}
-    )
+    return render(request, "versions/index.html", {"section": "versions", **context(request)})
 
 
 def context(request: HttpRequest) -> dict[str, Any]:
     """What the page and the first page's line show, by the address."""
     given = request.GET
     theme = _one_of(given.get("theme", ""), THEMES, lines.READ)
-    measured = lines.measured(theme, to=request.user)
-    counts = lines.client_counts(measured)
+    material = lines.material(theme, to=request.user)
+    counts = lines.client_counts(material.measured)
     clients = next((each for each in counts if str(each) == given.get("clients")), None)
-    pairs = lines.pairs(measured, clients=clients)
+    pairs = lines.pairs(material.measured, clients=clients)
     base = _one_of(given.get("base", ""), lines.MAJORS, _base(pairs))
     trends = {origin: lines.line(pairs, origin=origin, base=base) for origin in lines.ORIGINS}
     return {
@@ -61,8 +57,9 @@ def context(request: HttpRequest) -> dict[str, Any]:
         "bases": lines.MAJORS,
         "base": base,
         "figure": _figure(trends, pairs),
-        "steps": _steps(pairs, lines.undocumented(theme)),
+        "steps": _steps(pairs, material.undocumented),
         "pairs": pairs,
+        "leaves_out": material.leaves_out,
         "most_executed": lines.MOST_EXECUTED,
         "least_repeats": lines.LEAST_REPEATS,
         "least_seconds": lines.LEAST_SECONDS,
@@ -80,6 +77,7 @@ def _base(pairs: Sequence[Pair]) -> str:
 
 
 def _figure(trends: dict[Origin, Trend], pairs: Sequence[Pair]) -> Figure | None:
+    notes = {name: provenance.hover(found) for name, found in lines.records(pairs).items()}
     drawn = [
         drawing.Origin(
             str(origin.label),
@@ -87,6 +85,7 @@ def _figure(trends: dict[Origin, Trend], pairs: Sequence[Pair]) -> Figure | None
             _urls(pairs, origin),
             dash,
             doubtful=_doubtful(pairs, origin),
+            notes=notes if origin == Origin.PUBLISHED else {},
         )
         for origin, dash in ((Origin.PUBLISHED, "solid"), (Origin.EXECUTED, "dot"))
         if any(pair.campaign.origin == origin for pair in pairs)

@@ -215,9 +215,9 @@ def conditions(page: ComparedPage, cell: SeriesCell) -> str:
 
 
 def _hover(page: ComparedPage, cell: SeriesCell) -> str:
-    """The conditions of a cell, and where its figure is printed if it is published."""
-    printed = provenance.hover(page.loaded.provenance.get(cell.id, ()))
-    return "<br>".join(filter(None, (conditions(page, cell), printed)))
+    """The conditions of a cell; of a published one the record of its figure, which has them too."""
+    record = page.loaded.provenance.get(cell.id, ())
+    return provenance.hover(record) if record else conditions(page, cell)
 
 
 def _are_told_apart_by_version(series: Sequence[Series]) -> bool:

@@ -15,6 +15,7 @@ from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.comparisons import ComparedPage, compared
 from runs.selectors.compare.series_labels import Wording
 from runs.selectors.reports import conditions as report_conditions
+from runs.selectors.reports.results import average
 from runs.templatetags.formats import told
 from runs.web.compare import exports as compare_exports
 from runs.web.compare import figures as compare_figures
@@ -44,6 +45,7 @@ def report(page: ComparedPage, words: Wording, *, address: str, today: date) -> 
         (_("Compared"), _series(page)),
         (_("Conditions"), _conditions(page)),
         (_("Results"), _results(page, words)),
+        (_("Where each published figure comes from"), _provenance(page, words)),
         (_("Citation"), [Paragraph(f"BenchLab, {today:%Y}. {address} ({today})")]),
     )
     return Report(
@@ -82,6 +84,20 @@ def _conditions(page: ComparedPage) -> list[Block]:
     return [Facts(found)] if found else []
 
 
+def _provenance(page: ComparedPage, words: Wording) -> list[Block]:
+    """The record of each figure that a publication prints; no block without one."""
+    found = page.loaded.provenance
+    rows = tuple(
+        (label, compare_figures.level(cell.x, page, words), "; ".join(found[cell.id]))
+        for each, label in zip(page.loaded.series, page.labels, strict=True)
+        for cell in each.cells
+        if cell.id in found
+    )
+    level = words.title(page.loaded.x) if page.loaded.x else _("Condition")
+    heads = (pgettext("compared", "Series"), level, _("Record"))
+    return [Table("", heads, rows)] if rows else []
+
+
 def _results(page: ComparedPage, words: Wording) -> list[Block]:
     charts: list[Block] = [
         Picture(f"chart-{number}", facet or _("Series side by side"), figure)
@@ -93,4 +109,8 @@ def _results(page: ComparedPage, words: Wording) -> list[Block]:
     found = compare_exports.table(page, words)
     rows = tuple(tuple(map(tables.shown, row)) for row in found.rows)
     numbers = frozenset(range(2, len(found.heads) - 1))
-    return [*charts, Table(found.caption, found.heads, rows, numbers)]
+    averages = [
+        average(each.head_label, each.base_label, each.rows, each.comparison)
+        for each in page.averages
+    ]
+    return [*charts, Table(found.caption, found.heads, rows, numbers), *averages]

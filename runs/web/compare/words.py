@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.analysis.conditions import Differing
+from runs.analysis.comparability_judgement import Differing
 from runs.models import Metric
 from runs.selectors.compare.verdict_words import REASONS
 from runs.templatetags import formats

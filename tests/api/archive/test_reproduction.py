@@ -97,7 +97,7 @@ def test_the_changes_say_what_is_otherwise_than_printed_and_why(load, server, as
 def test_the_quick_form_is_short_and_says_so(load, server, asked):
     load("wg1-2013")
     answer = asked("wg1-2013-2-2", "true").json()
-    assert answer["campaign"]["parameters"] == {"scale": 10, "duration": 4}
+    assert answer["campaign"]["parameters"] == {"scale": 10, "duration": 6}
     assert answer["campaign"]["levels"] == {"clients": [1, 2, 4]}
     reasons = {each["name"]: each["reason"] for each in answer["changes"]}
     assert reasons["Duration"] == "the quick form"

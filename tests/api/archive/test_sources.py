@@ -12,6 +12,14 @@ from tests import factories
 
 pytestmark = pytest.mark.django_db
 
+CONDITIONS = {
+    "scale": 1000,
+    "hardware": "Crane",
+    "environment": "Quay Linux 7.1",
+    "software": "PostgreSQL 9.2.4",
+    "configuration": "Calm",
+    "topology": "Two machines",
+}
 SAMPLE = Path(__file__).parents[2] / "samples/published/harbour-2020.yaml"
 
 
@@ -44,6 +52,8 @@ def test_each_printed_figure_comes_exactly_once(get):
         "remark": None,
         "said_by": "printed",
         "exact": True,
+        "conditions": CONDITIONS,
+        "recomputed": None,
         "disputed": [],
     }
     assert (place["source"], place["table"], place["row"]) == ("harbour-2020", "1.1", 1)
@@ -85,7 +95,7 @@ def test_published_figures_are_found_by_version_and_source(get):
 
 
 def test_the_queries_of_a_filter_by_source_and_table_are_constant(get, django_assert_num_queries):
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         get("measurements/", source="harbour-2020", table="1.1")
 
 

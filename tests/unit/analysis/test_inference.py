@@ -22,8 +22,8 @@ from runs.analysis.inference import (
     sequential,
 )
 from runs.analysis.inference.critical import level
-from runs.analysis.inference.line import Reading, indices
 from runs.analysis.inference.verdicts import word
+from runs.analysis.inference.version_indices import Reading, indices
 
 PAIR = [Pair(0, 1)]
 

@@ -1,5 +1,6 @@
 """Mistakes that the form of a data file cannot show: each is refused with file and line."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from runs.published.yaml_text import parse
 
 SAMPLE = Path(__file__).parents[2] / "samples/published/harbour-2020.yaml"
 
+# What tells the reader how to mend it.
+REMEDY = re.compile(r"take one of|known are|needs a|[Nn]ame |[Ww]rite |[Gg]ive ")
 # What is planted: (what the file says, what it says then, what the refusal says).
 PLANTED = [
     ("2 | 2,000.00", "2 | 2,000.00 ms", "has the unit “ms”"),
@@ -45,17 +48,20 @@ def refusal(path):
     return ""
 
 
-def test_each_planted_mistake_is_refused_with_file_and_line(tmp_path):
+def test_each_planted_mistake_is_refused_with_file_line_and_remedy(tmp_path):
     path = tmp_path / SAMPLE.name
     missed = []
     for old, new, told in PLANTED:
         text = SAMPLE.read_text()
         assert old in text
-        path.write_text(text.replace(old, new, 1))
+        planted = text.replace(old, new, 1)
+        path.write_text(planted)
+        pairs = zip(text.splitlines(), planted.splitlines(), strict=True)
+        line = next(at for at, (before, after) in enumerate(pairs, 1) if before != after)
         message = refusal(path)
-        file, _, line = message.partition(": ")[0].partition(":")
-        if told not in message or file != SAMPLE.name or not (line.isdigit() or "sett" in told):
-            missed.append((new, message))
+        is_placed = message.startswith(f"{SAMPLE.name}:{line}: ")
+        if not is_placed or told not in message or not REMEDY.search(message):
+            missed.append((line, new, message))
 
     assert missed == []
 

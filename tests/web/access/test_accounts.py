@@ -50,6 +50,8 @@ def test_nobody_makes_an_account_without_an_invitation():
 def test_an_invitation_makes_an_account_and_a_member_once(link):
     browser = Client()
     assert "hanako" in browser.get(link).content.decode()
+    form = browser.get("/accounts/signup/").content.decode()
+    assert form.count("optional)") == 1, "the address may be left out, and the page says so once"
 
     signed_up(browser)
 

@@ -255,7 +255,7 @@ def test_a_strange_address_of_the_line_is_no_error(client, report_of_2013, query
 def test_the_queries_of_the_line_do_not_grow_with_the_campaigns(
     client, report_of_2013, finished_campaign, django_assert_max_num_queries
 ):
-    with django_assert_max_num_queries(18):
+    with django_assert_max_num_queries(13):
         client.get("/versions/")
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import zipfile
 
 import pytest
@@ -63,6 +64,8 @@ JAPANESE = {
     "フレームグラフ": "wg1-2021-flame-graph",
 }
 # Words of nearly every table: that something is found at all.
+# The conditions of table 4.8, as each record of its figures has them.
+CONDITIONS = "conditions: Scale factor: 26000; Duration: 600 s; "
 COMMON = ("サーバー", "ベンチマーク", "fillfactor", "pg_bigm", "バージョン")
 
 
@@ -88,6 +91,7 @@ def test_the_archive_as_readers_meet_it(archive, client):
     _the_data_package_is_whole(client)
     _a_publication_can_be_cited(client)
     _the_first_page_answers_in_one_tap(client)
+    _filters_count_under_the_other_filters(client)
     _machines_have_their_names_in_japanese(client)
 
 
@@ -124,7 +128,8 @@ def _versions_of_factors_are_found(client):
     assert missed == []
     listed = client.get("/archive/?version=10&theme=fixed-point-update").content.decode()
     assert "the highest TPS of 9.6 is far above that of 10" in listed
-    offered = [choice.value for choice in selectors.choices(entries)["version"]]
+    offers = selectors.choices(entries, entries, selectors.Wanted())
+    offered = [choice.value for choice in offers["version"]]
     assert {"8.2", "8.3"} <= set(offered)
 
 
@@ -159,14 +164,18 @@ def _every_figure_has_its_record(client):
         or not (row["printed"] and row["place"]["table"] and row["place"]["words"])
         or row["said_by"] not in ("printed", "derived", "not_measured")
         or row["exact"] is None
+        or row["conditions"] is None
         or (row["n"] is None and row["statistic"] not in (None, "median", "mean"))
     ]
     assert incomplete == []
+    # Sizes of a file: no constant, machine or system is printed for them.
+    assert sum(not row["conditions"] for row in rows) == 5
     disputed = sum(bool(row["disputed"]) for row in rows)
     assert disputed == printed.filter(disputed__isnull=False).distinct().count() >= 20
     table = client.get("/api/v1/measurements/?origin=published&format=csv")
     lines = list(csv.DictReader(io.StringIO(b"".join(table.streaming_content).decode())))
     assert len(lines) == len(rows)
+    assert [json.loads(line["conditions"]) for line in lines] == [row["conditions"] for row in rows]
     assert sum(line["disputed"] not in ("", "[]") for line in lines) == disputed
     assert sum(line["n"] == "" for line in lines) == sum(row["n"] is None for row in rows) > 100
 
@@ -175,7 +184,7 @@ def _charts_and_comparisons_say_where_a_figure_is_printed(client):
     """The hover text of a chart has the record; so have the tables of a comparison."""
     wanted = (
         "as printed: 253.9; unit: tps", "Table 4.8, section 4.6.1, p. 43", "row 5, column 6",
-        "said by the publication (measured)", "n = 1, single value",
+        "said by the publication (measured)", "n = 1, single value", CONDITIONS,
         "disputed: TPS中央値を出した際",
     )  # fmt: skip
     of_table = PrintedFigure.objects.filter(table__number="4.8", measurement__metric__name="tps")
@@ -185,10 +194,24 @@ def _charts_and_comparisons_say_where_a_figure_is_printed(client):
     for address in (
         "/compare/?s=wg1-2013-4-8&metric=tps",
         f"/compare/cells/?a={base}&b={head}",
+        "/compare/report/?s=wg1-2013-4-8&metric=tps",
+        "/compare/report/?s=wg1-2013-4-8&metric=tps&format=rst",
     ):
-        page = client.get(address).content.decode()
+        page = text_of(client.get(address).content)
         for text in wanted:
             assert text in page, (address, text)
+
+    line = client.get("/versions/").content.decode()
+    for text in ("Table 2.2, section 2.3.3 (3), p. 14", "as printed: 21378.30; unit: tps"):
+        assert text in line, text
+
+
+def text_of(content):
+    """A page; of a report with its pictures the text."""
+    if not content.startswith(b"PK"):
+        return content.decode()
+    packed = zipfile.ZipFile(io.BytesIO(content))
+    return packed.read(next(each for each in packed.namelist() if each.endswith(".rst"))).decode()
 
 
 def _unknown_repeats_are_no_single_run(client):
@@ -278,7 +301,13 @@ def _a_publication_can_be_cited(client):
     address = f"/archive/figures/wg1-2013-4-7/{figure.row + 1}-{figure.column + 1}/citation.json"
     (item,) = client.get(address).json()
     assert item["section"] == "4.5.2"
-    for fact in ("as printed: 614.2(*)", "row 1, column 3", "not exact", "n = 1, single value"):
+    for fact in (
+        "conditions: Duration: 600 s; Xeon E5-2690",
+        "as printed: 614.2(*)",
+        "row 1, column 3",
+        "not exact",
+        "n = 1, single value",
+    ):
         assert fact in item["note"], item["note"]
 
 
@@ -311,3 +340,23 @@ def _machines_have_their_names_in_japanese(client):
     # Printed as 2 TB, whichever of both units it means.
     assert "80 コアサーバ、2 TB" in other
     assert "TiB" not in other
+
+
+def _filters_count_under_the_other_filters(client):
+    """Also in the answer to a search by htmx, which replaces the filters with the tables."""
+
+    def counted(page, name):
+        select = page.partition(f'id="archive-{name}"')[2].partition("</select>")[0]
+        return dict(re.findall(r'<option value="([^"]+)"[^>]*>[^(]*\((\d+)\)', select))
+
+    for headers in ({}, {"HX-Request": "true"}):
+        page = client.get("/archive/?q=SSD&version=9.3", headers=headers).content.decode()
+        themes = counted(page, "theme")
+        shown = int(re.search(r"(\d+) of 73 results", page)[1])
+        assert sum(map(int, themes.values())) == shown > 0
+        assert themes["replication"] == "0"
+        assert ("hx-swap-oob" in page) == bool(headers)
+        # A filter does not narrow itself: other versions are counted as if it were not set.
+        without = client.get("/archive/?q=SSD", headers=headers).content.decode()
+        assert counted(page, "version") == counted(without, "version")
+        assert int(counted(without, "version")["9.3"]) == shown

@@ -1,15 +1,20 @@
 """Nine doors say the same of the same cells: verdict, values and interval."""
 
+import json
 import random
 import re
+from dataclasses import replace
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 
+from runs.models import CellSummary
 from runs.selectors.archive import version_line
+from runs.selectors.compare import head_and_base, stored_verdicts, verdicts
 from runs.selectors.compare.ratios import ratios
-from runs.selectors.compare.verdict_words import size
+from runs.selectors.compare.verdict_words import VERDICTS, size
 from tests import factories
-from tests.histories import history, sha, store
+from tests.histories import commit, history, repeats, sha, store
 
 pytestmark = pytest.mark.django_db
 SIDES = "base=campaign:lab~version%3D16.14&head=campaign:lab~version%3D18.4&metric=tps"
@@ -47,8 +52,8 @@ def test_nine_doors_say_the_same_of_the_same_cells(client, campaign):
 
     api = client.get(f"/api/v1/compare/?{SIDES}").json()
     answers = {row["levels"]["clients"]: row for row in api["rows"]}
-    lines = version_line.measured("fixed-point-read")
-    (line,) = version_line.pairs(lines)
+    material = version_line.material("fixed-point-read")
+    (line,) = version_line.pairs(material.measured)
     pages = {
         "campaign": text_of(client, "/campaigns/lab/"),
         "compare": text_of(client, "/compare/?s=lab"),
@@ -72,8 +77,8 @@ def test_nine_doors_say_the_same_of_the_same_cells(client, campaign):
     assert told_average["metric"] == "tps"
     for name in ("verdict", "ratio", "low", "high"):
         assert told_average[name] == getattr(average, name)
-    for name in ("campaign", "markdown"):
-        assert size(average) in pages[name], name
+    for name, page in pages.items():
+        assert size(average) in page, name
     assert size(average) in peak["home"]
     assert line.comparison == rows[line.head.clients]
     assert line.head.clients == at
@@ -96,7 +101,62 @@ def test_nine_doors_say_the_same_of_the_same_cells(client, campaign):
     assert "no revisions" in badge
 
 
-def test_badge_gate_comment_and_page_say_the_same_of_two_revisions(client):
+def test_a_stored_verdict_says_the_same_as_when_it_was_given(campaign):
+    sides = (f"campaign:lab~version={version}" for version in ("16.14", "18.4"))
+    both = head_and_base.both(*sides, campaign="", reader=AnonymousUser())
+    given = verdicts.between(*both, verdicts.Asked())
+    stored = json.loads(json.dumps(stored_verdicts.as_json(given)))
+
+    CellSummary.objects.update(log_mean=1.0, median=5000)
+
+    found = stored_verdicts.from_json(stored, *both)
+    assert (found.rows, found.together) == (given.rows, given.together)
+    assert len(found.together) == 1
+
+
+def uploaded_twin(campaign):
+    """The runs of 16.14 and 18.4 as an upload: two commits, with the rounds they were made in."""
+    runs = campaign.runs.select_related("cell").order_by("repeat", "pk")
+    made = []
+    for number, version in enumerate(("16.14", "18.4")):
+        for run in runs.filter(cell__version=version):
+            value = run.measurements.get(metric__name="tps").value
+            (each,) = repeats(
+                commit(number), levels={"clients": run.cell.levels["clients"]}, tps=[value]
+            )
+            made.append(replace(each, round=run.repeat))
+    store(made)
+
+
+def test_badge_gate_comment_and_pages_say_the_same_of_two_commits(client, campaign):
+    """The doors that only revisions have, with the numbers of the campaign above."""
+    uploaded_twin(campaign)
+    rows = {row.levels["clients"]: row.comparison for row in ratios(campaign, "tps")}
+    sides = f"campaign=nightly&base=revision:{sha(0)}&head=revision:{sha(1)}&metric=tps"
+
+    api = client.get(f"/api/v1/compare/?{sides}").json()
+    first, last = (f"nightly~revision%3D{sha(number)[:12]}" for number in (0, 1))
+    pages = {
+        "markdown": text_of(client, f"/api/v1/compare/?{sides}&format=md"),
+        "compare": text_of(client, f"/compare/?s={first}&s={last}"),
+    }
+    badge = text_of(client, "/campaigns/nightly/badge.svg")
+
+    for row in api["rows"]:
+        twin = rows[row["levels"]["clients"]]
+        assert row["verdict"] == twin.verdict
+        for name in ("ratio", "low", "high"):
+            assert row[name] == pytest.approx(getattr(twin, name), rel=1e-9), name
+        for name, page in pages.items():
+            assert row["size"] in page, name
+    assert len(api["rows"]) == len(rows)
+    # One row is undecided, and none is slower: so is the whole.
+    assert {row["verdict"] for row in api["rows"]} == {"faster", "undecided"}
+    assert api["exit_code"] == 2
+    assert str(VERDICTS["undecided"]) in badge
+
+
+def test_badge_and_gate_say_how_much_slower_a_commit_is(client):
     store(history([1000, 900], noise=0.001))
     sides = f"campaign=nightly&base=revision:{sha(0)}&head=revision:{sha(1)}&metric=tps"
 

@@ -5,7 +5,10 @@ import math
 import pytest
 
 from runs.analysis.inference.verdicts import MINIMUM_EFFECT
+from runs.models import Metric
 from runs.selectors.campaigns import noise
+from runs.selectors.compare import known_noise
+from runs.selectors.compare.known_noise import Scope
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -81,6 +84,39 @@ def test_a_campaign_with_a_treatment_tells_nothing_of_the_server_as_it_is(server
     found = noise.of_server(server, "tps")
     assert found.floor.cells == 1
     assert found.scatter < 0.01
+
+
+def test_a_cell_with_a_run_in_doubt_tells_nothing_of_the_server(server):
+    noisy = measured(server, [1000.0, 2000.0])
+    measured(server, [1000.0, 1001.0])
+    assert noise.of_server(server, "tps").floor.cells == 2
+    noisy.runs.filter(repeat=1).update(validity="doubtful")
+    found = noise.of_server(server, "tps")
+    assert found.floor.cells == 1
+    assert found.scatter < 0.01
+
+
+def known_before(of):
+    """What is known of the noise of a campaign from others."""
+    tps = Metric.objects.get(name="tps")
+    return known_noise.of_scopes([Scope(of, frozenset({None}))], {tps.pk: tps})
+
+
+def test_campaigns_know_the_noise_of_others_by_their_runs_without_doubt(server):
+    for _campaign in range(6):
+        measured(server, [1000.0, 1002.0, 1001.0])
+    disturbed = measured(server, [1000.0, 2000.0, 1500.0])
+    disturbed.runs.filter(repeat=1).update(validity="doubtful")
+    asked = factories.campaign(factors={"version": []})
+    cell = measured(server, [1000.0, 1003.0, 1001.0], of=asked)
+
+    (known,) = known_before(asked).values()
+    assert math.sqrt(known.variance) < 0.01
+
+    # A disturbed campaign is not judged by how quiet the server is otherwise.
+    assert known_before(disturbed.campaign) == {}
+    cell.runs.filter(repeat=2).update(validity="invalid")
+    assert known_before(asked) == {}
 
 
 def test_it_takes_one_query(server, django_assert_num_queries):

@@ -93,11 +93,11 @@ def test_an_unknown_metric_is_said_to_be_unknown():
 
 
 @pytest.mark.parametrize("clients", [[1], [1, 2, 4, 8, 16]])
-def test_ratios_take_thirteen_queries_however_many_cells(clients, django_assert_num_queries):
+def test_ratios_take_eleven_queries_however_many_cells(clients, django_assert_num_queries):
     campaign = factories.campaign(factors={"version": ["16.14", "18.4"], "clients": clients})
     factories.finish_all(campaign)
 
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(11):
         campaigns.ratios(campaign, "tps")
 
 

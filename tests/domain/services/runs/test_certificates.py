@@ -65,6 +65,20 @@ def test_a_quiet_run_is_valid_and_its_campaign_ends(server):
     assert Campaign.objects.get().state == "finished"
 
 
+@pytest.mark.parametrize(
+    ("parameters", "seconds", "asked"),
+    [
+        ({"duration": 2}, 60.0, 2.0),
+        ({"duration": 2, "pairs": 6}, 13.0, 12.0),  # a duet
+        ({"duration": 6}, 0.5, 0.5),  # fio is done when its size is
+        ({"scale_percent": 20}, 3.0, None),  # statements take what they take
+    ],
+)
+def test_a_load_is_as_long_as_it_was_on(parameters, seconds, asked):
+    usage = {"database": QUIET | {"seconds": seconds}}
+    assert certificates._seconds_of_load(parameters, usage) == asked
+
+
 def test_a_run_under_foreign_load_is_measured_again_once(server):
     first = finish(server, BUSY)
     assert first.validity == "doubtful"

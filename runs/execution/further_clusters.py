@@ -9,7 +9,7 @@ password.
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NoReturn
@@ -17,7 +17,7 @@ from typing import NoReturn
 from runs.execution import listening, standbys, stopping
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import OUT_OF_REACH, TargetProblem
-from runs.execution.guard import MINUTES
+from runs.execution.guard import MINUTES, guarded
 from runs.execution.members import Member, conninfo
 from runs.execution.nodes import DATABASE_NODE
 from runs.execution.plan import MAIN
@@ -74,7 +74,8 @@ class Arrangement:
             await self._make(member)
             await self._start(self.bench.members[member.name])
         if following := self.standbys:
-            await standbys.wait(self.bench, [each.name for each in following], "catch-up")
+            catching_up = standbys.wait(self.bench, [each.name for each in following], "catch-up")
+            await guarded(catching_up, self._looking(self._look_for_the_stopped))
         self._note()
 
     async def read_settings(self) -> None:
@@ -115,11 +116,13 @@ class Arrangement:
         or `cluster_out_of_reach`. A machine that does not answer this worker proves nothing: what
         counts is whether the database's machine reaches its cluster.
         """
-        silent: dict[str, int] = defaultdict(int)
+        await self._looking(partial(self._look, defaultdict(int)))
+
+    async def _looking(self, look: Callable[[], Awaitable[None]]) -> NoReturn:
         while True:
             await asyncio.sleep(self.bench.look_s)
             try:
-                await self._look(silent)
+                await look()
             except TargetProblem as problem:
                 if problem.code in NODE_LOST:
                     raise
@@ -137,6 +140,12 @@ class Arrangement:
             if member.node.name != DATABASE_NODE and member.plan.origin != "standby":
                 await self._look_from_the_database(member, silent)
             elif await self._is_stopped(member):
+                raise await self.gone(member)
+
+    async def _look_for_the_stopped(self) -> None:
+        """While standbys catch up: they do not follow yet, but their servers must run."""
+        for member in self.members:
+            if await self._is_stopped(member):
                 raise await self.gone(member)
 
     async def _is_stopped(self, member: Member) -> bool:

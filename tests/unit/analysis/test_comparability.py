@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.analysis.conditions import conditions, judge
+from runs.analysis.comparability_judgement import conditions, judge
 
 XEON = {"name": "rack", "cpu_model": "Xeon", "cores": 8, "memory_bytes": 16 * 2**30}
 LINUX = {"os_name": "Debian GNU/Linux 13 (trixie)", "kernel": "Linux 6.12.41-amd64"}

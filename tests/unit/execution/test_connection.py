@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from runs.execution import line
+from runs.execution import connection
+from runs.execution.connection import Line
 from runs.execution.errors import ConnectionLost
-from runs.execution.line import Line
 
 
 class BrokenHost:
@@ -43,5 +43,5 @@ def test_connections_that_break_again_and_again_are_opened_more_and_more_slowly(
 
 
 def test_a_connection_that_has_held_is_opened_again_at_once(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(line, "STEADY_SECONDS", 0.0)
+    monkeypatch.setattr(connection, "STEADY_SECONDS", 0.0)
     assert max(gaps(3)) < 0.1

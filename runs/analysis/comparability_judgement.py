@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from runs.analysis import fact_readers
-from runs.analysis.comparability import FACTS, KINDS, SETTINGS, Fact, Kind, Raw, Value, Weight
+from runs.analysis.comparability_facts import FACTS, KINDS, SETTINGS, Fact, Kind, Raw, Value, Weight
 
 Difference = Literal[
     "hardware_differs",

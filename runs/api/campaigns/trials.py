@@ -1,0 +1,114 @@
+"""Trials of own scripts over the API, before a version of a workload is stored."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from runs.api.doors import Schema
+from runs.api.known_fields import StrictSerializer
+from runs.api.servers.preflight import CheckSerializer, accepted, own_check, so_far
+from runs.models import Server, ServerCheck
+from runs.services.campaigns import workloads
+from runs.services.campaigns.workloads import WorkloadContent
+from runs.services.servers import checks
+from runs.tools.pgbench.script_check import (
+    MOST_CHARACTERS,
+    MOST_SCRIPTS,
+    MOST_WEIGHT,
+    GivenScript,
+)
+
+
+class ScriptSerializer(StrictSerializer):
+    """A script in the syntax of pgbench 9.6 and later."""
+
+    name = serializers.CharField(max_length=100)
+    text = serializers.CharField(max_length=MOST_CHARACTERS, trim_whitespace=False)
+    weight = serializers.IntegerField(min_value=-MOST_WEIGHT, max_value=MOST_WEIGHT, default=1)
+
+
+class TrialSerializer(StrictSerializer):
+    """The content of a workload, and the server that it is tried on."""
+
+    server = serializers.SlugRelatedField(
+        slug_field="slug",
+        queryset=Server.objects.filter(state=Server.State.READY).exclude(base_dir=""),
+    )
+    scripts = serializers.ListField(child=ScriptSerializer(), min_length=1, max_length=MOST_SCRIPTS)
+    variables = serializers.DictField(
+        child=serializers.CharField(max_length=1000, allow_blank=True), default=dict
+    )
+    init_options = serializers.CharField(
+        max_length=200, allow_blank=True, default="", help_text="Of pgbench -i."
+    )
+    init_sql = serializers.CharField(
+        allow_blank=True, trim_whitespace=False, default="", help_text="Run after the tables."
+    )
+    has_own_tables = serializers.BooleanField(
+        default=False, help_text="init_sql makes the tables, in place of pgbench -i."
+    )
+
+
+class TrialAnswerSerializer(serializers.Serializer[Any]):
+    """Everything that is wrong, with script and line; an empty list: nothing."""
+
+    faults = serializers.ListField(child=serializers.CharField())
+
+
+class TrialCheckSerializer(CheckSerializer):
+    """How far a trial is: `answer` once it is done, `problem` if it failed."""
+
+    address = "api:trial-check"
+    answer = TrialAnswerSerializer(allow_null=True)
+
+
+class TrialDoor(APIView):
+    """Trial of own scripts that are not stored."""
+
+    schema = Schema()
+
+    @extend_schema(request=TrialSerializer, responses={202: TrialCheckSerializer})
+    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Have a worker run each script once, on a scratch cluster of the server.
+
+        What is wrong without a server is answered with 400. Otherwise the answer comes at once; its
+        `url` (also in `Location`) has the faults seconds later.
+        """
+        given = TrialSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        content = _content(given.validated_data)
+        workloads.check(content)
+        check = checks.of_workload(server=given.validated_data["server"], content=content)
+        return accepted(TrialCheckSerializer(check, context={"request": request}).data)
+
+
+class TrialCheckDoor(APIView):
+    """A trial that was asked for."""
+
+    schema = Schema()
+
+    @extend_schema(responses={200: TrialCheckSerializer})
+    def get(self, request: Request, check_id: UUID) -> Response:
+        """How far it is. Only whoever asked for it finds it, for a day."""
+        check = own_check(check_id)
+        if check is None or check.kind != ServerCheck.Kind.TRIAL:
+            raise NotFound(_("There is no such trial of yours."))
+        return so_far(check, TrialCheckSerializer(check, context={"request": request}).data)
+
+
+def _content(given: Mapping[str, Any]) -> WorkloadContent:
+    return WorkloadContent(
+        scripts=tuple(GivenScript(**each) for each in given["scripts"]),
+        variables=given["variables"],
+        init_options=given["init_options"],
+        init_sql=given["init_sql"],
+        has_own_tables=given["has_own_tables"],
+    )

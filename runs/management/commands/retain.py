@@ -1,0 +1,43 @@
+"""Remove what is older than BENCHLAB_RETENTION says; without --remove only tell what it is."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from runs.services.access import audit
+from runs.services.operations import retention
+
+
+class Command(BaseCommand):
+    """Prints a line for each kind. Rows of sealed runs and of publications always stay."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Whether it is meant, and whose files stay whatever their age."""
+        parser.add_argument("--remove", action="store_true", help="remove it, not only tell")
+        parser.add_argument(
+            "--keep",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="a campaign's slug, or the name of a file such as stdout; may be repeated",
+        )
+
+    @audit.commanded
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Tell, or remove."""
+        if not settings.RETENTION:
+            self.stdout.write("BENCHLAB_RETENTION is not set: everything is kept.")
+            return
+        is_rehearsal = not options["remove"]
+        found = retention.apply(settings.RETENTION, keep=options["keep"], is_rehearsal=is_rehearsal)
+        word = "would be removed" if is_rehearsal else "removed"
+        for each in found:
+            size = f", {each.size / 2**20:.1f} MB" if each.kind == "files" else ""
+            told = f"{each.kind} older than {each.days} days: {each.number}{size} {word}"
+            self.stdout.write(told)
+        if is_rehearsal:
+            self.stdout.write("Nothing is removed without --remove.")
