@@ -12,6 +12,7 @@ from runs.postgresql_settings import catalogue
 from runs.published import figures, numbers
 from runs.published.document import CampaignEntry, Document, MetricEntry
 from runs.published.errors import PublishedFileError, Words
+from runs.published.fields import as_text
 from runs.published.figures import Figure
 from runs.scenarios import registry
 from runs.scenarios.themes import THEMES
@@ -19,7 +20,7 @@ from runs.scenarios.themes import THEMES
 CHART_KEYS = frozenset({"kind", "metric", "metrics", "x", "series", "log", "ratio"})
 CHART_KINDS = ("lines", "bars", "stacked")
 RATIO_KEYS = {"factor", "base"}
-REPRODUCE_KEYS = frozenset({"scenario", "parameters", "levels", "versions"})
+REPRODUCE_KEYS = frozenset({"scenario", "parameters", "levels", "versions", "shown_by", "why_not"})
 # Text around a number that is not a unit.
 AROUND = " ()[]約"
 
@@ -127,6 +128,9 @@ def _check_names(campaign: CampaignEntry, known: Known) -> None:
         message = f"“reproduce” has an unknown field: {', '.join(sorted(unknown))}"
         words = f"{min(unknown)}:"
         raise _fault(campaign, _with_known(message, REPRODUCE_KEYS), words=words)
+    for name in ("shown_by", "why_not"):
+        if name in campaign.reproduce:
+            as_text(campaign.reproduce[name], f"“{name}”", campaign=campaign.slug)
     for figure in figures.figures(campaign):
         if figure.metric not in known.metrics and figure.metric not in registry.metrics():
             message = f"nobody describes the metric {figure.metric}; put it in “metrics”."

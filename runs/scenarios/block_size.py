@@ -13,7 +13,7 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.guard import MINUTES
-from runs.execution.reporter import SeriesData
+from runs.execution.reporter import ArtifactData, SeriesData
 from runs.scenarios.datasets import sending, tpch
 from runs.scenarios.definition import (
     ClusterOptions,
@@ -56,6 +56,10 @@ MAX_WAL_SIZE_SINCE = 90500
 SIZES = """
 SELECT current_setting('block_size'), pg_relation_size('lineitem'),
        pg_database_size(current_database());
+"""
+RELATION_SIZES = """
+SELECT relname, pg_relation_size(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+WHERE relkind = 'r' AND nspname = 'public' ORDER BY relname;
 """
 CACHE_AVAILABLE = "SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_buffercache';"
 CACHED_BLOCKS = """
@@ -135,6 +139,8 @@ async def _note_sizes(bench: Bench) -> None:
     figures = bench.findings.measurements
     figures[BLOCK_SIZE.name] = block_bytes / 1024
     figures[TABLE_SIZE.name], figures[DATABASE_SIZE.name] = table, database
+    listed = await bench.sql("read-relation-sizes", RELATION_SIZES)
+    bench.findings.artifacts.append(ArtifactData("relation-sizes.txt", listed.encode()))
 
 
 async def _restart(bench: Bench) -> None:

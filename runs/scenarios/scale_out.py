@@ -276,6 +276,19 @@ SCENARIO = Scenario(
             parameters={"scale": 6000},
             levels={"cluster": (ALONE, "fdw-1", "fdw-2", "fdw-3", "fdw-4")},
         ),
+        "wg1-2013-5-storage": Place(
+            parameters={"scale": 6000},
+            levels={
+                "cluster": (ALONE, "fdw-1", "fdw-2", "fdw-3", "fdw-4"),
+                "size": ("fixed",), "load": ("update",),
+            },
+        ),
+        "wg1-2013-5-years": Place(
+            parameters={"scale": 6000},
+            levels={
+                "cluster": (ALONE, "fdw-1", "fdw-2", "fdw-3", "fdw-4"), "size": ("fixed",),
+            },
+        ),
     },
     quick=Quick(
         parameters={"scale": 5, "duration": 8, "clients": 4},

@@ -320,5 +320,16 @@ SCENARIO = Scenario(
             levels={"load": ("index-only",)},
             quick=Quick(parameters={"scale": 10, "duration": 6, "clients": 2}),
         ),
+        "wg1-2013-4-index-only-cpu": Place(
+            levels={"load": ("index-only",), "index_only_scan": ("succeeds",)},
+            quick=Quick(parameters={"scale": 10, "duration": 6, "clients": 2}),
+        ),
+        "wg1-2013-4-stack": Place(
+            levels={
+                "placement": (SLOW,), "load": ("index-only",), "index_only_scan": ("fails",),
+            },
+            quick=Quick(parameters={"scale": 10, "duration": 6, "clients": 2}),
+            treatment=("waits",),
+        ),
     },
 )  # fmt: skip

@@ -30,5 +30,9 @@ def test_every_step_of_the_article_is_timed_and_each_repeat_kept(direct, plan):
     scans = next(each for each in found.series if each.name == "elapsed_scan")
     assert len(scans.values) == 5
     assert {"plan-scan.json", "plan-join.json"} <= {each.name for each in found.artifacts}
+    sizes = next(each for each in found.artifacts if each.name == "relation-sizes.txt")
+    tables = dict(line.split() for line in sizes.content.decode().splitlines())
+    assert len(tables) == 8
+    assert int(tables["lineitem"]) == found.measurements["table_size"]
     steps = director.reporter.steps
     assert steps.index("stop-to-empty-buffers") < steps.index("scan-1") < steps.index("join-5")

@@ -24,6 +24,7 @@ from runs.selectors.campaigns.plans_by_hand import plan_by_hand
 from runs.selectors.reports import reports
 from runs.services.campaigns import annotations
 from runs.services.errors import ServiceError
+from runs.templatetags.formats import spoken
 
 LANGUAGES = ("en", "ja")
 
@@ -137,6 +138,8 @@ class CampaignExtras(GenericViewSet[Campaign]):
             theme = campaign.published.reproduce.get("scenario") or campaign.scenario.slug
             message = _("The scenario %(theme)s cannot run here yet.") % {"theme": theme}
             remedy = _("GET /scenarios/ lists those that can.")
+            if reason := spoken(campaign.published.reproduce.get("why_not")):
+                message, remedy = reason, ""
             raise ServiceError("scenario_not_runnable", message, remedy=remedy)
         return Response(ReproductionSerializer(found).data)
 

@@ -91,6 +91,7 @@ def test_the_archive_as_readers_meet_it(archive, client):
     _the_data_package_is_whole(client)
     _a_publication_can_be_cited(client)
     _the_first_page_answers_in_one_tap(client)
+    _what_cannot_be_repeated_says_why(client)
     _filters_count_under_the_other_filters(client)
     _machines_have_their_names_in_japanese(client)
 
@@ -325,6 +326,15 @@ def _the_first_page_answers_in_one_tap(client):
         # What is behind the link begins with who concludes what.
         told = client.get(f"/campaigns/{slug}/").content.decode()
         assert told.index("The publication concludes") < told.index('id="chart"')
+
+
+def _what_cannot_be_repeated_says_why(client):
+    page = client.get("/campaigns/wg1-2013-5-7/").content.decode()
+    assert "The publication computes these figures and measures none" in page
+    assert "?from=" not in page
+    page = client.get("/campaigns/wg1-2013-4-stack/").content.decode()
+    assert "has the wait events of the backends" in page
+    assert "?from=wg1-2013-4-stack" in page
 
 
 def _machines_have_their_names_in_japanese(client):
