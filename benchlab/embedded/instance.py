@@ -112,11 +112,11 @@ class Instance:
         self._serve(postgresql)
         self._serve(redis)
         self.environment = self._secrets() | self._addresses(postgresql, redis)
+        self._restore()
         self._manage("migrate", "--noinput")
         self._manage("collectstatic", "--noinput")
         if not self.accounts.is_target_apart:
             say("benchmarks on this machine run in your own account (see BENCHLAB_TARGET_USER)")
-        self._restore()
         self._serve(target)
         self.environment |= self._target_variables(target)
         self._write_environment()
@@ -226,7 +226,7 @@ class Instance:
     def _restore(self) -> None:
         """Bring the backup that was named into the new results database, before anything uses it.
 
-        The service's account reads a copy: it may not get to where the backup is.
+        It makes the tables itself: an older version's backup has those of that version. The service's account reads a copy: it may not get to where the backup is.
         """
         if self.options.restores is None:
             return

@@ -12,6 +12,7 @@ SYSTEMD = "tests/deployment/test_without_containers.py"
 SERVER = "tests/deployment/test_server.py"
 BACKUPS = "tests/domain/services/operations/test_backups.py"
 ARTIFACTS = "tests/domain/services/runs/test_artifacts.py"
+RETENTION = "tests/domain/services/operations/test_retention.py"
 BLOCKS = {
     "One machine": {SERVER},
     "Containers": {COMPOSITION},
@@ -33,11 +34,11 @@ SENTENCES = {
     "manage.py collectstatic": (SYSTEMD, "Without containers"),
     "manage.py load_published": (SYSTEMD, "Without containers"),
     "manage.py prune_artifacts": (ARTIFACTS, "prune_artifacts"),
-    "manage.py prune_artifacts --older-than 365 --keep stderr --keep main-line": (
-        ARTIFACTS,
-        "prune_artifacts",
-    ),
+    "manage.py prune_artifacts --older-than 365": (ARTIFACTS, "prune_artifacts"),
     "manage.py recount_runs": ("tests/api/runs/test_counts.py", "recount_runs"),
+    "manage.py retain": (RETENTION, '"retain"'),
+    "manage.py retain --remove": (RETENTION, "--remove"),
+    "manage.py verify": ("tests/domain/services/seals/test_seals.py", '"verify"'),
     "manage.py restore FILE": (SYSTEMD, "After the loss of a machine"),
     "manage.py rotate_encryption_key": (
         "tests/domain/services/servers/test_ssh_keys.py",
