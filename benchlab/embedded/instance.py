@@ -226,7 +226,8 @@ class Instance:
     def _restore(self) -> None:
         """Bring the backup that was named into the new results database, before anything uses it.
 
-        It makes the tables itself: an older version's backup has those of that version. The service's account reads a copy: it may not get to where the backup is.
+        The command makes the tables: a backup of an older version has those of that version. The
+        service's account reads a copy, as it may not get to where the backup is.
         """
         if self.options.restores is None:
             return
