@@ -8,8 +8,9 @@ from the event `claimed` to the event `finished`, and takes away the time in whi
 the scenario's own steps was at work (`runner.OWN_STEPS`, from the commands' `started_at` and
 `finished_at`; parallel steps count once). All the rest is counted as BenchLab's: the
 connection, folders, probing, monitors, collecting, storing, cleaning, and every write to the
-results database in between. The gap is the time between the end of a run and the next one's
-claim. Prints each run, and medians, least and most.
+results database in between. Beyond all steps: the same without the short steps that BenchLab adds
+to these, such as reading the settings. The gap is the time between the end of a run and the next
+one's claim. Prints each run, and medians, least and most.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,6 +33,8 @@ from benchmarks.target import Target
 from benchmarks.whole_instance import WholeInstance
 
 SECONDS_BETWEEN_LOOKS = 2.0
+# It lasts as long as the load, and some time before and after it.
+IN_THE_BACKGROUND = "monitor"
 PATIENCE_SECONDS = 60.0
 
 Interval = tuple[datetime, datetime]
@@ -43,7 +46,7 @@ class Timed:
 
     claimed: datetime
     finished: datetime
-    own: Sequence[Interval]
+    steps: Mapping[str, Interval]
 
     @property
     def seconds(self) -> float:
@@ -53,7 +56,13 @@ class Timed:
     @property
     def added(self) -> float:
         """Seconds in which none of its own steps was at work."""
-        return self.seconds - covered(self.own)
+        return self.seconds - covered([self.steps[name] for name in OWN_STEPS & self.steps.keys()])
+
+    @property
+    def between(self) -> float:
+        """Seconds in which no step at all was at work, but for the monitor."""
+        every = [each for name, each in self.steps.items() if name != IN_THE_BACKGROUND]
+        return self.seconds - covered(every)
 
 
 def covered(intervals: Sequence[Interval]) -> float:
@@ -77,6 +86,7 @@ def main() -> None:
         print(f"run {number}: {run.seconds:.2f} s, of them {run.added:.2f} s beyond its own steps")
     gaps = [(after.claimed - run.finished).total_seconds() for run, after in pairwise(runs)]
     print(f"added to a run: {_told([run.added for run in runs])}")
+    print(f"of that beyond all steps: {_told([run.between for run in runs])}")
     print(f"from an end to the next claim: {_told(gaps)}")
 
 
@@ -90,7 +100,7 @@ def _executed(server_id: int, options: argparse.Namespace) -> list[Timed]:
     until = time.monotonic() + PATIENCE_SECONDS + options.runs * (options.duration + 20)
     while not own_queue.is_over() and time.monotonic() < until:
         time.sleep(SECONDS_BETWEEN_LOOKS)
-    runs = [Timed(*times) for times in own_queue.times(campaign, OWN_STEPS)]
+    runs = [Timed(*times) for times in own_queue.times(campaign)]
     if len(runs) != options.runs:
         raise SystemExit(f"{len(runs)} runs of {options.runs} have finished")
     return sorted(runs, key=lambda run: run.claimed)

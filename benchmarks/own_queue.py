@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -152,9 +152,9 @@ def _wrong(run: Run) -> list[str]:
 
 
 def times(
-    campaign_id: int, steps: Collection[str]
-) -> list[tuple[datetime, datetime, list[tuple[datetime, datetime]]]]:
-    """Of each run that finished: when it was claimed, when it finished, and when those steps ran.
+    campaign_id: int,
+) -> list[tuple[datetime, datetime, dict[str, tuple[datetime, datetime]]]]:
+    """Of each run that finished: when it was claimed, when it finished, and when its steps ran.
 
     Runs that began more than once are left out.
     """
@@ -162,13 +162,13 @@ def times(
     for run in Run.objects.filter(campaign_id=campaign_id, state=Run.State.FINISHED, attempt=1):
         claimed = run.events.filter(code="claimed").values_list("at", flat=True)
         finished_at = run.events.get(to_state=Run.State.FINISHED).at
-        own = Command.objects.filter(run=run, step__in=steps, finished_at__isnull=False)
+        steps = Command.objects.filter(run=run, finished_at__isnull=False)
         if len(claimed) == 1:
-            spans = [
-                (begin, end)
-                for begin, end in own.values_list("started_at", "finished_at")
+            spans = {
+                step: (begin, end)
+                for step, begin, end in steps.values_list("step", "started_at", "finished_at")
                 if begin and end
-            ]
+            }
             found.append((claimed[0], finished_at, spans))
     return found
 

@@ -75,17 +75,17 @@ async def prepare(bench: Bench) -> Cluster:
     Raises TargetProblem `address_unknown`, `no_free_port`.
     """
     plan = bench.plan
-    known_by = [_checked(each.address_of_database) for each in plan.connecting]
+    known_by = [checked(each.address_of_database) for each in plan.connecting]
     if plan.clusters and not known_by:
         await _admit(bench, "admit-clusters", bench.cluster, bench.database, [])
         return bench.cluster
-    port = await _free_port(bench, "choose-port", bench.database)
+    port = await free_port(bench, "choose-port", bench.database)
     nodes = [*bench.database_nodes[1:], *bench.generators] if plan.generators else bench.nodes[1:]
     ways = zip(nodes[-len(known_by) :], known_by, strict=True)
-    sources = [await _source(bench, node, address) for node, address in ways]
+    sources = [await source_of(bench, node, address) for node, address in ways]
     among, loads = sources[: len(plan.joined)], sources[len(plan.joined) :]
-    lines = _hosts(("all", "replication"), among, _method(bench))
-    lines += _hosts((DATABASE,), loads, _method(bench))
+    lines = _hosts(("all", "replication"), among, method_of(bench))
+    lines += _hosts((DATABASE,), loads, method_of(bench))
     await _admit(bench, "admit-generators", bench.cluster, bench.database, lines)
     addresses = ",".join(dict.fromkeys(known_by))
     return replace(
@@ -103,10 +103,10 @@ async def prepare_member(bench: Bench, member: Member) -> Cluster:
     if machine is None:  # on the machine of the run's own cluster, which reaches it by its socket
         await _admit(bench, f"admit-at-{member.name}", member.cluster, member.node, [])
         return replace(member.cluster, passfile=passfile)
-    address = _checked(machine.host)
-    port = await _free_port(bench, f"choose-port-{member.name}", member.node)
-    source = await _source(bench, bench.database, address, step=f"source-to-{member.name}")
-    lines = _hosts(("all",), [source], _method(bench))
+    address = checked(machine.host)
+    port = await free_port(bench, f"choose-port-{member.name}", member.node)
+    source = await source_of(bench, bench.database, address, step=f"source-to-{member.name}")
+    lines = _hosts(("all",), [source], method_of(bench))
     await _admit(bench, f"admit-at-{member.name}", member.cluster, member.node, lines)
     return replace(member.cluster, port=port, address=address, passfile=passfile)
 
@@ -119,7 +119,8 @@ def _hosts(databases: Sequence[str], sources: Sequence[str], method: str) -> lis
     ]
 
 
-async def _free_port(bench: Bench, step: str, node: Node) -> int:
+async def free_port(bench: Bench, step: str, node: Node) -> int:
+    """A port that nobody uses there now. Raises TargetProblem `no_free_port`."""
     chosen = await bench.step(step, ["sh", "-c", _FREE_PORT, "port"], check=False, on=node)
     port = number_in(chosen.stdout.strip())
     if chosen.exit_status != 0 or port is None:
@@ -174,7 +175,7 @@ async def _set(bench: Bench, node: Node, cluster: Cluster, encryption: str) -> N
 
 
 def _encryption(bench: Bench, version_num: int) -> str:
-    if _method(bench) == "scram-sha-256":
+    if method_of(bench) == "scram-sha-256":
         return "scram-sha-256"
     return "md5" if version_num >= SCRAM_SINCE else "on"
 
@@ -208,7 +209,7 @@ def _not_set(node: Node, answer: Answer) -> TargetProblem:
     )
 
 
-def _method(bench: Bench) -> str:
+def method_of(bench: Bench) -> str:
     """SCRAM if the server and every client support it."""
     versions = [each.client_version_num for each in bench.plan.generators]
     versions += [each.version_num for each in bench.plan.clusters]
@@ -216,7 +217,7 @@ def _method(bench: Bench) -> str:
     return "scram-sha-256" if knows else "md5"
 
 
-async def _source(bench: Bench, node: Node, address: str, *, step: str = "") -> str:
+async def source_of(bench: Bench, node: Node, address: str, *, step: str = "") -> str:
     """A machine's own address on the way to a database, with a full-length mask.
 
     Raises TargetProblem `missing_program`, `address_unknown`.
@@ -239,7 +240,7 @@ async def _source(bench: Bench, node: Node, address: str, *, step: str = "") -> 
     return f"{source}/{128 if ':' in source else 32}"
 
 
-def _checked(address: str) -> str:
+def checked(address: str) -> str:
     """One address, never all of a machine's: 0.0.0.0, also written 0 and 0x0, and ::."""
     if _ADDRESS.fullmatch(address) and not _EVERY_ADDRESS.fullmatch(address):
         return address

@@ -132,7 +132,8 @@ class RunPlan:
 
     The fields up to here describe the run's own cluster, which is called `main` if there are
     others. The others are in `clusters`, in the order in which they are started; `machines` are
-    theirs, apart from the database's own machine. A run of one cluster has neither.
+    theirs, apart from the database's own machine. A run of one cluster has neither. `pooler` is the
+    machine of its connection pool, if that is another than the database's.
     """
 
     run_id: int
@@ -161,6 +162,7 @@ class RunPlan:
     machines: tuple[MachinePlan, ...] = ()
     clusters: tuple[ClusterPlan, ...] = ()
     mount: str = ""
+    pooler: str = ""
 
     @property
     def others(self) -> tuple[MachinePlan | GeneratorPlan, ...]:
@@ -169,8 +171,8 @@ class RunPlan:
 
     @property
     def joined(self) -> tuple[MachinePlan, ...]:
-        """The further machines whose clusters connect to others; empty without clusters."""
-        return self.machines if self.clusters else ()
+        """The further machines that connect to others: with clusters, or the connection pool."""
+        return self.machines if self.clusters or self.pooler else ()
 
     @property
     def is_reached_by_others(self) -> bool:

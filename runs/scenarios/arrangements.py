@@ -9,21 +9,21 @@ Sources: chapters on high availability and logical replication of PostgreSQL's m
 PgBouncer's config.md.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from runs.execution import standbys
-from runs.execution.background import Background
-from runs.execution.bench import Bench, Entrance
+from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.further_clusters import Arrangement
 from runs.execution.members import conninfo
-from runs.execution.postgres import DATABASE, SUPERUSER
+from runs.execution.postgres import DATABASE
 from runs.execution.procedure import Arranging
 from runs.execution.procedure import Procedure as Steps
 from runs.execution.reporter import ArtifactData
+from runs.scenarios import pooler
 from runs.scenarios.definition import (
     Choice,
     ChoiceFactor,
@@ -47,16 +47,10 @@ MODES = {
 }  # fmt: skip
 # The kinds of topology of such runs.
 KINDS = dict.fromkeys(STREAMING, "streaming") | {LOGICAL: "logical", POOLED: "pooled"}
-PROGRAMS = {POOLED: "pgbouncer"}
+PROGRAMS = {POOLED: pooler.PROGRAM}
 SUBSCRIBER = "subscriber"
 LOGICAL_SINCE = QUORUM_SINCE = 100000
 KEEP_SIZE_SINCE = 130000
-# PgBouncer's default; the same number of connections to the server for all clients.
-POOL_SIZE = 20
-POOLER, POOLER_PORT = "pooler", 6432
-SECONDS_FOR_THE_POOLER = 15
-# Debian installs it outside the PATH of an ordinary user.
-PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TABLES = ("accounts", "branches", "tellers", "history")
 
 BEHIND = MetricDefinition("behind_bytes", _("Behind at the end of the load"), "bytes", "lower")
@@ -78,19 +72,6 @@ REQUIRES = (
     Requirement(LOGICAL_SINCE, _("logical replication came with PostgreSQL 10."), NAME, LOGICAL),
     Requirement(QUORUM_SINCE, _("a quorum came with PostgreSQL 10."), NAME, "quorum"),
 )
-# The folder, the port of the server, the size of the pool: PgBouncer's configuration.
-_POOLER = """[databases]
-* = host={sockets} port={port} user={user}
-[pgbouncer]
-listen_port = {pooler}
-unix_socket_dir = {sockets}
-auth_type = any
-pool_mode = transaction
-default_pool_size = {size}
-max_client_conn = 10000
-ignore_startup_parameters = extra_float_digits
-"""
-_WRITE = 'cat >"$1"'
 
 
 def objection(levels: Mapping[str, Any], _parameters: Mapping[str, int | None]) -> Objection | None:
@@ -170,7 +151,7 @@ class Arranged:
         """The scenario's load, between two checks of the arrangement."""
         level = str(bench.levels[NAME])
         if level == POOLED:
-            await _through_pooler(bench, self.procedure)
+            await pooler.through(bench, partial(self.procedure.measure, bench))
         elif names := names_of(level):
             before = await _proof(bench, names, level, "arrangement-before")
             await self.procedure.measure(bench)
@@ -237,60 +218,6 @@ async def note_behind(bench: Bench, names: Sequence[str]) -> None:
     found = (await bench.sql("read-behind", sql)).strip()
     if found:
         bench.findings.measurements[BEHIND.name] = max(0.0, float(found))
-
-
-async def _through_pooler(bench: Bench, procedure: Procedure) -> None:
-    """Run the load through PgBouncer, which runs as long as the load does."""
-    if bench.plan.generators:
-        raise TargetProblem(
-            "The connection pool lies on the database's machine; the load comes from others.",
-            code="pooler_is_local",
-            remedy=_("Leave out the load generators, or the connection pool."),
-        )
-    path = f"{bench.directory}/pgbouncer.ini"
-    text = _POOLER.format(
-        sockets=bench.cluster.socket_dir, port=bench.cluster.port, user=SUPERUSER,
-        pooler=POOLER_PORT, size=POOL_SIZE,
-    )  # fmt: skip
-    await bench.step("write-pooler", ["sh", "-c", _WRITE, "write", path], stdin=text)
-    pooler = Background(bench.database, POOLER, ("env", PATH, "pgbouncer", path))
-    bench.of_the_load.append((bench.database, POOLER))
-    try:
-        await _wait_for_pooler(bench)
-        bench.entrance = Entrance(POOLER_PORT)
-        await procedure.measure(bench)
-        bench.entrance = None
-        result = await pooler.finish()
-    finally:
-        await pooler.let_go()
-    await bench.reporter.command(bench.database.address, result)
-    said = f"{result.stdout}{result.stderr}"
-    bench.findings.artifacts.append(ArtifactData("pgbouncer.log", said.encode()))
-    bench.note(
-        "pooled",
-        f"The load went through PgBouncer on the same machine: transaction pooling, {POOL_SIZE} "
-        "connections to the server at most.",
-        level="info",
-    )
-
-
-async def _wait_for_pooler(bench: Bench) -> None:
-    """Wait until it answers. Raises TargetProblem `pooler_does_not_start`."""
-    words = list(bench.cluster.psql())
-    words[words.index("-p") + 1] = str(POOLER_PORT)
-    words[-2:] = ["-c", "SELECT 1"]
-    for _try in range(SECONDS_FOR_THE_POOLER * 5):
-        if (await bench.run(*words)).exit_status == 0:
-            return
-        await asyncio.sleep(0.2)
-    folder = f"{bench.steps_directory}/{POOLER}"
-    said = await bench.run("sh", "-c", 'tail -n 5 "$1"/out "$1"/err', "tail", folder)
-    raise TargetProblem(
-        f"PgBouncer does not answer on {bench.database.address}: "
-        f"{said.stdout.decode(errors='replace').strip()[-500:]}",
-        code="pooler_does_not_start",
-        remedy=_("Install pgbouncer there; its output is among the run's commands."),
-    )
 
 
 def _differs(found: str) -> TargetProblem:

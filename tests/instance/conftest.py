@@ -137,8 +137,8 @@ def environment(instance: Instance) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def instance() -> Iterator[Instance]:
-    folder = short_folder()
+def instance(request: pytest.FixtureRequest) -> Iterator[Instance]:
+    folder = short_folder(on_disk=request.node.get_closest_marker("on_disk") is not None)
     running = Instance(folder / "var", free_port(0))
     running.start()
     yield running
@@ -182,6 +182,20 @@ def page(chromium: Browser) -> Iterator[Page]:
 @pytest.fixture
 def admin(page: Page, instance: Instance) -> Page:
     """A page on which the administrator has logged in with the printed password."""
+    return logged_in(page, instance)
+
+
+@pytest.fixture(scope="module")
+def admin_throughout(chromium: Browser, instance: Instance) -> Iterator[Page]:
+    """The same for all tests of a module: more logins than some in a minute are refused."""
+    opened = chromium.new_page()
+    opened.set_default_timeout(60_000)
+    yield logged_in(opened, instance)
+    opened.close()
+
+
+def logged_in(page: Page, instance: Instance) -> Page:
+    """The page after the administrator has logged in."""
     page.goto(f"{instance.url}/login/")
     page.fill("[name=login]", "admin")
     page.fill("[name=password]", instance.password)

@@ -19,6 +19,7 @@ from tests.instance.conftest import REPOSITORY, Instance, environment
 pytestmark = [
     pytest.mark.instance,
     pytest.mark.slow,
+    pytest.mark.on_disk,
     pytest.mark.usefixtures("idle"),
     pytest.mark.timeout(1500),
 ]
@@ -124,7 +125,10 @@ def test_a_quick_form_finishes_by_the_api(instance: Instance, lab: str, token: s
 
 @pytest.mark.browser
 @pytest.mark.parametrize("slug", [*PLACES, *WITHOUT_PLACE])
-def test_a_quick_form_finishes_from_the_browser(instance: Instance, lab: str, admin: Page, slug):
+def test_a_quick_form_finishes_from_the_browser(
+    instance: Instance, lab: str, admin_throughout: Page, slug
+):
+    admin = admin_throughout
     faults: list[str] = []
     admin.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
     if slug in PLACES:

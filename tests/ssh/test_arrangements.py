@@ -11,7 +11,7 @@ from runs.execution import standbys
 from runs.execution.errors import TargetProblem
 from runs.execution.further_clusters import Arrangement
 from runs.execution.plan import RunPlan
-from runs.scenarios import arrangements
+from runs.scenarios import arrangements, pooler
 from runs.scenarios.fixed_point_update import FixedPointUpdate
 from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left
 from tests.ssh.directing import execute
@@ -89,14 +89,14 @@ def test_a_pool_is_in_front_of_the_database_while_the_load_is_on(direct, plan, b
     found = execute(director)
     assert found.measurements["tps"] > 0
     pgbench = next(each for each in director.reporter.commands if each.name == "pgbench")
-    assert pgbench.argv[pgbench.argv.index("-p") + 1] == str(arrangements.POOLER_PORT)
+    assert pgbench.argv[pgbench.argv.index("-p") + 1] == str(pooler.PORT)
     assert "closing because: client close request" in artifact(found, "pgbouncer.log")
     assert nothing_is_left(base_dir) == NOTHING
 
 
 def test_a_pool_that_is_not_installed_is_told(direct, plan, base_dir, monkeypatch):
-    monkeypatch.setattr(arrangements, "PATH", "PATH=/nowhere:/usr/local/games")
-    monkeypatch.setattr(arrangements, "SECONDS_FOR_THE_POOLER", 1)
+    monkeypatch.setattr(pooler, "PATH", "PATH=/nowhere:/usr/local/games")
+    monkeypatch.setattr(pooler, "SECONDS_TO_START", 1)
     with pytest.raises(TargetProblem) as caught:
         execute(direct(within(plan, "pooled")))
     assert caught.value.code == "pooler_does_not_start"

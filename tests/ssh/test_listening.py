@@ -41,7 +41,7 @@ def problem_of(on_bench, act) -> TargetProblem:
 
 
 def source(bench):
-    return listening._source(bench, bench.database, "127.0.0.1")
+    return listening.source_of(bench, bench.database, "127.0.0.1")
 
 
 def test_ip_is_found_where_the_path_of_a_user_does_not_lead(on_bench, monkeypatch):

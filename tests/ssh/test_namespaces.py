@@ -1,6 +1,7 @@
 """Database and load generator apart, behind a bastion, on networks of their own; and cuts there."""
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -89,7 +90,9 @@ def queued(registered: Registered, *, duration: int, repeats: int = 1) -> Campai
 
 
 @contextmanager
-def meanwhile(machine: Machine, act: Callable[[], object]) -> Iterator[Loads]:
+def meanwhile(
+    machine: Machine, act: Callable[[], object], *, step: str = "pgbench-load1"
+) -> Iterator[Loads]:
     """Do something after pgbench has reported progress; and count the loads all the time."""
     loads, over = Loads(machine.base), Event()
 
@@ -97,7 +100,7 @@ def meanwhile(machine: Machine, act: Callable[[], object]) -> Iterator[Loads]:
         acting = None
         with ThreadPoolExecutor(1) as pool:
             while not over.wait(0.2):
-                if loads.look() and acting is None and is_making_progress(machine):
+                if loads.look() and acting is None and is_making_progress(machine, step):
                     acting = pool.submit(act)
         assert acting is not None, "no load was put on"
         acting.result()
@@ -111,8 +114,8 @@ def meanwhile(machine: Machine, act: Callable[[], object]) -> Iterator[Loads]:
         watching.result()
 
 
-def is_making_progress(machine: Machine) -> bool:
-    printed = machine.base.glob("runs/*/steps/pgbench-load1/err")
+def is_making_progress(machine: Machine, step: str) -> bool:
+    printed = machine.base.glob(f"runs/*/steps/{step}/err")
     return any("progress: " in path.read_text() for path in printed)
 
 
@@ -289,6 +292,58 @@ def test_a_synchronous_standby_that_is_cut_off_ends_the_run(network, registered,
     registered.standby.refresh_from_db()
     assert registered.standby.needs_sweep
     sweeping.sweep_where_needed(server_id=registered.standby.pk)
+    nothing_is_left(network, registered.database)
+
+
+def pooled(registered: Registered, **machines: Any) -> Campaign:
+    scenarios.sync()
+    database = registered.database
+    draft = factories.draft(
+        database,
+        title="Pooled",
+        installations=list(database.installations.filter(version__startswith="18.")),
+        levels={"clients": [2], "arrangement": ["pooled"]},
+        parameters={"scale": 1, "duration": 6},
+        repeats=1,
+        **machines,
+    )
+    return campaigns.create(draft=draft)
+
+
+@pytest.mark.skipif(
+    shutil.which("pgbouncer", path="/usr/sbin:/usr/bin") is None, reason="pgbouncer is missing"
+)
+@pytest.mark.parametrize("where", ["on the database's machine", "on a machine of its own"])
+def test_a_pool_is_reached_from_another_machine_by_that_one_only(network, registered, where):
+    """The load comes from another machine than the pool's, which may be the database's."""
+    is_apart = where == "on a machine of its own"
+    machines = (
+        {"cluster_servers": [registered.standby]}
+        if is_apart
+        else {"generators": [registered.generator]}
+    )
+    pool = network.standby if is_apart else network.db
+    seen: list[str] = []
+
+    def look() -> None:
+        (written,) = pool.base.glob("runs/*/pgbouncer-hba.conf")
+        seen.append(written.read_text())
+        seen.extend(sorted(pool.listening()))
+
+    step = "pgbench" if is_apart else "pgbench-load1"
+    with meanwhile(network.db if is_apart else network.load, look, step=step):
+        run = executed(pooled(registered, **machines))
+    assert (run.state, run.message) == (Run.State.FINISHED, "")
+    admitted, *listened = seen
+    assert admitted.count("host all benchlab") == 1
+    assert all(not each.startswith("0.0.0.0") for each in listened)
+    told = {each.step: each for each in run.commands.all()}
+    assert told["pooler"].host == ("Standby" if is_apart else "Database")
+    argv = told[step].argv
+    assert any(each.endswith(f":{argv[argv.index('-p') + 1]}") for each in listened)
+    with artifacts.open_artifact(run.artifacts.get(name="pgbouncer.log")) as content:
+        assert "login attempt" in content.read().decode()
+    assert run.measurements.get(metric__name="tps").value > 0
     nothing_is_left(network, registered.database)
 
 

@@ -1,7 +1,8 @@
 """Places the further clusters of an arrangement on machines of their own."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -10,6 +11,7 @@ from runs.execution.plan import ClusterPlan, MachinePlan
 from runs.models import Installation, Server
 from runs.scenarios import arrangements, full_text_search
 from runs.services.campaigns.designs import Design, Machine
+from runs.services.campaigns.drafts import Draft
 from runs.services.campaigns.topologies import is_loopback
 from runs.services.errors import ServiceError
 from runs.services.problems import Problem
@@ -64,6 +66,17 @@ def placed(clusters: Sequence[ClusterPlan], machines: Sequence[Machine]) -> tupl
     return tuple(found)
 
 
+def pooler_of(levels: Mapping[str, Any], machines: Sequence[Machine]) -> str:
+    """The machine of a cell's connection pool, the first one; empty: the database's own."""
+    is_pooled = levels.get(arrangements.NAME) == arrangements.POOLED
+    return _machine_name(0) if is_pooled and machines else ""
+
+
+def pooling_servers(draft: Draft) -> Sequence[Server]:
+    """Where a connection pool of the campaign would run."""
+    return draft.cluster_servers[:1] or draft.servers
+
+
 def _machine_name(number: int) -> str:
     """The names after `db`, which is the database's own: db2, db3, ..."""
     return f"{DATABASE_NODE}{number + 2}"
@@ -81,10 +94,6 @@ def _counterparts(
 def cluster_problems(design: Design) -> Iterator[Problem]:
     """Everything that keeps further clusters off the machines that are named for them."""
     machines, draft = design.cluster_machines, design.draft
-    if draft.generators and arrangements.POOLED in draft.levels.get(arrangements.NAME, ()):
-        message = _("The connection pool lies on the database's machine, the load on others.")
-        remedy = _("Leave out the load generators, or the connection pool.")
-        yield Problem("pooler_is_local", message, remedy, "generators")
     searches_replica = full_text_search.LOGICAL in draft.levels.get(
         full_text_search.REPLICATION, ()
     )
@@ -118,7 +127,12 @@ def _cluster_machine_problems(machine: Machine, design: Design) -> Iterator[Prob
         )
         yield Problem("server_not_ready", message, remedy, field)
         return
-    for version_num in sorted({cell.installation.version_num for cell in design.cells}):
+    with_clusters = [
+        cell.installation.version_num
+        for cell in design.cells
+        if design.scenario.arrangement(cell.installation.version_num, cell.levels)
+    ]
+    for version_num in sorted(set(with_clusters)):
         same, psql = _counterparts(version_num, machine.present)
         if same is None or psql is None:
             message = _("%(server)s has no PostgreSQL %(versions)s.") % {

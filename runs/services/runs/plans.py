@@ -80,6 +80,7 @@ def freeze(
             _clusters(design.scenario, part, cell, tools), design.cluster_machines
         ),
         mount=placing.mount_of(server),
+        pooler=placing.pooler_of(cell.levels, design.cluster_machines),
     )
 
 

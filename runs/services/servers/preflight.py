@@ -14,7 +14,14 @@ from runs.execution.errors import TargetProblem
 from runs.execution.preflight import Target
 from runs.models import Installation, Server, WorkloadVersion
 from runs.postgresql_settings.effective import Effective
-from runs.services.campaigns import estimates, treatment_checks, treatments, trials, workloads
+from runs.services.campaigns import (
+    estimates,
+    placing,
+    treatment_checks,
+    treatments,
+    trials,
+    workloads,
+)
 from runs.services.campaigns.designs import Design, Part
 from runs.services.campaigns.drafts import Draft
 from runs.services.configurations import fitting as fitted_configurations
@@ -213,6 +220,9 @@ def _of_answer(asked: _Asked, target: Target) -> Iterator[Finding]:
     yield from _of_needs(asked, target)
     if asked.part is not None:
         yield from _of_treatment(server, target, design.draft if design else None)
+    if design and server in placing.pooling_servers(design.draft):
+        for problem in treatment_checks.arrangement_problems(design.draft, target):
+            yield error(server, problem.code, problem.message, problem.remedy)
 
 
 def _question(asked: _Asked) -> Question:
@@ -280,11 +290,7 @@ def _of_treatment(server: Server, target: Target, draft: Draft | None) -> Iterat
     treatment = draft.treatment
     if draft.generators:  # then no pgbench runs here
         treatment = replace(treatment, pgbench_cpus="")
-    found = [
-        *treatment_checks.problems(treatment, server, target),
-        *treatment_checks.arrangement_problems(draft, target),
-    ]
-    for problem in found:
+    for problem in treatment_checks.problems(treatment, server, target):
         yield error(server, problem.code, problem.message, problem.remedy)
 
 

@@ -118,20 +118,31 @@ def side_by_side(campaign: Campaign) -> dict[str, Any]:
     return {
         "beside": found,
         "beside_heads": heads(found.table.columns),
-        "beside_own_heads": _of_versions(heads(found.table.columns), found.versions),
+        "beside_own_heads": heads(_of_versions(found.table.columns, found.versions)),
         "beside_printed": rows(found.table),
     }
 
 
-def _of_versions(printed: list[list[Head]], stand_for: Mapping[str, str]) -> list[list[Head]]:
-    """Heads with the versions that were measured here in place of the printed ones."""
+def _of_versions(
+    columns: Sequence[Mapping[str, Any]], stand_for: Mapping[str, str]
+) -> list[Mapping[str, Any]]:
+    """Columns with the versions that were measured here in place of the printed ones.
+
+    Only of columns that are a version's: "10 clients" are no PostgreSQL 10.
+    """
     if not stand_for:
-        return printed
+        return list(columns)
     names = "|".join(re.escape(name) for name in sorted(stand_for, key=len, reverse=True))
     version = re.compile(rf"(?<![\d.])({names})(?![\d.]*\d)")
+
+    def told(text: Any) -> str:
+        return version.sub(lambda found: stand_for[found[1]], spoken(text))
+
     return [
-        [replace(head, text=version.sub(lambda m: stand_for[m[1]], head.text)) for head in row]
-        for row in printed
+        {**column, **{name: told(column[name]) for name in ("group", "label") if name in column}}
+        if "version" in (column.get("levels") or {})
+        else column
+        for column in columns
     ]
 
 

@@ -57,7 +57,8 @@ def _parts(design: Design, cell: DesignCell, clusters: tuple[FurtherCluster, ...
     loads = [each.server.name for each in design.generators] or [own]
     parts = [Part("load", name, "pgbench", _("load")) for name in loads]
     if cell.levels.get(arrangements.NAME) == arrangements.POOLED:
-        parts.append(Part("pool", own, "PgBouncer", _("connection pool")))
+        machine = next((each.server.name for each in design.cluster_machines), own)
+        parts.append(Part("pool", machine, "PgBouncer", _("connection pool")))
     version = f"PostgreSQL {cell.installation.version}"
     parts.append(Part("database", own, MAIN if clusters else version, _("database")))
     modes = _modes(cell.levels)

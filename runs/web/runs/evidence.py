@@ -1,4 +1,4 @@
-"""What explains a run's numbers, as tables: system calls, stacks, waits, statements, I/O."""
+"""What explains a run's numbers, as tables and charts: calls, stacks, waits, statements, I/O."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from runs.charts.figure import Figure
+from runs.charts.ranking import ranking
 from runs.models import Artifact
 from runs.services.runs import artifacts
 
@@ -36,7 +38,19 @@ COLUMNS = {
     "mean_ms": gettext_lazy("Mean (ms)"),
     "rows": gettext_lazy("Rows"),
     "query": gettext_lazy("Statement"),
+    "hits": gettext_lazy("Hits"),
+    "reads": gettext_lazy("Reads"),
+    "writes": gettext_lazy("Writes"),
+    "extends": gettext_lazy("Extends"),
 }
+# What the charts show: the columns of the label, and those of the bars.
+CHARTS = {
+    "syscalls": (("call",), ("time_share",)),
+    "waits": (("type", "event"), ("share",)),
+    "statements": (("query",), ("total_ms",)),
+    "io": (("backend_type", "object", "context"), ("hits", "reads", "writes", "extends")),
+}
+MOST_BARS = 8
 
 
 @dataclass(frozen=True)
@@ -55,6 +69,12 @@ class Table:
     title: str
     columns: Sequence[Cell]
     rows: Sequence[Sequence[Cell]]
+    figure: Figure | None = None
+
+    @property
+    def chart_id(self) -> str:
+        """The id of its chart's element."""
+        return f"chart-{self.name}"
 
     @property
     def is_traced(self) -> bool:
@@ -78,6 +98,7 @@ def _read(artifact: Artifact, name: str) -> Table | None:
             stored = json.loads(content.read(MOST_BYTES))
         columns = [str(each) for each in stored["columns"]]
         rows = [[_cell(str(each)) for each in row] for row in stored["rows"][:MOST_ROWS]]
+        figure = _figure(name, columns, rows[:MOST_BARS])
     except (OSError, ValueError, KeyError, TypeError):
         return None
     firsts = rows[0] if rows else [Cell("", is_number=False)] * len(columns)
@@ -85,7 +106,23 @@ def _read(artifact: Artifact, name: str) -> Table | None:
         Cell(str(COLUMNS.get(column, column)), first.is_number)
         for column, first in zip(columns, firsts, strict=False)
     ]
-    return Table(name, _(str(TITLES[name])), heads, rows)
+    return Table(name, _(str(TITLES[name])), heads, rows, figure)
+
+
+def _figure(name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Figure | None:
+    """Bars of the first rows, which are the largest; None for a table that has no chart.
+
+    Raises ValueError for text in place of numbers.
+    """
+    if name not in CHARTS or not rows or not set(sum(CHARTS[name], ())) <= set(columns):
+        return None
+    named, counted = ([columns.index(each) for each in part] for part in CHARTS[name])
+    labels = [" · ".join(row[place].text for place in named) for row in rows]
+    parts = {
+        str(COLUMNS[columns[place]]): [float(row[place].text) for row in rows] for place in counted
+    }
+    only = next(iter(parts)) if len(parts) == 1 else _("Operations")
+    return ranking(labels, parts, x_title=only)
 
 
 def _cell(text: str) -> Cell:

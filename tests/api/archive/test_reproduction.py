@@ -98,6 +98,18 @@ def test_the_changes_say_what_is_otherwise_than_printed_and_why(load, server, as
     assert all(each["reason"] for each in found.values())
 
 
+def test_searches_of_a_replica_are_repeated_with_a_replica(load, server, asked, post):
+    load("wg1-2017")
+    levels = {
+        slug: asked(slug, "true").json()["campaign"]["levels"]["replication"]
+        for slug in ("wg1-2017-7-7", "wg1-2017-7-8", "wg1-2017-7-10", "wg1-2017-7-11")
+    }
+    assert list(levels.values()) == [["none"], ["none"], ["logical"], ["logical"]]
+    for slug, kind in (("wg1-2017-7-8", "single"), ("wg1-2017-7-11", "logical")):
+        made = post(asked(slug, "true").json()["campaign"])
+        assert Campaign.objects.get(slug=made.json()["slug"]).topology.kind == kind
+
+
 def test_the_quick_form_is_short_and_says_so(load, server, asked):
     load("wg1-2013")
     answer = asked("wg1-2013-2-2", "true").json()

@@ -30,4 +30,8 @@ def test_steps_beside_each_other_count_once(spans, seconds):
 
 def test_the_rest_of_a_run_is_what_is_added():
     [(claimed, finished)] = at((0, 5))
-    assert Timed(claimed, finished, at((1, 3), (2, 4.5))).added == 1.5
+    names = ("start", "pgbench", "read-settings", "monitor")
+    steps = dict(zip(names, at((1, 3), (2, 4.5), (0.5, 1), (0, 5)), strict=True))
+    run = Timed(claimed, finished, steps)
+    assert run.added == 1.5
+    assert run.between == 1

@@ -10,6 +10,7 @@ from runs.published import reading
 from runs.selectors.archive import version_line
 from runs.services import archive
 from runs.services.campaigns import scenarios
+from runs.web.archive import page as archive_page
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -281,3 +282,14 @@ def test_the_line_takes_the_newest_campaigns_and_says_how_many_it_leaves_out(
     assert "lab-2" in page
     assert "lab-0" not in page
     assert "older ones</a> are not in the line" in page
+
+
+def test_heads_have_the_versions_measured_here_but_numbers_of_clients_stay():
+    columns = [
+        {"metric": "tps", "group": {"en": "10 clients", "ja": "x"}, "levels": {"clients": 10}},
+        {"metric": "elapsed", "label": {"en": "10 (s)", "ja": "x"}, "levels": {"version": "10"}},
+        {"metric": "tps", "label": "9.6", "levels": {"version": "9.6"}},
+    ]
+    found = archive_page._of_versions(columns, {"10": "16.10", "9.6": "9.6.24"})
+    assert found[0] == columns[0]
+    assert [each["label"] for each in found[1:]] == ["16.10 (s)", "9.6.24"]
