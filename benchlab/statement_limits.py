@@ -55,7 +55,9 @@ class LimitStatements:
         limit = seconds(request)
 
         def execute(proceed: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
-            _set(limit * 1000, context["connection"])
+            # A transaction that has failed takes nothing else.
+            if not str(sql).startswith("ROLLBACK"):
+                _set(limit * 1000, context["connection"])
             return proceed(sql, params, many, context)
 
         with ExitStack() as wrapped:

@@ -34,7 +34,7 @@ class WholeInstance:
         self._log = folder / "instance.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._second: subprocess.Popen[bytes] | None = None
-        self._port = free_port(0)
+        self.port = free_port(0)
 
     def start(self) -> None:
         """Start it, and let this process use its results database through Django."""
@@ -59,7 +59,7 @@ class WholeInstance:
 
     def _launch(self) -> None:
         others = {name: value for name, value in os.environ.items() if name not in OURS}
-        own = {"BENCHLAB_VAR": str(self.var), "BENCHLAB_PORT": str(self._port)}
+        own = {"BENCHLAB_VAR": str(self.var), "BENCHLAB_PORT": str(self.port)}
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "benchlab.embedded"],
@@ -112,7 +112,7 @@ class WholeInstance:
         argv += ["--concurrency", "8", "--loglevel", "info"]
         with (self.var / "logs" / "worker-2.log").open("ab") as log:
             self._second = subprocess.Popen(
-                [sys.executable, *argv, "--hostname", f"second-{self._port}@%h"],
+                [sys.executable, *argv, "--hostname", f"second-{self.port}@%h"],
                 cwd=REPOSITORY,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -124,6 +124,16 @@ class WholeInstance:
         """Send a signal to one of its processes, if it is there; its supervisor starts it again."""
         pid = self.pids().get(name)
         return bool(pid) and processes.kill(pid or 0, number)
+
+    def hold(self) -> None:
+        """Let its supervisor start nothing again, until `go_on`."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let its supervisor look after its processes again."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
 
     def _wait_until_ready(self) -> None:
         until = time.monotonic() + START_SECONDS

@@ -94,6 +94,7 @@ DUTIES: tuple[Callable[[], object], ...] = (
     changes.wake,
     deliveries.wake,
     mails.wake,
+    sealing.request_missing,
     sealing.wake,
     certificates.judge_some,
     rejudging.judge_some,

@@ -112,6 +112,7 @@ class Instance:
         self._serve(postgresql)
         self._serve(redis)
         self.environment = self._secrets() | self._addresses(postgresql, redis)
+        self._restore()
         self._manage("migrate", "--noinput")
         self._manage("collectstatic", "--noinput")
         if not self.accounts.is_target_apart:
@@ -221,6 +222,22 @@ class Instance:
         if wait_for_end(program, self._pause) != 0:
             line = reason(program.said())
             raise StartError(line) if line else program.failed()
+
+    def _restore(self) -> None:
+        """Bring the backup that was named into the new results database, before anything uses it.
+
+        The command makes the tables: a backup of an older version has those of that version. The
+        service's account reads a copy, as it may not get to where the backup is.
+        """
+        if self.options.restores is None:
+            return
+        copy = self.places.work / "restored.backup"
+        try:
+            shutil.copyfile(self.options.restores, copy)
+            self.accounts.web.own(copy)
+            self._manage("restore", str(copy))
+        finally:
+            copy.unlink(missing_ok=True)
 
     def _set_up(self) -> None:
         """Register this machine. The first time the command prints the administrator's password,

@@ -15,13 +15,17 @@ ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - recognised
 
 @dataclass(frozen=True)
 class Options:
-    """BENCHLAB_VAR, BENCHLAB_BIND, BENCHLAB_PORT, ALLOWED_HOSTS and BENCHLAB_URL."""
+    """BENCHLAB_VAR, BENCHLAB_BIND, BENCHLAB_PORT, ALLOWED_HOSTS, BENCHLAB_URL and BENCHLAB_RESTORE.
+
+    `restores` is a backup to bring into a new instance before it starts.
+    """
 
     var: Path
     bind: str
     port: int
     allowed_hosts: str
     public_url: str
+    restores: Path | None = None
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
@@ -37,6 +41,7 @@ class Options:
             port=port,
             allowed_hosts=",".join(dict.fromkeys(hosts)),
             public_url=environ.get("BENCHLAB_URL") or f"http://{_host(bind)}:{port}",
+            restores=_file(environ.get("BENCHLAB_RESTORE", "")),
         )
 
     @property
@@ -54,6 +59,12 @@ def _port(text: str) -> int:
     if not text.isdigit() or not 0 < int(text) < 65536:
         raise StartError(f"BENCHLAB_PORT={text} is not a port: choose a number from 1 to 65535")
     return int(text)
+
+
+def _file(text: str) -> Path | None:
+    if text and not Path(text).is_file():
+        raise StartError(f"BENCHLAB_RESTORE={text} is no file: name a backup that can be read")
+    return Path(text).absolute() if text else None
 
 
 def _host(bind: str) -> str:

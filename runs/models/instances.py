@@ -12,6 +12,8 @@ class Instance(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     # The rules by which all runs are certified; while older, some runs are judged again each time.
     judged_rules = models.PositiveSmallIntegerField(default=0, db_default=0)
+    # Since then services of a release without seals may have stored runs; None: no more.
+    unsealed_since = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [models.CheckConstraint(name="one_instance", condition=models.Q(pk=1))]

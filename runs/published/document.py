@@ -65,8 +65,8 @@ class Correction:
     date: date
     table: str
     figures: tuple[str, ...]
-    was: str
-    now: str
+    was: Text
+    now: Text
     reason: Text
 
     def stored(self) -> dict[str, Any]:
@@ -75,8 +75,8 @@ class Correction:
             "date": self.date.isoformat(),
             "table": self.table,
             "figures": list(self.figures),
-            "was": self.was,
-            "now": self.now,
+            "was": self.was.pair(),
+            "now": self.now.pair(),
             "reason": self.reason.pair(),
         }
 

@@ -14,6 +14,7 @@ from runs.published.document import (
     HardwareEntry,
     MetricEntry,
     SourceEntry,
+    Text,
     Trace,
 )
 from runs.published.errors import PublishedFileError
@@ -22,7 +23,7 @@ from runs.published.yaml_text import parse
 
 FOLDER = Path(__file__).parent
 # Part of each file's hash: increase it if the same file must be stored differently.
-FORMAT = 8
+FORMAT = 9
 
 
 def files(folder: Path = FOLDER) -> list[Path]:
@@ -115,14 +116,20 @@ def _trace(value: Any) -> Trace:
     return made
 
 
+def _said(fields: Fields, name: str) -> Text:
+    """A text in both languages, or one that is the same in both, such as a number."""
+    said = fields.raw(name, "")
+    return Text(said, said) if isinstance(said, str) and said else fields.pair(name, required=True)
+
+
 def _correction(value: Any) -> Correction:
     fields = Fields(value, "a correction")
     made = Correction(
         date=_day(fields, "date"),
         table=fields.text("table") or "all",
         figures=tuple(str(each) for each in fields.items("figures")),
-        was=fields.text("was", required=True),
-        now=fields.text("now", required=True),
+        was=_said(fields, "was"),
+        now=_said(fields, "now"),
         reason=fields.pair("reason", required=True),
     )
     fields.close()

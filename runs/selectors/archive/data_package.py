@@ -9,7 +9,7 @@ import csv
 import io
 import json
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
@@ -184,8 +184,13 @@ def _conclusions() -> Iterable[Sequence[Any]]:
 def _corrections(sources: Iterable[Source]) -> Iterable[Sequence[Any]]:
     for source in sources:
         for each in source.corrections:
-            told = {**each, "source": source.slug, "reason": each["reason"].get("en", "")}
+            said = {name: _english(each[name]) for name in ("was", "now", "reason")}
+            told = {**each, "source": source.slug, **said}
             yield [told[name] for name, _kind in CORRECTIONS]
+
+
+def _english(said: str | Mapping[str, str]) -> str:
+    return said if isinstance(said, str) else said.get("en", "")
 
 
 def _csv(columns: Columns, rows: Iterable[Sequence[Any]]) -> str:

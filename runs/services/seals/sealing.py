@@ -9,13 +9,14 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.db import connection, transaction
 from django.utils import timezone
 
 from runs import dispatch
-from runs.models import Project, Run, Seal, SealRequest
+from runs.models import Instance, Project, Run, Seal, SealRequest
 from runs.selectors.seals import contents
 from runs.selectors.seals.chain import BEGINNING, canonical, entry_hash
 from runs.services.access import projects
@@ -30,6 +31,16 @@ LOCK = 0x7365616C
 BATCH = 200
 # A task works for at most this long; what is left waits for the next one.
 SECONDS = 10
+# After the update from a release without seals, its web services have been replaced by then.
+OLD_SERVICES_SECONDS = 600
+MISSING = """
+INSERT INTO runs_sealrequest (kind, run)
+SELECT 'sealed', id FROM runs_run
+ WHERE state = 'finished' AND origin <> 'published'
+   AND NOT EXISTS (SELECT FROM runs_seal WHERE run = runs_run.id)
+   AND NOT EXISTS (SELECT FROM runs_sealrequest WHERE run = runs_run.id)
+ ORDER BY id
+"""
 WITH_CONTENT = (Seal.Kind.SEALED, Seal.Kind.AMENDED)
 
 
@@ -63,6 +74,19 @@ def request(*, run: int, kind: str = Seal.Kind.SEALED, reason: str = "") -> None
 def seal_once_committed() -> None:
     """Wake a worker after this transaction is committed."""
     dispatch.seal()
+
+
+def request_missing(*, after_seconds: float = OLD_SERVICES_SECONDS) -> None:
+    """Queue what services of a release without seals stored during the update; once, by control.
+
+    Reads all runs then. What is stored without a request at any other time is not BenchLab's own,
+    and `verify` says so.
+    """
+    due = timezone.now() - timedelta(seconds=after_seconds)
+    with transaction.atomic():
+        if Instance.objects.filter(unsealed_since__lte=due).update(unsealed_since=None):
+            with connection.cursor() as cursor:
+                cursor.execute(MISSING)
 
 
 def wake() -> None:

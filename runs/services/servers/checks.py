@@ -72,8 +72,8 @@ def edit(*, server: Server, to: Edit) -> ServerCheck:
 
     Raises ServiceError as `edits.check`, `server_looked_at`.
     """
-    edits.check(server=server, to=to)
-    return _ask(Kind.EDIT, [server], given=edits.stored(to))
+    before, _changed = edits.check(server=server, to=to)
+    return _ask(Kind.EDIT, [server], given=edits.stored(to, of=before))
 
 
 def of_server(*, server: Server) -> ServerCheck:
@@ -238,7 +238,9 @@ def _fetch_host_key(check: ServerCheck) -> None:
 
 
 def _edit(check: ServerCheck) -> None:
-    edited = edits.edit(server=_server_of(check), to=edits.restored(check.given), by=check.asked_by)
+    server = _server_of(check)
+    to = edits.restored(check.given, of=server)
+    edited = edits.edit(server=server, to=to, by=check.asked_by)
     if edited.host_key:
         servers.inspect(server=edited)
 

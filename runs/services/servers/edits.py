@@ -17,6 +17,7 @@ from runs.services.errors import ServiceError
 from runs.services.servers import logins as ways
 from runs.services.servers import servers
 
+_WAS = "was"
 # Changing these changes how the server is reached; the host key stays pinned.
 WAY = ("address", "port", "username", "jump", "ssh_key")
 
@@ -37,19 +38,35 @@ class Edit:
     site: str = ""
 
 
-def stored(to: Edit) -> dict[str, Any]:
-    """An edit as JSON, for `restored`."""
-    keys = {"ssh_key": to.ssh_key.pk, "jump": to.jump.pk if to.jump else None}
-    return {**vars(to), **keys}
+def stored(to: Edit, *, of: Server) -> dict[str, Any]:
+    """An edit as JSON, with what the server is like when it is asked for; for `restored`."""
+    return {**_as_json(to), _WAS: _as_json(_present(of))}
 
 
-def restored(kept: dict[str, Any]) -> Edit:
-    """An edit from its JSON. Two queries."""
+def restored(kept: dict[str, Any], *, of: Server) -> Edit:
+    """An edit from its JSON, for the server as it is now. Two queries.
+
+    What somebody has changed after it was asked for stays as they left it.
+    """
+    now = _as_json(_present(of))
+    wanted = {name: value for name, value in kept.items() if name != _WAS}
+    was = kept.get(_WAS, now)
+    later = {name: now[name] for name in wanted if now[name] != was[name]}
+    merged = {**wanted, **later}
     objects = {
-        "ssh_key": SSHKey.objects.get(pk=kept["ssh_key"]),
-        "jump": Server.objects.filter(pk=kept["jump"]).first(),
+        "ssh_key": SSHKey.objects.get(pk=merged["ssh_key"]),
+        "jump": Server.objects.filter(pk=merged["jump"]).first(),
     }
-    return Edit(**{**kept, **objects})
+    return Edit(**{**merged, **objects})
+
+
+def _present(server: Server) -> Edit:
+    return Edit(**{name: getattr(server, name) for name in Edit.__dataclass_fields__})
+
+
+def _as_json(edit: Edit) -> dict[str, Any]:
+    keys = {"ssh_key": edit.ssh_key.pk, "jump": edit.jump.pk if edit.jump else None}
+    return {**vars(edit), **keys}
 
 
 def needs_the_machine(*, server: Server, to: Edit) -> bool:

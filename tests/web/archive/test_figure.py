@@ -245,6 +245,9 @@ def _corrections_stand_with_what_they_correct(client):
     assert "PostgreSQL: mean of 3" in client.get(address("910")).content.decode()
     assert "PostgreSQL: mean of 3" not in client.get(address("889")).content.decode()
     assert "PostgreSQL: mean of 3" in client.get("/campaigns/wg1-2013-5-5/").content.decode()
+    with translation.override("en"):
+        japanese = client.get("/campaigns/wg1-2013-5-5/", headers={"Accept-Language": "ja"})
+    assert "PostgreSQL：3 回の平均 → PostgreSQL：試行数の記載なし" in japanese.content.decode()
 
 
 def _the_way_to_the_original_is_told(client):
@@ -347,6 +350,7 @@ def _machines_have_their_names_in_japanese(client):
     assert "Xeon E5-2690 × 2、192 GB、PCIe SSD" in page
     assert "WG1 2013 PCIe SSD 搭載マシン（表 4.3）" in page
     assert "スケールファクタ" in page
+    assert "SAN ディスクアレイ（iSCSI）" in page
     # Printed as 2 TB, whichever of both units it means.
     assert "80 コアサーバ、2 TB" in other
     assert "TiB" not in other

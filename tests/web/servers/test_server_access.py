@@ -149,6 +149,26 @@ def test_a_server_is_edited_and_looked_at_again(member, server):
     assert event.by == "hanako"
 
 
+def test_the_form_gives_a_server_another_site_and_takes_it_away(member, server, settings):
+    settings.SITES = ("tokyo",)
+    for site in ("tokyo", ""):
+        member.post("/servers/db1/edit/", given(server, site=site))
+        carry_out()
+        assert Server.objects.get(pk=server.pk).site == site
+        page = member.get("/servers/db1/edit/").content.decode()
+        assert ('value="tokyo"' in page) == bool(site)
+
+
+def test_an_edit_while_a_check_waits_for_its_site_is_stored_and_says_so(member, server):
+    """Nobody serves the site, so the first check is still open."""
+    for name in ("Rack 1", "Rack 2"):
+        sent = given(server, site="tokyo", name=name)
+        page = member.post("/servers/db1/edit/", sent, follow=True).content.decode()
+        assert Server.objects.get(pk=server.pk).name == name
+    assert ServerCheck.objects.count() == 1
+    assert "No live worker" in page or "looking at this server already" in page
+
+
 def test_the_sudoers_fragment_is_shown_to_who_has_logged_in(member, client, server):
     Server.objects.update(privileges=["drop_caches"])
     page = member.get("/servers/db1/").content.decode()

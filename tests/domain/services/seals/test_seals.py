@@ -8,6 +8,7 @@ import os
 import stat
 import subprocess
 import sys
+from datetime import timedelta
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
@@ -15,9 +16,20 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.utils import timezone
 
 from runs.execution.reporter import ArtifactData
-from runs.models import Campaign, CellSummary, Change, Measurement, Run, RunEvent, Seal, SealRequest
+from runs.models import (
+    Campaign,
+    CellSummary,
+    Change,
+    Instance,
+    Measurement,
+    Run,
+    RunEvent,
+    Seal,
+    SealRequest,
+)
 from runs.selectors.seals.chain import entry_hash
 from runs.services import exchange
 from runs.services.access import projects
@@ -187,6 +199,21 @@ def test_a_run_that_was_put_in_by_hand_is_named(sealed):
 
     ((run, code, _message),) = verify()
     assert (run, code) == (forged.pk, "never_sealed")
+
+
+def test_what_old_services_store_during_an_update_is_sealed_once_they_are_gone(sealed):
+    """And at no other time: a run without a request is then one that was put in by hand."""
+    sql("DELETE FROM runs_seal")
+    sealing.request_missing()
+    assert not SealRequest.objects.exists()
+    Instance.objects.update_or_create(pk=1, defaults={"unsealed_since": timezone.now()})
+    sealing.request_missing()
+    assert not SealRequest.objects.exists()
+    Instance.objects.update(unsealed_since=timezone.now() - timedelta(minutes=11))
+    for _twice in range(2):
+        sealing.request_missing()
+        assert SealRequest.objects.count() == 18
+    assert not Instance.objects.exclude(unsealed_since=None).exists()
 
 
 def test_a_change_cannot_be_sealed_over(sealed):

@@ -1,0 +1,152 @@
+"""docs/deployment.md, "Without containers": its commands, in a Debian whose process 1 is systemd.
+
+The machine is a container of a Docker daemon of the test's own. Needs root, Debian's docker.io and
+debootstrap, and some minutes. BENCHLAB_TEST_IMAGES is a folder that keeps the image between runs.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.deployment import guide
+from tests.deployment.docker import Daemon, machine_with_systemd
+from tests.migrated import ROOT
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(2400),
+    pytest.mark.skipif(os.geteuid() != 0, reason="starts a Docker daemon, which takes root"),
+]
+SERVICES = ("benchlab-web", "benchlab-control", "benchlab-worker")
+READY = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8000/readyz').status)"
+PASSPHRASE = "of-the-test"
+
+
+class Machine:
+    """The operator's host, and a shell of root on it."""
+
+    def __init__(self, daemon, name):
+        self._daemon, self._name = daemon, name
+
+    def run(self, text, *, check=True):
+        """The output of commands, executed by one shell as somebody types them."""
+        done = self._daemon.docker(
+            *("exec", "--env=DEBIAN_FRONTEND=noninteractive"),
+            *("--env=DJANGO_SUPERUSER_PASSWORD=of the test", self._name, "bash", "-c", text),
+            check=False,
+        )
+        assert not (check and done.returncode), (
+            f"{text}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
+        )
+        return done.stdout
+
+    def guide(self, heading, blocks=slice(None), **values):
+        """Execute blocks of the guide, with its capital words replaced."""
+        text = "".join(guide.blocks(heading)[blocks])
+        assert text, heading
+        text = text.replace("URL /opt", "/srv/benchlab.git /opt").replace(
+            'PASSPHRASE"', f'{PASSPHRASE}"'
+        )
+        # It asks for these at a terminal.
+        answers = "createsuperuser --noinput --username root --email root@example.org"
+        text = text.replace("createsuperuser", answers)
+        for name, value in values.items():
+            text = text.replace(name, value)
+        # `doctor` misses services that have just been started.
+        return self.run(text.replace("\nbenchlab-manage doctor\n", "\n"))
+
+    def wait(self, command, seconds=90):
+        """Until a command succeeds."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                return self.run(command)
+            except AssertionError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(2)
+
+    def is_well(self):
+        """All services run, and doctor agrees."""
+        self.wait(f"systemctl is-active {' '.join(SERVICES)}")
+        self.wait(f'python3 -c "{READY}"')
+        return self.run("benchlab-manage doctor")
+
+
+@pytest.fixture(scope="module")
+def machine():
+    for name in ("dockerd", "debootstrap"):
+        if shutil.which(name) is None:
+            pytest.skip(f"{name} is not here: apt install docker.io debootstrap")
+    folder = Path(tempfile.mkdtemp(prefix="bl-docker-"))
+    kept = Path(os.environ.get("BENCHLAB_TEST_IMAGES", folder))
+    kept.mkdir(exist_ok=True)
+    source = folder / "benchlab.git"
+    subprocess.run(["git", "clone", "--quiet", "--bare", ROOT, source], check=True)
+    daemon = Daemon(kept)
+    name = "benchlab-machine"
+    try:
+        daemon.start()
+        machine_with_systemd(daemon, name, source)
+        yield Machine(daemon, name)
+        daemon.docker("rm", "--force", "--volumes", name)
+    finally:
+        daemon.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_the_guide_installs_and_all_services_run(machine):
+    machine.guide("Without containers")
+    assert "failed" not in machine.is_well()
+    levels = re.findall(
+        r"benchlab-(?:web|control|worker)\S+ +([\d.]+)", machine.run("systemd-analyze security")
+    )
+    assert len(levels) == len(SERVICES)
+    assert all(float(level) < 2 for level in levels), levels
+
+
+def test_a_killed_service_is_started_again(machine):
+    for service in SERVICES:
+        machine.run(f"systemctl kill --signal KILL {service}")
+        machine.wait(f"systemctl show -P NRestarts {service} | grep -qx 1")
+    assert "failed" not in machine.is_well()
+
+
+def test_what_nothing_starts_with_is_one_line_in_the_journal(machine):
+    machine.run("echo LOG_LEVEL=loud >> /var/lib/benchlab/environment")
+    machine.run("systemctl restart benchlab-web", check=False)
+    told = machine.run("journalctl -u benchlab-web --no-pager | grep -c \"LOG_LEVEL is 'loud'\"")
+    assert int(told) >= 1
+    machine.run("sed -i /LOG_LEVEL/d /var/lib/benchlab/environment")
+    machine.run("systemctl reset-failed benchlab-web; systemctl restart benchlab-web")
+
+
+def test_the_guide_updates(machine):
+    machine.guide("Updates", slice(1, 2))
+    assert "failed" not in machine.is_well()
+
+
+def test_after_the_loss_of_everything_the_guide_brings_the_backup_back(machine):
+    machine.run("benchlab-manage create_project kept")
+    machine.guide("Backups", slice(1, 2))
+    [name] = machine.run("cd /var/backups/benchlab && ls *.backup").split()
+    machine.run(
+        f"systemctl stop {' '.join(SERVICES)} && rm -r /var/lib/benchlab"
+        " && runuser -u postgres -- dropdb benchlab && runuser -u postgres -- dropuser benchlab"
+        " && install -d -o benchlab -g benchlab -m 700 /var/lib/benchlab"
+    )
+
+    machine.guide("Without containers", slice(1, 2), **{"password=": "cd /opt/benchlab; password="})
+    machine.guide("After the loss of a machine", slice(2, 3), FILE=name)
+    again = guide.blocks("Without containers")[2].replace("benchlab-manage createsuperuser\n", "")
+    machine.run("cd /opt/benchlab\n" + again.replace("benchlab-manage doctor\n", ""))
+
+    assert "failed" not in machine.is_well()
+    projects = "from runs.models import Project; print(Project.objects.get(slug='kept').name)"
+    machine.run(f'benchlab-manage shell --no-imports --command "{projects}"')
