@@ -220,7 +220,7 @@ def test_an_old_client_gets_in_by_md5(direct, plan):
 
 def cancel_when_loaded(machines: Sequence[Machine]) -> Iterator[Order]:
     for _ in range(10_000):
-        loads = [list(each.base_dir.glob("runs/*/steps/pgbench-load*")) for each in machines]
+        loads = [list(each.base_dir.glob("runs/*/steps/pgbench-load*")) for each in machines[1:]]
         is_on = all(load and os.path.lexists(load[0] / "started") for load in loads)
         yield "cancel" if is_on else "go_on"
 
