@@ -10,7 +10,7 @@ the scenario's own steps was at work (`runner.OWN_STEPS`, from the commands' `st
 connection, folders, probing, monitors, collecting, storing, cleaning, and every write to the
 results database in between. Beyond all steps: the same without the short steps that BenchLab adds
 to these, such as reading the settings. The gap is the time between the end of a run and the next
-one's claim. Prints each run, and medians, least and most.
+one's claim. Prints each run, medians, least and most, and before which steps the seconds pass.
 """
 
 import argparse
@@ -36,6 +36,7 @@ SECONDS_BETWEEN_LOOKS = 2.0
 # It lasts as long as the load, and some time before and after it.
 IN_THE_BACKGROUND = "monitor"
 PATIENCE_SECONDS = 60.0
+MOST_PLACES = 15
 
 Interval = tuple[datetime, datetime]
 
@@ -64,6 +65,19 @@ class Timed:
         every = [each for name, each in self.steps.items() if name != IN_THE_BACKGROUND]
         return self.seconds - covered(every)
 
+    @property
+    def waits(self) -> dict[str, float]:
+        """The seconds of `between`, by the step that came next."""
+        found: dict[str, float] = {}
+        until = self.claimed
+        for name, (begin, end) in sorted(self.steps.items(), key=lambda each: each[1]):
+            if name == IN_THE_BACKGROUND:
+                continue
+            if begin > until:
+                found[f"before {name}"] = (begin - until).total_seconds()
+            until = max(until, end)
+        return {**found, "after the last step": (self.finished - until).total_seconds()}
+
 
 def covered(intervals: Sequence[Interval]) -> float:
     """Seconds that are in at least one of the intervals."""
@@ -88,6 +102,19 @@ def main() -> None:
     print(f"added to a run: {_told([run.added for run in runs])}")
     print(f"of that beyond all steps: {_told([run.between for run in runs])}")
     print(f"from an end to the next claim: {_told(gaps)}")
+    print("where the seconds beyond all steps go, median of the runs that have it:")
+    for name, seconds in _places(runs)[:MOST_PLACES]:
+        print(f"{seconds:8.3f} {name}")
+
+
+def _places(runs: Sequence[Timed]) -> list[tuple[str, float]]:
+    """The largest first."""
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        for name, seconds in run.waits.items():
+            found.setdefault(name, []).append(seconds)
+    medians = [(name, statistics.median(each)) for name, each in found.items()]
+    return sorted(medians, key=lambda each: -each[1])
 
 
 def _executed(server_id: int, options: argparse.Namespace) -> list[Timed]:

@@ -29,6 +29,8 @@ NOT_OF_PYTHON = shutil.ignore_patterns(
     "site-packages", "test", "idlelib", "lib2to3", "ensurepip", "config-*", "*.a"
 )
 PACKAGES = ("benchlab", "runs")
+# What a copy consists of; another name when that changes, so that older copies are made again.
+FORM = "with programs"
 TRIED = "import asyncssh, celery, cryptography, django, gunicorn, psycopg, benchlab.embedded"
 
 
@@ -130,7 +132,8 @@ def _python(folder: Path, packages: Sequence[importlib.metadata.Distribution]) -
     """The interpreter and its libraries' folder; made once for each choice of packages."""
     base = Path(sys.base_prefix)
     names = [f"{each.metadata['Name']}=={each.version}" for each in packages]
-    digest = hashlib.sha256("\n".join([sys.version, str(base), *names]).encode()).hexdigest()[:12]
+    made_of = [FORM, sys.version, str(base), *names]
+    digest = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:12]
     place = folder / f"python-{digest}"
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     if not place.exists():
@@ -163,7 +166,7 @@ def _fill(
         copy_function=_link_or_copy,
     )
     for package in packages:
-        _take(package, standard / "site-packages")
+        _take(package, standard / "site-packages", draft / "bin")
     for path in (draft, *draft.rglob("*")):
         if path.is_dir() and not path.is_symlink():
             path.chmod(0o755)
@@ -182,13 +185,18 @@ def _link_or_copy(source: str | Path, target: str | Path) -> None:
     Path(target).chmod(Path(source).stat().st_mode & 0o755 | 0o444)
 
 
-def _take(package: importlib.metadata.Distribution, place: Path) -> None:
+def _take(package: importlib.metadata.Distribution, place: Path, programs: Path) -> None:
+    """Its modules, and its programs but for scripts, which name another interpreter."""
     for file in package.files or ():
-        if ".." not in file.parts and not file.is_absolute():
+        source = Path(str(file.locate()))
+        if file.is_absolute() or not source.is_file():
+            continue
+        if ".." not in file.parts:
             target = place.joinpath(*file.parts)
             target.parent.mkdir(parents=True, exist_ok=True)
-            if (source := Path(str(file.locate()))).is_file():
-                _link_or_copy(source, target)
+            _link_or_copy(source, target)
+        elif source.parent.name == "bin" and not source.read_bytes().startswith(b"#!"):
+            _link_or_copy(source, programs / source.name)
 
 
 def _needed() -> list[importlib.metadata.Distribution]:

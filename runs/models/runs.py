@@ -140,7 +140,7 @@ class Run(models.Model):
                 condition=models.Q(again_of__isnull=False),
                 name="run_measured_again",
             ),
-            # Counted on the first page.
+            # Judged again when the rules change.
             models.Index(
                 fields=["id"],
                 condition=models.Q(origin="executed", state="finished"),

@@ -11,11 +11,14 @@ from runs.analysis.summary import Summary
 from runs.charts.bars import Bar, Group, bars
 from runs.charts.figure import Figure
 from runs.charts.scaling import Line, Point, Words, scaling
-from runs.models import Campaign, Cell, Metric
+from runs.models import Campaign, Cell, Metric, PublishedTable
 from runs.selectors.archive import provenance, versions
-from runs.selectors.archive.words import Factors
+from runs.selectors.archive.words import Factors, factors
 from runs.selectors.campaigns import metrics
 from runs.templatetags.formats import told
+
+# More cells than this make no chart of bars that can be read.
+MOST_BARS = 60
 
 
 @dataclass(frozen=True)
@@ -216,6 +219,37 @@ class Plot:
         ]
 
 
+def charts_of(table: PublishedTable) -> list[Mapping[str, Any]]:
+    """The charts that the data file asks for."""
+    if isinstance(table.chart, list):
+        return table.chart
+    return [table.chart] if table.chart else []
+
+
+def as_printed(campaign: Campaign, metric: Metric, x: str) -> Figure | None:
+    """A campaign of one's own as bars over named levels; in the form of what it reproduces.
+
+    None without figures, and for more cells than can be told apart. `x` is the factor unless the
+    publication's chart has another one. Four queries.
+    """
+    found = PublishedTable.objects.filter(campaign__slug=campaign.reproduces).first()
+    charts = charts_of(found) if found else []
+    printed = next((each for each in charts if metric.name in _metrics_of(each)), {})
+    same = {"kind": printed.get("kind", "bars"), "log": printed.get("log", False)}
+    if printed.get("x") in campaign.factors:
+        x = printed["x"]
+    wanted = {**same, "metric": metric.name, "x": x}
+    cells = list(campaign.cells.order_by("ordinal")[: MOST_BARS + 1])
+    if len(cells) > MOST_BARS:
+        return None
+    shown = plots(campaign, wanted, cells, factors(found.columns if found else []))
+    return draw(wanted, shown) if shown else None
+
+
+def _metrics_of(wanted: Mapping[str, Any]) -> list[str]:
+    return list(wanted.get("metrics") or [wanted["metric"]])
+
+
 def plots(
     campaign: Campaign, wanted: Mapping[str, Any], cells: Sequence[Cell], factors: Factors
 ) -> list[Plot]:
@@ -223,7 +257,7 @@ def plots(
 
     `wanted` is the chart of the data file: kind (lines, bars, stacked), metric or metrics, x, log.
     """
-    names = list(wanted.get("metrics") or [wanted["metric"]])
+    names = _metrics_of(wanted)
     found = {each.name: each for each in Metric.objects.filter(name__in=names)}
     made = []
     for name in (name for name in names if name in found):

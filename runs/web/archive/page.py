@@ -11,7 +11,15 @@ from django.urls import reverse
 from runs.models import Artifact, Campaign, PrintedFigure, PublishedNode, PublishedTable
 from runs.selectors.archive import archive, conclusions, provenance
 from runs.selectors.archive import side_by_side as selectors
-from runs.selectors.archive.chart import Plot, draw, noted, plots, ratio_title, ratios_of
+from runs.selectors.archive.chart import (
+    Plot,
+    charts_of,
+    draw,
+    noted,
+    plots,
+    ratio_title,
+    ratios_of,
+)
 from runs.selectors.archive.reproduction import scenario_of
 from runs.selectors.archive.words import citation, factors
 from runs.selectors.campaigns.factor_names import parameters
@@ -55,7 +63,7 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
     table = campaign.published
     words = factors(table.columns)
     cells = list(campaign.cells.order_by("ordinal"))
-    charts = [(wanted, plots(campaign, wanted, cells, words)) for wanted in _charts(table)]
+    charts = [(wanted, plots(campaign, wanted, cells, words)) for wanted in charts_of(table)]
     drawn = [(wanted, shown) for wanted, shown in charts if shown]
     nodes = list(table.nodes.select_related("hardware", "environment", "configuration"))
     return {
@@ -202,12 +210,6 @@ def _recomputed(figure: PrintedFigure | None) -> str:
     if figure is None or figure.recomputed is None or figure.measurement is None:
         return ""
     return f"{quantity(figure.recomputed)} {figure.measurement.metric.unit}".strip()
-
-
-def _charts(table: PublishedTable) -> list[Mapping[str, Any]]:
-    if isinstance(table.chart, list):
-        return table.chart
-    return [table.chart] if table.chart else []
 
 
 def _designed(campaign: Campaign, words: Any) -> list[tuple[str, str]]:

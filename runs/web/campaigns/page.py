@@ -16,6 +16,7 @@ from runs.analysis.inference import Inference
 from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, Metric, Run
 from runs.models.campaigns import Origin
+from runs.selectors.archive.chart import as_printed
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import metrics, treatments, waiting
@@ -260,7 +261,7 @@ def _figure(campaign: Campaign, metric: Metric, grid: Grid) -> dict[str, Any] | 
     if grid.page and len(lines) > MOST_LINES:
         lines = lines[grid.page.start_index() - 1 : grid.page.end_index()]
     if factor is None or not any(line.points for line in lines):
-        return None
+        return as_printed(campaign, metric, factor or "version")
     figure = scaling(
         lines,
         x_title=factor_title(campaign, factor),

@@ -35,3 +35,4 @@ def test_the_rest_of_a_run_is_what_is_added():
     run = Timed(claimed, finished, steps)
     assert run.added == 1.5
     assert run.between == 1
+    assert run.waits == {"before read-settings": 0.5, "after the last step": 0.5}

@@ -443,3 +443,13 @@ def test_the_quick_form_of_every_scenario_can_be_opened_and_queued(member):
             told = re.findall(r'class="[^"]*error[^"]*"[^>]*>(.*?)<', answer.content.decode())
             wrong.append((scenario.slug, answer.status_code, told))
     assert wrong == []
+
+
+def test_levels_that_are_names_are_drawn_as_bars(client, ready_server):
+    scenarios.sync()
+    factors = {"version": ["16.14", "18.4"], "load": ["read", "update"]}
+    campaign = factories.campaign("named", on=ready_server, factors=factors, repeats=2)
+    factories.finish_all(campaign, gain={"18.4": 1.1})
+    figure = client.get("/campaigns/named/").context["figure"]
+    assert {trace["type"] for trace in figure["data"]} == {"bar"}
+    assert all(len(trace["x"]) == 2 for trace in figure["data"])
