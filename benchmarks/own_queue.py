@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from django.db import InterfaceError, OperationalError, connection
 
 from runs.models import Campaign, Command, Lease, Measurement, PreparedCluster, Run, Server
+from runs.scenarios import registry
 from runs.services.campaigns import campaigns
 from runs.services.servers import host_keys, servers
 
@@ -71,14 +72,16 @@ def queue(
         server = Server.objects.get(pk=server_id)
         present = server.installations.filter(removed_at=None)
         levels: dict[str, Any] = {"clients": (1,)}
-        parameters = {"scale": scale, "duration": duration}
+        definition = registry.get("replication" if clusters > 1 else scenario)
+        parameters = {each.name: each.default for each in definition.parameters}
+        parameters |= {"scale": scale, "duration": duration}
         if clusters > 1:
             levels = {"sync_standbys": (1,), "async_standbys": (clusters - 2,)}
             levels |= {"synchronous_commit": ("on",), "synchronous_by": ("all",)}
             parameters |= {"clients": 1, "standbys": 0}
         draft = campaigns.Draft(
             title=title,
-            scenario="replication" if clusters > 1 else scenario,
+            scenario=definition.slug,
             server=server,
             installations=[each for each in present if each.major == "18"][:1],
             levels=levels,

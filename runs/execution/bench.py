@@ -72,6 +72,7 @@ class Bench:
         self.running_step: str | None = None
         # Steps that were started and not yet reported, by name.
         self.in_hand: dict[str, InHand] = {}
+        self._steps: dict[str, InHand] = {}
         # Whether PostgreSQL was started and should run: only then a failure can mean that it ended.
         self.is_serving = False
         # Where the load connects if not to the run's own cluster: a pooler, or a further cluster.
@@ -183,11 +184,12 @@ class Bench:
 
         Raises TargetProblem `step_failed` for an exit status other than 0 unless `check` is off,
         `step_timeout` for one that runs longer than `limit_s`, and `disk_almost_full` when less
-        than `floor_bytes` are left while it runs.
+        than `floor_bytes` are left while it runs. Raises ValueError for a name that another step
+        of this run has.
         """
         self.running_step = name
         node = on or self.database
-        self.in_hand[name] = InHand(node, name, tuple(argv), stdin)
+        self.in_hand[name] = self._named(InHand(node, name, tuple(argv), stdin))
 
         async def act(host: Host) -> StepResult:
             return await perform(
@@ -210,6 +212,12 @@ class Bench:
         if check and result.exit_status != 0:
             raise failed(result, node.base.path)
         return result
+
+    def _named(self, step: InHand) -> InHand:
+        """The step; another one of its name would silently get the result of the first."""
+        if self._steps.setdefault(step.name, step) != step:
+            raise ValueError(f"two different steps of the run are called {step.name!r}")
+        return step
 
     async def run(self, *argv: str, on: Node | None = None) -> Answer:
         """A short, idempotent command that is not a step: it leaves no record.

@@ -38,7 +38,7 @@ State = Build.State
 Found = TypeVar("Found")
 WORDS = {
     "build_failed": gettext_noop("configure, make or make install has failed."),
-    "build_interrupted": gettext_noop("The build has vanished: the server was started anew."),
+    "build_interrupted": gettext_noop("The build has vanished: the server was restarted."),
     "no_clone": gettext_noop("The folder to build from is no repository that BenchLab can read."),
     "no_source": gettext_noop("The commit has no source of PostgreSQL."),
     "not_usable": gettext_noop("What was built is no PostgreSQL that can be used."),

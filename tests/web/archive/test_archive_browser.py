@@ -1,11 +1,14 @@
 """The archive in a real browser: looked at, filtered, searched, and reproduced from."""
 
 import re
+from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User
 from playwright.sync_api import expect
 
 from runs.published import reading
+from runs.services.access import projects
 from runs.services.archive import load
 from runs.services.campaigns import scenarios
 from tests.web import looks
@@ -70,3 +73,64 @@ def test_a_point_of_the_line_leads_to_its_campaign(page, live_server, archive):
     page.locator(".scatterlayer .trace .point").nth(1).click(force=True)
 
     expect(page.locator("h1")).to_contain_text("9.2 against 9.3")
+
+
+def test_the_filters_count_anew_what_the_other_filters_leave(page, live_server, archive):
+    page.goto(f"{live_server.url}/archive/")
+    page.get_by_label("Version").focus()
+    page.get_by_label("Version").select_option("13")
+
+    expect(page.locator("#archive-theme option[value='replication']")).to_have_text(
+        re.compile(r"\(0\)")
+    )
+    # The filter that was used keeps the choice and the focus.
+    expect(page.get_by_label("Version")).to_have_value("13")
+    expect(page.get_by_label("Version")).to_be_focused()
+
+
+def test_three_questions_are_answered_on_a_phone_in_one_tap_each(page, live_server, archive):
+    page.set_viewport_size({"width": 360, "height": 740})
+    for question, answer in (
+        ("Is 14 slower than 13 for reads?", "-5.6 % – -2.0 %"),
+        ("What do page checksums cost?", "-17.0 % – +3.9 %"),
+        ("What does a synchronous standby cost?", "-60.2 % – -49.6 %"),
+    ):
+        page.goto(live_server.url)
+        link = page.get_by_role("link", name=question)
+        expect(link).to_be_in_viewport()
+        expect(link).to_contain_text(answer)
+        link.click()
+        expect(page.get_by_role("heading", name="The publication concludes")).to_be_in_viewport()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_a_publication_is_drafted_previewed_and_accepted_by_a_second_person(
+    page, live_server, known, log_in, monkeypatch
+):
+    # Only what the browser brings: the repository's own files have their own tests.
+    monkeypatch.setattr(reading, "files", list)
+    text = (Path(__file__).parents[2] / "samples/published/harbour-2020.yaml").read_text()
+    for name in ("writer", "second"):
+        user = User.objects.create_user(name)
+        projects.default().memberships.create(user=user, role="maintainer")
+    log_in(page.context, "writer")
+
+    page.goto(f"{live_server.url}/archive/later/")
+    page.get_by_role("link", name="Drafts", exact=True).click()
+    page.get_by_role("link", name="New draft").click()
+    page.get_by_label("Name in addresses").fill("harbour-2020")
+    page.get_by_label("Data file (YAML)").fill(text.replace("98.25 %", "98.25 ms"))
+    page.get_by_role("button", name="Keep and check").click()
+    expect(page.get_by_text("has the unit “ms”")).to_be_visible()
+    page.get_by_label("Data file (YAML)").fill(text)
+    page.get_by_role("button", name="Keep and check").click()
+    expect(page.get_by_role("cell", name="98.25 %")).to_be_visible()
+    page.get_by_role("button", name="Take it into the archive").click()
+    expect(page.get_by_text("Another person has to accept it")).to_be_visible()
+
+    log_in(page.context, "second")
+    page.goto(f"{live_server.url}/archive/drafts/harbour-2020/")
+    page.get_by_role("button", name="Take it into the archive").click()
+    expect(page.locator("h1")).to_have_text("Harbour report")
+    page.get_by_role("link", name="Reading").first.click()
+    expect(page.get_by_role("link", name="98.25 %")).to_be_visible()
