@@ -30,7 +30,7 @@ from benchmarks.whole_instance import WholeInstance
 LONGEST_SECONDS = 30.0
 PATIENCE_SECONDS = 120.0
 # A service that ended twice within a minute is started later and later.
-SECONDS_BETWEEN = 5.0
+SECONDS_BETWEEN = 2.0
 # Each web process keeps its answer for 2 s: for so long another one may still say what was before.
 STEADY_SECONDS = 4.0
 SECONDS_OF_THE_END = 900.0

@@ -5,8 +5,8 @@
 Takes the code of the last release (0.1 by default: the commit before its first later migration) out
 of git, fills a database of its schema, and lets its gunicorn take uploads as benchlab-upload sends
 them: with a key each, again after an error or a lost connection. Meanwhile it executes what the
-composition does for an update, with this checkout, and starts its gunicorn in place of the old one
-(with --stopped the old one stops before, as docs/deployment.md says for a host without containers).
+service `migrate` of the composition does, with this checkout, and starts its gunicorn in place of
+the old one (with --stopped the old one stops before, as docs/deployment.md says).
 Prints how long each step and each migration took, the answers and the longest request of each
 step, and which uploads are not stored exactly once. Ends with status 1 where a request took longer
 than 5 s, an upload is lost or stored twice, or a run that finished would never be sealed.
