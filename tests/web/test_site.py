@@ -101,3 +101,22 @@ def test_a_catalogue_without_a_text_is_noticed(tmp_path):
     short.write_text(whole.replace(first[0], "\n"))
 
     assert [line for line in texts.untranslated(short) if repr(first[1]) in line]
+
+
+def test_every_page_whose_parts_ask_again_loads_the_script_that_asks():
+    """Without it a part with `hx-get` stands still for ever, and nothing says so."""
+    folder = settings.BASE_DIR / "templates"
+    sources = {str(each.relative_to(folder)): each.read_text() for each in TEMPLATES}
+
+    def parts(name):
+        found = set(re.findall(r"""{%\s*include\s+["']([^"']+)["']""", sources[name]))
+        return {name}.union(*(parts(each) for each in found if each in sources))
+
+    asking = [
+        name
+        for name, text in sources.items()
+        if '{% extends "base.html" %}' in text
+        and any("hx-get" in sources[each] for each in parts(name))
+    ]
+    assert "servers/detail.html" in asking
+    assert [name for name in asking if "{% htmx_script %}" not in sources[name]] == []
