@@ -1,11 +1,13 @@
 """A comparison as a file: CSV, JSON, Markdown, LaTeX."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
+from runs.analysis.inference import Inference
 from runs.reports import tables
 from runs.reports.tables import Table
 from runs.selectors.compare.comparisons import ComparedPage, ComparedRow
@@ -29,7 +31,11 @@ def answer(page: ComparedPage, words: Wording, wanted: str) -> HttpResponse | No
     if wanted not in FORMATS:
         return None
     media_type, ending, write = FORMATS[wanted]
-    return _file(write(table(page, words)), media_type, ending)
+    found = table(page, words)
+    # Tables for a text would be too wide with it: a report has it in a section of its own.
+    if wanted == "csv" and page.loaded.provenance:
+        found = _with_records(found, page)
+    return _file(write(found), media_type, ending)
 
 
 def table(page: ComparedPage, words: Wording) -> Table:
@@ -69,6 +75,14 @@ def table(page: ComparedPage, words: Wording) -> Table:
     )
 
 
+def _with_records(found: Table, page: ComparedPage) -> Table:
+    """The table with the record of each published figure in its last column."""
+    cells = [cell.id for each in page.loaded.series for cell in each.cells]
+    records = ("; ".join(page.loaded.provenance.get(cell, ())) for cell in cells)
+    rows = tuple((*row, record) for row, record in zip(found.rows, records, strict=True))
+    return replace(found, heads=(*found.heads, _("Record")), rows=rows)
+
+
 def content(page: ComparedPage) -> dict[str, Any]:
     """The comparison for programs: codes and numbers, nothing translated."""
     metric = page.loaded.metric
@@ -81,16 +95,22 @@ def content(page: ComparedPage) -> dict[str, Any]:
         "base": str(page.base.key) if page.base else None,
         "query": page.state.query,
         "series": [
-            _series(each, label)
+            _series(each, label, page)
             for each, label in zip(page.loaded.series, page.labels, strict=True)
         ],
         "rows": [_row(row) for row in page.rows],
+        "averages": [
+            {"head": each.head_label, "base": each.base_label, "rows": each.rows}
+            | _comparison(each.comparison)
+            for each in page.averages
+        ],
         "differences": [vars(each) for each in page.differences],
         "faults": page.loaded.faults,
     }
 
 
-def _series(each: Series, label: str) -> dict[str, Any]:
+def _series(each: Series, label: str, page: ComparedPage) -> dict[str, Any]:
+    found = page.loaded.provenance
     return {
         "key": str(each.key),
         "label": label,
@@ -99,6 +119,7 @@ def _series(each: Series, label: str) -> dict[str, Any]:
         "levels": dict(each.levels),
         "cells": [
             {"id": cell.id, "x": cell.x, **vars(cell.summary), "doubtful": cell.runs.doubtful}
+            | ({"record": found[cell.id]} if cell.id in found else {})
             for cell in each.cells
         ],
     }
@@ -109,8 +130,12 @@ def _row(row: ComparedRow) -> dict[str, Any]:
         "head": str(row.head.key),
         "base": str(row.base.key),
         "x": row.x,
-        **(vars(row.comparison) | {"differing": [vars(each) for each in row.comparison.differing]}),
+        **_comparison(row.comparison),
     }
+
+
+def _comparison(found: Inference) -> dict[str, Any]:
+    return vars(found) | {"differing": [vars(each) for each in found.differing]}
 
 
 def _told(row: ComparedRow | None) -> tuple[str | float | None, ...]:

@@ -195,6 +195,8 @@ def _charts_and_comparisons_say_where_a_figure_is_printed(client):
     for address in (
         "/compare/?s=wg1-2013-4-8&metric=tps",
         f"/compare/cells/?a={base}&b={head}",
+        "/compare/?s=wg1-2013-4-8&metric=tps&format=csv",
+        "/compare/?s=wg1-2013-4-8&metric=tps&format=json",
         "/compare/report/?s=wg1-2013-4-8&metric=tps",
         "/compare/report/?s=wg1-2013-4-8&metric=tps&format=rst",
     ):

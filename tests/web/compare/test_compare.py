@@ -191,6 +191,8 @@ def test_a_program_gets_codes_and_numbers(client, campaign):
     assert (found["metric"]["name"], found["x"]) == ("tps", "clients")
     assert [each["key"] for each in found["series"]] == ["c~version=16.14", "c~version=18.4"]
     assert {row["verdict"] for row in found["rows"]} == {"faster"}
+    (average,) = found["averages"]
+    assert (average["rows"], average["verdict"]) == (3, "faster")
 
 
 def test_an_unknown_format_is_not_found(client, campaign):
