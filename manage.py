@@ -16,6 +16,8 @@ def main() -> None:
     except ImproperlyConfigured as error:
         if "--traceback" in sys.argv:
             raise
+        if "SECRET_KEY" in str(error):
+            sys.exit(_no_secret())
         sys.exit(
             f"BenchLab: {error} Correct the environment; docs/deployment.md has the variables."
         )
@@ -27,6 +29,19 @@ def main() -> None:
             f"BenchLab: the results database does not answer: {said} "
             "Start PostgreSQL, or correct DATABASE_URL."
         )
+
+
+def _no_secret() -> str:
+    """What stands where a value is missing that an instance keeps in its own folder."""
+    if "DATABASE_URL" in os.environ:
+        return (
+            "BenchLab: SECRET_KEY is not set. As DATABASE_URL is, BENCHLAB_VAR/environment was not "
+            "read: take DATABASE_URL away, or set SECRET_KEY as well."
+        )
+    return (
+        "BenchLab: SECRET_KEY is not set, and BENCHLAB_VAR has no instance so far: start "
+        "script/server once, or set the variables; docs/deployment.md has them."
+    )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from rest_framework.reverse import reverse
 from runs.api.access.authentication import reader
 from runs.api.doors import ReadOnlyDoor
 from runs.models import Scenario
-from runs.scenarios.definition import AnyFactor, ChoiceFactor
+from runs.scenarios.definition import AnyFactor, ChoiceFactor, Quick
 from runs.selectors.campaigns import scenarios
 from runs.selectors.campaigns.scenarios import ScenarioRow
 
@@ -85,6 +85,19 @@ class ScenarioMetricSerializer(Shape):
     direction = serializers.CharField(help_text="higher, lower or neutral: which is better.")
 
 
+class QuickSerializer(Shape):
+    """The form that takes a minute or two on two cores; what it does not name has its default."""
+
+    parameters = serializers.DictField(child=serializers.IntegerField())
+    levels = serializers.SerializerMethodField()
+    repeats = serializers.IntegerField()
+
+    @extend_schema_field({"type": "object", "additionalProperties": LEVELS})
+    def get_levels(self, quick: Quick) -> dict[str, list[int | str]]:
+        """The levels of each factor that it names."""
+        return {name: list(levels) for name, levels in quick.levels.items()}
+
+
 class ScenarioDetailSerializer(ScenarioSerializer):
     """A scenario with all that a draft of a campaign may say; null and empty for data only."""
 
@@ -103,6 +116,7 @@ class ScenarioDetailSerializer(ScenarioSerializer):
     factors = FactorSerializer(source="definition.factors", many=True, default=())
     parameters = ParameterSerializer(source="definition.parameters", many=True, default=())
     metrics = ScenarioMetricSerializer(source="definition.metrics", many=True, default=())
+    quick = QuickSerializer(source="definition.quick", allow_null=True, default=None)
 
 
 class ScenarioDoor(ReadOnlyDoor[Scenario]):

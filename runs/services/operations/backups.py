@@ -193,6 +193,7 @@ def _prepare(backup: Reader) -> None:
     if not applied:
         executor.migrate(_leaves(executor, wanted))
     elif applied != wanted:
+        _check_empty()
         differing = min(applied ^ wanted)
         raise _other_version(backup, _("they differ in %(name)s") % {"name": ".".join(differing)})
     else:
@@ -212,19 +213,31 @@ def _leaves(executor: MigrationExecutor, wanted: set[tuple[str, str]]) -> list[t
 
 
 def _check_empty() -> None:
+    """Raise `not_empty` for what would be lost; tables of another version are not looked into."""
+    try:
+        with transaction.atomic():
+            there = _what_is_there()
+    except DatabaseError:
+        return
+    if there:
+        raise ServiceError(
+            "not_empty",
+            _("This instance is not empty: %(what)s.") % {"what": there},
+            remedy=_(
+                "Restore into an empty database: nothing of it would stay. Start script/server "
+                "without BENCHLAB_RESTORE, or with another folder in BENCHLAB_VAR."
+            ),
+        )
+
+
+def _what_is_there() -> str:
     measured = Run.objects.filter(~Q(origin="published"))
     found = {
         _("runs"): measured.count(),
         _("servers"): Server.objects.count(),
         _("tokens"): Token.objects.count(),
     }
-    there = ", ".join(f"{number} {what}" for what, number in found.items() if number)
-    if there:
-        raise ServiceError(
-            "not_empty",
-            _("This instance is not empty: %(what)s.") % {"what": there},
-            remedy=_("Restore into an empty database: nothing of it would stay."),
-        )
+    return ", ".join(f"{number} {what}" for what, number in found.items() if number)
 
 
 def _restore_artifacts(backup: Reader) -> None:

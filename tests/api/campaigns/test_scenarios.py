@@ -30,6 +30,8 @@ def test_a_scenario_that_runs_says_what_a_draft_may_say(get):
     assert clients["minimum"] == 1
     assert clients["choices"] == []
     assert clients["default"]
+    assert body["quick"]["parameters"].items() <= definition.quick.parameters.items()
+    assert body["quick"]["parameters"]["duration"] < 60
 
 
 def test_a_factor_without_numbers_has_choices(get):

@@ -145,6 +145,23 @@ def test_a_backup_of_a_newer_version_is_refused(filled, tmp_path):
     assert "9999_future" in refused(newer)
 
 
+def test_what_is_there_is_named_also_where_the_backup_is_of_an_older_version(filled, tmp_path):
+    """As when BENCHLAB_RESTORE is still set at the next start: the version is not at fault."""
+    made = backups.make(folder=tmp_path, passphrase=PASSPHRASE)
+    older = tmp_path / "older"
+    with zipfile.ZipFile(made) as old, zipfile.ZipFile(older, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "manifest.json":
+                manifest = json.loads(content)
+                manifest["migrations"].pop()
+                content = json.dumps(manifest)
+            new.writestr(name, content)
+    assert "not empty" in refused(older)
+    empty()
+    assert "other tables" in refused(older)
+
+
 def test_a_full_disk_leaves_nothing_behind(filled, tmp_path):
     if os.geteuid() != 0:
         pytest.skip("a small file system is mounted by root")
