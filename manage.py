@@ -25,6 +25,11 @@ def main() -> None:
         if "--traceback" in sys.argv:
             raise
         said = " ".join(str(error).split())
+        if "deadlock" in said:
+            sys.exit(
+                f"BenchLab: another session had what this one needed: {said} "
+                "Stop web, control and workers, and give the same command again."
+            )
         sys.exit(
             f"BenchLab: the results database does not answer: {said} "
             "Start PostgreSQL, or correct DATABASE_URL."
