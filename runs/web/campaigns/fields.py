@@ -40,7 +40,10 @@ class ChoicesField(forms.MultipleChoiceField):
 
     def prepare_value(self, value: Any) -> Any:
         """The ticked ones; also of the text "off, on" that an address or a print gives."""
-        return re.split(r"[\s,、;]+", value) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        # Levels may have blanks in their names: "sequential read, sequential write".
+        return [each.strip() for each in re.split(r"[,、;]+", value)]
 
 
 class ClientField(forms.ModelChoiceField):  # type: ignore[type-arg]

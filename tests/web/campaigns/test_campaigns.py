@@ -13,6 +13,7 @@ from runs.scenarios import registry
 from runs.scenarios.definition import ChoiceFactor
 from runs.services.campaigns import scenarios
 from runs.web import pages
+from runs.web.campaigns.fields import ChoicesField
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -453,3 +454,16 @@ def test_levels_that_are_names_are_drawn_as_bars(client, ready_server):
     figure = client.get("/campaigns/named/").context["figure"]
     assert {trace["type"] for trace in figure["data"]} == {"bar"}
     assert all(len(trace["x"]) == 2 for trace in figure["data"])
+
+
+@pytest.mark.parametrize(
+    ("given", "ticked"),
+    [
+        ("off, on", ["off", "on"]),
+        # Of the storage bandwidth, as its reproduction gives them.
+        ("sequential read, random write", ["sequential read", "random write"]),
+        (["on"], ["on"]),
+    ],
+)
+def test_levels_are_ticked_whose_names_have_blanks(given, ticked):
+    assert ChoicesField().prepare_value(given) == ticked
