@@ -32,7 +32,7 @@ def test_one_that_refuses_does_not_keep_the_others_from_being_cleaned(
     marked = []
 
     def orders():
-        for order in cancel_when_loaded(director):
+        for order in cancel_when_loaded(machines):
             if order == "cancel":
                 marked.append(mark.read_text())
                 mark.write_text("somebody else's\n")

@@ -30,6 +30,8 @@ def test_a_measurement_says_what_was_measured_under_which_levels(get):
         "place": None,
         "said_by": None,
         "exact": None,
+        "conditions": None,
+        "recomputed": None,
         "disputed": None,
     }
 
