@@ -57,10 +57,14 @@ def why_not() -> str:
 
 @dataclass(frozen=True)
 class Link:
-    """A link between two machines, by the end that is switched off to cut it."""
+    """A link between two machines, by the end that is switched off to cut it.
+
+    `routes` are those of the end by (address, gateway): the kernel forgets them with the device.
+    """
 
     namespace: str
     device: str
+    routes: tuple[tuple[str, str], ...] = ()
 
     def cut(self) -> None:
         """Drop every packet silently, as when a cable is pulled."""
@@ -69,6 +73,8 @@ class Link:
     def mend(self) -> None:
         """Let packets pass again."""
         run("ip", "-n", self.namespace, "link", "set", self.device, "up")
+        for address, gateway in self.routes:
+            run("ip", "-n", self.namespace, "route", "replace", address, "via", gateway)
 
 
 @dataclass
@@ -168,7 +174,7 @@ def network(sshd_binary: str, account: Account) -> Iterator[Network]:
             outer=Link(bastion.namespace, "outer"),
             bastion_to_db=Link(bastion.namespace, "to-db"),
             load_to_db=Link(db.namespace, "to-load"),
-            standby_to_db=Link(db.namespace, "to-standby"),
+            standby_to_db=Link(db.namespace, "to-standby", ((STANDBY_ADDRESS, STANDBY_TO_DB),)),
             bastion_to_standby=Link(bastion.namespace, "to-standby"),
         )
     finally:
