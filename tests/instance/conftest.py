@@ -136,6 +136,19 @@ def environment(instance: Instance) -> dict[str, str]:
     return own | {"BENCHLAB_VAR": str(instance.var)}
 
 
+def new_token(instance: Instance, name: str) -> str:
+    """A token that reads and queues, made as an operator makes one."""
+    made = subprocess.run(
+        [sys.executable, "manage.py", "create_token", name, "--scopes", "read,queue"],
+        env=environment(instance),
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return made.stdout.strip()
+
+
 @pytest.fixture(scope="module")
 def instance(request: pytest.FixtureRequest) -> Iterator[Instance]:
     folder = short_folder(on_disk=request.node.get_closest_marker("on_disk") is not None)

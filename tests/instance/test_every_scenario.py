@@ -6,7 +6,6 @@ Both ways begin where a user does: at a published table, and at the scenario whe
 import json
 import re
 import subprocess
-import sys
 import urllib.request
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from runs.scenarios import registry
-from tests.instance.conftest import REPOSITORY, Instance, environment
+from tests.instance.conftest import REPOSITORY, Instance, environment, new_token
 
 pytestmark = [
     pytest.mark.instance,
@@ -70,15 +69,7 @@ def lab(instance: Instance) -> str:
 
 @pytest.fixture(scope="module")
 def token(instance: Instance) -> str:
-    made = subprocess.run(
-        [sys.executable, "manage.py", "create_token", "scenarios", "--scopes", "read,queue"],
-        env=environment(instance),
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return made.stdout.strip()
+    return new_token(instance, "scenarios")
 
 
 def sent(instance: Instance, token: str, body: dict[str, Any]) -> str:

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import urllib.request
 from typing import Any
 
@@ -14,7 +12,7 @@ from celery import Celery
 
 from benchmarks.loads import counted
 from runs import dispatch
-from tests.instance.conftest import REPOSITORY, Instance, environment
+from tests.instance.conftest import Instance, new_token
 
 pytestmark = [pytest.mark.instance, pytest.mark.usefixtures("idle"), pytest.mark.timeout(600)]
 
@@ -31,15 +29,7 @@ def variables(instance: Instance) -> dict[str, str]:
 
 @pytest.fixture
 def token(instance: Instance, variables) -> str:
-    made = subprocess.run(
-        [sys.executable, "manage.py", "create_token", "losses", "--scopes", "read,queue"],
-        env=environment(instance),
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return made.stdout.strip()
+    return new_token(instance, "losses")
 
 
 @pytest.fixture

@@ -55,15 +55,45 @@ def of_scopes(
 
 
 def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple[int, int], Noise]:
+    asked = [scope.campaign.pk for scope in scopes]
+    machines: dict[int, set[Hashable]] = defaultdict(set)
+    disturbed: set[int] = set()
+    scatter: dict[tuple[int, Hashable], list[tuple[int, int, float]]] = defaultdict(list)
+    for campaign, metric, server, hardware, in_doubt, is_newest, n, variance in _on_servers(
+        asked, metrics
+    ):
+        machine = (server, hardware)
+        machines[campaign].add(machine)
+        if in_doubt:
+            disturbed.add(campaign)
+        elif is_newest:
+            # What else is judged with a campaign does not change what is said of it.
+            scatter[metric, machine].append((campaign, n or 1, variance or 0.0))
+    found = {}
+    for campaign in set(asked) - disturbed:
+        for metric in metrics:
+            others = [
+                (n, variance)
+                for machine in machines[campaign]
+                for of, n, variance in scatter[metric, machine]
+                if of != campaign
+            ][:NOISE_CELLS]
+            known = noise_of(others)
+            if known is not None:
+                found[campaign, metric] = known
+    return found
+
+
+def _on_servers(asked: Sequence[int], metrics: list[int]) -> QuerySet[CellSummary, Any]:
+    """The scatter of the newest campaigns' cells and of those asked for, with where they ran."""
     newest = (
         Campaign.objects.filter(origin=Origin.EXECUTED, treatment={})
         .order_by("-pk")
         .values("pk")[:NOISE_CAMPAIGNS]
     )
-    asked = [scope.campaign.pk for scope in scopes]
     run = Run.objects.filter(cell=OuterRef("cell")).order_by()
     doubted = run.filter(state=Run.State.FINISHED, validity__in=Run.DOUBTED)
-    rows = (
+    return (
         CellSummary.objects.filter(
             Q(cell__campaign__in=newest) | Q(cell__campaign__in=asked),
             metric__in=metrics,
@@ -87,30 +117,6 @@ def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple
             "log_variance",
         )[:MOST_READ]
     )
-    machines: dict[int, set[Hashable]] = defaultdict(set)
-    disturbed: set[int] = set()
-    scatter: dict[tuple[int, Hashable], list[tuple[int, int, float]]] = defaultdict(list)
-    for campaign, metric, server, hardware, in_doubt, is_newest, n, variance in rows:
-        machine = (server, hardware)
-        machines[campaign].add(machine)
-        if in_doubt:
-            disturbed.add(campaign)
-        elif is_newest:
-            # What else is judged with a campaign does not change what is said of it.
-            scatter[metric, machine].append((campaign, n or 1, variance or 0.0))
-    found = {}
-    for campaign in set(asked) - disturbed:
-        for metric in metrics:
-            others = [
-                (n, variance)
-                for machine in machines[campaign]
-                for of, n, variance in scatter[metric, machine]
-                if of != campaign
-            ][:NOISE_CELLS]
-            known = noise_of(others)
-            if known is not None:
-                found[campaign, metric] = known
-    return found
 
 
 def _noise_of_revisions(

@@ -130,17 +130,23 @@ def test_what_does_not_fit_is_refused_with_one_line(filled, settings, tmp_path):
     assert Run.objects.count() == 0
 
 
-def test_a_backup_of_a_newer_version_is_refused(filled, tmp_path):
-    made = backups.make(folder=tmp_path, passphrase=PASSPHRASE)
-    newer = tmp_path / "newer"
-    with zipfile.ZipFile(made) as old, zipfile.ZipFile(newer, "w") as new:
+def with_migrations(made, change):
+    """A copy of a backup whose list of migrations is changed."""
+    copy = made.with_name("changed")
+    with zipfile.ZipFile(made) as old, zipfile.ZipFile(copy, "w") as new:
         for name in old.namelist():
             content = old.read(name)
             if name == "manifest.json":
                 manifest = json.loads(content)
-                manifest["migrations"].append(["runs", "9999_future"])
+                change(manifest["migrations"])
                 content = json.dumps(manifest)
             new.writestr(name, content)
+    return copy
+
+
+def test_a_backup_of_a_newer_version_is_refused(filled, tmp_path):
+    made = backups.make(folder=tmp_path, passphrase=PASSPHRASE)
+    newer = with_migrations(made, lambda names: names.append(["runs", "9999_future"]))
     empty()
     assert "9999_future" in refused(newer)
 
@@ -148,15 +154,7 @@ def test_a_backup_of_a_newer_version_is_refused(filled, tmp_path):
 def test_what_is_there_is_named_also_where_the_backup_is_of_an_older_version(filled, tmp_path):
     """As when BENCHLAB_RESTORE is still set at the next start: the version is not at fault."""
     made = backups.make(folder=tmp_path, passphrase=PASSPHRASE)
-    older = tmp_path / "older"
-    with zipfile.ZipFile(made) as old, zipfile.ZipFile(older, "w") as new:
-        for name in old.namelist():
-            content = old.read(name)
-            if name == "manifest.json":
-                manifest = json.loads(content)
-                manifest["migrations"].pop()
-                content = json.dumps(manifest)
-            new.writestr(name, content)
+    older = with_migrations(made, lambda names: names.pop())
     assert "not empty" in refused(older)
     empty()
     assert "other tables" in refused(older)
