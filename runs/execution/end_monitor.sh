@@ -17,15 +17,14 @@ is_there() {
 }
 is_there $process || exit 0
 
-# Everything of the step's process group but its leader; reading by the shell itself costs nothing.
+# Everything of the step's process group but its leader. The shell reads byte by byte, which takes a
+# twentieth of a second for a hundred processes.
 others() {
-    for stat in /proc/[0-9]*/stat; do
-        read -r line <"$stat" || continue
-        pid=${stat#/proc/}
-        pid=${pid%/stat}
-        set -- ${line##*) }
-        [ "$3" = "$leader" ] && [ "$pid" != "$leader" ] && printf '%s ' "$pid"
-    done 2>/dev/null
+    cat /proc/[0-9]*/stat 2>/dev/null | awk -v leader="$leader" '{
+        pid = $1
+        sub(/.*\) /, "")
+        if ($3 == leader && pid != leader) printf "%s ", pid
+    }'
 }
 
 for signal in INT TERM KILL; do
