@@ -31,7 +31,13 @@ NOT_OF_PYTHON = shutil.ignore_patterns(
 PACKAGES = ("benchlab", "runs")
 # What a copy consists of; another name when that changes, so that older copies are made again.
 FORM = "with programs"
-TRIED = "import asyncssh, celery, cryptography, django, gunicorn, psycopg, benchlab.embedded"
+# Those with libraries of their own are loaded, the others are found: to load all takes a second.
+TRIED = """
+import importlib.util, cryptography.hazmat.bindings._rust, django, psycopg
+for name in ("asyncssh", "celery", "gunicorn", "numpy", "benchlab.embedded"):
+    with open(importlib.util.find_spec(name).origin) as file:
+        file.read(1)
+"""
 
 
 @dataclass(frozen=True)
