@@ -157,7 +157,12 @@ def report(reporter: DatabaseReporter, what: str) -> None:
         "cluster": ("/srv/benchlab/clusters/late",),
     }
     options = {"prepared_now": True} if what == "cluster" else {}
-    async_to_sync(getattr(reporter, what))(*arguments[what], **options)
+
+    async def tell() -> None:
+        await getattr(reporter, what)(*arguments[what], **options)
+        await reporter.settle()
+
+    async_to_sync(tell)()
 
 
 @pytest.mark.parametrize("what", ["live_series", "command", "event", "cluster"])
