@@ -5,6 +5,7 @@ import io
 import json
 import tracemalloc
 import zipfile
+from itertools import cycle
 
 import pytest
 from django.db.models import Max
@@ -102,12 +103,25 @@ def test_the_report_tells_who_concluded_what(client, finished_campaign, django_u
     assert "— hanako, 20" in page
 
 
-@pytest.mark.parametrize("language", ["en", "ja"])
-def test_every_published_campaign_has_reports_that_compile(client, whole_archive, language):
-    for slug in Campaign.objects.filter(origin="published").values_list("slug", flat=True):
+def published_reports_compile(client, languages):
+    for slug, language in zip(published(), languages, strict=False):
         answer = client.get(f"/campaigns/{slug}/report/?format=rst&lang={language}")
         text = unzipped(answer)[f"{slug}-{language}/{slug}-{language}.rst"]
-        assert compiled(text), slug
+        assert compiled(text), (slug, language)
+
+
+def published():
+    campaigns = Campaign.objects.filter(origin="published").order_by("slug")
+    return campaigns.values_list("slug", flat=True)
+
+
+def test_every_published_campaign_has_a_report_that_compiles(client, whole_archive):
+    published_reports_compile(client, cycle(["en", "ja"]))
+
+
+@pytest.mark.slow
+def test_every_published_campaign_has_its_report_in_the_other_language(client, whole_archive):
+    published_reports_compile(client, cycle(["ja", "en"]))
 
 
 def test_the_report_of_a_publication_has_the_print_its_ratios_and_its_source(client, whole_archive):
