@@ -35,10 +35,18 @@ cannot() {
 # Whole or not at all: a mark that was cut off by a full disk would be nobody's. Never through a
 # link that somebody has laid there.
 set_mark() {
-    rm -f "$dir/.benchlab.new" &&
-        (set -C && echo "$mark" >"$dir/.benchlab.new") && mv "$dir/.benchlab.new" "$dir/.benchlab"
+    if [ -e "$dir/.benchlab.new" ] || [ -L "$dir/.benchlab.new" ]; then
+        rm -f "$dir/.benchlab.new" || return 1
+    fi
+    (set -C && echo "$mark" >"$dir/.benchlab.new") && mv "$dir/.benchlab.new" "$dir/.benchlab"
 }
-marked() { [ ! -L "$1/.benchlab" ] && [ -f "$1/.benchlab" ] && [ "$(cat "$1/.benchlab")" = "$2" ]; }
+# By the shell itself, as this is asked several times in each run.
+marked() {
+    [ ! -L "$1/.benchlab" ] && [ -f "$1/.benchlab" ] || return 1
+    found= more=
+    { { IFS= read -r found; IFS= read -r more; } <"$1/.benchlab"; } 2>/dev/null
+    [ "$found" = "$2" ] && [ -z "$more" ]
+}
 foreign() { ls -A "$1" | grep -v -x -F .benchlab.new | head -n 5; }
 """
 
@@ -50,7 +58,7 @@ near=$dir
 while [ ! -e "$near" ]; do near=${near%/*} near=${near:-/}; done
 mounted=$(df -Pk "$near" 2>/dev/null | awk 'NR == 2 { print $6 }')
 [ -z "$3" ] || [ -z "$mounted" ] || [ "$mounted" = "$3" ] || { echo "$mounted"; exit 89; }
-mkdir -p "$dir" || cannot
+[ -d "$dir" ] || mkdir -p "$dir" || cannot
 cd "$dir" || exit 90
 if [ -f .benchlab ]; then
     marked . "$mark" || { [ -L .benchlab ] || head -n 1 .benchlab; exit 91; }
@@ -62,7 +70,7 @@ else
 fi
 for folder in runs clusters leases; do
     [ ! -L "$folder" ] || { echo "$folder"; exit 96; }
-    mkdir -p "$folder" || cannot
+    [ -d "$folder" ] || mkdir -p "$folder" || cannot
 done
 command -v setsid >/dev/null || exit 93
 [ "$(id -u)" -ne 0 ] || exit 94
@@ -90,10 +98,13 @@ _MARKED_FOLDER = (
     _WITHIN
     + """
 within
-mkdir -p "$dir" || cannot
-marked "$dir" "$mark" && exit 0
-# What somebody else keeps there must not become ours by a mark.
-[ -z "$(foreign "$dir")" ] || { foreign "$dir"; exit 97; }
+# A new one is empty.
+if ! mkdir "$dir" 2>/dev/null; then
+    mkdir -p "$dir" || cannot
+    marked "$dir" "$mark" && exit 0
+    # What somebody else keeps there must not become ours by a mark.
+    [ -z "$(foreign "$dir")" ] || { foreign "$dir"; exit 97; }
+fi
 set_mark || cannot
 """
 )

@@ -3,8 +3,11 @@
 import asyncio
 import dataclasses
 import fcntl
+import hashlib
 import os
 import shutil
+import subprocess
+import tempfile
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +28,7 @@ from runs.execution.treatment import Treatment
 from runs.models import Server
 from runs.scenarios import fixed_point_read, fixed_point_update, registry
 from runs.services.servers import host_keys, servers
+from tests.ssh.directing import execute
 from tests.ssh.initialised import quick_bindir
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 from tests.ssh.recording import RecordingReporter
@@ -44,21 +48,14 @@ def account() -> Account:
 
 @pytest.fixture(scope="session")
 def binaries(account: Account, test_folder: Path) -> PostgreSQLBinaries:
-    return postgresql_binaries(test_folder, account)
-
-
-@pytest.fixture(scope="session")
-def quick_binaries(binaries: PostgreSQLBinaries, account: Account) -> Iterator[PostgreSQLBinaries]:
-    """The same, but initdb copies what it made before with the same options."""
-    folder = short_folder()
-    folder.chmod(0o755)
-    yield PostgreSQLBinaries(
+    """Real ones, but initdb copies what it made before with the same options."""
+    found = postgresql_binaries(test_folder, account)
+    return PostgreSQLBinaries(
         *(
-            quick_bindir(bindir, folder, account)
-            for bindir in (binaries.postgresql16, binaries.postgresql18)
+            quick_bindir(bindir, test_folder, account)
+            for bindir in (found.postgresql16, found.postgresql18)
         )
     )
-    shutil.rmtree(folder)
 
 
 @pytest.fixture
@@ -210,16 +207,24 @@ def direct(openssh: OpenSSH, address, key_pair) -> Callable[..., Director]:
 def unhurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the fixed-point loads pause after each transaction, but where a test is about full load.
 
-    Each test here measures for seconds. At full load, that takes both processors from the others.
+    Each test here measures for seconds. At full load, that takes both processors from the others;
+    ten transactions a second of each client are enough to measure something.
     """
     if request.node.get_closest_marker("full_load"):
         return
     for module in (fixed_point_read, fixed_point_update):
-        monkeypatch.setattr(module, "SCRIPT", module.SCRIPT + "\\sleep 20 ms\n")
+        monkeypatch.setattr(module, "SCRIPT", module.SCRIPT + "\\sleep 100 ms\n")
 
 
 @pytest.fixture
-def plan(address, base_dir, quick_binaries) -> RunPlan:
+def hurried(unhurried: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five times as many transactions, where a test counts or samples them."""
+    for module in (fixed_point_read, fixed_point_update):
+        monkeypatch.setattr(module, "SCRIPT", module.SCRIPT.replace("sleep 100 ms", "sleep 20 ms"))
+
+
+@pytest.fixture
+def plan(address, base_dir, binaries) -> RunPlan:
     return RunPlan(
         run_id=7,
         campaign="test",
@@ -228,9 +233,9 @@ def plan(address, base_dir, quick_binaries) -> RunPlan:
         port=address.port,
         username=address.username,
         base_dir=str(base_dir),
-        bindir=str(quick_binaries.postgresql16),
+        bindir=str(binaries.postgresql16),
         version_num=160014,
-        client_bindir=str(quick_binaries.postgresql18),
+        client_bindir=str(binaries.postgresql18),
         client_version_num=180004,
         settings={"shared_buffers": "64MB", "fsync": "off"},
         initdb_options=(),
@@ -238,6 +243,25 @@ def plan(address, base_dir, quick_binaries) -> RunPlan:
         parameters={"scale": 1, "duration": 2},
         cluster_key="shared",
     )
+
+
+@pytest.fixture
+def prepared(direct, plan, base_dir, test_folder) -> None:
+    """The plan's cluster is there already: loaded and stopped, as another run has left it."""
+    cluster = (plan.bindir, plan.settings, plan.initdb_options, plan.scenario, plan.cluster_key)
+    told = repr((*cluster, plan.parameters["scale"]))
+    kept = test_folder / f"prepared-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+    if kept.exists():
+        subprocess.run(["cp", "-a", f"{kept}/.", str(base_dir)], check=True)
+        return
+    short = plan.parameters | {"duration": 1}
+    execute(direct(replace(plan, run_id=1, parameters=short, treatment=Treatment())))
+    draft = Path(tempfile.mkdtemp(prefix="draft-", dir=test_folder))
+    subprocess.run(["cp", "-a", "--sparse=always", f"{base_dir}/.", str(draft)], check=True)
+    try:
+        draft.rename(kept)
+    except OSError:  # another process has made it
+        shutil.rmtree(draft)
 
 
 @pytest.fixture

@@ -68,6 +68,7 @@ def test_a_probe_that_fails_is_an_event_and_costs_the_run_nothing(
     assert left_running(base_dir) == []
 
 
+@pytest.mark.usefixtures("prepared")
 def test_the_machine_is_looked_at_before_it_is_treated(direct, treated, monkeypatch):
     seen = {}
 
@@ -81,6 +82,7 @@ def test_the_machine_is_looked_at_before_it_is_treated(direct, treated, monkeypa
     assert seen["db"].hardware.memory_bytes
 
 
+@pytest.mark.usefixtures("prepared")
 def test_the_machine_is_looked_at_before_the_load(direct, plan, monkeypatch):
     """However long that takes."""
     quick = facts.machine_probe(plan.base_dir)
