@@ -48,11 +48,12 @@ Inject = Callable[[Broken, random.Random], bool]
 
 @dataclass(frozen=True)
 class Campaign:
-    """What a fault hits: runs of `duration` seconds."""
+    """What a fault hits: runs of `duration` seconds, at `rate` transactions a second (0: full)."""
 
     scenario: str = "fixed-point-read"
     scale: int = 1
     duration: int = 2
+    rate: int = 0
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,10 @@ class Process:
         return self.folder.startswith(path) or any(path in word for word in self.argv)
 
 
-def concerning(path: str, *, program: str = "") -> list[Process]:
-    """Every process that has a path in its arguments, or works below it; only of that program."""
-    return [process for process in _all(program) if process.concerns(path)]
+def concerning(path: str) -> list[Process]:
+    """Every process that has a path in its arguments, or works below it."""
+    looked_for = os.fsencode(path)
+    return [process for process in _all(looked_for) if process.concerns(path)]
 
 
 def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> bool:
@@ -68,13 +69,14 @@ def proportional_kilobytes(pid: int) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
 
 
-def _all(program: str) -> Iterator[Process]:
-    """Without pathlib: some look five times a second, and a machine has hundreds of processes."""
-    ending = program.encode()
-    for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208
+def _all(path: bytes) -> Iterator[Process]:
+    """Those that may concern a path. This is done several times a second, so without pathlib."""
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if not name.isdigit():
+            continue
         with contextlib.suppress(OSError), open(f"/proc/{name}/cmdline", "rb", 0) as file:  # noqa: PTH123
-            argv = file.read().rstrip(b"\0")
-            if argv and argv.partition(b"\0")[0].endswith(ending):
-                folder = os.readlink(f"/proc/{name}/cwd")  # noqa: PTH115
-                words = argv.decode(errors="replace").split("\0")
-                yield Process(int(name), tuple(words), folder)
+            words = file.read().rstrip(b"\0")
+            folder = os.readlink(f"/proc/{name}/cwd") if words else ""  # noqa: PTH115
+            if words and (path in words or os.fsencode(folder).startswith(path)):
+                argv = words.decode(errors="replace").split("\0")
+                yield Process(int(name), tuple(argv), folder)

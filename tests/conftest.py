@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.db import connections
+from django.db import connections, transaction
 from playwright.sync_api import Browser, sync_playwright
 
 from tests import flushing
@@ -86,6 +86,24 @@ def plain_static_files(tmp_path_factory):
 def own_artifacts(settings, tmp_path):
     """Each test keeps its artifacts in a folder of its own."""
     settings.ARTIFACTS_DIR = tmp_path / "artifacts"
+
+
+@pytest.fixture(scope="module")
+def whole_archive(django_db_setup, django_db_blocker):
+    """Every publication, stored once for a module, whose tests roll back only what they add."""
+    from runs.published import reading  # needs Django's settings
+    from runs.services import archive
+    from runs.services.campaigns import scenarios
+
+    stored = transaction.atomic()
+    with django_db_blocker.unblock():
+        stored.__enter__()
+        scenarios.sync()
+        archive.load(files=reading.files())
+    yield
+    with django_db_blocker.unblock():
+        transaction.set_rollback(True)
+        stored.__exit__(None, None, None)
 
 
 @pytest.fixture(scope="session")

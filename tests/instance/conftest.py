@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, Page
 from benchlab.embedded.ports import free_port
 from benchmarks.loads import Loads
 from tests.ssh.openssh import short_folder
+from tests.started import prepare
 
 REPOSITORY = Path(__file__).parents[2]
 START_SECONDS = 240
@@ -35,6 +36,7 @@ class Instance:
 
     var: Path
     port: int
+    first_run_seconds: int = 0
     lines: list[str] = field(default_factory=list)
     process: subprocess.Popen[str] | None = None
 
@@ -53,6 +55,7 @@ class Instance:
         variables = environment(self) | {
             "BENCHLAB_PORT": str(self.port),
             "BENCHLAB_HEARTBEAT_TIMEOUT_SECONDS": "6",
+            "BENCHLAB_FIRST_RUN_SECONDS": str(self.first_run_seconds),
         }
         self.process = subprocess.Popen(
             [str(REPOSITORY / "script/server")],
@@ -150,27 +153,20 @@ def new_token(instance: Instance, name: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def instance(request: pytest.FixtureRequest) -> Iterator[Instance]:
+def instance(request: pytest.FixtureRequest, test_folder: Path) -> Iterator[Instance]:
+    """One for all tests of a module, which may set FIRST_RUN_SECONDS for a first campaign.
+
+    That is a newcomer's first start. The others begin with a migrated database.
+    """
     folder = short_folder(on_disk=request.node.get_closest_marker("on_disk") is not None)
-    running = Instance(folder / "var", free_port(0))
+    seconds = getattr(request.module, "FIRST_RUN_SECONDS", 0)
+    running = Instance(folder / "var", free_port(0), seconds)
+    prepare(running.var, test_folder, is_migrated=not seconds)
     running.start()
     yield running
     if running.process is not None and running.process.poll() is None:
         running.stop()
     shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture(scope="module")
-def idle(instance: Instance) -> Instance:
-    """The instance without its first campaign, which keeps both processors busy for minutes."""
-    cancel = "import django; django.setup(); from benchmarks import own_queue;"
-    subprocess.run(
-        [sys.executable, "-c", f"{cancel} own_queue.cancel_first_campaign()"],
-        env=environment(instance) | {"DJANGO_SETTINGS_MODULE": "benchlab.settings"},
-        cwd=REPOSITORY,
-        check=True,
-    )
-    return instance
 
 
 @pytest.fixture(scope="module")
