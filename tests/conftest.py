@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import connections, transaction
 from playwright.sync_api import Browser, sync_playwright
 
+from tests import flushing
 from tests.migrated import TEMPLATE
 
 CHROMIUM_OPTIONS = (
@@ -63,6 +64,12 @@ connections.settings["default"]["TEST"]["TEMPLATE"] = TEMPLATE
 def quick_passwords():
     """A password is hashed a million times, which is meant to take long."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_flush() -> None:
+    """After a test that commits, its rows are deleted."""
+    flushing.install()
 
 
 @pytest.fixture(scope="session", autouse=True)
