@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db import connections
+from django.db import connections, transaction
 from playwright.sync_api import Browser, sync_playwright
 from xdist.scheduler import LoadFileScheduling
 
+from tests import flushing
 from tests.migrated import TEMPLATE
 
 CHROMIUM_OPTIONS = (
@@ -93,6 +94,12 @@ def quick_passwords():
 
 
 @pytest.fixture(scope="session", autouse=True)
+def quick_flush() -> None:
+    """After a test that commits, its rows are deleted."""
+    flushing.install()
+
+
+@pytest.fixture(scope="session", autouse=True)
 def plain_static_files(tmp_path_factory):
     """Tests collect no static files: there is no manifest, and an empty folder to collect in."""
     settings.STATIC_ROOT = tmp_path_factory.mktemp("static")
@@ -106,6 +113,24 @@ def plain_static_files(tmp_path_factory):
 def own_artifacts(settings, tmp_path):
     """Each test keeps its artifacts in a folder of its own."""
     settings.ARTIFACTS_DIR = tmp_path / "artifacts"
+
+
+@pytest.fixture(scope="module")
+def whole_archive(django_db_setup, django_db_blocker):
+    """Every publication, stored once for a module, whose tests roll back only what they add."""
+    from runs.published import reading  # needs Django's settings
+    from runs.services import archive
+    from runs.services.campaigns import scenarios
+
+    stored = transaction.atomic()
+    with django_db_blocker.unblock():
+        stored.__enter__()
+        scenarios.sync()
+        archive.load(files=reading.files())
+    yield
+    with django_db_blocker.unblock():
+        transaction.set_rollback(True)
+        stored.__exit__(None, None, None)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ nothing any more. Files are only added, so two workers cannot undo each other's 
 from dataclasses import dataclass
 
 from runs.execution.errors import Detached
-from runs.execution.ssh import Host
+from runs.execution.ssh import Answer, Host
 
 # Ends the script if a higher token is there. Nothing here forks.
 _STOP_IF_BEHIND = """
@@ -53,18 +53,24 @@ class Fence:
         """The arguments of CHECK."""
         return self.directory, str(self.token)
 
+    @property
+    def raising(self) -> tuple[str, ...]:
+        """The command that leaves the token there; `raise_if_behind` reads its answer."""
+        return ("sh", "-c", _RAISE, "raise", *self.arguments)
+
     async def raise_it(self, host: Host) -> None:
         """Leave the token there. Raises LeaseLost if a higher one is there."""
-        await self._run(host, _RAISE)
+        raise_if_behind(await host.run(self.raising))
 
     async def check(self, host: Host) -> None:
         """Raise LeaseLost if a higher token is there."""
-        await self._run(host, CHECK)
+        raise_if_behind(await host.run(["sh", "-c", CHECK, "check", *self.arguments]))
 
-    async def _run(self, host: Host, script: str) -> None:
-        answer = await host.run(["sh", "-c", script, "fence", *self.arguments])
-        if answer.exit_status == BEHIND:
-            raise lease_lost(answer.stdout)
+
+def raise_if_behind(answer: Answer) -> None:
+    """Raise LeaseLost if the answer reports a higher token."""
+    if answer.exit_status == BEHIND:
+        raise lease_lost(answer.stdout)
 
 
 def lease_lost(printed: bytes) -> LeaseLost:

@@ -1,7 +1,6 @@
 """The facts of a run's machines, reported at its start; failures there do not fail the run."""
 
 import asyncio
-from functools import partial
 
 import pytest
 
@@ -22,8 +21,7 @@ def probe(director: Director, *, clean_up: bool = False) -> dict[str, facts.Fact
         try:
             for node in bench.nodes:
                 await node.claim()
-                await node.on_host(partial(node.base.make_folder, path=node.directory))
-                await boot.make_folders(bench, node, [node.steps_directory])
+                await boot.make_folders(node, [node.steps_directory])
             looking.begin()
             await looking.finish()
         finally:
