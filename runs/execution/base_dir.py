@@ -58,7 +58,8 @@ _CLAIM = (
 # Without its disk the folder would be an ordinary one of the disk above it.
 near=$dir
 while [ ! -e "$near" ]; do near=${near%/*} near=${near:-/}; done
-mounted=$(df -Pk "$near" 2>/dev/null | awk 'NR == 2 { print $6 }')
+found=$(df -Pk "$near" 2>/dev/null | awk 'NR == 2 { print $4, $6 }')
+left=${found%% *} mounted=${found#* }
 [ -z "$3" ] || [ -z "$mounted" ] || [ "$mounted" = "$3" ] || { echo "$mounted"; exit 89; }
 [ -d "$dir" ] || mkdir -p "$dir" || cannot
 cd "$dir" || exit 90
@@ -76,7 +77,7 @@ for folder in runs clusters leases; do
 done
 command -v setsid >/dev/null || exit 93
 [ "$(id -u)" -ne 0 ] || exit 94
-echo "benchlab-free $(free .)"
+echo "benchlab-free $left"
 """
 )
 

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
 from runs.execution import privileged, ssh, treating
 from runs.execution.base_dir import BaseDir
+from runs.execution.bench import Bench
 from runs.execution.connection import Line
 from runs.execution.director import Director
 from runs.execution.nodes import Place
@@ -26,7 +27,8 @@ from runs.execution.plan import RunPlan
 from runs.execution.ssh import Address, Host
 from runs.execution.treatment import Treatment
 from runs.models import Server
-from runs.scenarios import fixed_point_read, fixed_point_update, registry
+from runs.scenarios import pgbench_procedure, registry
+from runs.scenarios.pgbench_procedure import Options, WeightedScript
 from runs.services.servers import host_keys, servers
 from tests.ssh.directing import execute
 from tests.ssh.initialised import quick_bindir
@@ -205,22 +207,26 @@ def direct(openssh: OpenSSH, address, key_pair) -> Callable[..., Director]:
 
 @pytest.fixture(autouse=True)
 def unhurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the fixed-point loads pause after each transaction, but where a test is about full load.
+    """Let loads pause after each transaction, but where a test is about full load.
 
     Each test here measures for seconds. At full load, that takes both processors from the others;
-    ten transactions a second of each client are enough to measure something.
+    ten transactions a second of each client are enough to measure something, fifty where a test
+    counts or samples them.
     """
     if request.node.get_closest_marker("full_load"):
         return
-    for module in (fixed_point_read, fixed_point_update):
-        monkeypatch.setattr(module, "SCRIPT", module.SCRIPT + "\\sleep 100 ms\n")
+    milliseconds = 20 if request.node.get_closest_marker("hurried") else 100
+    measure = pgbench_procedure.measure
 
+    async def measure_with_pauses(
+        bench: Bench, script: str | Sequence[WeightedScript], options: Options | None = None
+    ) -> None:
+        scripts = [WeightedScript(script)] if isinstance(script, str) else script
+        pause = f"\n\\sleep {milliseconds} ms\n"
+        paused = [replace(each, text=each.text.rstrip() + pause) for each in scripts]
+        await measure(bench, paused, options)
 
-@pytest.fixture
-def hurried(unhurried: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five times as many transactions, where a test counts or samples them."""
-    for module in (fixed_point_read, fixed_point_update):
-        monkeypatch.setattr(module, "SCRIPT", module.SCRIPT.replace("sleep 100 ms", "sleep 20 ms"))
+    monkeypatch.setattr(pgbench_procedure, "measure", measure_with_pauses)
 
 
 @pytest.fixture

@@ -90,6 +90,7 @@ def test_vmstat_takes_its_place_where_there_is_no_sysstat(direct, plan, base_dir
 
 
 @prepared
+@pytest.mark.hurried
 def test_the_idle_processors_are_a_measurement_of_the_run_and_a_busy_generator_is_told(
     direct, plan, monkeypatch
 ):

@@ -11,7 +11,7 @@ from runs.scenarios.metrics import LATENCY_PERCENTILES
 from runs.tools.pgbench.transaction_log import read_transaction_log
 from tests.ssh.directing import execute, names
 
-pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("hurried")]
+pytestmark = [pytest.mark.openssh, pytest.mark.hurried]
 prepared = pytest.mark.usefixtures("prepared")
 
 

@@ -17,7 +17,7 @@ from tests.ssh.sudo import needs_writable, sysctl
 
 pytestmark = [
     pytest.mark.openssh,
-    pytest.mark.usefixtures("hurried"),
+    pytest.mark.hurried,
     pytest.mark.skipif(shutil.which("perf") is None, reason="perf is missing: linux-perf"),
 ]
 prepared = pytest.mark.usefixtures("prepared")
