@@ -103,6 +103,8 @@ def quick_flush() -> None:
 def plain_static_files(tmp_path_factory):
     """Tests collect no static files: there is no manifest, and an empty folder to collect in."""
     settings.STATIC_ROOT = tmp_path_factory.mktemp("static")
+    # A live server serves static files only where it reads this name of the application.
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django.contrib.staticfiles"]
     settings.STORAGES = {
         **settings.STORAGES,
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
