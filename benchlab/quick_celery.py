@@ -1,4 +1,4 @@
-"""The command `celery` without its console, which takes 9 MB and a tenth of a second of each worker.
+"""The command `celery` without its console, which takes 9 MB and 0.1 s of each worker.
 
 python -m benchlab.quick_celery -A benchlab worker --queues runs --pool threads
 """
