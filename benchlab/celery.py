@@ -14,6 +14,9 @@ from kombu.transport import redis as transport
 from redis import Redis, WatchError
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "benchlab.settings")
+# Celery runs Django's checks and drops what they say. They load all pages: 25 MB and half a second
+# of each worker. `manage.py doctor --before-start` has looked before.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 # Whoever sends gives up on a Redis that accepts and does not answer, and does not try again by
 # itself. Whoever consumes waits in BRPOP for as long as there is no message, and has no such limit.

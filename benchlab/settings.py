@@ -11,6 +11,7 @@ from typing import Any
 import plotly
 from django.utils.translation import gettext_lazy as _
 from kombu import Queue
+from whitenoise.compress import Compressor
 
 from benchlab.environment import Environment
 
@@ -43,7 +44,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
-    "django.contrib.staticfiles",
+    "benchlab.static_files.StaticFiles",
     "django.contrib.postgres",
     "django.contrib.humanize",
     "allauth",
@@ -237,6 +238,8 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
+# Maps of sources are as large as all the rest, and are read by nobody but its developers.
+WHITENOISE_SKIP_COMPRESS_EXTENSIONS = (*Compressor.SKIP_COMPRESS_EXTENSIONS, "map")
 
 # Served over TLS by a proxy in front: set BENCHLAB_TLS=1 there.
 TLS = env.bool("BENCHLAB_TLS", default=False)

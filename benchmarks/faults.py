@@ -32,12 +32,14 @@ from benchmarks.target import Target
 from benchmarks.whole_instance import WholeInstance
 
 PATIENCE_SECONDS = 240.0
-SECONDS_BETWEEN_LOOKS = 0.3
+SECONDS_BETWEEN_LOOKS = 0.5
 # Where several faults hit one campaign.
 SECONDS_BETWEEN_FAULTS = 3.0
 SECONDS_UNTIL_FELT = 2.0
 SSHD_STOPS_SECONDS_TOGETHER = 8.0
 WRITING_SECONDS_TOGETHER = 2.0
+# What is seen is whether each load is put on once, and not how heavy it is.
+RATE_TOGETHER = 50
 # Campaigns into which a fault is injected until it hits.
 MOST_CAMPAIGNS = 3
 
@@ -126,7 +128,7 @@ class Trials:
         queue, began = self._queue, time.monotonic()
         self.broken.instance.keep_second_worker()
         title = f"{row.fault}, try {row.tries + 1}"[:100]
-        hit = faults[0].campaign if len(faults) == 1 else Campaign()
+        hit = faults[0].campaign if len(faults) == 1 else Campaign(rate=RATE_TOGETHER)
         campaign = queue.queue(
             title, self.broken.server_id, repeats=runs, clusters=self._clusters, **vars(hit)
         )
@@ -212,7 +214,7 @@ def _misloaded(counted: loads.Loads, seen: Any) -> list[str]:
 @contextmanager
 def _broken(options: argparse.Namespace) -> Iterator[Broken]:
     """An instance and its target; both are removed afterwards."""
-    folder = Path(tempfile.mkdtemp(prefix="bl-"))
+    folder = options.folder or Path(tempfile.mkdtemp(prefix="bl-"))
     folder.chmod(0o755)
     instance = WholeInstance(folder)
     target = None
@@ -221,7 +223,6 @@ def _broken(options: argparse.Namespace) -> Iterator[Broken]:
         from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
         from runs.services.servers import servers  # noqa: PLC0415
 
-        own_queue.cancel_first_campaign()
         account = service_account()
         bindir = postgresql_binaries((instance.var / "services").resolve(), account).postgresql18
         target = Target(folder, account, bindir, options.faketime, clusters=options.clusters)
@@ -302,6 +303,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, help="a file for the rows")
+    parser.add_argument("--folder", type=Path, help="where instance and target live, until the end")
     parser.add_argument("--keep-logs", type=Path, help="a folder for the instance's logs")
     parser.add_argument("--faketime", default="", help="libfaketimeMT.so.1, where it is elsewhere")
     return parser.parse_args()

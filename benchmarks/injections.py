@@ -50,11 +50,12 @@ Inject = Callable[[Broken, random.Random], bool]
 
 @dataclass(frozen=True)
 class Campaign:
-    """What a fault hits: runs of `duration` seconds."""
+    """What a fault hits: runs of `duration` seconds, at `rate` transactions a second (0: full)."""
 
     scenario: str = "fixed-point-read"
     scale: int = 1
     duration: int = 2
+    rate: int = 0
 
 
 @dataclass(frozen=True)
@@ -227,7 +228,7 @@ def _await(victim: Callable[[], object]) -> bool:
             return False
         if now > ask_at:
             ask_at = now + SECONDS_BETWEEN_QUESTIONS
-        time.sleep(0.05)
+        time.sleep(0.1)
     return True
 
 

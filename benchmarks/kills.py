@@ -194,9 +194,6 @@ def main() -> int:
 def _trial(instance: WholeInstance) -> Trial:
     from django.core.management import call_command  # noqa: PLC0415 - set up by the instance
 
-    from benchmarks import own_queue  # noqa: PLC0415
-
-    own_queue.cancel_first_campaign()
     token = StringIO()
     call_command("create_token", "kills", "--scopes", "upload", stdout=token)
     uploads = Uploads(instance.port, token.getvalue().strip(), campaign="under-fire")

@@ -144,7 +144,6 @@ def measured_server() -> Iterator[int]:
         from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
         from runs.services.servers import servers  # noqa: PLC0415
 
-        own_queue.cancel_first_campaign()
         account = service_account()
         bindir = postgresql_binaries((instance.var / "services").resolve(), account).postgresql18
         target = Target(folder, account, bindir, faketime=None)

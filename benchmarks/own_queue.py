@@ -32,12 +32,6 @@ def asked(question: Callable[[], T], *, seconds: float = 120) -> T:
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
-def cancel_first_campaign() -> None:
-    """The campaign that a first start queues is not what is measured here."""
-    for campaign in Campaign.objects.filter(origin="executed", state__in=Campaign.LIVE):
-        campaigns.cancel(campaign=campaign)
-
-
 def register(name: str, **fields: Any) -> int:
     """Register a server whose host key is known, and inspect it; its id."""
     server = servers.register(name=name, address="127.0.0.1", **fields)
@@ -62,11 +56,15 @@ def queue(
     scenario: str = "fixed-point-read",
     scale: int = 1,
     clusters: int = 1,
+    rate: int = 0,
 ) -> int:
     """Queue short runs of PostgreSQL 18; the campaign's id.
 
-    With several clusters they are a primary, a synchronous standby and asynchronous ones.
+    With several clusters they are a primary, a synchronous standby and asynchronous ones. With a
+    rate (transactions a second) the load reads so gently that it leaves the processors to others.
     """
+    if rate:
+        scenario = "pgbench"
 
     def create() -> Campaign:
         server = Server.objects.get(pk=server_id)
@@ -75,6 +73,11 @@ def queue(
         definition = registry.get("replication" if clusters > 1 else scenario)
         parameters = {each.name: each.default for each in definition.parameters}
         parameters |= {"scale": scale, "duration": duration}
+        if rate:
+            levels = {each.name: each.default for each in definition.factors}
+            levels |= {"script": ("select-only",), "scale": (scale,), "clients": (1,)}
+            parameters = {**parameters, "rate": rate}
+            del parameters["scale"]
         if clusters > 1:
             levels = {"sync_standbys": (1,), "async_standbys": (clusters - 2,)}
             levels |= {"synchronous_commit": ("on",), "synchronous_by": ("all",)}

@@ -28,7 +28,8 @@ class Process:
 
 def concerning(path: str) -> list[Process]:
     """Every process that has a path in its arguments, or works below it."""
-    return [process for process in _all() if process.concerns(path)]
+    looked_for = os.fsencode(path)
+    return [process for process in _all(looked_for) if process.concerns(path)]
 
 
 def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> bool:
@@ -68,12 +69,14 @@ def proportional_kilobytes(pid: int) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
 
 
-def _all() -> Iterator[Process]:
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
+def _all(path: bytes) -> Iterator[Process]:
+    """Those that may concern a path. This is done several times a second, so without pathlib."""
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if not name.isdigit():
             continue
-        with contextlib.suppress(OSError):
-            argv = (entry / "cmdline").read_bytes().rstrip(b"\0").decode(errors="replace")
-            if argv:
-                folder = str((entry / "cwd").readlink())
-                yield Process(int(entry.name), tuple(argv.split("\0")), folder)
+        with contextlib.suppress(OSError), open(f"/proc/{name}/cmdline", "rb", 0) as file:  # noqa: PTH123
+            words = file.read().rstrip(b"\0")
+            folder = os.readlink(f"/proc/{name}/cwd") if words else ""  # noqa: PTH115
+            if words and (path in words or os.fsencode(folder).startswith(path)):
+                argv = words.decode(errors="replace").split("\0")
+                yield Process(int(name), tuple(argv), folder)

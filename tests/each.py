@@ -4,12 +4,19 @@ A test of its own for each sample would cost a hundred times what it checks.
 """
 
 import functools
+import math
+import os
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import pytest
 
 T = TypeVar("T")
+
+
+def examples(count: int) -> int:
+    """How many examples Hypothesis tries: `count` by script/test --all, otherwise a third."""
+    return count if "BENCHLAB_TEST_ALL" in os.environ else math.ceil(count / 3)
 
 
 def check_each(samples: Iterable[T], check: Callable[[T], None]) -> None:

@@ -138,40 +138,49 @@ def campaign(slug="", *, factors=None, repeats=3, on=None, **fields):
         repeats=repeats,
         **({"title": slug, "scenario": scenario()} | fields),
     )
-    for levels in product(*factors.values()):
-        cell(made, dict(zip(factors, levels, strict=True)), repeats=repeats, on=on)
+    cells = [
+        _cell(made, ordinal, dict(zip(factors, levels, strict=True)))
+        for ordinal, levels in enumerate(product(*factors.values()), start=1)
+    ]
+    Cell.objects.bulk_create(cells)
+    Run.objects.bulk_create(
+        each for place, of in enumerate(cells) for each in _runs(of, place * repeats, repeats, on)
+    )
     return made
 
 
 def cell(of, levels, *, repeats=3, on=None, **fields):
     """A cell of a campaign with its queued runs."""
-    version = levels.get("version", "")
-    made = Cell.objects.create(
-        campaign=of,
-        ordinal=of.cells.count() + 1,
-        levels=levels,
-        **(
-            {
-                "key": json.dumps(levels, sort_keys=True),
-                "version": version,
-                "version_num": version_num(version) if version else None,
-            }
-            | fields
-        ),
-    )
+    made = _cell(of, of.cells.count() + 1, levels, **fields)
+    made.save()
     before = of.runs.count() if repeats else 0
-    Run.objects.bulk_create(
+    Run.objects.bulk_create(_runs(made, before, repeats, on))
+    return made
+
+
+def _cell(of, ordinal, levels, **fields):
+    version = levels.get("version", "")
+    known = {
+        "key": json.dumps(levels, sort_keys=True),
+        "version": version,
+        "version_num": version_num(version) if version else None,
+    }
+    return Cell(campaign=of, ordinal=ordinal, levels=levels, **(known | fields))
+
+
+def _runs(cell, before, repeats, on):
+    of = cell.campaign
+    return [
         Run(
             campaign=of,
-            cell=made,
+            cell=cell,
             repeat=repeat,
             position=before + repeat,
             origin=of.origin,
             server=on,
         )
         for repeat in range(1, repeats + 1)
-    )
-    return made
+    ]
 
 
 def run(of=None, *, repeat=1, **fields):

@@ -1,4 +1,4 @@
-"""A PostgreSQL cluster whose database is migrated already, which tests copy theirs from.
+"""A PostgreSQL cluster whose databases are migrated already, which tests copy theirs from.
 
 Migrating takes seven seconds of a processor, more than most selections of tests; so the cluster is
 kept below var/ and copied at the next start, until a migration or a requirement changes.
@@ -17,7 +17,7 @@ import psycopg
 from cryptography.fernet import Fernet
 from psycopg import sql
 
-from benchlab.embedded.account import Account
+from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.postgresql import EmbeddedPostgreSQL
 from benchlab.embedded.processes import Program
 
@@ -41,9 +41,19 @@ class QuickPostgreSQL(EmbeddedPostgreSQL):
         program.argv = [*program.argv, *QUICK]
         return program
 
+    def _ensure_database(self) -> bool:
+        """Let its role switch off triggers and foreign keys where a test's rows are deleted."""
+        is_there = super()._ensure_database()
+        with self._connect() as connection:
+            connection.execute("GRANT SET ON PARAMETER session_replication_role TO benchlab")
+        return is_there
+
 
 def migrated_postgresql(bindir: Path, folder: Path, account: Account) -> EmbeddedPostgreSQL:
-    """A running PostgreSQL in `folder`, with the database TEMPLATE, to which nobody connects."""
+    """A running PostgreSQL in `folder`, with the database TEMPLATE, to which nobody connects.
+
+    Its own database is migrated too, as that of an instance.
+    """
     KEPT.mkdir(parents=True, exist_ok=True)
     with (KEPT / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -54,6 +64,16 @@ def migrated_postgresql(bindir: Path, folder: Path, account: Account) -> Embedde
     postgresql = QuickPostgreSQL(bindir, folder, account=account)
     postgresql.start()
     return postgresql
+
+
+def copy_cluster(folder: Path) -> None:
+    """A copy for an instance, which finds it as if it had been started before.
+
+    That tests run says that the cluster is there.
+    """
+    _copy(KEPT / _digest(service_account()), folder)
+    for log in folder.glob("*.log"):
+        log.unlink()
 
 
 def _digest(account: Account) -> str:
@@ -71,6 +91,7 @@ def _make(kept: Path, bindir: Path, folder: Path, account: Account) -> None:
     postgresql.start()
     try:
         _migrate(postgresql.url)
+        _create_database(postgresql.url, TEMPLATE, like=urlsplit(postgresql.url).path[1:])
     finally:
         postgresql.stop()
     for old in KEPT.iterdir():
@@ -84,14 +105,19 @@ def _make(kept: Path, bindir: Path, folder: Path, account: Account) -> None:
 
 def create_database(url: str, name: str) -> str:
     """Create an empty database where `url` leads; its own URL."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    _create_database(url, name, like="template1")
     return urlsplit(url)._replace(path=f"/{name}").geturl()
+
+
+def _create_database(url: str, name: str, *, like: str) -> None:
+    names = sql.Identifier(name), sql.Identifier(like)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*names))
 
 
 def _migrate(url: str) -> None:
     environment = os.environ | {
-        "DATABASE_URL": create_database(url, TEMPLATE),
+        "DATABASE_URL": url,
         "SECRET_KEY": "only for tests",
         "BENCHLAB_ENCRYPTION_KEY": Fernet.generate_key().decode(),
         "BENCHLAB_VAR": str(KEPT),

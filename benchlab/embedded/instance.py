@@ -113,8 +113,6 @@ class Instance:
         self._serve(redis)
         self.environment = self._secrets() | self._addresses(postgresql, redis)
         self._restore()
-        self._manage("migrate", "--noinput")
-        self._manage("collectstatic", "--noinput")
         if not self.accounts.is_target_apart:
             say("benchmarks on this machine run in your own account (see BENCHLAB_TARGET_USER)")
         self._serve(target)
@@ -240,8 +238,12 @@ class Instance:
             copy.unlink(missing_ok=True)
 
     def _set_up(self) -> None:
-        """Register this machine. The first time the command prints the administrator's password,
-        which belongs on the terminal and into no log."""
+        """Make tables, collect static files, register this machine: one start of Django for all.
+
+        The first time the command prints the administrator's password, which belongs on the
+        terminal and into no log.
+        """
+        say("manage.py setup_instance")
         with tempfile.TemporaryFile() as errors:
             process = self.accounts.web.spawn(
                 [self.software.python, self.software.root / "manage.py", "setup_instance"],
@@ -297,7 +299,7 @@ class Instance:
     def _celery(self, name: str, *, queue: str, threads: int) -> Program:
         return self._program(
             name,
-            *("-m", "celery", "-A", "benchlab", "worker", "--queues", queue),
+            *("-m", "benchlab.quick_celery", "-A", "benchlab", "worker", "--queues", queue),
             *("--pool", "threads", "--concurrency", str(threads)),
             *("--loglevel", "info", "--hostname", f"{name}-{self.options.port}@%h"),
         )

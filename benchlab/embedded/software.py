@@ -2,7 +2,8 @@
 
 Python, its packages and the repository serve in place where they can be read. Where they cannot
 (a clone below /root, Python below somebody's home), the needed files are copied next to the
-services: root's folders keep their modes.
+services: root's folders keep their modes. Packages in a folder that everybody can read are used
+from there even if Python itself, as that of pyenv below /root, is copied.
 """
 
 import compileall
@@ -30,8 +31,14 @@ NOT_OF_PYTHON = shutil.ignore_patterns(
 )
 PACKAGES = ("benchlab", "runs")
 # What a copy consists of; another name when that changes, so that older copies are made again.
-FORM = "with programs"
+FORM = "without extras"
 TRIED = "import asyncssh, celery, cryptography, django, gunicorn, psycopg, benchlab.embedded"
+# What one account can import the others can read: that is enough to see that they get there.
+TRIED_BY_OTHERS = "import django, benchlab.embedded"
+ENTER, READ_AND_ENTER = 0o001, 0o005
+
+
+Packages = Sequence[importlib.metadata.Distribution]
 
 
 @dataclass(frozen=True)
@@ -67,35 +74,64 @@ def software_for(
     found = in_place()
     if others:
         _compile(found.root)  # they may not write there, and would do it again at each start
-    if all(_runs(found, account) for account in others):
+    if _refused(found, others) is None:
         return found
-    copy = _copied(services, is_in_use=is_in_use)
-    for account in others:
-        if not _runs(copy, account):
-            raise StartError(
-                f"{sys.executable} does not run as {account.name}, and neither does a copy of it: "
-                "install Python and BenchLab where every account can read them, as in /opt"
-            )
+    packages = _needed()
+    places = _readable_places(packages)
+    copy = _copied(services, packages, places, is_in_use=is_in_use)
+    refused = _refused(copy, others)
+    if refused and places:  # a file there has other rights than its folder
+        copy = _copied(services, packages, (), is_in_use=is_in_use)
+        refused = _refused(copy, others)
+    if refused:
+        raise StartError(
+            f"{sys.executable} does not run as {refused.name}, and neither does a copy of it: "
+            "install Python and BenchLab where every account can read them, as in /opt"
+        )
     return copy
 
 
-def _runs(software: Software, account: Account) -> bool:
+def _refused(software: Software, accounts: Sequence[Account]) -> Account | None:
+    """The first of the accounts that cannot run it."""
+    tried = TRIED
+    for account in accounts:
+        if not _runs(software, account, tried):
+            return account
+        tried = TRIED_BY_OTHERS
+    return None
+
+
+def _runs(software: Software, account: Account, tried: str) -> bool:
     environment = account.environment(Path("/")) | software.variables
     try:
         with account.spawn(
-            [software.python, "-c", TRIED], env=environment, cwd=software.root
+            [software.python, "-c", tried], env=environment, cwd=software.root
         ) as process:
             return process.wait() == 0
     except OSError:
         return False
 
 
-def _copied(services: Path, *, is_in_use: bool) -> Software:
+def _readable_places(packages: Packages) -> tuple[Path, ...]:
+    """The folders that the packages lie in; none if one of them is closed to other accounts."""
+    places = tuple(sorted({Path(str(each.locate_file(""))).resolve() for each in packages}))
+    can_be_read = all(_gives_others(place, READ_AND_ENTER) for place in places)
+    above = {folder for place in places for folder in place.parents}
+    return places if can_be_read and all(_gives_others(each, ENTER) for each in above) else ()
+
+
+def _gives_others(folder: Path, rights: int) -> bool:
+    return folder.stat().st_mode & rights == rights
+
+
+def _copied(
+    services: Path, packages: Packages, places: Sequence[Path], *, is_in_use: bool
+) -> Software:
+    """A copy of what is needed but for the packages in `places`, which are used from there."""
     folder = services / "software"
     folder.mkdir(exist_ok=True)
     folder.chmod(0o755)
-    packages = _needed()
-    python, libraries = _python(folder, packages)
+    python, libraries = _python(folder, packages, places, is_in_use=is_in_use)
     code = folder / "code" if is_in_use else _code(folder)
     return Software(python, code, libraries)
 
@@ -128,29 +164,28 @@ def _is_made(entry: Path) -> bool:
     return any((entry / mark).exists() for mark in ("instance.lock", "pyvenv.cfg"))
 
 
-def _python(folder: Path, packages: Sequence[importlib.metadata.Distribution]) -> tuple[Path, Path]:
+def _python(
+    folder: Path, packages: Packages, places: Sequence[Path], *, is_in_use: bool
+) -> tuple[Path, Path]:
     """The interpreter and its libraries' folder; made once for each choice of packages."""
     base = Path(sys.base_prefix)
     names = [f"{each.metadata['Name']}=={each.version}" for each in packages]
-    made_of = [FORM, sys.version, str(base), *names]
+    made_of = [FORM, sys.version, str(base), *map(str, places), *names]
     digest = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:12]
     place = folder / f"python-{digest}"
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     if not place.exists():
-        for older in folder.glob("python-*"):
+        for older in () if is_in_use else folder.glob("python-*"):
             shutil.rmtree(older)
         draft = folder / f"new-python-{os.getpid()}"
         shutil.rmtree(draft, ignore_errors=True)
-        _fill(draft, base, version, packages)
+        _fill(draft, base, version, packages, places)
         draft.rename(place)
     return place / "bin" / version, place / "lib"
 
 
 def _fill(
-    draft: Path,
-    base: Path,
-    version: str,
-    packages: Sequence[importlib.metadata.Distribution],
+    draft: Path, base: Path, version: str, packages: Packages, places: Sequence[Path]
 ) -> None:
     (draft / "bin").mkdir(parents=True)
     (draft / "lib").mkdir()
@@ -165,8 +200,11 @@ def _fill(
         ignore=NOT_OF_PYTHON,
         copy_function=_link_or_copy,
     )
+    own = standard / "site-packages"
+    own.mkdir()
     for package in packages:
-        _take(package, standard / "site-packages", draft / "bin")
+        _take(package, None if places else own, draft / "bin")
+    (own / "places.pth").write_text("".join(f"{place}\n" for place in places))
     for path in (draft, *draft.rglob("*")):
         if path.is_dir() and not path.is_symlink():
             path.chmod(0o755)
@@ -185,13 +223,14 @@ def _link_or_copy(source: str | Path, target: str | Path) -> None:
     Path(target).chmod(Path(source).stat().st_mode & 0o755 | 0o444)
 
 
-def _take(package: importlib.metadata.Distribution, place: Path, programs: Path) -> None:
-    """Its modules, and its programs but for scripts, which name another interpreter."""
+def _take(package: importlib.metadata.Distribution, place: Path | None, programs: Path) -> None:
+    """Its modules if `place` is given; its programs but for scripts, which name another Python."""
     for file in package.files or ():
+        is_module = ".." not in file.parts
         source = Path(str(file.locate()))
-        if file.is_absolute() or not source.is_file():
+        if file.is_absolute() or (is_module and place is None) or not source.is_file():
             continue
-        if ".." not in file.parts:
+        if is_module and place is not None:
             target = place.joinpath(*file.parts)
             target.parent.mkdir(parents=True, exist_ok=True)
             _link_or_copy(source, target)
@@ -202,20 +241,32 @@ def _take(package: importlib.metadata.Distribution, place: Path, programs: Path)
 def _needed() -> list[importlib.metadata.Distribution]:
     """The packages of requirements.txt with those that they need, by name."""
     found: dict[str, importlib.metadata.Distribution] = {}
-    names = list(_names((REPOSITORY / "requirements.txt").read_text().splitlines()))
-    while names:
-        name = names.pop()
-        if name in found or name in SERVERS:
+    wanted = list(_wanted((REPOSITORY / "requirements.txt").read_text().splitlines()))
+    seen: set[tuple[str, frozenset[str]]] = set()
+    while wanted:
+        name, extras = one = wanted.pop()
+        if one in seen or name in SERVERS:
             continue
+        seen.add(one)
         try:
             found[name] = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
-            continue  # for another platform, or an extra that nobody asked for
-        names += _names(found[name].requires or ())
+            continue  # for another platform
+        wanted += _wanted(found[name].requires or (), extras)
     return [found[name] for name in sorted(found)]
 
 
-def _names(requirements: Iterable[str]) -> Iterator[str]:
+def _wanted(
+    requirements: Iterable[str], extras: frozenset[str] = frozenset()
+) -> Iterator[tuple[str, frozenset[str]]]:
+    """(package, extras) of each line; not those that belong to an extra that nobody asked for."""
     for requirement in requirements:
-        if match := re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)", requirement):
-            yield re.sub(r"[-_.]+", "-", match.group(1)).lower()
+        match = re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^]]*)\])?", requirement)
+        belongs_to = re.search(r"""\bextra\s*==\s*["']([^"']+)""", requirement)
+        if match and (belongs_to is None or _plain(belongs_to[1]) in extras):
+            asked = (match[2] or "").split(",")
+            yield _plain(match[1]), frozenset(_plain(each) for each in asked if each.strip())
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name.strip()).lower()

@@ -9,11 +9,13 @@ base_dir/leases/SERVER/       who has the server (see `fence`)
 
 import posixpath
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from runs.execution.errors import TargetProblem
-from runs.execution.ssh import COMMAND_SECONDS, REMOVAL_SECONDS, Host
+from runs.execution.fence import Fence, raise_if_behind
+from runs.execution.ssh import COMMAND_SECONDS, REMOVAL_SECONDS, Address, Answer, Host
 from runs.execution.steps import disk_full
 from runs.wording import gettext_noop as _
 
@@ -35,10 +37,18 @@ cannot() {
 # Whole or not at all: a mark that was cut off by a full disk would be nobody's. Never through a
 # link that somebody has laid there.
 set_mark() {
-    rm -f "$dir/.benchlab.new" &&
-        (set -C && echo "$mark" >"$dir/.benchlab.new") && mv "$dir/.benchlab.new" "$dir/.benchlab"
+    if [ -e "$dir/.benchlab.new" ] || [ -L "$dir/.benchlab.new" ]; then
+        rm -f "$dir/.benchlab.new" || return 1
+    fi
+    (set -C && echo "$mark" >"$dir/.benchlab.new") && mv "$dir/.benchlab.new" "$dir/.benchlab"
 }
-marked() { [ ! -L "$1/.benchlab" ] && [ -f "$1/.benchlab" ] && [ "$(cat "$1/.benchlab")" = "$2" ]; }
+# By the shell itself, as this is asked several times in each run.
+marked() {
+    [ ! -L "$1/.benchlab" ] && [ -f "$1/.benchlab" ] || return 1
+    found= more=
+    { { IFS= read -r found; IFS= read -r more; } <"$1/.benchlab"; } 2>/dev/null
+    [ "$found" = "$2" ] && [ -z "$more" ]
+}
 foreign() { ls -A "$1" | grep -v -x -F .benchlab.new | head -n 5; }
 """
 
@@ -48,9 +58,10 @@ _CLAIM = (
 # Without its disk the folder would be an ordinary one of the disk above it.
 near=$dir
 while [ ! -e "$near" ]; do near=${near%/*} near=${near:-/}; done
-mounted=$(df -Pk "$near" 2>/dev/null | awk 'NR == 2 { print $6 }')
+found=$(df -Pk "$near" 2>/dev/null | awk 'NR == 2 { print $4, $6 }')
+left=${found%% *} mounted=${found#* }
 [ -z "$3" ] || [ -z "$mounted" ] || [ "$mounted" = "$3" ] || { echo "$mounted"; exit 89; }
-mkdir -p "$dir" || cannot
+[ -d "$dir" ] || mkdir -p "$dir" || cannot
 cd "$dir" || exit 90
 if [ -f .benchlab ]; then
     marked . "$mark" || { [ -L .benchlab ] || head -n 1 .benchlab; exit 91; }
@@ -62,11 +73,11 @@ else
 fi
 for folder in runs clusters leases; do
     [ ! -L "$folder" ] || { echo "$folder"; exit 96; }
-    mkdir -p "$folder" || cannot
+    [ -d "$folder" ] || mkdir -p "$folder" || cannot
 done
 command -v setsid >/dev/null || exit 93
 [ "$(id -u)" -ne 0 ] || exit 94
-echo "benchlab-free $(free .)"
+echo "benchlab-free $left"
 """
 )
 
@@ -90,10 +101,13 @@ _MARKED_FOLDER = (
     _WITHIN
     + """
 within
-mkdir -p "$dir" || cannot
-marked "$dir" "$mark" && exit 0
-# What somebody else keeps there must not become ours by a mark.
-[ -z "$(foreign "$dir")" ] || { foreign "$dir"; exit 97; }
+# A new one is empty.
+if ! mkdir "$dir" 2>/dev/null; then
+    mkdir -p "$dir" || cannot
+    marked "$dir" "$mark" && exit 0
+    # What somebody else keeps there must not become ours by a mark.
+    [ -z "$(foreign "$dir")" ] || { foreign "$dir"; exit 97; }
+fi
 set_mark || cannot
 """
 )
@@ -127,6 +141,14 @@ rm -f .benchlab
 """
 )
 
+# Another command, in the same round trip; it must not end with a status of the scripts above.
+_THEN = """(
+{script}
+) || exit $?
+shift {words}
+exec "$@"
+"""
+_STATUSES = range(89, 99)
 _OTHER_MOUNT = 89
 _FREE = re.compile(rb"benchlab-free (\d+)")
 # What a shell interprets even between double quotes, or would if a quote were forgotten; and the
@@ -164,14 +186,19 @@ class BaseDir:
         """The text that marks a folder as made by this BenchLab at exactly that place."""
         return f"benchlab {self.instance} {posixpath.relpath(path, self.path)}"
 
-    async def claim(self, host: Host, mount: str = "") -> int:
+    async def claim(self, host: Host, mount: str = "", fence: Fence | None = None) -> int:
         """Claim the folder for this BenchLab, or check that it has it; return its free bytes.
 
-        `mount` is where its file system must be mounted (empty: anywhere). Raises TargetProblem
-        `base_dir_foreign` if others keep files in it, `other_file_system`.
+        `mount` is where its file system must be mounted (empty: anywhere). Then the fence is
+        raised. Raises TargetProblem `base_dir_foreign` if others keep files in it,
+        `other_file_system`, and LeaseLost.
         """
-        words = ["claim", self.path, self.mark(self.path), mount]
-        answer = await host.run(["sh", "-c", _CLAIM, *words])
+        words = [self.path, self.mark(self.path), mount]
+        script = _THEN.format(script=_CLAIM, words=len(words)) if fence else _CLAIM
+        then = fence.raising if fence else ()
+        answer = await host.run(["sh", "-c", script, "claim", *words, *then])
+        if fence and _FREE.search(answer.stdout):
+            raise_if_behind(answer)
         if answer.exit_status != 0:
             found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
             if answer.exit_status == _OTHER_MOUNT:
@@ -198,12 +225,13 @@ class BaseDir:
         if answer.exit_status != 0:
             raise self._refusal(answer.exit_status, found)
 
-    async def make_folder(self, host: Host, path: str) -> None:
+    async def make_folder(self, host: Host, path: str, *, then: Sequence[str] = ()) -> None:
         """Make a marked folder, which `remove` will later accept; one of ours stays as it is.
 
-        Raises TargetProblem `not_ours` for a folder where others keep files, and `leads_out`.
+        Then execute the command `then`, whatever its status. Raises TargetProblem `not_ours` for a
+        folder where others keep files, and `leads_out`.
         """
-        await self._do(host, _MARKED_FOLDER, path)
+        await self.run(host, _MARKED_FOLDER, path, then=then)
 
     async def remove(self, host: Host, path: str) -> None:
         """Remove a folder that carries this BenchLab's mark; do nothing if it does not exist.
@@ -212,7 +240,7 @@ class BaseDir:
         a link leads out of the base directory: both stay untouched. Links in the folder are
         removed, not their targets.
         """
-        await self._do(host, _REMOVE, path, timeout_s=REMOVAL_SECONDS)
+        await self.run(host, _REMOVE, path, timeout_s=REMOVAL_SECONDS)
 
     async def check(self, host: Host, path: str) -> None:
         """Check before starting or ending something in a folder: it is ours, and no link leads out.
@@ -220,18 +248,35 @@ class BaseDir:
         A data directory that is a link belongs to somebody else: we must not stop its PostgreSQL. A
         folder that does not exist is fine. Raises TargetProblem `not_ours`, `leads_out`.
         """
-        await self._do(host, _CHECK, path)
+        await self.run(host, _CHECK, path)
 
-    async def _do(
-        self, host: Host, script: str, path: str, *, timeout_s: float = COMMAND_SECONDS
-    ) -> None:
+    def checked(self, host: Host, path: str) -> "Checked":
+        """The host, whose commands first `check` the folder in the same round trip."""
+        return Checked(self, host, path)
+
+    async def run(
+        self,
+        host: Host,
+        script: str,
+        path: str,
+        *,
+        timeout_s: float | None = COMMAND_SECONDS,
+        then: Sequence[str] = (),
+    ) -> Answer:
+        """Run one of the scripts above on a folder, and the command `then` if it allows that.
+
+        Raises TargetProblem for a refusal.
+        """
         path = self.below(path)
-        own, base = self.mark(path), self.mark(self.path)
-        argv = ["sh", "-c", script, "base-dir", path, own, self.path, base]
+        words = (path, self.mark(path), self.path, self.mark(self.path))
+        if then:
+            script = _THEN.format(script=script, words=len(words))
+        argv = ["sh", "-c", script, "base-dir", *words, *then]
         answer = await host.run(argv, timeout_s=timeout_s)
-        if answer.exit_status != 0:
+        if answer.exit_status in _STATUSES or (answer.exit_status != 0 and not then):
             found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
             raise self._refusal_at(path, answer.exit_status, found)
+        return answer
 
     def _other_file_system(self, expected: str, found: str) -> TargetProblem:
         return TargetProblem(
@@ -301,3 +346,26 @@ class BaseDir:
             code="base_dir_not_writable",
             remedy=_("Make the base directory writable for the user that BenchLab logs in as."),
         )
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A connection whose commands are executed only if a folder is ours; see `BaseDir.check`.
+
+    They must not end with a status of the check's own (`_STATUSES`).
+    """
+
+    base: BaseDir
+    host: Host
+    path: str
+
+    @property
+    def address(self) -> Address:
+        """That of the host."""
+        return self.host.address
+
+    async def run(
+        self, argv: Sequence[str], *, timeout_s: float | None = COMMAND_SECONDS
+    ) -> Answer:
+        """Run the command. Raises TargetProblem `not_ours`, `leads_out`: then nothing was run."""
+        return await self.base.run(self.host, _CHECK, self.path, timeout_s=timeout_s, then=argv)

@@ -75,6 +75,8 @@ class Bench:
         self._steps: dict[str, InHand] = {}
         # Whether PostgreSQL was started and should run: only then a failure can mean that it ended.
         self.is_serving = False
+        # The extensions that each cluster offers, by its name, as soon as all are running.
+        self.extensions: dict[str, frozenset[str]] = {}
         # Where the load connects if not to the run's own cluster: a pooler, or a further cluster.
         self.entrance: Entrance | None = None
         # When the load started and ended, on each machine's own clock.

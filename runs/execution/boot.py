@@ -1,6 +1,7 @@
 """Which boot of a machine a run started in: tells failures caused by a restart from others."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from runs.execution.bench import Bench
 from runs.execution.nodes import Node
@@ -17,10 +18,10 @@ mkdir -p "$@"
 _COMPARE = '[ ! -s "$1" ] || [ ! -r "$2" ] || [ "$(cat "$1")" = "$(cat "$2")" ]'
 
 
-async def make_folders(bench: Bench, node: Node, folders: Sequence[str]) -> None:
-    """Make folders of the run on a machine; the first time, store there which boot it is in."""
+async def make_folders(node: Node, folders: Sequence[str]) -> None:
+    """Make the run's folder on a machine and folders in it; the first time, note there its boot."""
     words = ["sh", "-c", _MAKE_FOLDERS, "folders", _noted(node), BOOT_ID, *folders]
-    await bench.run(*words, on=node)
+    await node.on_host(partial(node.base.make_folder, path=node.directory, then=words))
 
 
 async def restarted(bench: Bench) -> list[str]:

@@ -93,8 +93,10 @@ class Cleaning:
                 await node.check()
 
     async def _stop_steps(self, node: Node) -> None:
-        await node.on_host(partial(node.base.check, path=node.directory))
-        await node.on_host(partial(stop_all, directory=node.steps_directory))
+        async def stop(host: Host) -> None:
+            await stop_all(node.base.checked(host, node.directory), node.steps_directory)
+
+        await node.on_host(stop)
 
     async def _keep_in_hand(self) -> None:
         await in_hand.keep(self.bench.in_hand, self.bench.reporter, self.bench.findings)
@@ -106,8 +108,11 @@ class Cleaning:
         return await self.attempt(partial(self._stop_cluster, node, cluster))
 
     async def _stop_cluster(self, node: Node, cluster: Cluster) -> None:
-        await node.on_host(partial(node.base.check, path=cluster.directory))
-        await node.on_host(partial(stopping.stop, directory=cluster.directory))
+        async def stop(host: Host) -> None:
+            directory = cluster.directory
+            await stopping.stop(node.base.checked(host, directory), directory)
+
+        await node.on_host(stop)
 
     async def _remove_where_needless(self, node: Node, cluster: Cluster) -> None:
         """Remove what no other run can use: incomplete clusters, and those that do not start."""

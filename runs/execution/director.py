@@ -11,6 +11,7 @@ from typing import Any
 from runs.execution import boot, clocks, cores, explaining, listening, release, treating
 from runs.execution.bench import Bench
 from runs.execution.cleaning import Cleaning
+from runs.execution.ending import together
 from runs.execution.errors import OUT_OF_REACH, Detached, TargetProblem
 from runs.execution.evidence import Evidence
 from runs.execution.further_clusters import NODE_LOST, Arrangement
@@ -18,14 +19,14 @@ from runs.execution.guard import MINUTES, guarded
 from runs.execution.initdb import makes_checksums
 from runs.execution.monitors import Monitors
 from runs.execution.nodes import Place, nodes_of
-from runs.execution.plan import RunPlan
+from runs.execution.plan import MAIN, RunPlan
 from runs.execution.postgres import Cluster
 from runs.execution.preparing import Preparing
 from runs.execution.probing import Probing
 from runs.execution.procedure import Arranging, Procedure
 from runs.execution.profiling import Profile
 from runs.execution.reporter import ArtifactData, Reporter
-from runs.execution.settings import READ_SETTINGS, read_settings
+from runs.execution.settings import READ_SETTINGS, read_extensions, read_settings
 from runs.wording import gettext_noop as _
 
 KEPT_LOG_LINES = 2000
@@ -111,13 +112,25 @@ class Director:
 
     async def _prepare(self) -> None:
         free = await self._claim()
-        await self.reporter.phase("preparing")
+        await together([self.reporter.phase("preparing"), self._make_folders()])
+        await self._start(free)
+        await self._warm_and_compare_clocks()
+
+    async def _make_folders(self) -> None:
         for node in self.bench.nodes:
-            await node.on_host(partial(node.base.make_folder, path=node.directory))
             needed = [node.steps_directory]
             needed += [f"{node.directory}/s"] if node in self.bench.database_nodes else []
-            await boot.make_folders(self.bench, node, needed)
-        await self._start(free)
+            await boot.make_folders(node, needed)
+
+    async def _warm_and_compare_clocks(self) -> None:
+        """One machine's clock shifts nothing, so the run does not wait until it was read."""
+        if len(self.bench.nodes) == 1:
+            await together([self._warm(), clocks.compare(self.bench)])
+        else:
+            await self._warm()
+            await clocks.compare(self.bench)
+
+    async def _warm(self) -> None:
         if not self.plan.treatment.cold_cache:
             await self._watched(self.procedure.warm(self.bench))
 
@@ -161,7 +174,6 @@ class Director:
 
     async def _measure(self) -> None:
         """Run the load while every machine is watched."""
-        await clocks.compare(self.bench)
         monitors, profile = Monitors(self.bench), Profile(self.bench)
         evidence = Evidence(self.bench)
         try:
@@ -188,6 +200,7 @@ class Director:
     async def _read_settings(self) -> None:
         printed = await self.bench.sql("read-settings", READ_SETTINGS)
         self.bench.findings.settings = read_settings(printed)
+        self.bench.extensions[MAIN] = read_extensions(printed)
         version = self.bench.findings.settings["server_version"]
         self.bench.findings.server_version = version["setting"].split()[0]
         release.check(self.plan, self.bench.findings.settings)

@@ -17,23 +17,23 @@ is_there() {
 }
 is_there $process || exit 0
 
-# Everything of the step's process group but its leader; reading by the shell itself costs nothing.
+# Everything of the step's process group but its leader. The shell reads byte by byte, which takes a
+# twentieth of a second for a hundred processes.
 others() {
-    for stat in /proc/[0-9]*/stat; do
-        read -r line <"$stat" || continue
-        pid=${stat#/proc/}
-        pid=${pid%/stat}
-        set -- ${line##*) }
-        [ "$3" = "$leader" ] && [ "$pid" != "$leader" ] && printf '%s ' "$pid"
-    done 2>/dev/null
+    cat /proc/[0-9]*/stat 2>/dev/null | awk -v leader="$leader" '{
+        pid = $1
+        sub(/.*\) /, "")
+        if ($3 == leader && pid != leader) printf "%s ", pid
+    }'
 }
 
 for signal in INT TERM KILL; do
     for pid in $(others); do kill -s $signal "$pid" 2>/dev/null; done
     waited=0
-    while [ ! -L "$dir/exit" ] && [ $waited -lt 40 ]; do
+    while [ ! -L "$dir/exit" ] && [ $waited -lt 45 ]; do
         waited=$((waited + 1))
-        sleep 0.05
+        # Most end at once.
+        if [ $waited -le 5 ]; then sleep 0.01; else sleep 0.05; fi
     done
     [ -L "$dir/exit" ] && exit 0
 done

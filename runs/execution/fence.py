@@ -8,21 +8,26 @@ nothing any more. Files are only added, so two workers cannot undo each other's 
 from dataclasses import dataclass
 
 from runs.execution.errors import Detached
-from runs.execution.ssh import Host
+from runs.execution.ssh import Answer, Host
 
-# Runs before a step is looked at; it removes the fence's two arguments. Nothing here forks.
-CHECK = """
+# Ends the script if a higher token is there. Nothing here forks.
+_STOP_IF_BEHIND = """
 for lease in "$1"/*; do
     [ "${lease##*/}" -gt "$2" ] 2>/dev/null && { echo "benchlab-fence ${lease##*/}"; exit 96; }
 done
-shift 2
 """
-_RAISE = """
+# Runs before a step is looked at; it removes the fence's two arguments.
+CHECK = f"{_STOP_IF_BEHIND}shift 2\n"
+# Two workers may raise it at the same time: the lower one sees the other's token afterwards.
+_RAISE = f"""
+{_STOP_IF_BEHIND}
 umask 077
-mkdir -p "$1" && : >"$1/$2" || exit 0
-for lease in "$1"/*; do
-    if [ "${lease##*/}" -lt "$2" ] 2>/dev/null; then rm -f "$lease"; fi
-done
+if mkdir -p "$1" && : >"$1/$2"; then
+    for lease in "$1"/*; do
+        if [ "${{lease##*/}}" -lt "$2" ] 2>/dev/null; then rm -f "$lease"; fi
+    done
+fi
+{_STOP_IF_BEHIND}exit 0
 """
 BEHIND = 96
 _MARKER = b"benchlab-fence "
@@ -48,17 +53,24 @@ class Fence:
         """The arguments of CHECK."""
         return self.directory, str(self.token)
 
+    @property
+    def raising(self) -> tuple[str, ...]:
+        """The command that leaves the token there; `raise_if_behind` reads its answer."""
+        return ("sh", "-c", _RAISE, "raise", *self.arguments)
+
     async def raise_it(self, host: Host) -> None:
         """Leave the token there. Raises LeaseLost if a higher one is there."""
-        await self.check(host)
-        await host.run(["sh", "-c", _RAISE, "raise", *self.arguments])
-        await self.check(host)
+        raise_if_behind(await host.run(self.raising))
 
     async def check(self, host: Host) -> None:
         """Raise LeaseLost if a higher token is there."""
-        answer = await host.run(["sh", "-c", CHECK, "check", *self.arguments])
-        if answer.exit_status == BEHIND:
-            raise lease_lost(answer.stdout)
+        raise_if_behind(await host.run(["sh", "-c", CHECK, "check", *self.arguments]))
+
+
+def raise_if_behind(answer: Answer) -> None:
+    """Raise LeaseLost if the answer reports a higher token."""
+    if answer.exit_status == BEHIND:
+        raise lease_lost(answer.stdout)
 
 
 def lease_lost(printed: bytes) -> LeaseLost:

@@ -24,7 +24,7 @@ from runs.execution.plan import MAIN
 from runs.execution.postgres import DATABASE, NOT_RUNNING, SUPERUSER, lines_for
 from runs.execution.preparing import BYTES_TO_SPARE, did_not_start, replace_folder
 from runs.execution.reporter import ArtifactData
-from runs.execution.settings import READ_SETTINGS, read_settings
+from runs.execution.settings import READ_SETTINGS, read_extensions, read_settings
 from runs.wording import gettext_noop as _
 
 KEPT_LOG_LINES = 500
@@ -84,6 +84,7 @@ class Arrangement:
             printed = await self.bench.sql(
                 f"read-settings-{member.name}", READ_SETTINGS, database="postgres", at=member.name
             )
+            self.bench.extensions[member.name] = read_extensions(printed)
             text = json.dumps(read_settings(printed), indent=1, sort_keys=True)
             artifact = ArtifactData(
                 f"settings-{member.name}.json", text.encode(), "application/json"

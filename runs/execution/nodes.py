@@ -57,12 +57,10 @@ class Node:
     async def claim(self) -> int:
         """Claim the base directory, and raise the fence; returns its free bytes.
 
-        Raises TargetProblem `other_file_system` if it lies on another than when it was queued.
+        Raises TargetProblem `other_file_system` if it lies on another than when it was queued, and
+        LeaseLost if another worker has the server now.
         """
-        free = await self.on_host(partial(self.base.claim, mount=self.mount))
-        if self.fence:
-            await self.on_host(self.fence.raise_it)
-        return free
+        return await self.on_host(partial(self.base.claim, mount=self.mount, fence=self.fence))
 
     async def check(self) -> None:
         """Before anything is removed or ended: raise LeaseLost if another worker has it now."""

@@ -62,7 +62,10 @@ class Reporter(Protocol):
         """The run enters a phase."""
 
     async def command(self, host: str, result: StepResult) -> None:
-        """A step has ended. A replayed step is reported again."""
+        """A step has ended. A replayed step is reported again.
+
+        It may be stored a little later, see `settle`.
+        """
 
     async def machine(self, name: str, facts: Facts | None) -> None:
         """The facts of the plan's machine with that name; None if unknown.
@@ -82,3 +85,6 @@ class Reporter(Protocol):
 
     async def live_series(self, series: Sequence[SeriesData]) -> None:
         """Progress while measuring."""
+
+    async def settle(self) -> None:
+        """Wait until everything reported so far is stored."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Protocol, Self
 
 import asyncssh
 from asyncssh.public_key import get_default_public_key_algs
@@ -107,6 +107,17 @@ async def offered_host_key(address: Address, through: Sequence[Login] = ()) -> s
     if key is None:
         raise HostUnreachable(f"{address} shows no host key.")
     return key.export_public_key().decode().strip()
+
+
+class Commands(Protocol):
+    """What executes commands on a target."""
+
+    @property
+    def address(self) -> Address:
+        """The target, for texts."""
+
+    async def run(self, argv: Sequence[str], *, timeout_s: float | None = ...) -> Answer:
+        """Run a command and wait for its end; see `Host.run`."""
 
 
 class Host:

@@ -11,6 +11,9 @@
 #   exit         exit status; a step that was ended from outside has `finished` only
 #   times        what `times` tells of the shell, and of the step with all its children
 # Whatever it starts has BENCHLAB_STEP=DIR in its environment: that is how stop_steps.sh knows it.
+#
+# A run has dozens of steps, and a process takes as long as hundreds of lines of the shell: what the
+# shell can do by itself starts none.
 set -u
 umask 077
 export LC_ALL=C
@@ -48,14 +51,25 @@ alive() {
 }
 
 leader='
-    start_time() { sed "s/.*) //" "/proc/$1/stat" 2>/dev/null | cut -d " " -f 20; }
+    start_time() {
+        start=
+        { read -r line <"/proc/$1/stat"; } 2>/dev/null || return
+        set -- ${line##*) }
+        start=${20}
+    }
     # A clock may be set meanwhile; the time since the boot only goes on.
-    now() { up=; { read -r up rest </proc/uptime; } 2>/dev/null; echo "$(date +%s.%N),$up"; }
+    read_clocks() {
+        up=
+        { read -r up rest </proc/uptime; } 2>/dev/null
+        now=$(date +%s.%N),$up
+    }
     export BENCHLAB_STEP="$1"
     dir=$1 boot=$2
     shift 2
-    ln -s "$(now)" "$dir/started"
-    ln -s "$$ $(start_time $$)${boot:+ $boot}" "$dir/process" || exit 0
+    read_clocks
+    ln -s "$now" "$dir/started"
+    start_time $$
+    ln -s "$$ $start${boot:+ $boot}" "$dir/process" || exit 0
     # A step that was on its way while all were ended comes too late; after `process`, so that one
     # of the two sees the other.
     [ -L "${dir%/*}/.ended" ] && exit 0
@@ -63,7 +77,8 @@ leader='
     status=$?
     # With `command`, a disk that is full ends neither the shell nor the record.
     command times >"$dir/times" 2>/dev/null
-    ln -s "$(now)" "$dir/finished"
+    read_clocks
+    ln -s "$now" "$dir/finished"
     ln -s "$status" "$dir/exit"
 '
 

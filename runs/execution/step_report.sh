@@ -1,13 +1,29 @@
 # Report the durable step in $dir: its status, its times, and at most $cap bytes of each stream.
 # What follows a script that has set both; `-` is what the step has not left.
-length() { if [ -f "$1" ]; then wc -c <"$1" | tr -d ' '; else echo 0; fi; }
-out=$(length "$dir/out")
-err=$(length "$dir/err")
-[ "$out" -gt "$cap" ] && out=$cap
-[ "$err" -gt "$cap" ] && err=$cap
-link() { readlink "$dir/$1" || echo -; }
-cpu=$(sed -n '2s/ /,/p' "$dir/times" 2>/dev/null)
-echo "benchlab-step $(link exit) $(link started) $(link finished) $out $err ${cpu:--}"
+measure() {
+    length=0
+    # Some print blanks before the number.
+    if [ -f "$1" ] && [ -s "$1" ]; then length=$(($(wc -c <"$1"))); fi
+    [ "$length" -le "$cap" ] || length=$cap
+}
+follow() {
+    target=
+    if [ -L "$1" ]; then target=$(readlink "$1"); fi
+}
+measure "$dir/out"
+out=$length
+measure "$dir/err"
+err=$length
+follow "$dir/exit"
+report=${target:--}
+follow "$dir/started"
+report="$report ${target:--}"
+follow "$dir/finished"
+report="$report ${target:--}"
+# The second line has what the children took: user and system.
+user= system=
+{ { read -r line && read -r user system; } <"$dir/times"; } 2>/dev/null
+echo "benchlab-step $report $out $err ${user:+$user,}${system:--}"
 [ "$out" -gt 0 ] && head -c "$out" "$dir/out"
 [ "$err" -gt 0 ] && head -c "$err" "$dir/err"
 exit 0

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from runs.execution.errors import ConnectionLost, TargetProblem, TargetRestarted
 from runs.execution.fence import BEHIND, CHECK, Fence, lease_lost
-from runs.execution.ssh import REMOVAL_SECONDS, Answer, Host
+from runs.execution.ssh import REMOVAL_SECONDS, Answer, Commands, Host
 from runs.wording import gettext_noop as _
 
 # Of each stream of a step. A 48-hour recording of sadc is no longer than this when printed.
@@ -133,7 +133,7 @@ async def so_far(
     return _read(name, tuple(argv), stdin, answer.stdout) if is_there else None
 
 
-async def stop_all(host: Host, directory: str) -> None:
+async def stop_all(host: Commands, directory: str) -> None:
     """End the processes of every running step in `directory`: INT, then TERM, then KILL."""
     patience = str(SECONDS_BETWEEN_SIGNALS)
     answer = await host.run(

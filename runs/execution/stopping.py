@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from runs.execution.errors import TargetProblem
-from runs.execution.ssh import COMMAND_SECONDS, Host
+from runs.execution.ssh import COMMAND_SECONDS, Commands
 from runs.wording import gettext_noop as _
 
 # A fast shutdown writes a checkpoint.
@@ -17,10 +17,10 @@ def argv(directory: str) -> tuple[str, ...]:
     return ("sh", "-c", _STOP, "stop", f"{directory}/data", str(SECONDS_BETWEEN_SIGNALS))
 
 
-async def stop(host: Host, directory: str) -> None:
+async def stop(host: Commands, directory: str) -> None:
     """Stop it. Raises TargetProblem `postgres_does_not_stop`.
 
-    Check first (`BaseDir.check`) whether the folder is ours.
+    Check first (`BaseDir.checked`) whether the folder is ours.
     """
     patience = SIGNALS * SECONDS_BETWEEN_SIGNALS + COMMAND_SECONDS
     answer = await host.run(argv(directory), timeout_s=patience)

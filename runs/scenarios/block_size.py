@@ -13,6 +13,7 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.guard import MINUTES
+from runs.execution.plan import MAIN
 from runs.execution.reporter import ArtifactData, SeriesData
 from runs.scenarios.datasets import sending, tpch
 from runs.scenarios.definition import (
@@ -61,7 +62,7 @@ RELATION_SIZES = """
 SELECT relname, pg_relation_size(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
 WHERE relkind = 'r' AND nspname = 'public' ORDER BY relname;
 """
-CACHE_AVAILABLE = "SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_buffercache';"
+CACHE_EXTENSION = "pg_buffercache"
 CACHED_BLOCKS = """
 CREATE EXTENSION IF NOT EXISTS pg_buffercache;
 SELECT count(*) * current_setting('block_size')::bigint FROM pg_buffercache
@@ -152,7 +153,7 @@ async def _restart(bench: Bench) -> None:
 
 async def _note_cached(bench: Bench) -> None:
     """A build without pg_buffercache cannot say; the rest of the run is valid without it."""
-    if (await bench.sql("look-for-buffercache", CACHE_AVAILABLE)).strip() != "1":
+    if CACHE_EXTENSION not in bench.extensions[MAIN]:
         message = "What shared buffers held is unknown: pg_buffercache is not installed."
         bench.note("no_buffercache", message, level="info")
         return

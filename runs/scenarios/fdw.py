@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
+from runs.execution.plan import MAIN
 from runs.execution.postgres import DATABASE, SUPERUSER
 from runs.wording import gettext_noop as _
 
@@ -17,7 +18,6 @@ SINCE = 90300
 BATCHES_SINCE = 140000
 PARALLEL_COMMIT_SINCE = 150000
 
-_AVAILABLE = f"SELECT count(*) FROM pg_available_extensions WHERE name = '{EXTENSION}';"
 _REMOTE_SQL = re.compile(r"Remote SQL: (.*)")
 
 
@@ -33,7 +33,7 @@ class ForeignTable:
 
 async def require(bench: Bench) -> None:
     """Create the extension. Raises TargetProblem `missing_extension`."""
-    if (await bench.sql("look-for-postgres-fdw", _AVAILABLE)).strip() != "1":
+    if EXTENSION not in bench.extensions[MAIN]:
         raise TargetProblem(
             f"{bench.plan.bindir} has no extension {EXTENSION}.",
             code="missing_extension",

@@ -12,11 +12,11 @@ from runs.execution.ending import together
 from runs.execution.errors import LoadsApart, TargetProblem
 from runs.execution.guard import GRACE_SECONDS
 from runs.execution.nodes import Node
-from runs.execution.plan import GeneratorPlan
+from runs.execution.plan import MAIN, GeneratorPlan
 from runs.execution.postgres import DATABASE, SUPERUSER
 from runs.execution.reporter import ArtifactData, SeriesData
 from runs.execution.steps import StepResult
-from runs.scenarios import generator_cpu, percentiles, stalls
+from runs.scenarios import generator_cpu, percentiles, prewarming, stalls
 from runs.scenarios.metrics import (
     CONNECTION_TIME,
     FAILED_TRANSACTIONS,
@@ -40,9 +40,6 @@ LIVE_SECONDS = 5.0
 MOST_SECONDS_APART = 2.0
 MOST_SHARE_APART = 0.05
 
-PREWARM = """
-SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_prewarm';
-"""
 PREWARM_BY_EXTENSION = """
 CREATE EXTENSION IF NOT EXISTS pg_prewarm;
 SELECT 'pgbench_accounts', pg_prewarm('pgbench_accounts');
@@ -80,8 +77,7 @@ def scale_of(bench: Bench) -> int:
 
 async def prewarm(bench: Bench) -> None:
     """Read pgbench_accounts and its index into memory; the run's notes say how."""
-    available = await bench.sql("look-for-pg-prewarm", PREWARM)
-    if available.strip() == "1":
+    if prewarming.EXTENSION in bench.extensions[MAIN]:
         await bench.sql("prewarm", PREWARM_BY_EXTENSION)
         bench.note("prewarm_extension", "Warmed up by pg_prewarm.", level="info")
     else:

@@ -3,7 +3,7 @@
 from runs.execution.bench import Bench
 from runs.execution.plan import MAIN
 
-AVAILABLE = "SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_prewarm';"
+EXTENSION = "pg_prewarm"
 BY_EXTENSION = """
 CREATE EXTENSION IF NOT EXISTS pg_prewarm;
 SELECT relname, pg_prewarm(oid) FROM pg_class
@@ -18,8 +18,7 @@ WHERE n.nspname = 'public' AND c.relkind = 'r' ORDER BY 1;
 async def prewarm_all(bench: Bench, *, at: str = MAIN) -> None:
     """Read every table and index of the schema public of a cluster; the notes say how."""
     of = "" if at == MAIN else f"-{at}"
-    available = await bench.sql(f"look-for-pg-prewarm{of}", AVAILABLE, at=at)
-    if available.strip() == "1":
+    if EXTENSION in bench.extensions[at]:
         await bench.sql(f"prewarm{of}", _by_extension(bench), at=at)
         bench.note("prewarm_extension", "Warmed up by pg_prewarm.", level="info")
         return

@@ -1,11 +1,15 @@
 """What `script/server` prepares at each start, without losing a user's changes."""
 
+import os
 from io import StringIO
 
 import pytest
+from django.db.models import Count
 
 from runs.management.commands.setup_instance import Command
-from runs.models import Server
+from runs.models import Campaign, Server
+from runs.services.campaigns import scenarios
+from runs.services.operations import static_files
 from runs.services.servers import servers, ssh_keys
 from tests import factories
 
@@ -81,3 +85,35 @@ def test_a_key_that_cannot_be_read_does_not_stop_the_site(start, server, setting
     settings.ENCRYPTION_KEY = "tsTTZWOiUq2kJCvIJUQhhe2JLkIIKJZbZ5l2yrFwqHo="
 
     assert "BENCHLAB_ENCRYPTION_KEY" in start()[1]
+
+
+def test_the_first_campaign_takes_two_minutes_or_as_long_as_is_asked(monkeypatch):
+    scenarios.sync()
+    server = factories.server()
+    for version in ("16.14", "18.4"):
+        factories.installation(server, version, has_psql=True, pgbench_version_num=180004)
+    for asked, seconds in (("", 6), ("1", 1), ("0", None)):
+        monkeypatch.setenv("BENCHLAB_FIRST_RUN_SECONDS", asked)
+        Campaign.objects.all().delete()
+        Command(stdout=StringIO())._queue_first_campaign(server)
+        queued = Campaign.objects.values_list("parameters__duration", Count("runs"))
+        assert list(queued) == ([] if seconds is None else [(seconds, 18)])
+
+
+def test_static_files_are_collected_when_they_have_changed_or_are_gone(settings, tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "bench.css").write_text("a {}")
+    settings.STATICFILES_DIRS, settings.STATIC_ROOT = [source], tmp_path / "static"
+    storage = "django.contrib.staticfiles.storage.ManifestStaticFilesStorage"
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": storage}}
+    settings.INSTALLED_APPS = ["benchlab.static_files.StaticFiles"]
+
+    assert static_files.collect()
+    assert not static_files.collect()
+    (source / "bench.css").write_text("a { color: red }")
+    os.utime(source / "bench.css", (2_000_000_000,) * 2)  # Django looks at whole seconds
+    assert static_files.collect()
+    assert "red" in (tmp_path / "static" / "bench.css").read_text()
+    (tmp_path / "static" / "staticfiles.json").unlink()
+    assert static_files.collect()

@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from playwright.sync_api import Browser, Page
 from benchlab.embedded.ports import free_port
 from benchmarks.loads import Loads
 from tests.ssh.openssh import short_folder
+from tests.started import prepare
 
 REPOSITORY = Path(__file__).parents[2]
 START_SECONDS = 240
@@ -35,6 +37,7 @@ class Instance:
 
     var: Path
     port: int
+    first_run_seconds: int = 0
     lines: list[str] = field(default_factory=list)
     process: subprocess.Popen[str] | None = None
 
@@ -53,6 +56,7 @@ class Instance:
         variables = environment(self) | {
             "BENCHLAB_PORT": str(self.port),
             "BENCHLAB_HEARTBEAT_TIMEOUT_SECONDS": "6",
+            "BENCHLAB_FIRST_RUN_SECONDS": str(self.first_run_seconds),
         }
         self.process = subprocess.Popen(
             [str(REPOSITORY / "script/server")],
@@ -149,10 +153,14 @@ def new_token(instance: Instance, name: str) -> str:
     return made.stdout.strip()
 
 
-@pytest.fixture(scope="module")
-def instance(request: pytest.FixtureRequest) -> Iterator[Instance]:
-    folder = short_folder(on_disk=request.node.get_closest_marker("on_disk") is not None)
-    running = Instance(folder / "var", free_port(0))
+@contextmanager
+def _running(
+    test_folder: Path, *, first_run_seconds: int = 0, on_disk: bool = False
+) -> Iterator[Instance]:
+    """With a first campaign it is a newcomer's first start; others find a migrated database."""
+    folder = short_folder(on_disk=on_disk)
+    running = Instance(folder / "var", free_port(0), first_run_seconds)
+    prepare(running.var, test_folder, is_migrated=not first_run_seconds)
     running.start()
     yield running
     if running.process is not None and running.process.poll() is None:
@@ -160,17 +168,23 @@ def instance(request: pytest.FixtureRequest) -> Iterator[Instance]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture(scope="package")
+def quiet_instance(test_folder: Path) -> Iterator[Instance]:
+    """One for all files that need nothing else. One process runs them: tests/conftest.py."""
+    with _running(test_folder) as running:
+        yield running
+
+
 @pytest.fixture(scope="module")
-def idle(instance: Instance) -> Instance:
-    """The instance without its first campaign, which keeps both processors busy for minutes."""
-    cancel = "import django; django.setup(); from benchmarks import own_queue;"
-    subprocess.run(
-        [sys.executable, "-c", f"{cancel} own_queue.cancel_first_campaign()"],
-        env=environment(instance) | {"DJANGO_SETTINGS_MODULE": "benchlab.settings"},
-        cwd=REPOSITORY,
-        check=True,
-    )
-    return instance
+def instance(request: pytest.FixtureRequest, test_folder: Path) -> Iterator[Instance]:
+    """An instance of its own for modules on disk, and for those that set FIRST_RUN_SECONDS."""
+    seconds = getattr(request.module, "FIRST_RUN_SECONDS", 0)
+    on_disk = request.node.get_closest_marker("on_disk") is not None
+    if not seconds and not on_disk:
+        yield request.getfixturevalue("quiet_instance")
+        return
+    with _running(test_folder, first_run_seconds=seconds, on_disk=on_disk) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

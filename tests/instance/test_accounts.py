@@ -18,7 +18,6 @@ from tests.instance.conftest import REPOSITORY, Instance
 
 pytestmark = [
     pytest.mark.instance,
-    pytest.mark.usefixtures("idle"),
     pytest.mark.timeout(600),
     pytest.mark.skipif(os.getuid() != 0, reason="only root starts accounts apart"),
 ]

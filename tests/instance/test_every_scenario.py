@@ -19,7 +19,6 @@ pytestmark = [
     pytest.mark.instance,
     pytest.mark.slow,
     pytest.mark.on_disk,
-    pytest.mark.usefixtures("idle"),
     pytest.mark.timeout(1500),
 ]
 

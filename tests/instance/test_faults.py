@@ -10,16 +10,21 @@ import pytest
 
 from benchmarks.injections import FAULTS
 from tests.instance.conftest import REPOSITORY
+from tests.ssh.openssh import short_folder
+from tests.started import prepare
 
 pytestmark = [pytest.mark.instance, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory, sshd_binary) -> list[dict[str, Any]]:
+def rows(tmp_path_factory, sshd_binary, test_folder) -> list[dict[str, Any]]:
     """What benchmarks.faults has counted."""
     counted = tmp_path_factory.mktemp("faults") / "rows.json"
+    folder = short_folder()
+    prepare(folder / "var", test_folder, is_migrated=True)
+    options = ["--together", "--folder", str(folder), "--json", str(counted)]
     subprocess.run(
-        [sys.executable, "-m", "benchmarks.faults", "--together", "--json", str(counted)],
+        [sys.executable, "-m", "benchmarks.faults", *options],
         cwd=REPOSITORY,
         check=False,
         timeout=580,

@@ -14,10 +14,10 @@ from benchmarks.loads import counted
 from runs import dispatch
 from tests.instance.conftest import Instance, new_token
 
-pytestmark = [pytest.mark.instance, pytest.mark.usefixtures("idle"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.instance, pytest.mark.timeout(600)]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def variables(instance: Instance) -> dict[str, str]:
     """The instance's own environment."""
     found: dict[str, str] = {}
@@ -27,8 +27,8 @@ def variables(instance: Instance) -> dict[str, str]:
     return found
 
 
-@pytest.fixture
-def token(instance: Instance, variables) -> str:
+@pytest.fixture(scope="module")
+def token(instance: Instance) -> str:
     return new_token(instance, "losses")
 
 
@@ -40,11 +40,12 @@ def queue(instance: Instance, token: str):
         [server] = instance.get("servers/")["results"]
         body = {
             "title": title,
-            "scenario": "fixed-point-read",
+            "scenario": "pgbench",
             "server": server["slug"],
             "versions": ["18"],
-            "levels": {"clients": [1]},
-            "parameters": {"scale": 1, "duration": duration},
+            "levels": {"script": ["select-only"], "scale": [1], "clients": [1]},
+            # A load that leaves the processors to other tests.
+            "parameters": {"rate": 50, "duration": duration},
             "repeats": repeats,
             # A doubtful run would be measured again, and on a busy machine all are.
             "remeasures": 0,

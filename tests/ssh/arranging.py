@@ -14,6 +14,7 @@ from runs.execution.facts import version_num
 from runs.execution.plan import ClusterPlan, RunPlan
 from runs.scenarios import registry
 from tests.ssh.directing import left_running, names
+from tests.ssh.initialised import quick_bindir
 
 # The wheels have no contrib.
 DEBIAN = Path("/usr/lib/postgresql/15/bin")
@@ -55,13 +56,14 @@ def with_contrib(plan: RunPlan, account: Account, version: str = "16.10") -> Run
     CI fails where neither is there, a laptop skips.
     """
     lab = folders.versions_folder(Places(var_from_environment({})), account) / version / "bin"
-    bindir = next((each for each in (lab, DEBIAN) if (each / "postgres").exists()), None)
-    if bindir is None:
+    found = next((each for each in (lab, DEBIAN) if (each / "postgres").exists()), None)
+    if found is None:
         missing = "no PostgreSQL with contrib is there: script/lab makes one"
         if os.environ.get("CI"):
             pytest.fail(missing, pytrace=False)
         pytest.skip(missing)
-    asked = [bindir / "postgres", "--version"]
+    bindir = quick_bindir(found, Path(os.environ["BENCHLAB_TEST_FOLDER"]), account)
+    asked = [found / "postgres", "--version"]
     said = subprocess.run(asked, capture_output=True, text=True, check=True)
     return replace(plan, bindir=str(bindir), version_num=version_num(said.stdout))
 

@@ -3,9 +3,12 @@
 import asyncio
 import dataclasses
 import fcntl
+import hashlib
 import os
 import shutil
-from collections.abc import Callable, Coroutine, Iterator
+import subprocess
+import tempfile
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
 from runs.execution import privileged, ssh, treating
 from runs.execution.base_dir import BaseDir
+from runs.execution.bench import Bench
 from runs.execution.connection import Line
 from runs.execution.director import Director
 from runs.execution.nodes import Place
@@ -23,8 +27,10 @@ from runs.execution.plan import RunPlan
 from runs.execution.ssh import Address, Host
 from runs.execution.treatment import Treatment
 from runs.models import Server
-from runs.scenarios import fixed_point_read, fixed_point_update, registry
+from runs.scenarios import pgbench_procedure, registry
+from runs.scenarios.pgbench_procedure import Options, WeightedScript
 from runs.services.servers import host_keys, servers
+from tests.ssh.directing import execute
 from tests.ssh.initialised import quick_bindir
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 from tests.ssh.recording import RecordingReporter
@@ -44,21 +50,14 @@ def account() -> Account:
 
 @pytest.fixture(scope="session")
 def binaries(account: Account, test_folder: Path) -> PostgreSQLBinaries:
-    return postgresql_binaries(test_folder, account)
-
-
-@pytest.fixture(scope="session")
-def quick_binaries(binaries: PostgreSQLBinaries, account: Account) -> Iterator[PostgreSQLBinaries]:
-    """The same, but initdb copies what it made before with the same options."""
-    folder = short_folder()
-    folder.chmod(0o755)
-    yield PostgreSQLBinaries(
+    """Real ones, but initdb copies what it made before with the same options."""
+    found = postgresql_binaries(test_folder, account)
+    return PostgreSQLBinaries(
         *(
-            quick_bindir(bindir, folder, account)
-            for bindir in (binaries.postgresql16, binaries.postgresql18)
+            quick_bindir(bindir, test_folder, account)
+            for bindir in (found.postgresql16, found.postgresql18)
         )
     )
-    shutil.rmtree(folder)
 
 
 @pytest.fixture
@@ -208,18 +207,30 @@ def direct(openssh: OpenSSH, address, key_pair) -> Callable[..., Director]:
 
 @pytest.fixture(autouse=True)
 def unhurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the fixed-point loads pause after each transaction, but where a test is about full load.
+    """Let loads pause after each transaction, but where a test is about full load.
 
-    Each test here measures for seconds. At full load, that takes both processors from the others.
+    Each test here measures for seconds. At full load, that takes both processors from the others;
+    ten transactions a second of each client are enough to measure something, fifty where a test
+    counts or samples them.
     """
     if request.node.get_closest_marker("full_load"):
         return
-    for module in (fixed_point_read, fixed_point_update):
-        monkeypatch.setattr(module, "SCRIPT", module.SCRIPT + "\\sleep 20 ms\n")
+    milliseconds = 20 if request.node.get_closest_marker("hurried") else 100
+    measure = pgbench_procedure.measure
+
+    async def measure_with_pauses(
+        bench: Bench, script: str | Sequence[WeightedScript], options: Options | None = None
+    ) -> None:
+        scripts = [WeightedScript(script)] if isinstance(script, str) else script
+        pause = f"\n\\sleep {milliseconds} ms\n"
+        paused = [replace(each, text=each.text.rstrip() + pause) for each in scripts]
+        await measure(bench, paused, options)
+
+    monkeypatch.setattr(pgbench_procedure, "measure", measure_with_pauses)
 
 
 @pytest.fixture
-def plan(address, base_dir, quick_binaries) -> RunPlan:
+def plan(address, base_dir, binaries) -> RunPlan:
     return RunPlan(
         run_id=7,
         campaign="test",
@@ -228,9 +239,9 @@ def plan(address, base_dir, quick_binaries) -> RunPlan:
         port=address.port,
         username=address.username,
         base_dir=str(base_dir),
-        bindir=str(quick_binaries.postgresql16),
+        bindir=str(binaries.postgresql16),
         version_num=160014,
-        client_bindir=str(quick_binaries.postgresql18),
+        client_bindir=str(binaries.postgresql18),
         client_version_num=180004,
         settings={"shared_buffers": "64MB", "fsync": "off"},
         initdb_options=(),
@@ -238,6 +249,25 @@ def plan(address, base_dir, quick_binaries) -> RunPlan:
         parameters={"scale": 1, "duration": 2},
         cluster_key="shared",
     )
+
+
+@pytest.fixture
+def prepared(direct, plan, base_dir, test_folder) -> None:
+    """The plan's cluster is there already: loaded and stopped, as another run has left it."""
+    cluster = (plan.bindir, plan.settings, plan.initdb_options, plan.scenario, plan.cluster_key)
+    told = repr((*cluster, plan.parameters["scale"]))
+    kept = test_folder / f"prepared-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+    if kept.exists():
+        subprocess.run(["cp", "-a", f"{kept}/.", str(base_dir)], check=True)
+        return
+    short = plan.parameters | {"duration": 1}
+    execute(direct(replace(plan, run_id=1, parameters=short, treatment=Treatment())))
+    draft = Path(tempfile.mkdtemp(prefix="draft-", dir=test_folder))
+    subprocess.run(["cp", "-a", "--sparse=always", f"{base_dir}/.", str(draft)], check=True)
+    try:
+        draft.rename(kept)
+    except OSError:  # another process has made it
+        shutil.rmtree(draft)
 
 
 @pytest.fixture

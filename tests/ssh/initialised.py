@@ -4,7 +4,11 @@ Almost every test here makes a cluster, and initdb takes half a second of a proc
 own tests copy a template as well (INITDB_TEMPLATE). Everything else in the folder is the original.
 """
 
+import hashlib
+import os
 import shlex
+import shutil
+import tempfile
 from pathlib import Path
 
 from benchlab.embedded.account import Account
@@ -39,18 +43,39 @@ cp -a "$kept/$key/." "$data/"
 
 
 def quick_bindir(bindir: Path, folder: Path, account: Account) -> Path:
-    """Make the bin folder below `folder`, which the account can enter."""
-    kept = folder / f"initialised-{bindir.parent.name}"
-    kept.mkdir()
-    account.own(kept)
-    quick = folder / f"quick-{bindir.parent.name}" / "bin"
+    """The bin folder, made once below `folder`, which the account can enter."""
+    made = folder / f"quick-{hashlib.sha256(os.fsencode(bindir)).hexdigest()[:8]}"
+    package, version, name = bindir.parts[-3:]
+    if not made.exists():
+        draft = Path(tempfile.mkdtemp(prefix="draft-", dir=folder))
+        draft.chmod(0o755)
+        _fill(draft / package / version, bindir, kept=made / "kept")
+        (draft / "kept").mkdir()
+        account.own(draft / "kept")
+        # The programs of a wheel find their libraries next to its folder.
+        for libraries in bindir.parents[2].glob("*.libs"):
+            (draft / libraries.name).symlink_to(libraries)
+        try:
+            draft.rename(made)
+        except OSError:  # another process has made it
+            shutil.rmtree(draft)
+    return made / package / version / name
+
+
+def _fill(home: Path, bindir: Path, *, kept: Path) -> None:
+    quick = home / bindir.name
     quick.mkdir(parents=True)
+    for other in bindir.parent.iterdir():
+        if other != bindir:
+            (home / other.name).symlink_to(other)
     for program in bindir.iterdir():
-        if program.name != "initdb":
-            (quick / program.name).symlink_to(program)
+        (quick / program.name).symlink_to(program)
+    # An inspection registers the folder in which the file of `postgres` itself is.
+    (quick / "postgres").unlink()
+    shutil.copy2(bindir / "postgres", quick / "postgres")
     initdb = quick / "initdb"
+    initdb.unlink()
     initdb.write_text(
         SCRIPT.format(initdb=shlex.quote(str(bindir / "initdb")), kept=shlex.quote(str(kept)))
     )
     initdb.chmod(0o755)
-    return quick

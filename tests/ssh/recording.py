@@ -41,6 +41,9 @@ class RecordingReporter:
     async def live_series(self, series: Sequence[SeriesData]) -> None:
         self.live.append(series)
 
+    async def settle(self) -> None:
+        """Everything is kept at once."""
+
     @property
     def steps(self) -> list[str]:
         """The names of the steps, in order."""

@@ -12,7 +12,12 @@ from runs.services.runs import execution, leases
 from tests import factories
 from tests.ssh.openssh import short_folder
 
-pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [
+    pytest.mark.openssh,
+    pytest.mark.hurried,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.slow,
+]
 SHAS = ["a1" * 20, "b2" * 20, "c3" * 20]
 # Without its index every statement reads the table, which takes several times as long.
 SLOW = """#!/bin/sh

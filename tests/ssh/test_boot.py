@@ -14,6 +14,7 @@ pytestmark = [
     pytest.mark.openssh,
     pytest.mark.skipif(not Path(boot.BOOT_ID).exists(), reason="only Linux numbers its boots"),
 ]
+prepared = pytest.mark.usefixtures("prepared")
 
 
 def killed_while_loaded(director, base_dir, *, in_another_boot: bool):
@@ -40,6 +41,7 @@ def killed_while_loaded(director, base_dir, *, in_another_boot: bool):
 
 
 @pytest.mark.parametrize("in_another_boot", [True, False])
+@prepared
 def test_what_fails_after_a_restart_is_told_as_a_restart(direct, plan, base_dir, in_another_boot):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 30}))
     problem = killed_while_loaded(director, base_dir, in_another_boot=in_another_boot)

@@ -11,6 +11,7 @@ from runs.execution import postgres, steps, stopping
 from tests.ssh.directing import execute, left_running, names
 
 pytestmark = pytest.mark.openssh
+prepared = pytest.mark.usefixtures("prepared")
 
 
 @pytest.fixture
@@ -39,6 +40,7 @@ def postmaster(data: Path) -> int:
     return int((data / "postmaster.pid").read_text().split()[0])
 
 
+@prepared
 def test_a_server_that_does_not_stop_costs_no_result(direct, plan, base_dir, in_phase, monkeypatch):
     monkeypatch.setattr(postgres, "WAIT_SECONDS", 1)
     monkeypatch.setattr(stopping, "SECONDS_BETWEEN_SIGNALS", 1)

@@ -1,6 +1,7 @@
 """Several machines of a run that ends: each is cleaned up independently."""
 
 import asyncio
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -60,6 +61,7 @@ def test_a_shared_cluster_that_does_not_start_for_them_is_removed(
 ):
     database = machines[0]
     cluster = database.base_dir / "clusters" / "shared"
+    shutil.rmtree(cluster, ignore_errors=True)
 
     async def make():
         base = BaseDir(str(database.base_dir), INSTANCE)

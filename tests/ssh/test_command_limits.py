@@ -16,6 +16,7 @@ from tests.ssh.directing import execute, left_running, names, processes_below
 from tests.ssh.openssh import _children
 
 pytestmark = pytest.mark.openssh
+prepared = pytest.mark.usefixtures("prepared")
 
 
 @pytest.fixture
@@ -67,6 +68,7 @@ def test_a_step_may_take_longer_than_a_command(short, on_host, base_dir):
     assert on_host(act).stdout == "on\n"
 
 
+@prepared
 def test_a_removal_that_hangs_keeps_the_result_and_is_told(monkeypatch, direct, plan, base_dir):
     monkeypatch.setattr(ssh, "SECONDS_TO_NOTICE", 0.5)
     monkeypatch.setattr(base_dirs, "REMOVAL_SECONDS", 1)

@@ -16,9 +16,9 @@ OLD = {"checkpoint_segments": "8", "work_mem": "24MB", "wal_level": "hot_standby
 
 
 @pytest.fixture(params=["16", "18"])
-def plan(request, plan, quick_binaries) -> RunPlan:
+def plan(request, plan, binaries) -> RunPlan:
     """A run with a configuration of 9.3, as each embedded version gets it."""
-    bindir = {"16": quick_binaries.postgresql16, "18": quick_binaries.postgresql18}[request.param]
+    bindir = {"16": binaries.postgresql16, "18": binaries.postgresql18}[request.param]
     fitted = fit(OLD, request.param, written_for="9.3")
     return replace(
         plan,

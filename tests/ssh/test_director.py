@@ -27,6 +27,7 @@ from tests.ssh.directing import (
 )
 
 pytestmark = pytest.mark.openssh
+prepared = pytest.mark.usefixtures("prepared")
 
 
 def test_a_run_measures_what_pgbench_prints(direct, plan, base_dir):
@@ -47,17 +48,23 @@ def test_a_run_measures_what_pgbench_prints(direct, plan, base_dir):
     assert re.search(r"worker: db [+-]0\.\d{4} s \(. 0\.\d{4}\)\.$", notes["clock_skew"].message)
     assert notes["clock_skew"].level == "info"
     assert len(next(s for s in found.series if s.name == "tps").values) in {1, 2}
+    # Nothing of it is left but the shared cluster.
+    assert left_running(base_dir) == []
+    assert names(base_dir / "runs") == []
+    assert names(base_dir / "clusters") == ["shared"]
 
 
 @pytest.mark.full_load
+@prepared
 def test_the_load_is_the_one_of_the_reports(direct, plan):
-    director = direct(replace(plan, levels={"version": "16.14", "clients": 8}))
+    levels, short = {"version": "16.14", "clients": 8}, {"scale": 1, "duration": 1}
+    director = direct(replace(plan, levels=levels, parameters=short))
     execute(director)
     pgbench = next(each for each in director.reporter.commands if each.name == "pgbench")
     assert (
         " ".join(pgbench.argv)
         .split("bin/pgbench ")[1]
-        .startswith("-n -c 8 -j 4 -T 2 -s 1 -P 1 -r -f ")
+        .startswith("-n -c 8 -j 4 -T 1 -s 1 -P 1 -r -f ")
     )
     script = next(each for each in director.reporter.commands if each.name == "write-script")
     assert script.stdin == (
@@ -85,13 +92,7 @@ def test_a_run_that_writes_leaves_no_cluster_behind(direct, plan, base_dir):
     assert names(base_dir / "runs") == []
 
 
-def test_nothing_of_a_finished_run_is_left_but_the_shared_cluster(direct, plan, base_dir):
-    execute(direct(plan))
-    assert left_running(base_dir) == []
-    assert names(base_dir / "runs") == []
-    assert names(base_dir / "clusters") == ["shared"]
-
-
+@prepared
 def test_a_cancelled_run_leaves_no_process_and_no_folder_but_what_its_load_had_printed(
     direct, plan, base_dir
 ):
@@ -112,6 +113,7 @@ def test_a_cancelled_run_leaves_no_process_and_no_folder_but_what_its_load_had_p
     assert "pgbench.err" in {each.name for each in director.bench.findings.artifacts}
 
 
+@prepared
 def test_another_worker_attaches_to_the_load_in_progress(direct, plan, base_dir):
     plan = replace(plan, parameters={"scale": 1, "duration": 5})
     first = direct(plan)
@@ -131,6 +133,7 @@ def test_another_worker_attaches_to_the_load_in_progress(direct, plan, base_dir)
     assert left_running(base_dir) == []
 
 
+@prepared
 def test_a_dropped_connection_costs_nothing(direct, plan, openssh):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 4}))
 
@@ -147,6 +150,7 @@ def test_a_dropped_connection_costs_nothing(direct, plan, openssh):
     assert [code for code, _message in director.reporter.events] == ["connection_lost"]
 
 
+@prepared
 def test_a_connection_dropped_after_the_load_costs_nothing(direct, plan, openssh, base_dir):
     """In collecting and cleaning up, which are not steps of the scenario."""
     director = direct(plan)
@@ -164,6 +168,7 @@ def test_a_connection_dropped_after_the_load_costs_nothing(direct, plan, openssh
     assert names(base_dir / "runs") == []
 
 
+@prepared
 def test_a_cancel_whose_target_is_out_of_reach_is_not_called_done(direct, plan, openssh, base_dir):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 15}))
 
@@ -185,6 +190,7 @@ def test_a_cancel_whose_target_is_out_of_reach_is_not_called_done(direct, plan, 
     assert names(base_dir / "runs") == []
 
 
+@prepared
 def test_a_worker_without_the_database_leaves_the_run_to_the_next(direct, plan, base_dir):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 8}))
 
@@ -201,6 +207,7 @@ def test_a_worker_without_the_database_leaves_the_run_to_the_next(direct, plan, 
     assert found.measurements["tps"] > 0
 
 
+@prepared
 def test_a_display_that_fails_does_not_cost_the_measurement(direct, plan):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 7}))
     tried = []
@@ -214,13 +221,14 @@ def test_a_display_that_fails_does_not_cost_the_measurement(direct, plan):
     assert tried
 
 
+@prepared
 def test_a_cancel_at_the_first_moment_keeps_the_shared_cluster(direct, plan, base_dir):
-    execute(direct(plan))
     with pytest.raises(Cancelled):
-        watched(direct(replace(plan, run_id=8)), iter(["cancel"] * 100))
+        watched(direct(plan), iter(["cancel"] * 100))
     assert names(base_dir / "clusters") == ["shared"]
 
 
+@prepared
 def test_a_taken_over_run_that_is_cancelled_at_once_leaves_no_step_running(direct, plan, base_dir):
     plan = replace(plan, parameters={"scale": 1, "duration": 600})
     first = direct(plan)
@@ -231,17 +239,17 @@ def test_a_taken_over_run_that_is_cancelled_at_once_leaves_no_step_running(direc
     assert left_running(base_dir) == []
 
 
-def test_a_base_directory_with_a_space_in_its_name_works(direct, plan, base_dir):
-    found = execute(direct(replace(plan, base_dir=f"{base_dir}/my lab")))
-    assert found.measurements["tps"] > 0
-
-
-def test_settings_with_tabs_and_quotes_are_read_back_as_they_are(direct, plan):
+def test_spaces_in_folders_and_tabs_and_quotes_in_settings_are_kept_as_they_are(
+    direct, plan, base_dir
+):
     odd = "%m\t[%p] it's \\ here "
-    found = execute(direct(replace(plan, settings=plan.settings | {"log_line_prefix": odd})))
+    settings = plan.settings | {"log_line_prefix": odd}
+    found = execute(direct(replace(plan, base_dir=f"{base_dir}/my lab", settings=settings)))
+    assert found.measurements["tps"] > 0
     assert found.settings["log_line_prefix"]["setting"] == odd
 
 
+@prepared
 def test_a_target_that_lost_the_run_is_told_as_restarted(direct, plan, base_dir):
     plan = replace(plan, parameters={"scale": 1, "duration": 60})
     first = direct(plan)
@@ -276,6 +284,7 @@ def test_a_missing_binary_is_named(direct, plan):
     assert "/opt/postgresql-9.2/bin/initdb" in problem.message
 
 
+@prepared
 def test_a_release_that_was_upgraded_in_place_is_not_measured(direct, plan, base_dir):
     director = direct(replace(plan, levels={"version": "16.13", "clients": 2}, version_num=160013))
     problem = failing(director)
@@ -300,6 +309,7 @@ def test_a_scale_too_big_for_the_disk_is_refused_before_loading(direct, plan):
     assert "initdb" not in director.reporter.steps
 
 
+@prepared
 def test_a_server_killed_under_the_load_fails_the_run_and_keeps_the_output(direct, plan, base_dir):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 30}))
 

@@ -6,6 +6,7 @@ import pytest
 
 from runs.execution.errors import TargetProblem
 from runs.models import Campaign, Run
+from runs.scenarios import duet
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.runs import execution, leases
 from tests import factories
@@ -14,6 +15,12 @@ from tests.ssh.directing import execute
 
 pytestmark = pytest.mark.openssh
 PARAMETERS = {"scale": 1, "duration": 1, "pairs": 4}
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch):
+    """Between transactions, so that two loads at once leave something to other tests."""
+    monkeypatch.setattr(duet, "SCRIPT", f"{duet.SCRIPT}\\sleep 20 ms\n")
 
 
 def test_both_are_loaded_at_the_same_time_and_only_their_ratio_counts(direct, plan, base_dir):

@@ -13,7 +13,7 @@ from tests.ssh.directing import execute
 
 pytestmark = [
     pytest.mark.openssh,
-    pytest.mark.full_load,
+    pytest.mark.hurried,
     pytest.mark.skipif(shutil.which("strace") is None, reason="strace is missing"),
 ]
 
@@ -46,8 +46,9 @@ def test_system_calls_waits_and_io_are_kept_as_tables(direct, plan, base_dir):
     assert nothing_is_left(base_dir) == NOTHING
 
 
+@pytest.mark.full_load
 def test_who_waits_for_a_semaphore_is_told_by_function(direct, plan, base_dir):
-    found = execute(direct(updating(plan, clients=16, seconds=8, stacks=True)))
+    found = execute(direct(updating(plan, clients=16, seconds=5, stacks=True)))
     rows = table(found, "stacks")
     assert rows[0]["call"] in {"futex", "semop", "semtimedop"}
     assert any("PGSemaphore" in row["stack"] for row in rows)

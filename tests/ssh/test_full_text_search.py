@@ -76,6 +76,7 @@ def test_inserts_are_those_of_the_publisher(direct, plan, base_dir):
     assert nothing_is_left(base_dir) == NOTHING
 
 
+@pytest.mark.full_load
 @pytest.mark.parametrize("version", ["10.23", "18.0"])
 def test_trigrams_find_the_same_records_in_a_fraction_of_the_time(
     direct, planned, account, version

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,7 @@ class Machine:
         return await ssh.connect(address, host_key=sshd.host_key, private_key=self.private_key)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def machines(sshd_binary, key_pair, account) -> Iterator[list[Machine]]:
     made = []
     for number in (2, 3, 4):
@@ -60,8 +61,8 @@ def machines(sshd_binary, key_pair, account) -> Iterator[list[Machine]]:
         shutil.rmtree(machine.base_dir)
 
 
-@pytest.fixture
-def plan(machines, quick_binaries) -> RunPlan:
+@pytest.fixture(scope="module")
+def plan(machines, binaries) -> RunPlan:
     database, *others = machines
     user = login_name(database.sshd.account)
     return RunPlan(
@@ -72,9 +73,9 @@ def plan(machines, quick_binaries) -> RunPlan:
         port=database.sshd.port,
         username=user,
         base_dir=str(database.base_dir),
-        bindir=str(quick_binaries.postgresql16),
+        bindir=str(binaries.postgresql16),
         version_num=160014,
-        client_bindir=str(quick_binaries.postgresql18),
+        client_bindir=str(binaries.postgresql18),
         client_version_num=180004,
         settings={"shared_buffers": "64MB", "fsync": "off", "log_statement": "all"},
         initdb_options=(),
@@ -89,7 +90,7 @@ def plan(machines, quick_binaries) -> RunPlan:
                 port=each.sshd.port,
                 username=user,
                 base_dir=str(each.base_dir),
-                client_bindir=str(quick_binaries.postgresql18),
+                client_bindir=str(binaries.postgresql18),
                 client_version_num=180004,
                 address_of_database=database.sshd.address,
             )
@@ -98,7 +99,7 @@ def plan(machines, quick_binaries) -> RunPlan:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def direct(machines) -> Callable[..., Director]:
     def make(
         plan: RunPlan, *, taken_over: bool = False, privileges: tuple[str, ...] = ()
@@ -129,9 +130,44 @@ def arguments(director: Director, step: str) -> tuple[str, ...]:
     return next(each.argv for each in director.reporter.commands if each.name == step)
 
 
-def test_the_load_of_two_machines_is_added_up(direct, plan, machines):
+@pytest.fixture(scope="module")
+def kept() -> dict[str, Any]:
+    """What several tests of a file look at, made by the first of them."""
+    return {}
+
+
+@pytest.fixture
+def measured(direct, plan, machines, kept):
+    """A run with two generators, and what its password was while it was warmed up."""
+    if not kept:
+        kept["run"] = _measure(direct, plan, machines)
+    return kept["run"]
+
+
+def _measure(direct, plan, machines):
     director = direct(plan)
-    found = execute(director)
+    warm = director.procedure.warm
+
+    class Peeking:
+        def __getattr__(self, name):
+            return getattr(registry.get(plan.scenario).procedure, name)
+
+        async def warm(self, bench):
+            folder = machines[0].base_dir / "runs" / "7-1"
+            self.password = (folder / "password").read_text()
+            keeper = machines[1].base_dir / "runs" / "7-1" / "pgpass"
+            self.mode = oct(keeper.stat().st_mode & 0o777)
+            await warm(bench)
+
+    director.procedure = Peeking()
+    execute(director)
+    left = [(left_running(each.base_dir), names(each.base_dir / "runs")) for each in machines]
+    return director, left
+
+
+def test_the_load_of_two_machines_is_added_up(measured):
+    director, left = measured
+    found = director.bench.findings
     printed = {each.name: each.content.decode() for each in found.artifacts}
     rates = [
         float(printed[f"pgbench-{name}.out"].split("tps = ")[1].split()[0])
@@ -150,20 +186,17 @@ def test_the_load_of_two_machines_is_added_up(direct, plan, machines):
         for name in ("load1", "load2")
     ]
     assert clients == ["2", "1"]
-    for machine in machines:
-        assert left_running(machine.base_dir) == []
-        assert names(machine.base_dir / "runs") == []
+    assert left == [([], [])] * 3
 
 
-def test_every_machine_is_watched(direct, plan):
-    found = execute(direct(alone(plan)))
-    recorded = {each.name for each in found.series}
+def test_every_machine_is_watched(measured):
+    director, _left = measured
+    recorded = {each.name for each in director.bench.findings.series}
     assert {"db-cpu_idle", "load1-cpu_idle"} <= recorded
 
 
-def test_only_the_generators_get_in_and_only_by_password(direct, plan, machines):
-    director = direct(plan)
-    execute(director)
+def test_only_the_generators_get_in_and_only_by_password(measured):
+    director, _left = measured
     rules = next(each for each in director.reporter.commands if each.name == "admit-generators")
     addresses = {line.split()[3] for line in rules.stdin.splitlines()[1:]}
     methods = {line.split()[4] for line in rules.stdin.splitlines()[1:]}
@@ -172,48 +205,29 @@ def test_only_the_generators_get_in_and_only_by_password(direct, plan, machines)
     assert "listen_addresses" not in director.bench.findings.settings
 
 
-def test_the_database_listens_wherever_a_generator_knows_it_and_nowhere_else(direct, plan):
+def test_the_password_is_nowhere_to_be_read(measured):
+    director, _left = measured
+    found, seen = director.bench.findings, director.procedure
+    assert len(seen.password) == 48
+    assert seen.mode == "0o600"
+    told = repr(director.reporter.commands) + repr(found.artifacts) + repr(found.settings)
+    assert "server.log" in told
+    assert seen.password not in told
+
+
+def test_the_database_listens_wherever_a_generator_knows_it_and_lets_an_old_client_in_by_md5(
+    direct, plan
+):
     """As with a network of its own for one of them."""
     one, two = plan.generators
     there = "127.0.0.7"
-    director = direct(replace(plan, generators=(one, replace(two, address_of_database=there))))
+    old = replace(one, client_version_num=90624)
+    director = direct(replace(plan, generators=(old, replace(two, address_of_database=there))))
     found = execute(director)
     started = arguments(director, "start")
     assert any(f'-h "{one.address_of_database},{there}"' in each for each in started)
     assert there in arguments(director, "pgbench-load2")
     assert found.measurements["tps"] > 0
-
-
-def test_the_password_is_nowhere_to_be_read(direct, plan, machines):
-    director = direct(alone(plan))
-    seen = []
-    warm = director.procedure.warm
-
-    class Peeking:
-        def __getattr__(self, name):
-            return getattr(registry.get(plan.scenario).procedure, name)
-
-        async def warm(self, bench):
-            folder = machines[0].base_dir / "runs" / "7-1"
-            seen.append((folder / "password").read_text())
-            keeper = machines[1].base_dir / "runs" / "7-1" / "pgpass"
-            seen.append(oct(keeper.stat().st_mode & 0o777))
-            await warm(bench)
-
-    director.procedure = Peeking()
-    found = execute(director)
-    password, mode = seen
-    assert len(password) == 48
-    assert mode == "0o600"
-    told = repr(director.reporter.commands) + repr(found.artifacts) + repr(found.settings)
-    assert "server.log" in told
-    assert password not in told
-
-
-def test_an_old_client_gets_in_by_md5(direct, plan):
-    old = replace(plan.generators[0], client_version_num=90624)
-    director = direct(replace(plan, generators=(old,)))
-    execute(director)
     rules = next(each for each in director.reporter.commands if each.name == "admit-generators")
     assert rules.stdin.splitlines()[1].endswith("md5")
 

@@ -11,7 +11,7 @@ from runs.reports.shell_script import RecordedCommand, RecordedRun, shell_script
 from tests.by_hand import run_by_hand
 from tests.ssh.directing import execute, left_running
 from tests.ssh.openssh import login_name, short_folder
-from tests.ssh.test_generators import direct, machines, plan  # noqa: F401
+from tests.ssh.test_generators import direct, kept, machines, plan  # noqa: F401
 
 pytestmark = [
     pytest.mark.openssh,
@@ -77,10 +77,12 @@ def hand(account, key_pair, machines):  # noqa: F811
 
 
 @pytest.fixture
-def script(direct, plan):  # noqa: F811
-    director = direct(plan)
-    execute(director)
-    return shell_script("run-7", "A run", [recorded(director)])
+def script(direct, plan, kept):  # noqa: F811
+    if not kept:
+        director = direct(plan)
+        execute(director)
+        kept["script"] = shell_script("run-7", "A run", [recorded(director)])
+    return kept["script"]
 
 
 def test_a_run_with_two_machines_of_load_can_be_done_by_hand(script, hand, machines):  # noqa: F811
@@ -122,7 +124,7 @@ def test_what_lies_on_a_machine_of_the_load_is_left_alone(script, hand):
 
 
 def test_the_run_of_one_machine_of_load_can_be_done_by_hand(direct, plan, hand):  # noqa: F811
-    director = direct(replace(plan, generators=plan.generators[:1]))
+    director = direct(replace(plan, generators=plan.generators[:1], cluster_key="alone"))
     execute(director)
     done = hand(shell_script("run-7", "A run", [recorded(director)]))
     assert done.status == 0, done.stderr

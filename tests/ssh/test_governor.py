@@ -19,11 +19,13 @@ from tests.ssh.directing import execute, left_running, names, watched, when_meas
 from tests.ssh.openssh import short_folder
 
 pytestmark = pytest.mark.openssh
+prepared = pytest.mark.usefixtures("prepared")
 
 GOVERNOR = ("governor",)
 BEFORE, DURING = ["powersave"] * 2, ["performance"] * 2
 
 
+@prepared
 def test_the_governor_is_set_during_the_run_and_set_back(direct, treated, allow, governed):
     allow(*GOVERNOR)
     director = direct(treated(governor="performance"), privileges=GOVERNOR)
@@ -43,6 +45,7 @@ def test_the_governor_is_set_during_the_run_and_set_back(direct, treated, allow,
     assert steps.index("set-governor") < steps.index("pgbench") < steps.index("set-back")
 
 
+@prepared
 def test_a_cancel_sets_the_governor_back(direct, treated, allow, governed, base_dir):
     allow(*GOVERNOR)
     director = direct(treated(600, governor="performance"), privileges=GOVERNOR)
@@ -52,6 +55,7 @@ def test_a_cancel_sets_the_governor_back(direct, treated, allow, governed, base_
     assert names(base_dir / "runs") == []
 
 
+@prepared
 def test_a_sudo_that_hangs_at_the_end_does_not_cost_the_result(
     direct, treated, allow, governed, monkeypatch, base, base_dir, on_host
 ):
@@ -83,15 +87,16 @@ def test_a_sudo_that_hangs_at_the_end_does_not_cost_the_result(
     assert (governed(), names(base_dir / "runs")) == (BEFORE, [])
 
 
+@prepared
 def test_a_failure_sets_the_governor_back(direct, treated, allow, governed):
     allow(*GOVERNOR)
     broken = replace(treated(governor="performance"), client_bindir="/nowhere")
-    execute(direct(treated()))  # so that the cluster is there
     with pytest.raises(TargetProblem):
         execute(direct(replace(broken, run_id=8), privileges=GOVERNOR))
     assert governed() == BEFORE
 
 
+@prepared
 def test_another_worker_knows_what_the_governor_was(direct, treated, allow, governed):
     allow(*GOVERNOR)
     plan = treated(6, governor="performance")
@@ -103,6 +108,7 @@ def test_another_worker_knows_what_the_governor_was(direct, treated, allow, gove
     assert governed() == BEFORE
 
 
+@prepared
 def test_the_sweep_sets_the_governor_back(direct, treated, allow, governed, base, on_host):
     allow(*GOVERNOR)
     director = direct(treated(600, governor="performance"), privileges=GOVERNOR)
@@ -118,6 +124,7 @@ def test_the_sweep_sets_the_governor_back(direct, treated, allow, governed, base
     assert left_running(Path(base.path)) == []
 
 
+@prepared
 def test_what_cannot_be_set_back_now_is_kept_for_the_sweep(
     direct, treated, allow, governed, base, base_dir, on_host
 ):
@@ -183,6 +190,7 @@ def test_the_script_of_a_run_sets_the_governor_back_as_well(
 
 
 @pytest.mark.parametrize("privileges", [GOVERNOR, ()])
+@prepared
 def test_what_was_not_changed_need_not_be_set_back(
     direct, treated, allow, governed, base_dir, privileges
 ):
@@ -196,6 +204,7 @@ def test_what_was_not_changed_need_not_be_set_back(
 
 
 @pytest.mark.parametrize("found", [("powersave", "ondemand"), ("userspace", "userspace")])
+@prepared
 def test_what_could_not_be_set_back_exactly_is_not_changed(direct, treated, allow, governed, found):
     allow(*GOVERNOR)
     governed(*found)
@@ -208,6 +217,7 @@ def test_what_could_not_be_set_back_exactly_is_not_changed(direct, treated, allo
 @pytest.mark.skipif(
     Path("/sys/devices/system/cpu/cpu0/cpufreq").exists(), reason="this machine has governors"
 )
+@prepared
 def test_a_machine_without_governors_says_so(direct, treated, allow):
     allow(*GOVERNOR)
     with pytest.raises(TargetProblem) as told:

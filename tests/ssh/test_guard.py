@@ -15,6 +15,7 @@ from runs.scenarios import pgbench_procedure
 from tests.ssh.directing import execute, left_running, names
 
 pytestmark = pytest.mark.openssh
+prepared = pytest.mark.usefixtures("prepared")
 
 
 @pytest.fixture
@@ -147,11 +148,11 @@ def test_limits_grow_with_the_data_and_the_duration(disk_bytes, parameters, seco
 
 
 @pytest.fixture
-def plan(plan, quick_binaries) -> RunPlan:
+def plan(plan, binaries) -> RunPlan:
     """A load that lasts for longer than any test."""
     return replace(
         plan,
-        bindir=str(quick_binaries.postgresql18),
+        bindir=str(binaries.postgresql18),
         version_num=180004,
         levels={"version": "18.4", "clients": 2},
         parameters={"scale": 1, "duration": 600},
@@ -185,6 +186,7 @@ def assert_is_told_of(director: Director) -> None:
     assert files["pgbench.err"] == stopped.stderr
 
 
+@prepared
 def test_a_load_that_hangs_leaves_a_clean_target_even_if_its_output_cannot_be_kept(
     direct, plan, base_dir, monkeypatch
 ):
@@ -204,6 +206,7 @@ def test_a_load_that_hangs_leaves_a_clean_target_even_if_its_output_cannot_be_ke
     assert names(base_dir / "runs") == []
 
 
+@prepared
 def test_a_disk_that_fills_up_stops_the_load_and_keeps_what_it_had_printed(direct, plan, base_dir):
     director = direct(plan)
     problem = guarded_by(director, floor_bytes=1 << 60)

@@ -12,6 +12,7 @@ from runs.execution.plan import RunPlan
 from runs.scenarios import registry
 from runs.services.configurations.configurations import FIXED_POINT
 from tests.ssh.directing import execute, left_running
+from tests.ssh.initialised import quick_bindir
 
 pytestmark = pytest.mark.openssh
 
@@ -25,13 +26,13 @@ RELEASES = [
 
 
 @pytest.fixture(params=RELEASES)
-def bindir(request, account) -> Path:
+def bindir(request, account, test_folder) -> Path:
     """The binaries that script/lab made; skipped where it could not."""
     places = Places(var_from_environment({}))
     found = folders.versions_folder(places, account) / request.param.version / "bin"
     if not (found / "postgres").exists():
         pytest.skip(f"PostgreSQL {request.param.version} is missing: script/lab says why")
-    return found
+    return quick_bindir(found, test_folder, account)
 
 
 @pytest.fixture

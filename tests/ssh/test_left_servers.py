@@ -7,16 +7,16 @@ import pytest
 from tests.ssh.directing import execute, names, processes_below
 
 pytestmark = pytest.mark.openssh
+prepared = pytest.mark.usefixtures("prepared")
 
 
+@prepared
 def test_it_is_stopped_before_the_cluster_is_used(direct, plan, base_dir, account, binaries):
-    plan = replace(plan, parameters={"scale": 1, "duration": 1})
-    execute(direct(plan))
     data = base_dir / "clusters" / "shared" / "data"
     log, options = base_dir / "clusters" / "left.log", f'-k "{base_dir}" -c listen_addresses='
     pg_ctl = binaries.postgresql16 / "pg_ctl"
     assert account.succeeds(pg_ctl, "start", "-w", "-D", data, "-l", log, "-o", options)
-    following = direct(replace(plan, run_id=8))
+    following = direct(replace(plan, parameters={"scale": 1, "duration": 1}))
 
     found = execute(following)
 

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.openssh
 LEVELS = {"version": "16.14", "cost_delay": 0, "fillfactor": 90, "old_snapshot": "off"}
 
 
+@pytest.mark.hurried
 @pytest.mark.parametrize("autovacuum", ["off", "on"])
 def test_sizes_and_vacuums_are_series_and_the_level_holds(direct, plan, autovacuum):
     scenario = registry.get("long-run-stability")

@@ -23,6 +23,7 @@ from tests.ssh.directing import (
 )
 
 pytestmark = pytest.mark.openssh
+prepared = pytest.mark.usefixtures("prepared")
 
 
 @pytest.fixture
@@ -49,6 +50,7 @@ def recorders(base_dir: Path) -> list[str]:
 
 
 @pytest.mark.skipif(not shutil.which("sadf"), reason="sysstat is missing")
+@prepared
 def test_sysstat_records_the_machine_second_by_second(direct, plan, base_dir):
     found = execute(direct(plan))
     recorded = series(found)
@@ -77,6 +79,7 @@ def test_only_what_is_read_is_recorded_and_as_seldom_as_asked(tmp_path):
     assert sar.read(printed.stdout.decode()).seconds == (2.0, 4.0)
 
 
+@prepared
 def test_vmstat_takes_its_place_where_there_is_no_sysstat(direct, plan, base_dir, monkeypatch):
     without_sysstat(monkeypatch)
     found = execute(direct(plan))
@@ -86,6 +89,8 @@ def test_vmstat_takes_its_place_where_there_is_no_sysstat(direct, plan, base_dir
     assert left_running(base_dir) == []
 
 
+@prepared
+@pytest.mark.hurried
 def test_the_idle_processors_are_a_measurement_of_the_run_and_a_busy_generator_is_told(
     direct, plan, monkeypatch
 ):
@@ -99,6 +104,7 @@ def test_the_idle_processors_are_a_measurement_of_the_run_and_a_busy_generator_i
     assert " with 1 thread(s)" in note.message
 
 
+@prepared
 def test_a_machine_without_any_monitor_is_measured_all_the_same(direct, plan, monkeypatch):
     monkeypatch.setattr(monitors, "_RECORD", "exit 127")
     found = execute(direct(plan))
@@ -107,12 +113,14 @@ def test_a_machine_without_any_monitor_is_measured_all_the_same(direct, plan, mo
     assert missing(found).endswith("Neither sysstat nor vmstat is there.")
 
 
+@prepared
 def test_a_recording_that_cannot_be_read_is_told_as_such(direct, plan, monkeypatch):
     cut = 'if [ -e "$1" ]; then echo \'{"sysstat": {\'; else exit 1; fi'
     monkeypatch.setattr(monitors, "_PRINT", cut)
     assert "not the whole JSON" in missing(execute(direct(plan)))
 
 
+@prepared
 def test_a_cancel_ends_the_monitor(direct, plan, base_dir):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 600}))
     with pytest.raises(Cancelled):
@@ -121,6 +129,7 @@ def test_a_cancel_ends_the_monitor(direct, plan, base_dir):
     assert names(base_dir / "runs") == []
 
 
+@prepared
 def test_another_worker_goes_on_with_the_same_recording(direct, plan, base_dir):
     plan = replace(plan, parameters={"scale": 1, "duration": 6})
     first = direct(plan)

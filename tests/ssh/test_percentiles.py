@@ -11,7 +11,8 @@ from runs.scenarios.metrics import LATENCY_PERCENTILES
 from runs.tools.pgbench.transaction_log import read_transaction_log
 from tests.ssh.directing import execute, names
 
-pytestmark = pytest.mark.openssh
+pytestmark = [pytest.mark.openssh, pytest.mark.hurried]
+prepared = pytest.mark.usefixtures("prepared")
 
 
 @pytest.fixture
@@ -68,6 +69,7 @@ def check(found, log):
         assert value == pytest.approx(exact, rel=0.01)
 
 
+@prepared
 def test_percentiles_are_those_of_all_transactions_or_of_a_sample(
     direct, plan, logs, base_dir, monkeypatch
 ):
@@ -108,6 +110,7 @@ def cut_in_half(folder):
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
+@prepared
 def test_figures_stand_without_percentiles(direct, plan, logs):
     for run_id, harm in enumerate((remove_all, cut_in_half), start=7):
         logs(harm)

@@ -37,6 +37,7 @@ def argv(director, step):
     return " ".join(found.argv)
 
 
+@pytest.mark.full_load
 def test_a_run_has_the_mode_rate_tries_and_seed_that_were_asked_for(direct, plan):
     levels = plan.levels | {"query_mode": "prepared", "connection": "each-transaction"}
     asked = {"rate": 50, "max_tries": 3, "random_seed": 42, "warm_up": 1, "fillfactor": 90}

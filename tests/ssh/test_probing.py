@@ -1,7 +1,6 @@
 """The facts of a run's machines, reported at its start; failures there do not fail the run."""
 
 import asyncio
-from functools import partial
 
 import pytest
 
@@ -22,8 +21,7 @@ def probe(director: Director, *, clean_up: bool = False) -> dict[str, facts.Fact
         try:
             for node in bench.nodes:
                 await node.claim()
-                await node.on_host(partial(node.base.make_folder, path=node.directory))
-                await boot.make_folders(bench, node, [node.steps_directory])
+                await boot.make_folders(node, [node.steps_directory])
             looking.begin()
             await looking.finish()
         finally:
@@ -68,6 +66,7 @@ def test_a_probe_that_fails_is_an_event_and_costs_the_run_nothing(
     assert left_running(base_dir) == []
 
 
+@pytest.mark.usefixtures("prepared")
 def test_the_machine_is_looked_at_before_it_is_treated(direct, treated, monkeypatch):
     seen = {}
 
@@ -81,6 +80,7 @@ def test_the_machine_is_looked_at_before_it_is_treated(direct, treated, monkeypa
     assert seen["db"].hardware.memory_bytes
 
 
+@pytest.mark.usefixtures("prepared")
 def test_the_machine_is_looked_at_before_the_load(direct, plan, monkeypatch):
     """However long that takes."""
     quick = facts.machine_probe(plan.base_dir)

@@ -17,8 +17,10 @@ from tests.ssh.sudo import needs_writable, sysctl
 
 pytestmark = [
     pytest.mark.openssh,
+    pytest.mark.hurried,
     pytest.mark.skipif(shutil.which("perf") is None, reason="perf is missing: linux-perf"),
 ]
+prepared = pytest.mark.usefixtures("prepared")
 
 PERF = ("perf",)
 SETTING = "kernel.perf_event_paranoid"
@@ -58,6 +60,7 @@ def notes(found) -> dict[str, str]:
     return {note.code: note.message for note in found.notes}
 
 
+@prepared
 def test_with_permission_the_whole_machine_is_sampled(direct, plan, permitted, base_dir):
     director = direct(plan, privileges=PERF)
     seen = []
@@ -83,6 +86,7 @@ def test_with_permission_the_whole_machine_is_sampled(direct, plan, permitted, b
     assert left_running(base_dir) == []
 
 
+@prepared
 def test_what_is_sampled_is_the_time_of_the_load(direct, plan, permitted):
     """99 samples a second and processor; idle ones are counted too, or are not, by the event."""
     found = execute(direct(plan, privileges=PERF))
@@ -92,6 +96,7 @@ def test_what_is_sampled_is_the_time_of_the_load(direct, plan, permitted):
     assert 99 * 4 * 0.3 < total < 99 * 64 * 60
 
 
+@prepared
 def test_without_permission_only_postgresqls_processes_are_sampled(direct, plan, paranoia):
     paranoia("2")
     director = direct(plan)
@@ -105,6 +110,7 @@ def test_without_permission_only_postgresqls_processes_are_sampled(direct, plan,
     assert found.measurements["tps"] > 0
 
 
+@prepared
 def test_where_the_kernel_is_strict_the_run_goes_on_without_a_profile(direct, plan, paranoia):
     paranoia("3")
     found = execute(direct(plan))
@@ -113,6 +119,7 @@ def test_where_the_kernel_is_strict_the_run_goes_on_without_a_profile(direct, pl
     assert "perf-folded.txt" not in kept(found)
 
 
+@prepared
 def test_a_machine_without_perf_is_measured_all_the_same(direct, plan, monkeypatch):
     from runs.execution import profiling
 
@@ -125,6 +132,7 @@ def test_a_machine_without_perf_is_measured_all_the_same(direct, plan, monkeypat
 
 
 @pytest.mark.refused
+@prepared
 def test_sudo_that_refuses_ends_the_run(direct, plan, allow):
     before = sysctl(SETTING)
     with pytest.raises(TargetProblem) as told:
@@ -133,6 +141,7 @@ def test_sudo_that_refuses_ends_the_run(direct, plan, allow):
     assert sysctl(SETTING) == before
 
 
+@prepared
 def test_a_cancel_ends_perf_and_sets_the_kernel_back(direct, plan, permitted, base_dir):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 600}), privileges=PERF)
     with pytest.raises(Cancelled):
@@ -142,6 +151,7 @@ def test_a_cancel_ends_perf_and_sets_the_kernel_back(direct, plan, permitted, ba
     assert names(base_dir / "runs") == []
 
 
+@prepared
 def test_another_worker_goes_on_with_the_profile_and_sets_back(direct, plan, permitted, base_dir):
     plan = replace(plan, parameters={"scale": 1, "duration": 8})
     first = direct(plan, privileges=PERF)
@@ -154,6 +164,7 @@ def test_another_worker_goes_on_with_the_profile_and_sets_back(direct, plan, per
     assert left_running(base_dir) == []
 
 
+@prepared
 def test_perf_writes_nothing_outside_the_runs_folder(direct, plan, permitted, openssh, base_dir):
     before = set(openssh.folder.rglob("*"))
     execute(direct(plan, privileges=PERF))

@@ -13,6 +13,7 @@ from tests.ssh.directing import execute, left_running, names
 from tests.ssh.openssh import OpenSSH
 
 pytestmark = pytest.mark.openssh
+prepared = pytest.mark.usefixtures("prepared")
 
 
 def configure(openssh: OpenSSH, line: str) -> None:
@@ -24,6 +25,7 @@ def configure(openssh: OpenSSH, line: str) -> None:
 
 
 @pytest.mark.parametrize("allowed", [1, 2])
+@prepared
 def test_a_run_with_too_few_sessions_fails_with_the_remedy(
     direct, plan, openssh, base_dir, monkeypatch, allowed
 ):

@@ -9,8 +9,10 @@ import pytest
 from tests.ssh.directing import watched, when_measuring
 
 pytestmark = pytest.mark.openssh
+prepared = pytest.mark.usefixtures("prepared")
 
 
+@prepared
 def test_a_server_that_stood_still_is_told_of(direct, plan, base_dir):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 8}))
 

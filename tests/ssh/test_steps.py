@@ -1,7 +1,11 @@
 """Durable steps on a real OpenSSH server: they outlive the connection, and are done once."""
 
 import asyncio
+import os
+import shutil
+import subprocess
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -25,6 +29,28 @@ def test_a_step_gives_its_streams_status_and_times(on_host, base_dir):
     assert (result.stdout, result.stderr, result.exit_status) == ("given", "told\n", 3)
     assert 0.3 <= result.seconds < 2
     assert abs(result.started - time.time()) < 60
+
+
+PROGRAMS = (
+    "awk", "cat", "cut", "date", "df", "head", "ln", "mkdir", "mv", "readlink", "rm", "sed",
+    "setsid", "sleep", "tr", "wc",
+)  # fmt: skip
+
+
+def test_a_step_starts_few_programs_beyond_its_own(tmp_path):
+    """Each takes a millisecond from the machine that is measured, and a run has dozens of steps."""
+    started, folder = tmp_path / "started", tmp_path / "bin"
+    folder.mkdir()
+    for name in PROGRAMS:
+        script = f'#!/bin/sh\necho {name} >>{started}\nexec {shutil.which(name)} "$@"\n'
+        (folder / name).write_text(script)
+        (folder / name).chmod(0o755)
+    argv = ["sh", "-c", steps._STEP, "step", str(tmp_path / "one"), "1000", "0", "true"]
+    path = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    report = subprocess.run(argv, env=path, capture_output=True, check=True).stdout
+    assert report.startswith(b"benchlab-step 0 ")
+    expected = {"setsid": 1, "mkdir": 1, "date": 2, "ln": 4, "readlink": 3}
+    assert Counter(started.read_text().split()) == expected
 
 
 def test_performing_a_finished_step_again_takes_its_result(on_host, base_dir):

@@ -14,6 +14,7 @@ from tests.ssh.directing import execute, names, watched, when_measuring
 from tests.ssh.sudo import needs_writable, sysctl
 
 pytestmark = pytest.mark.openssh
+prepared = pytest.mark.usefixtures("prepared")
 
 
 def note_codes(found) -> dict[str, str]:
@@ -45,11 +46,11 @@ def test_caches_are_emptied_before_the_start_and_nothing_is_read_ahead(direct, t
 
 
 @pytest.mark.on_disk
+@prepared
 def test_a_cold_run_reads_the_data_from_the_disk(direct, treated, allow, base_dir):
     """The kernel counts for each process what came from a device; the data is read first."""
     needs_writable("/proc/sys/vm/drop_caches")
     allow("drop_caches")
-    execute(direct(treated()))  # leaves a prepared cluster, and its pages in the caches
     data = next((base_dir / "clusters").glob("*/data/base/*/*_vm")).parent
     for file in data.iterdir():
         file.read_bytes()
@@ -76,6 +77,7 @@ def resident(path: Path) -> float:
     return int(told.stdout) / path.stat().st_size
 
 
+@prepared
 def test_caches_that_may_not_be_emptied_end_the_run_with_what_to_do(direct, treated, base_dir):
     director = direct(treated(cold_cache=True))
     with pytest.raises(TargetProblem) as told:
@@ -86,6 +88,7 @@ def test_caches_that_may_not_be_emptied_end_the_run_with_what_to_do(direct, trea
 
 
 @pytest.mark.refused
+@prepared
 def test_sudo_that_refuses_ends_the_run_and_its_words_are_kept(direct, treated, allow):
     with pytest.raises(TargetProblem) as told:
         execute(direct(treated(cold_cache=True), privileges=("drop_caches",)))
@@ -119,6 +122,7 @@ def pids_of(program: str, folder: Path) -> list[str]:
     return found
 
 
+@prepared
 def test_server_and_pgbench_run_on_their_own_processors(direct, treated, base_dir):
     first, second = sorted(cpus.parse(allowed("self")))[:2]
     director = direct(treated(5, server_cpus=str(first), pgbench_cpus=str(second)))
@@ -147,6 +151,7 @@ def test_server_and_pgbench_run_on_their_own_processors(direct, treated, base_di
 
 
 @pytest.mark.parametrize("wanted", ["0,4000", "4000"])
+@prepared
 def test_processors_that_are_not_there_end_the_run(direct, treated, wanted):
     with pytest.raises(TargetProblem) as told:
         execute(direct(treated(server_cpus=wanted)))

@@ -18,6 +18,7 @@ from runs.scenarios.timed_sql import timed
 from tests.ssh.directing import execute
 
 pytestmark = pytest.mark.openssh
+prepared = pytest.mark.usefixtures("prepared")
 
 
 def reading(*folders):
@@ -43,8 +44,10 @@ def test_a_server_and_its_children_are_told_apart_from_others(tmp_path):
     assert found.processors >= 1
 
 
+@prepared
 def test_a_run_tells_who_took_the_processors_meanwhile(direct, plan):
-    found = execute(direct(replace(plan, parameters={"scale": 1, "duration": 3})))
+    levels = {"version": "16.14", "clients": 10}
+    found = execute(direct(replace(plan, levels=levels, parameters={"scale": 1, "duration": 3})))
 
     (told,) = found.usage.values()
     taken = Usage(machine="database", **told)
@@ -97,6 +100,7 @@ def test_a_load_of_which_too_little_is_known_has_no_account(loads, after):
     assert account.as_json() == {}
 
 
+@prepared
 def test_a_load_of_statements_tells_who_took_the_processors(direct, plan):
     class Counting(FixedPointRead):
         async def measure(self, bench):
@@ -144,6 +148,7 @@ def test_a_restart_meanwhile_tells_nothing():
     assert usage.between(before, replace(before, at=200.0, machine=1.0), generator=1.0) is None
 
 
+@prepared
 def test_a_program_that_is_gone_is_called_missing_and_no_fault_of_the_settings(direct, plan):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Cluster, "start", lambda _self: ("sh", "-c", "exec /nowhere/pg_ctl"))

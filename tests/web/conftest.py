@@ -62,18 +62,6 @@ def log_in(live_server, client):
     return logged_in
 
 
-@pytest.fixture
-def context(chromium, log_in, request):
-    """A logged-in browser of the size and theme that the test is marked with."""
-    width, theme = getattr(request, "param", (1280, "light"))
-    opened = chromium.new_context(
-        viewport={"width": width, "height": 800}, color_scheme=theme, locale="en"
-    )
-    log_in(opened)
-    yield opened
-    opened.close()
-
-
 # What htmx says of a request that the browser gives up because it leaves the page; a request that
 # fails has its own words beside.
 GIVEN_UP = ("htmx:afterRequest", "htmx:sendAbort")
@@ -84,14 +72,46 @@ def is_complaint(said):
     return said.type == "error" and not said.text.startswith(GIVEN_UP)
 
 
-@pytest.fixture
-def page(context):
-    """A page that keeps what the browser complains about."""
+@pytest.fixture(scope="module")
+def tab(chromium):
+    """The one page that a module's tests look at, in turn: as it keeps its process, the browser
+    compiles each script once, of which that of the charts takes a second of the processor.
+    """
+    context = chromium.new_context(locale="en")
     opened = context.new_page()
-    opened.complaints = []
-    opened.on("pageerror", lambda error: opened.complaints.append(str(error)))
-    opened.on(
-        "console",
-        lambda said: opened.complaints.append(said.text) if is_complaint(said) else None,
+    opened.devtools = context.new_cdp_session(opened)
+    yield opened
+    context.close()
+
+
+def forget(tab, origin):
+    """Leave nothing of a test for the next one: no page that asks, no session, nothing stored."""
+    tab.context.set_offline(False)
+    tab.goto(f"{origin}/static/icons/favicon.svg")
+    tab.evaluate("sessionStorage.clear()")
+    tab.context.clear_cookies()
+    tab.devtools.send(
+        "Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "local_storage"}
     )
-    return opened
+
+
+@pytest.fixture
+def page(tab, live_server, log_in, request):
+    """A logged-in page of the size and theme that the test is marked with, which keeps what the
+    browser complains about.
+    """
+    width, theme = getattr(request, "param", (1280, "light"))
+    tab.set_viewport_size({"width": width, "height": 800})
+    tab.emulate_media(color_scheme=theme)
+    log_in(tab.context)
+    complaints = tab.complaints = []
+    listeners = {
+        "pageerror": lambda error: complaints.append(str(error)),
+        "console": lambda said: complaints.append(said.text) if is_complaint(said) else None,
+    }
+    for event, listener in listeners.items():
+        tab.on(event, listener)
+    yield tab
+    for event, listener in listeners.items():
+        tab.remove_listener(event, listener)
+    forget(tab, live_server.url)

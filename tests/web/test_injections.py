@@ -325,19 +325,19 @@ def test_no_value_in_any_field_of_the_api_is_executed_or_rendered(
         for path in ("runs/?campaign=", "measurements/?metric=", "audit/?actor=", "compare/?base="):
             check(client.get(f"/api/v1/{path}", {path.partition("?")[2][:-1]: value}))
     assert len(stored) >= 60, "most values are texts like others"
-    check_pages(client, stored)
+    check_pages(client, stored, step=1 if share == 1 else 3)
     check_csv(client)
     assert executed(tmp_path) == []
     assert Measurement.objects.exists()
 
 
-def check_pages(client, stored):
-    """Where uploaded texts are shown."""
-    for run in stored:
+def check_pages(client, stored, step):
+    """Where uploaded texts are shown; pages of one run each for every so-manieth."""
+    for run in stored[::step]:
         check(client.get(f"/runs/{run.pk}/"))
     for path in ("/campaigns/", "/hardware/", "/", "/api/v1/projects/default/export/"):
         check(client.get(path))
-    for run in stored[::6]:
+    for run in stored[:: 6 * step]:
         slug = run.campaign.slug
         for path in (
             f"/campaigns/{slug}/",

@@ -1,6 +1,10 @@
-"""Prepares a BenchLab that `script/server` starts: first user, this machine, first campaign."""
+"""Prepares a BenchLab that `script/server` starts: tables, a user, this machine, a campaign.
+
+`BENCHLAB_FIRST_RUN_SECONDS` is the length of the first campaign's runs; with 0 none is queued.
+"""
 
 import secrets
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -10,29 +14,36 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
+from benchlab.environment import Environment
 from runs.models import Campaign, Server
 from runs.published.errors import PublishedFileError
 from runs.services.archive import drafts
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.configurations import configurations
 from runs.services.errors import ServiceError
+from runs.services.operations import static_files
 from runs.services.servers import servers
 
 FIRST_SERVER = "this-machine"
 FIRST_CLIENTS = (1, 2, 4)
 FIRST_REPEATS = 3
+FIRST_SCALE = 2
 # Shorter runs would all be in doubt.
-FIRST_PARAMETERS = {"scale": 2, "duration": 6}
+FIRST_RUN_SECONDS = 6
 
 
 class Command(BaseCommand):
     """Run at each start; what is there already stays as it is."""
 
     help = __doc__
+    # They load all pages, which takes a second; the doctor looks at what a start needs.
+    requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do everything that is not done yet. Nothing is done where a start would do harm."""
+        self._migrate()
         call_command("doctor", before_start=True)
+        static_files.collect()
         scenarios.sync()
         configurations.sync()
         self._load_archive()
@@ -40,6 +51,15 @@ class Command(BaseCommand):
         server = self._register_this_machine()
         if not Campaign.objects.filter(origin="executed").exists():
             self._queue_first_campaign(server)
+
+    def _migrate(self) -> None:
+        """What it prints stays away from the terminal, unless it fails."""
+        printed = StringIO()
+        try:
+            call_command("migrate", interactive=False, stdout=printed)
+        except Exception:
+            self.stderr.write(printed.getvalue())
+            raise
 
     def _load_archive(self) -> None:
         try:
@@ -96,6 +116,9 @@ class Command(BaseCommand):
         )
 
     def _queue_first_campaign(self, server: Server) -> None:
+        seconds = Environment().int("BENCHLAB_FIRST_RUN_SECONDS", default=FIRST_RUN_SECONDS)
+        if seconds == 0:
+            return
         versions = ("16", "18")
         present = server.installations.filter(removed_at=None)
         found = [each for each in present if each.major in versions]
@@ -106,7 +129,7 @@ class Command(BaseCommand):
             server=server,
             installations=list((chosen or {each.major: each for each in found}).values()),
             levels={"clients": FIRST_CLIENTS},
-            parameters=FIRST_PARAMETERS,
+            parameters={"scale": FIRST_SCALE, "duration": seconds},
             repeats=FIRST_REPEATS,
             # It ends after some minutes, whatever else the machine does.
             remeasures=0,

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import asdict, fields
 
-from runs.analysis.summary import summarise
+from runs.analysis.summary import Summary, summarise
 from runs.models import CellSummary, Measurement, Run
 from runs.services.statements import Statement, perform
 
@@ -32,21 +33,15 @@ def refresh(*, cell_id: int) -> None:
     for metric_id, value in rows.values_list("metric_id", "value"):
         values[metric_id].append(value)
     CellSummary.objects.filter(cell_id=cell_id).exclude(metric_id__in=values).delete()
-    for metric_id, of_metric in values.items():
-        summary = summarise(of_metric)
-        CellSummary.objects.update_or_create(
-            cell_id=cell_id,
-            metric_id=metric_id,
-            defaults={
-                "n": summary.n,
-                "median": summary.median,
-                "minimum": summary.minimum,
-                "maximum": summary.maximum,
-                "mean": summary.mean,
-                "log_mean": summary.log_mean,
-                "log_variance": summary.log_variance,
-            },
-        )
+    CellSummary.objects.bulk_create(
+        [
+            CellSummary(cell_id=cell_id, metric_id=metric_id, **asdict(summarise(of_metric)))
+            for metric_id, of_metric in sorted(values.items())
+        ],
+        update_conflicts=True,
+        unique_fields=("cell", "metric"),
+        update_fields=[each.name for each in fields(Summary)],
+    )
 
 
 def refresh_all(*, cell_ids: Sequence[int]) -> None:

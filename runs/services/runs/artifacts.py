@@ -30,10 +30,14 @@ def store(*, run: Run, data: ArtifactData) -> Artifact:
     path = path_of(digest)
     if not path.exists():
         _write(path, [gzip.compress(data.content, mtime=0)])
-    artifact, _created = Artifact.objects.update_or_create(
-        run=run,
-        name=data.name,
-        defaults={"media_type": data.media_type, "size": len(data.content), "sha256": digest},
+    artifact = Artifact(
+        run=run, name=data.name, media_type=data.media_type, size=len(data.content), sha256=digest
+    )
+    Artifact.objects.bulk_create(
+        [artifact],
+        update_conflicts=True,
+        unique_fields=("run", "name"),
+        update_fields=("media_type", "size", "sha256"),
     )
     return artifact
 

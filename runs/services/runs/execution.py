@@ -160,6 +160,7 @@ async def _watched(director: Director, claim: Claim, is_stored: bool) -> None:
         await execute_or_clean(director, pulse, interval_s=settings.HEARTBEAT_SECONDS)
     finally:
         await director.bench.close()
+        await director.reporter.settle()
 
 
 def _let_go(claim: Claim) -> Order:

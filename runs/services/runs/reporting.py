@@ -1,9 +1,11 @@
 """Writes what the engine reports about a run into the results database."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeVar
 
 from asgiref.sync import sync_to_async
@@ -28,6 +30,13 @@ logger = logging.getLogger(__name__)
 SHOWN_CHARACTERS = 16_000
 WAITS_SECONDS = (0.5, 1, 2, 5, 10, 30, 60, 60, 60)
 AWAY = (OperationalError, InterfaceError)
+_ONE_STEP = ("run", "attempt", "step")
+# What a replayed step replaces.
+_OF_A_STEP = [
+    each.name
+    for each in Command._meta.concrete_fields
+    if not each.primary_key and each.name not in _ONE_STEP
+]
 
 
 class DatabaseReporter:
@@ -37,6 +46,10 @@ class DatabaseReporter:
 
     A report about a run that now belongs to another worker is dropped: that worker may have
     finished it already.
+
+    Steps and clusters are stored while the run goes on with its next step, since the machine that
+    is measured must not wait for the results database. They are stored before the next phase and
+    before the results, and `settle` waits for the last of them.
     """
 
     def __init__(self, *, run: Run, token: int, is_taken_over: bool = False) -> None:
@@ -44,17 +57,20 @@ class DatabaseReporter:
         self.token = token
         self.is_taken_over = is_taken_over
         self._commands = 0
+        self._waiting: list[Callable[[], None]] = []
+        self._writing: asyncio.Task[None] | None = None
 
     async def phase(self, phase: Phase) -> None:
         """Change the state. Raises Detached when the run belongs to another worker now."""
+        await self.settle()
         if not await self._write(lambda: self._enter(phase)):
             raise Detached
 
     async def command(self, host: str, result: StepResult) -> None:
         """Store a step; a replayed one updates the same row."""
         self._commands += 1
-        ordinal = self._commands
-        await self._write_as_holder(lambda: self._keep_command(host, ordinal, result))
+        command = _command(self.run, host, self._commands, result)
+        await self._write_meanwhile(lambda: _keep(command))
 
     async def machine(self, name: str, facts: Facts | None) -> None:
         """Store the facts of a machine of the run; its server's page reports a change."""
@@ -72,10 +88,11 @@ class DatabaseReporter:
 
     async def cluster(self, directory: str, *, prepared_now: bool) -> None:
         """Record which shared cluster the run uses, and which run made it."""
-        await self._write_as_holder(lambda: self._keep_cluster(directory, prepared_now))
+        await self._write_meanwhile(lambda: self._keep_cluster(directory, prepared_now))
 
     async def found(self, findings: Findings) -> None:
         """Store the result, before anything of it is removed from the target. Raises Detached."""
+        await self.settle()
 
         def store() -> bool:
             return finding_service.store(run_id=self.run.pk, token=self.token, findings=findings)
@@ -97,26 +114,6 @@ class DatabaseReporter:
     def _enter(self, phase: Phase) -> bool:
         return runs.transition(run_id=self.run.pk, to=phase, code=phase, token=self.token)
 
-    def _keep_command(self, host: str, ordinal: int, result: StepResult) -> None:
-        stdout, stderr = _shown(result.stdout), _shown(result.stderr)
-        Command.objects.update_or_create(
-            run=self.run,
-            attempt=self.run.attempt,
-            step=result.name,
-            defaults={
-                "ordinal": ordinal,
-                "host": host,
-                "argv": list(result.argv),
-                "stdin": _shown(result.stdin),
-                "exit_status": result.exit_status,
-                "started_at": datetime.fromtimestamp(result.started, UTC),
-                "finished_at": datetime.fromtimestamp(result.finished, UTC),
-                "stdout": stdout,
-                "stderr": stderr,
-                "truncated": max(len(result.stdout), len(result.stderr)) > SHOWN_CHARACTERS,
-            },
-        )
-
     def _keep_cluster(self, directory: str, prepared_now: bool) -> None:
         cluster, _created = PreparedCluster.objects.get_or_create(
             server=self.run.server,
@@ -129,6 +126,27 @@ class DatabaseReporter:
             },
         )
         Run.objects.filter(pk=self.run.pk).update(cluster=cluster)
+
+    async def settle(self) -> None:
+        """Wait until everything reported so far is stored. Raises Detached."""
+        while self._writing is not None:
+            writing = self._writing
+            await asyncio.shield(writing)
+            if self._writing is writing:
+                self._writing = None
+
+    async def _write_meanwhile(self, write: Callable[[], None]) -> None:
+        """Store it soon, in the order of the reports. Raises Detached if an earlier one failed."""
+        self._waiting.append(write)
+        if self._writing is not None and self._writing.done():
+            await self.settle()
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write_waiting())
+
+    async def _write_waiting(self) -> None:
+        while self._waiting:
+            writes, self._waiting = self._waiting, []
+            await self._write_as_holder(partial(_all, writes))
 
     async def _write_as_holder(self, write: Callable[[], None]) -> None:
         @transaction.atomic
@@ -145,6 +163,39 @@ class DatabaseReporter:
         except AWAY as error:
             logger.exception("results database stays away; run %s is let go of", self.run.pk)
             raise Detached from error
+
+
+def _all(writes: Sequence[Callable[[], None]]) -> None:
+    for write in writes:
+        write()
+
+
+def _command(run: Run, host: str, ordinal: int, result: StepResult) -> Command:
+    return Command(
+        run=run,
+        attempt=run.attempt,
+        step=result.name,
+        ordinal=ordinal,
+        host=host,
+        argv=list(result.argv),
+        stdin=_shown(result.stdin),
+        exit_status=result.exit_status,
+        started_at=datetime.fromtimestamp(result.started, UTC),
+        finished_at=datetime.fromtimestamp(result.finished, UTC),
+        stdout=_shown(result.stdout),
+        stderr=_shown(result.stderr),
+        truncated=max(len(result.stdout), len(result.stderr)) > SHOWN_CHARACTERS,
+    )
+
+
+def _keep(command: Command) -> None:
+    """Store a step, or replace what is stored of it."""
+    Command.objects.bulk_create(
+        [command],
+        update_conflicts=True,
+        unique_fields=_ONE_STEP,
+        update_fields=_OF_A_STEP,
+    )
 
 
 def retrying(write: Callable[[], T]) -> T:

@@ -55,17 +55,23 @@ def keep_partial(*, run_id: int, token: int, findings: Findings) -> bool:
 
 def store_series(*, run_id: int, series: Iterable[SeriesData]) -> None:
     """Store series of a run, replacing earlier ones of the same names."""
-    for data in series:
-        Series.objects.update_or_create(
+    rows = {
+        data.name: Series(
             run_id=run_id,
             name=data.name,
-            defaults={
-                "unit": data.unit,
-                "start": data.start,
-                "interval": data.interval,
-                "values": list(data.values),
-            },
+            unit=data.unit,
+            start=data.start,
+            interval=data.interval,
+            values=list(data.values),
         )
+        for data in series
+    }
+    Series.objects.bulk_create(
+        rows.values(),
+        update_conflicts=True,
+        unique_fields=("run", "name"),
+        update_fields=("unit", "start", "interval", "values"),
+    )
 
 
 def _store(run: Run, findings: Findings) -> None:

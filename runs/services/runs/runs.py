@@ -3,7 +3,7 @@
 from collections import Counter
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -218,7 +218,8 @@ def refresh_campaign(*, campaign_id: int) -> None:
     cells that need further repeats get them, and the campaign continues.
     """
     campaign = Campaign.objects.select_for_update().get(pk=campaign_id)
-    states = Counter(Run.objects.filter(campaign_id=campaign_id).values_list("state", flat=True))
+    counted = Run.objects.filter(campaign_id=campaign_id).order_by().values("state")
+    states = Counter(dict(counted.values_list("state", Count("pk"))))
     if all(state in Run.ENDED for state in states):
         again = remeasuring.add(campaign=campaign)
         left = remeasuring.leave_out(campaign=campaign)

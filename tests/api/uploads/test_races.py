@@ -22,12 +22,12 @@ from tests.api.web_server import ROOT, WebServer
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
 
-TIMES = 200
+TIMES = 60
 
 
-@pytest.fixture
-def web(db, tmp_path):
-    with WebServer(tmp_path) as server:
+@pytest.fixture(scope="module")
+def web(django_db_setup, tmp_path_factory):
+    with WebServer(tmp_path_factory.mktemp("web")) as server:
         yield server
 
 
@@ -65,25 +65,25 @@ def test_two_processes_with_one_key_store_one_run(web, token):
 
 
 def test_two_processes_without_a_key_store_repeats(web, token):
-    statuses, _ids = posters(web, token, 2 * [run()], key="-", times=50)
+    statuses, _ids = posters(web, token, 2 * [run()], key="-", times=20)
 
-    assert statuses == {"201": 100}
+    assert statuses == {"201": 40}
     repeats = Run.objects.order_by("repeat").values_list("repeat", flat=True)
-    assert list(repeats) == list(range(1, 101))
+    assert list(repeats) == list(range(1, 41))
     assert Cell.objects.count() == Campaign.objects.count() == 1
-    assert set(CellSummary.objects.values_list("n", flat=True)) == {100}
+    assert set(CellSummary.objects.values_list("n", flat=True)) == {40}
 
 
 def test_processes_that_make_cells_of_one_campaign_do_not_lock_each_other_out(web, token):
     revisions = [f"{number:07x}" for number in range(4)]
     bodies = [run(revision={"sha": sha}, labels={"of": sha}) for sha in revisions]
 
-    statuses, _ids = posters(web, token, bodies, key="-", times=25)
+    statuses, _ids = posters(web, token, bodies, key="-", times=15)
 
-    assert statuses == {"201": 100}
+    assert statuses == {"201": 60}
     assert Cell.objects.count() == 4
     assert set(Cell.objects.values_list("ordinal", flat=True)) <= {1, 2, 3, 4}
-    assert set(CellSummary.objects.values_list("n", flat=True)) == {25}
+    assert set(CellSummary.objects.values_list("n", flat=True)) == {15}
 
 
 def send_batch(web, token, number, *, key=None):

@@ -123,6 +123,22 @@ class Server:
             assert status == 0, stderr.read()
 
 
+# The oldest, the last with recovery.conf, and the embedded ones.
+STARTED_OFTEN = {"9.3", "11", "16", "18"}
+
+
+def one_of_each_major() -> list[Server]:
+    """The newest server of each major version, oldest first; all with script/test --all."""
+    newest = {server.major: server for server in installed()}
+    return installed() if "BENCHLAB_TEST_ALL" in os.environ else list(newest.values())
+
+
+def started_often() -> list[Server]:
+    """The servers of a few versions, for what takes a start; all with script/test --all."""
+    is_all = "BENCHLAB_TEST_ALL" in os.environ
+    return [each for each in one_of_each_major() if is_all or each.major in STARTED_OFTEN]
+
+
 @functools.cache
 def installed() -> list[Server]:
     """All servers that the servers' account can run, oldest first."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from runs.tools import registry
 from runs.tools.adapter import Adapter, Files, Reading, UnreadableOutput
 from runs.tools.text import UNKNOWN_LINES
+from tests.each import examples
 from tests.unit.timing import cpu_seconds
 from tests.unit.tools.pgbench.samples import all_samples, samples_with_log
 from tests.unit.tools.reading import SAMPLES
@@ -88,14 +89,14 @@ def assert_storable(reading: Reading) -> None:
 
 @each
 @given(st.dictionaries(st.sampled_from(FILE_NAMES), st.binary() | st.text(), max_size=3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_any_files_give_a_reading_or_the_one_error(adapter, files):
     reading_of(adapter, files)
 
 
 @each
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_a_disturbed_output_gives_a_reading_or_the_one_error(adapter, data):
     text = data.draw(st.sampled_from(TEXTS[adapter.name]))
     for _ in range(data.draw(st.integers(1, 4))):
@@ -108,7 +109,7 @@ def test_a_disturbed_output_gives_a_reading_or_the_one_error(adapter, data):
 
 @each
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_interleaved_outputs_give_a_reading_or_the_one_error(adapter, data):
     lines = [
         line
@@ -124,7 +125,7 @@ def test_interleaved_outputs_give_a_reading_or_the_one_error(adapter, data):
 
 @each
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_a_cut_output_gives_no_number_that_the_whole_one_does_not_give(adapter, data):
     text = data.draw(st.sampled_from(TEXTS[adapter.name]))
 
@@ -226,7 +227,7 @@ def test_another_tools_output_is_refused_or_failed(adapter):
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_disturbed_logs_give_a_reading_or_the_one_error(data):
     adapter = registry.find("pgbench")
     assert adapter

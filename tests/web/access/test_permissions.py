@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
+from django.contrib.auth import get_user
 from django.core.management import call_command
 from django.db import transaction
 from django.test import Client
@@ -177,7 +178,7 @@ def test_each_right_is_that_of_its_role_and_of_those_above(people):
     for role, right in product(Role, Right):
         user = SimpleNamespace(is_authenticated=False)
         if role != Role.ANYBODY:
-            user = people[role].request().context["user"]
+            user = get_user(people[role])
         if permissions.may(user, right, project) != (role >= GRANTS[right].role):
             wrong.append((role.name, right))
     assert not wrong

@@ -21,16 +21,6 @@ def load(*slugs):
     archive.load(files=[path for path in reading.files() if path.stem in slugs])
 
 
-@pytest.fixture
-def report_of_2013():
-    load("wg1-2013")
-
-
-@pytest.fixture
-def report_of_2021():
-    load("wg1-2021")
-
-
 def text_of(response):
     assert response.status_code == 200
     return response.content.decode()
@@ -40,7 +30,7 @@ def test_an_empty_archive_says_how_to_fill_it(client):
     assert "manage.py load_published" in text_of(client.get("/archive/"))
 
 
-def test_it_lists_a_publication_with_its_tables(client, report_of_2013):
+def test_it_lists_a_publication_with_its_tables(client, whole_archive):
     page = text_of(client.get("/archive/"))
 
     assert "2013 WG1 activity report" in page
@@ -61,20 +51,20 @@ def test_it_lists_a_publication_with_its_tables(client, report_of_2013):
         ("year=2013", "2013-2-2", "2013-nothing"),
     ],
 )
-def test_filters_and_search_narrow_it(client, report_of_2013, query, shown, hidden):
+def test_filters_and_search_narrow_it(client, whole_archive, query, shown, hidden):
     page = text_of(client.get(f"/archive/?{query}"))
 
     assert f"/campaigns/wg1-{shown}/" in page
     assert f"/campaigns/wg1-{hidden}/" not in page
 
 
-def test_words_must_all_occur(client, report_of_2013):
+def test_words_must_all_occur(client, whole_archive):
     page = text_of(client.get("/archive/?q=checksum+flute"))
 
     assert "Nothing matches" in page
 
 
-def test_a_search_by_htmx_gets_the_shelves_only(client, report_of_2013):
+def test_a_search_by_htmx_gets_the_shelves_only(client, whole_archive):
     page = text_of(client.get("/archive/?q=fio", headers={"HX-Request": "true"}))
 
     assert "<html" not in page
@@ -82,13 +72,13 @@ def test_a_search_by_htmx_gets_the_shelves_only(client, report_of_2013):
 
 
 def test_the_queries_of_the_archive_do_not_grow_with_it(
-    client, report_of_2013, django_assert_max_num_queries
+    client, whole_archive, django_assert_max_num_queries
 ):
     with django_assert_max_num_queries(5):
         client.get("/archive/")
 
 
-def test_a_source_shows_its_tables_and_its_discrepancies(client, report_of_2013):
+def test_a_source_shows_its_tables_and_its_discrepancies(client, whole_archive):
     page = text_of(client.get("/archive/wg1-2013/"))
 
     assert "Table 2.2" in page
@@ -96,7 +86,7 @@ def test_a_source_shows_its_tables_and_its_discrepancies(client, report_of_2013)
     assert "source=wg1-2013&amp;format=csv" in page
 
 
-def test_discrepancies_have_both_numbers_and_lead_to_their_table(client, report_of_2013):
+def test_discrepancies_have_both_numbers_and_lead_to_their_table(client, whole_archive):
     page = text_of(client.get("/archive/discrepancies/"))
 
     assert "99.93 %" in page
@@ -104,7 +94,7 @@ def test_discrepancies_have_both_numbers_and_lead_to_their_table(client, report_
     assert "/campaigns/wg1-2013-2-3/#printed" in page
 
 
-def test_a_published_campaign_shows_the_table_as_printed(client, report_of_2013):
+def test_a_published_campaign_shows_the_table_as_printed(client, whole_archive):
     page = text_of(client.get("/campaigns/wg1-2013-2-2/"))
 
     for printed in ("403.38", "98.25 %", "13893.93", "86.07 %"):
@@ -112,18 +102,18 @@ def test_a_published_campaign_shows_the_table_as_printed(client, report_of_2013)
     assert 'colspan="2"' in page
 
 
-def test_a_figure_that_differs_is_marked_with_what_is_computed(client, report_of_2013):
+def test_a_figure_that_differs_is_marked_with_what_is_computed(client, whole_archive):
     page = text_of(client.get("/campaigns/wg1-2013-2-3/"))
 
     assert "printed__differs" in page
     assert "95.81 %" in page
 
 
-def test_a_zero_that_was_not_measured_is_told_as_such(client, report_of_2013):
+def test_a_zero_that_was_not_measured_is_told_as_such(client, whole_archive):
     assert "not measured" in text_of(client.get("/campaigns/wg1-2013-3-5/"))
 
 
-def test_ratios_are_computed_where_none_are_printed(client, report_of_2013):
+def test_ratios_are_computed_where_none_are_printed(client, whole_archive):
     page = text_of(client.get("/campaigns/wg1-2013-4-5/"))
 
     # All on SSD against all on HDD, updating and reading: 5996.6 / 198.5 and 49934.1 / 449.
@@ -131,7 +121,7 @@ def test_ratios_are_computed_where_none_are_printed(client, report_of_2013):
     assert 'id="ratios"' in page
 
 
-def test_repeats_that_are_not_printed_are_unknown_wherever_the_figure_goes(client, report_of_2013):
+def test_repeats_that_are_not_printed_are_unknown_wherever_the_figure_goes(client, whole_archive):
     shown = text_of(client.get("/campaigns/wg1-2013-3-5/"))
     compared = text_of(client.get("/compare/?s=wg1-2013-3-5"))
     export = client.get("/campaigns/wg1-2013-3-5/export.csv")
@@ -144,14 +134,14 @@ def test_repeats_that_are_not_printed_are_unknown_wherever_the_figure_goes(clien
     assert {(row["n"], row["statistic"], bool(row["printed"])) for row in rows} == {("", "", True)}
 
 
-def test_a_picture_without_numbers_is_told_as_such(client, report_of_2013):
+def test_a_picture_without_numbers_is_told_as_such(client, whole_archive):
     page = text_of(client.get("/campaigns/wg1-2013-3-search/"))
 
     assert "in a picture only" in page
     assert "format=csv" not in page
 
 
-def test_what_cannot_run_yet_is_told(client, report_of_2013):
+def test_what_cannot_run_yet_is_told(client, whole_archive):
     table = PublishedTable.objects.get(campaign__slug="wg1-2013-2-2")
     table.reproduce = {"scenario": "of-another-release"}
     table.save()
@@ -162,14 +152,14 @@ def test_what_cannot_run_yet_is_told(client, report_of_2013):
     assert "?from=" not in page
 
 
-def test_a_reader_of_japanese_reads_it_in_japanese(client, report_of_2013):
+def test_a_reader_of_japanese_reads_it_in_japanese(client, whole_archive):
     page = text_of(client.get("/campaigns/wg1-2013-3-5/", headers={"Accept-Language": "ja"}))
 
     assert "パーティション" in page
 
 
 def test_its_queries_do_not_grow_with_the_table(
-    client, report_of_2013, django_assert_max_num_queries
+    client, whole_archive, django_assert_max_num_queries
 ):
     with django_assert_max_num_queries(17):
         client.get("/campaigns/wg1-2013-2-4/")
@@ -177,7 +167,7 @@ def test_its_queries_do_not_grow_with_the_table(
         client.get("/campaigns/wg1-2013-2-5/")
 
 
-def test_published_campaigns_do_not_flood_the_list_of_ones_own(client, report_of_2013):
+def test_published_campaigns_do_not_flood_the_list_of_ones_own(client, whole_archive):
     factories.campaign("own", title="My own")
 
     own, theirs = (
@@ -186,11 +176,11 @@ def test_published_campaigns_do_not_flood_the_list_of_ones_own(client, report_of
     )
 
     assert "My own" in own
-    assert "wg1-2013" not in own
-    assert "wg1-2013" in theirs
+    assert "wg1-20" not in own
+    assert "wg1-20" in theirs
 
 
-def test_reproducing_opens_the_form_scaled_to_the_server(member, ready_server, report_of_2013):
+def test_reproducing_opens_the_form_scaled_to_the_server(member, ready_server, whole_archive):
     page = text_of(member.get("/campaigns/new/?from=wg1-2013-2-2"))
 
     assert "Reproduces a published result" in page
@@ -201,7 +191,7 @@ def test_reproducing_opens_the_form_scaled_to_the_server(member, ready_server, r
     assert "16.14, 18.4" in page
 
 
-def test_a_reproduced_campaign_can_be_queued_as_proposed(member, ready_server, report_of_2013):
+def test_a_reproduced_campaign_can_be_queued_as_proposed(member, ready_server, whole_archive):
     form = member.get("/campaigns/new/?from=wg1-2013-2-2").context["form"].untouched()
 
     response = member.post("/campaigns/new/", form.data)
@@ -212,7 +202,7 @@ def test_a_reproduced_campaign_can_be_queued_as_proposed(member, ready_server, r
 
 
 def test_a_published_design_is_dropped_when_another_scenario_is_chosen(
-    member, ready_server, report_of_2013
+    member, ready_server, whole_archive
 ):
     page = text_of(
         member.get("/campaigns/new/?from=wg1-2013-2-2&scenario=fixed-point-update&server=db1")
@@ -221,7 +211,7 @@ def test_a_published_design_is_dropped_when_another_scenario_is_chosen(
     assert "Reproduces a published result" not in page
 
 
-def test_the_line_through_versions_has_published_steps_and_their_gaps(client, report_of_2013):
+def test_the_line_through_versions_has_published_steps_and_their_gaps(client, whole_archive):
     page = text_of(client.get("/versions/"))
 
     assert "9.2 → 9.3" in page
@@ -229,13 +219,13 @@ def test_the_line_through_versions_has_published_steps_and_their_gaps(client, re
     assert "no figures" in page
 
 
-def test_the_line_can_be_read_at_a_chosen_number_of_clients(client, report_of_2013):
+def test_the_line_can_be_read_at_a_chosen_number_of_clients(client, whole_archive):
     page = text_of(client.get("/versions/?clients=128"))
 
     assert "0.861" in page
 
 
-def test_executed_versions_stand_beside_the_published(client, report_of_2013, finished_campaign):
+def test_executed_versions_stand_beside_the_published(client, whole_archive, finished_campaign):
     page = text_of(client.get("/versions/"))
 
     assert "16 → 18" in page
@@ -249,12 +239,12 @@ def test_a_picture_of_two_versions_is_named_where_their_numbers_lack(client):
 
 
 @pytest.mark.parametrize("query", ["theme=nonsense", "clients=x", "base=1.0", "base=16"])
-def test_a_strange_address_of_the_line_is_no_error(client, report_of_2013, query):
+def test_a_strange_address_of_the_line_is_no_error(client, whole_archive, query):
     assert client.get(f"/versions/?{query}").status_code == 200
 
 
 def test_the_queries_of_the_line_do_not_grow_with_the_campaigns(
-    client, report_of_2013, finished_campaign, django_assert_max_num_queries
+    client, whole_archive, finished_campaign, django_assert_max_num_queries
 ):
     with django_assert_max_num_queries(9):
         client.get("/versions/")

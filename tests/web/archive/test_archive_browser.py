@@ -1,19 +1,17 @@
 """The archive in a real browser: looked at, filtered, searched, and reproduced from."""
 
 import re
-from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
+from django.core.management import call_command
 from playwright.sync_api import expect
 
 from runs.published import reading
-from runs.services.access import projects
 from runs.services.archive import load
 from runs.services.campaigns import scenarios
 from tests.web import looks
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.browser
 
 # One campaign of each kind: lines, logarithmic bars, two languages' plans, pictures only.
 PAGES = (
@@ -29,20 +27,34 @@ PAGES = (
 )
 
 
+@pytest.fixture(scope="module")
+def archive(django_db_setup, django_db_blocker):
+    """Every publication, stored once for all tests of this module, which only add to it."""
+    with django_db_blocker.unblock():
+        scenarios.sync()
+        load(files=reading.files())
+        yield
+        call_command("flush", interactive=False, verbosity=0)
+
+
 @pytest.fixture
-def archive(known):
-    scenarios.sync()
-    load(files=reading.files())
+def transactional_db(archive):
+    """What a live server asks for: what is stored stays after the test."""
+
+
+@pytest.fixture
+def db(archive):
+    """What other fixtures ask for: the same."""
 
 
 @looks.at_every_size_and_theme
-def test_every_page_of_the_archive_is_accessible_and_faultless(page, live_server, archive):
+def test_every_page_of_the_archive_is_accessible_and_faultless(page, live_server):
     for path in PAGES:
         page.goto(live_server.url + path)
         looks.assert_faultless(page)
 
 
-def test_the_archive_is_filtered_and_searched_while_one_types(page, live_server, archive):
+def test_the_archive_is_filtered_and_searched_while_one_types(page, live_server):
     page.goto(f"{live_server.url}/archive/")
 
     page.get_by_label("Theme").select_option("replication")
@@ -56,17 +68,7 @@ def test_the_archive_is_filtered_and_searched_while_one_types(page, live_server,
     expect(page.locator("h1")).to_contain_text("Three standbys")
 
 
-def test_a_published_design_is_reproduced(page, live_server, ready_server, archive):
-    page.goto(f"{live_server.url}/campaigns/wg1-2013-2-2/")
-    page.get_by_role("link", name="Reproduce", exact=True).click()
-
-    expect(page.locator("#reproduced")).to_contain_text("1, 2, 3")
-    expect(page.get_by_label("Clients")).to_have_value("1, 2, 3")
-    page.get_by_role("button", name="Queue the campaign").click()
-    expect(page.locator("h1")).to_contain_text("reproduced on db1")
-
-
-def test_a_point_of_the_line_leads_to_its_campaign(page, live_server, archive):
+def test_a_point_of_the_line_leads_to_its_campaign(page, live_server):
     page.goto(f"{live_server.url}/versions/")
     expect(page.locator(looks.DRAWN)).to_have_count(1)
 
@@ -75,7 +77,7 @@ def test_a_point_of_the_line_leads_to_its_campaign(page, live_server, archive):
     expect(page.locator("h1")).to_contain_text("9.2 against 9.3")
 
 
-def test_the_filters_count_anew_what_the_other_filters_leave(page, live_server, archive):
+def test_the_filters_count_anew_what_the_other_filters_leave(page, live_server):
     page.goto(f"{live_server.url}/archive/")
     page.get_by_label("Version").focus()
     page.get_by_label("Version").select_option("13")
@@ -88,7 +90,7 @@ def test_the_filters_count_anew_what_the_other_filters_leave(page, live_server, 
     expect(page.get_by_label("Version")).to_be_focused()
 
 
-def test_three_questions_are_answered_on_a_phone_in_one_tap_each(page, live_server, archive):
+def test_three_questions_are_answered_on_a_phone_in_one_tap_each(page, live_server):
     page.set_viewport_size({"width": 360, "height": 740})
     for question, answer in (
         ("Is 14 slower than 13 for reads?", "-5.6 % – -2.0 %"),
@@ -104,33 +106,24 @@ def test_three_questions_are_answered_on_a_phone_in_one_tap_each(page, live_serv
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-def test_a_publication_is_drafted_previewed_and_accepted_by_a_second_person(
-    page, live_server, known, log_in, monkeypatch
-):
-    # Only what the browser brings: the repository's own files have their own tests.
-    monkeypatch.setattr(reading, "files", list)
-    text = (Path(__file__).parents[2] / "samples/published/harbour-2020.yaml").read_text()
-    for name in ("writer", "second"):
-        user = User.objects.create_user(name)
-        projects.default().memberships.create(user=user, role="maintainer")
-    log_in(page.context, "writer")
+def test_back_from_a_search_is_a_whole_page(page, live_server):
+    page.goto(f"{live_server.url}/archive/")
+    words = page.locator("#archive-search input[type=search]")
+    for each in ("checksum", "parallel"):
+        words.fill(each)
+        words.press("Enter")
+        page.wait_for_url(f"**/archive/?*{each}*")
+    page.go_back()
+    page.wait_for_url("**/archive/?*checksum*")
+    expect(page.locator("nav .nav__link").first).to_be_visible()
+    expect(words).to_have_value("checksum")
 
-    page.goto(f"{live_server.url}/archive/later/")
-    page.get_by_role("link", name="Drafts", exact=True).click()
-    page.get_by_role("link", name="New draft").click()
-    page.get_by_label("Name in addresses").fill("harbour-2020")
-    page.get_by_label("Data file (YAML)").fill(text.replace("98.25 %", "98.25 ms"))
-    page.get_by_role("button", name="Keep and check").click()
-    expect(page.get_by_text("has the unit “ms”")).to_be_visible()
-    page.get_by_label("Data file (YAML)").fill(text)
-    page.get_by_role("button", name="Keep and check").click()
-    expect(page.get_by_role("cell", name="98.25 %")).to_be_visible()
-    page.get_by_role("button", name="Take it into the archive").click()
-    expect(page.get_by_text("Another person has to accept it")).to_be_visible()
 
-    log_in(page.context, "second")
-    page.goto(f"{live_server.url}/archive/drafts/harbour-2020/")
-    page.get_by_role("button", name="Take it into the archive").click()
-    expect(page.locator("h1")).to_have_text("Harbour report")
-    page.get_by_role("link", name="Reading").first.click()
-    expect(page.get_by_role("link", name="98.25 %")).to_be_visible()
+def test_a_published_design_is_reproduced(page, live_server, ready_server):
+    page.goto(f"{live_server.url}/campaigns/wg1-2013-2-2/")
+    page.get_by_role("link", name="Reproduce", exact=True).click()
+
+    expect(page.locator("#reproduced")).to_contain_text("1, 2, 3")
+    expect(page.get_by_label("Clients")).to_have_value("1, 2, 3")
+    page.get_by_role("button", name="Queue the campaign").click()
+    expect(page.locator("h1")).to_contain_text("reproduced on db1")

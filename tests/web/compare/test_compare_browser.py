@@ -1,11 +1,12 @@
 """The compare page in a real browser: twelve versions, facets, forest and all pairs, everywhere."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from runs.models import Topology
 from tests import factories
+from tests.web import looks
+from tests.web.looks import DRAWN
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -23,9 +24,8 @@ PAGES = (
     ("saved/", 0),
     ("cells/?a={a}&b={b}", 0),
 )
-DRAWN = "[data-chart][data-drawn=true]"
 SIZES = pytest.mark.parametrize(
-    "context",
+    "page",
     [
         (1280, "light"),
         (360, "dark"),
@@ -51,45 +51,13 @@ def lab(db):
     return twelve
 
 
-@pytest.fixture
-def context(chromium, log_in, request):
-    """A logged-in browser of the size and theme that the test asks for."""
-    width, theme = getattr(request, "param", (1280, "light"))
-    opened = chromium.new_context(
-        viewport={"width": width, "height": 800}, color_scheme=theme, locale="en"
-    )
-    log_in(opened)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def page(context):
-    """A page that keeps what the browser complains about."""
-    opened = context.new_page()
-    opened.complaints = []
-    opened.on("pageerror", lambda error: opened.complaints.append(str(error)))
-    opened.on(
-        "console",
-        lambda said: opened.complaints.append(said.text) if said.type == "error" else None,
-    )
-    return opened
-
-
 @SIZES
 def test_every_comparison_is_accessible_and_faultless(page, live_server, lab):
     a, b = lab.cells.values_list("pk", flat=True)[:2]
     for query, charts in PAGES:
         page.goto(f"{live_server.url}/compare/{query.format(a=a, b=b)}")
         expect(page.locator(DRAWN)).to_have_count(charts)
-        found = [
-            f"{query}: {violation['id']} {violation['nodes'][0]['html'][:160]}"
-            for violation in Axe().run(page).response["violations"]
-        ]
-        assert found == []
-        assert page.complaints == []
-        width = page.evaluate("document.documentElement.scrollWidth")
-        assert width <= page.viewport_size["width"], query
+        looks.assert_faultless(page)
 
 
 def test_twelve_versions_have_a_line_and_a_colour_each(page, live_server, lab):

@@ -1,7 +1,6 @@
 """A report as a file: opened offline in a real browser, on screen and on paper."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.utils import timezone
 from playwright.sync_api import expect
 
@@ -10,6 +9,7 @@ from runs.reports import html
 from runs.selectors.reports import reports
 from runs.services.campaigns import annotations
 from tests import factories
+from tests.web.looks import DRAWN, assert_accessible
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -37,41 +37,45 @@ def report(known, tmp_path):
     return path
 
 
-@pytest.fixture(params=["light", "dark"])
-def page(request, chromium):
-    context = chromium.new_context(offline=True, color_scheme=request.param)
-    opened = context.new_page()
-    opened.asked, opened.complaints = [], []
-    opened.on("request", lambda request: opened.asked.append(request.url))
-    opened.on("pageerror", lambda error: opened.complaints.append(str(error)))
-    opened.on(
-        "console",
-        lambda said: opened.complaints.append(said.text) if said.type == "error" else None,
-    )
-    yield opened
+@pytest.fixture(scope="module")
+def offline(chromium):
+    """A page of a browser without a network."""
+    context = chromium.new_context(offline=True)
+    yield context.new_page()
     context.close()
 
 
-def test_a_report_of_twelve_versions_opens_offline(page, report):
+@pytest.fixture(params=["light", "dark"])
+def page(request, offline):
+    """That page in a theme, which keeps what it asks for and what the browser complains about."""
+    offline.emulate_media(color_scheme=request.param, media="screen")
+    offline.asked, offline.complaints = [], []
+    listeners = {
+        "request": lambda request: offline.asked.append(request.url),
+        "pageerror": lambda error: offline.complaints.append(str(error)),
+        "console": lambda said: (
+            offline.complaints.append(said.text) if said.type == "error" else None
+        ),
+    }
+    for event, listener in listeners.items():
+        offline.on(event, listener)
+    yield offline
+    for event, listener in listeners.items():
+        offline.remove_listener(event, listener)
+
+
+def test_a_report_of_twelve_versions_opens_offline_is_accessible_and_prints(page, report):
     assert report.stat().st_size < MOST_BYTES
     page.goto(report.as_uri())
-    expect(page.locator("[data-chart][data-drawn=true]")).to_have_count(1)
+    expect(page.locator(DRAWN)).to_have_count(1)
     expect(page.locator(".chart__plot .scatterlayer .trace")).to_have_count(12)
     assert [url for url in page.asked if not url.startswith(("file:", "data:"))] == []
     assert len([url for url in page.asked if url.startswith("file:")]) == 1
     assert page.complaints == []
     assert page.locator("blockquote").inner_text().startswith("<b>18</b> & more")
+    assert_accessible(page, rules={"scrollable-region-focusable": {"enabled": True}})
 
-
-def test_a_report_is_accessible(page, report):
-    page.goto(report.as_uri())
-    expect(page.locator("[data-chart][data-drawn=true]")).to_have_count(1)
-    found = Axe().run(page, options={"rules": {"scrollable-region-focusable": {"enabled": True}}})
-    assert found.violations_count == 0, found.generate_report()
-
-
-def test_paper_gets_the_still_pictures(page, report):
-    page.goto(report.as_uri())
+    # Paper gets the still pictures.
     page.emulate_media(media="print")
     expect(page.locator(".chart__still svg")).to_be_visible()
     expect(page.locator(".chart__plot")).to_be_hidden()

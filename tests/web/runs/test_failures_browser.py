@@ -4,8 +4,6 @@ import pytest
 from playwright.sync_api import expect
 
 from runs.models import Campaign
-from runs.published import reading
-from runs.services import archive
 from tests import factories
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -67,17 +65,3 @@ def test_an_answer_that_is_the_same_changes_nothing(page, live_server, live):
         if page.locator("#live[data-same]").count() == 0:
             page.locator("#live").evaluate(f"element => (element.dataset.same = '{mark}')")
     assert page.locator("#live[data-same]").count() == 1
-
-
-def test_back_from_a_search_is_a_whole_page(page, live_server, known):
-    archive.load(files=reading.files())
-    page.goto(f"{live_server.url}/archive/")
-    words = page.locator("#archive-search input[type=search]")
-    for each in ("checksum", "parallel"):
-        words.fill(each)
-        words.press("Enter")
-        page.wait_for_url(f"**/archive/?*{each}*")
-    page.go_back()
-    page.wait_for_url("**/archive/?*checksum*")
-    expect(page.locator("nav .nav__link").first).to_be_visible()
-    expect(words).to_have_value("checksum")

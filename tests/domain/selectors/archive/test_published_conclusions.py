@@ -4,18 +4,10 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.http import QueryDict
 
-from runs.published import reading
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.comparisons import compared
-from runs.services.archive import load
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def archive():
-    """Every publication, loaded."""
-    load(files=reading.files())
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("whole_archive")]
 
 
 def ratios(query):
@@ -25,7 +17,7 @@ def ratios(query):
     return {(row.head.key.levels[-1][1], row.x): row.comparison.ratio for row in page.rows}, page
 
 
-def test_9_3_reads_slower_than_9_2_from_32_clients_on_and_slowest_at_128(archive):
+def test_9_3_reads_slower_than_9_2_from_32_clients_on_and_slowest_at_128():
     found, page = ratios("s=wg1-2013-2-2&metric=tps")
 
     assert page.labels == ("PostgreSQL 9.2", "PostgreSQL 9.3")
@@ -35,7 +27,7 @@ def test_9_3_reads_slower_than_9_2_from_32_clients_on_and_slowest_at_128(archive
     assert found["9.3", 128] == pytest.approx(0.861, abs=0.001)
 
 
-def test_page_checksums_cost_most_at_high_client_counts(archive):
+def test_page_checksums_cost_most_at_high_client_counts():
     found, _page = ratios("s=wg1-2013-2-3&metric=tps&base=wg1-2013-2-3~checksums%3Doff")
 
     assert all(ratio < 0.92 for (_on, clients), ratio in found.items() if clients >= 80)
@@ -43,7 +35,7 @@ def test_page_checksums_cost_most_at_high_client_counts(archive):
     assert min(found, key=found.get) == ("on", 128)
 
 
-def test_synchronous_replication_halves_the_throughput_of_none_and_of_asynchronous(archive):
+def test_synchronous_replication_halves_the_throughput_of_none_and_of_asynchronous():
     none = "s=wg1-2017-8-8~sync_standbys%3D0"
     found, _page = ratios(f"{none}&s=wg1-2017-8-8~sync_standbys%3D1&x=none")
     assert found["1", None] == pytest.approx(0.504, abs=0.001)
@@ -54,7 +46,7 @@ def test_synchronous_replication_halves_the_throughput_of_none_and_of_asynchrono
     assert found["0", None] == pytest.approx(0.512, abs=0.001)
 
 
-def test_all_on_ssd_updates_30_and_reads_111_times_as_fast_as_all_on_hdd(archive):
+def test_all_on_ssd_updates_30_and_reads_111_times_as_fast_as_all_on_hdd():
     found, page = ratios("s=wg1-2013-4-5&x=load&base=wg1-2013-4-5~placement%3Dall-hdd")
 
     # The print compares medians, the comparison geometric means.
@@ -75,7 +67,7 @@ def test_all_on_ssd_updates_30_and_reads_111_times_as_fast_as_all_on_hdd(archive
     assert verdicts == {"faster"}
 
 
-def test_14_reads_about_2_percent_slower_than_13(archive):
+def test_14_reads_about_2_percent_slower_than_13():
     found, page = ratios("s=wg1-2021-read&metric=tps")
 
     assert page.labels == ("PostgreSQL 13.4", "PostgreSQL 14.0")

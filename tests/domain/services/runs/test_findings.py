@@ -157,7 +157,12 @@ def report(reporter: DatabaseReporter, what: str) -> None:
         "cluster": ("/srv/benchlab/clusters/late",),
     }
     options = {"prepared_now": True} if what == "cluster" else {}
-    async_to_sync(getattr(reporter, what))(*arguments[what], **options)
+
+    async def tell() -> None:
+        await getattr(reporter, what)(*arguments[what], **options)
+        await reporter.settle()
+
+    async_to_sync(tell)()
 
 
 @pytest.mark.parametrize("what", ["live_series", "command", "event", "cluster"])
@@ -188,3 +193,23 @@ def test_what_the_worker_of_a_run_reports_is_kept(claim, what):
         "cluster": int(run.cluster is not None),
     }
     assert kept == dict.fromkeys(kept, 0) | {what: 1}
+
+
+def test_steps_are_stored_before_the_next_phase_and_the_next_one_does_not_wait_for_them(claim):
+    run = Run.objects.get(pk=claim.run_id)
+    Run.objects.filter(pk=run.pk).update(state="preparing")
+    reporter = DatabaseReporter(run=run, token=claim.token)
+    shown = []
+
+    async def prepare() -> None:
+        for name, status in (("initdb", 1), ("load", 0), ("initdb", 0)):
+            step = StepResult(name, (name,), "", status, 1.0, 2.0, "", "")
+            await reporter.command("db", step)
+        shown.append(bool(reporter._waiting))
+        await reporter.phase("measuring")
+        shown.append(bool(reporter._waiting))
+
+    async_to_sync(prepare)()
+    assert shown == [True, False]
+    found = run.commands.order_by("ordinal").values_list("step", "ordinal", "exit_status")
+    assert list(found) == [("load", 2, 0), ("initdb", 3, 0)]

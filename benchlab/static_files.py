@@ -1,0 +1,12 @@
+"""Which static files of packages are collected."""
+
+from django.contrib.staticfiles.apps import StaticFilesConfig
+
+
+class StaticFiles(StaticFilesConfig):
+    """All but what no page asks for: plotly's widgets, and what REST framework's own pages need."""
+
+    ignore_patterns = [
+        *StaticFilesConfig.ignore_patterns,
+        *("widgetbundle.js", "datasets", "templates", "rest_framework"),
+    ]

@@ -1,0 +1,35 @@
+"""What a first start of an instance makes in ten seconds of a processor, made once for all tests.
+
+That the product makes these itself is tested by those that are about it.
+"""
+
+import fcntl
+from pathlib import Path
+
+from benchlab.embedded.accounts import Accounts
+from benchlab.embedded.software import software_for
+from tests.migrated import copy_cluster
+
+
+def prepare(var: Path, test_folder: Path, *, is_migrated: bool) -> None:
+    """Make the folder of an instance, with software, and with a migrated database if asked."""
+    services = var / "services"
+    for folder in (var, services):
+        folder.mkdir()
+        folder.chmod(0o711)
+    for name in ("software", "binaries"):
+        (services / name).mkdir()
+        (services / name).chmod(0o755)
+    for made in _made(test_folder):
+        (services / made.relative_to(test_folder)).symlink_to(made)
+    if is_migrated:
+        copy_cluster(services / "postgresql")
+
+
+def _made(test_folder: Path) -> list[Path]:
+    """Copies that the accounts of an instance need where they cannot read ours; all of them do."""
+    accounts = Accounts.from_environment()
+    with (test_folder / "software.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        software_for((accounts.web, accounts.target), test_folder)
+    return [*test_folder.glob("software/python-*"), *test_folder.glob("binaries/*")]
