@@ -57,6 +57,8 @@ def prepare() -> None:
     while waiting:
         patterns = waiting.pop().url_patterns  # imports all pages and addresses of the API
         waiting += [each for each in patterns if isinstance(each, URLResolver)]
+    import scipy.special  # noqa: F401, PLC0415 - the statistics of most pages, once for all processes
+
     for language in ("en", "ja"):
         with translation.override(language):
             translation.gettext("Server")
