@@ -10,6 +10,8 @@ from django.core.wsgi import get_wsgi_application
 from django.urls import URLResolver, get_resolver
 from django.utils import translation
 
+from benchlab import THRESHOLDS
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "benchlab.settings")
 
 Environ = dict[str, Any]
@@ -17,9 +19,6 @@ Application = Callable[[Environ, Any], Iterable[bytes]]
 MOST_IN_MEMORY = 2**20
 # One byte more than the API takes, so that what is larger is refused as such.
 MOST_IN_CHUNKS = 10 * 2**20 + 1
-# A full collection stops all requests of a process for 100 to 200 ms: it comes seldom, and passes
-# over what stays until the end.
-THRESHOLDS = (20_000, 20, 20)
 
 
 def read_chunks(wrapped: Application) -> Application:
@@ -58,11 +57,13 @@ def prepare() -> None:
     while waiting:
         patterns = waiting.pop().url_patterns  # imports all pages and addresses of the API
         waiting += [each for each in patterns if isinstance(each, URLResolver)]
+    import scipy.special  # noqa: F401, PLC0415 - the statistics of most pages, once for all processes
+
     for language in ("en", "ja"):
         with translation.override(language):
             translation.gettext("Server")
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # collections pass over what stays until the end
     gc.set_threshold(*THRESHOLDS)
 
 

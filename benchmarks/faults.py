@@ -32,7 +32,7 @@ from benchmarks.target import Target
 from benchmarks.whole_instance import WholeInstance
 
 PATIENCE_SECONDS = 240.0
-SECONDS_BETWEEN_LOOKS = 0.3
+SECONDS_BETWEEN_LOOKS = 0.5
 # Where several faults hit one campaign.
 SECONDS_BETWEEN_FAULTS = 3.0
 SECONDS_UNTIL_FELT = 2.0

@@ -211,7 +211,7 @@ def _await(victim: Callable[[], object]) -> bool:
             return False
         if now > ask_at:
             ask_at = now + SECONDS_BETWEEN_QUESTIONS
-        time.sleep(0.05)
+        time.sleep(0.1)
     return True
 
 

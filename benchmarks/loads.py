@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks import processes
 
 # A load that ends sooner than this may be missed; the shortest that is put on takes a second.
-SECONDS_BETWEEN_LOOKS = 0.2
+SECONDS_BETWEEN_LOOKS = 0.3
 
 
 class Loads:

@@ -112,8 +112,8 @@ class WholeInstance:
         """Start the second worker, again if it was killed."""
         if self._second is not None and self._second.poll() is None:
             return
-        argv = ["-m", "celery", "-A", "benchlab", "worker", "--queues", "runs", "--pool", "threads"]
-        argv += ["--concurrency", "8", "--loglevel", "info"]
+        argv = ["-m", "benchlab.quick_celery", "-A", "benchlab", "worker", "--queues", "runs"]
+        argv += ["--pool", "threads", "--concurrency", "8", "--loglevel", "info"]
         with (self.var / "logs" / "worker-2.log").open("ab") as log:
             self._second = subprocess.Popen(
                 [sys.executable, *argv, "--hostname", f"second-{self.port}@%h"],

@@ -299,7 +299,7 @@ class Instance:
     def _celery(self, name: str, *, queue: str, threads: int) -> Program:
         return self._program(
             name,
-            *("-m", "celery", "-A", "benchlab", "worker", "--queues", queue),
+            *("-m", "benchlab.quick_celery", "-A", "benchlab", "worker", "--queues", queue),
             *("--pool", "threads", "--concurrency", str(threads)),
             *("--loglevel", "info", "--hostname", f"{name}-{self.options.port}@%h"),
         )

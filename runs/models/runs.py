@@ -51,6 +51,8 @@ class Run(models.Model):
     ENDED = (State.FINISHED, State.WITHDRAWN, *UNSUCCESSFUL)
     # An imported run has a plan as well, but no server that could execute it.
     RETRIABLE = Q(state__in=UNSUCCESSFUL, plan__isnull=False, server__isnull=False)
+    # It counts, and its certificate says that it cannot be relied on.
+    DOUBTFUL = Q(state=State.FINISHED, validity__in=DOUBTED)
 
     # Each is the first column of indexes below: another one would only make uploads slower.
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="runs", db_index=False)
@@ -168,7 +170,7 @@ class Run(models.Model):
 
     @property
     def is_doubted(self) -> bool:
-        """It counts, and its certificate says that it cannot be relied on."""
+        """As DOUBTFUL."""
         return self.state == self.State.FINISHED and self.validity in self.DOUBTED
 
     @property

@@ -83,9 +83,12 @@ def token(transactional_db) -> str:
     return tokens.create(name="ci", scopes=["read", "upload"], project=projects.default()).text
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def running(django_db_setup, tmp_path_factory):
-    """A server for all tests of a file, over whatever its database holds at the moment."""
+    """A server for all tests of this folder, over whatever its database holds at the moment.
+
+    One process runs them: tests/conftest.py.
+    """
     with WebServer(tmp_path_factory.mktemp("web")) as server:
         yield server
 

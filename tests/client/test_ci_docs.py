@@ -137,6 +137,10 @@ CHANGES = {
 }
 
 
+# What decides between the others is the server's: one CI shows it for all.
+STATUSES = {name: CHANGES[name] for name in ("equal", "loss", "fsync")}
+
+
 def judge(ci: str, version: str, here: Checkout, changes=CHANGES) -> None:
     here.replay.measure(version)
     first = here.run(ci)
@@ -154,12 +158,17 @@ def judge(ci: str, version: str, here: Checkout, changes=CHANGES) -> None:
 
 def test_the_snippets_judge_as_they_say(checkout):
     """Each CI's snippet with one version of pgbench."""
-    each = zip(STEPS, ("18.6", "17.8", "16.14", "13.12"), strict=True)
-    check_each(each, lambda one: judge(*one, checkout(one[0])))
+    each = zip(
+        STEPS,
+        ("18.6", "17.8", "16.14", "13.12"),
+        (CHANGES, STATUSES, STATUSES, STATUSES),
+        strict=True,
+    )
+    check_each(each, lambda one: judge(one[0], one[1], checkout(one[0]), one[2]))
 
     for campaign in ("actions", "gitlab", "jenkins", "curl"):
         runs = Run.objects.filter(campaign__slug=campaign, state="finished")
-        assert runs.count() >= 15, campaign
+        assert runs.count() >= (15 if campaign == "actions" else 12), campaign
         assert all(run.cell.levels["clients"] == 2 and run.cell.revision.sha for run in runs)
 
 

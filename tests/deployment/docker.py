@@ -15,7 +15,13 @@ from pathlib import Path
 
 PACKAGES = "python3,python3-pip,ca-certificates"
 OF_A_MACHINE = "systemd,systemd-sysv,dbus,python3,ca-certificates,iproute2"
-MIRROR = os.environ.get("BENCHLAB_DEBIAN", "http://deb.debian.org/debian")
+DEBIAN = os.environ.get("BENCHLAB_DEBIAN", "http://deb.debian.org/debian")
+UBUNTU = os.environ.get("BENCHLAB_UBUNTU", "http://archive.ubuntu.com/ubuntu")
+# What debootstrap needs to know of each; Debian's knows no Ubuntu that is newer than itself.
+SYSTEMS = {
+    "bookworm": ("--components=main", "bookworm", DEBIAN, "bookworm"),
+    "noble": ("--components=main,universe", "noble", UBUNTU, "gutsy"),
+}
 # What of this machine lets its containers reach package indexes.
 OF_THE_HOST = ("/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
 PYTHON = """\
@@ -72,7 +78,7 @@ IMAGES = {
 }
 # Somebody types `apt install`, and says yes.
 MACHINE = """\
-FROM machine-base
+FROM machine-{system}
 COPY host/ /
 RUN echo 'APT::Get::Assume-Yes "true";' > /etc/apt/apt.conf.d/90yes && apt-get update
 CMD ["/sbin/init"]
@@ -172,23 +178,24 @@ def make_stand_ins(daemon: Daemon) -> None:
         daemon.docker("build", "--network", "host", "--tag", name, context)
 
 
-def machine_with_systemd(daemon: Daemon, name: str, source: Path) -> None:
-    """Start a Debian 12 with systemd; `source` is /srv/benchlab.git there."""
-    if daemon.docker("image", "inspect", "machine", check=False).returncode:
-        _import(daemon, "machine-base", OF_A_MACHINE)
+def machine_with_systemd(daemon: Daemon, name: str, source: Path, system: str) -> None:
+    """Start one of SYSTEMS with systemd; `source` is /srv/benchlab.git there."""
+    image = f"machine:{system}"
+    if daemon.docker("image", "inspect", image, check=False).returncode:
+        _import(daemon, f"machine-{system}", OF_A_MACHINE, system)
         context = _context(daemon)
-        (context / "Dockerfile").write_text(MACHINE)
-        daemon.docker("build", "--network", "host", "--tag", "machine", context)
+        (context / "Dockerfile").write_text(MACHINE.format(system=system))
+        daemon.docker("build", "--network", "host", "--tag", image, context)
     daemon.docker("rm", "--force", name, check=False)
     repository = f"{source}:/srv/benchlab.git:ro"
     words = ("run", "--detach", "--name", name, "--hostname", "benchlab", "--volume", repository)
-    daemon.docker(*words, *RIGHTS, "machine")
+    daemon.docker(*words, *RIGHTS, image)
 
 
-def _import(daemon: Daemon, image: str, packages: str) -> None:
+def _import(daemon: Daemon, image: str, packages: str, system: str = "bookworm") -> None:
     base = daemon.folder / f"{image}.tar"
     if not base.exists():
-        _debootstrap(base, packages)
+        _debootstrap(base, packages, system)
     daemon.docker("import", base, image)
 
 
@@ -202,14 +209,13 @@ def _context(daemon: Daemon) -> Path:
     return context
 
 
-def _debootstrap(base: Path, packages: str) -> None:
+def _debootstrap(base: Path, packages: str, system: str) -> None:
+    components, suite, mirror, script = SYSTEMS[system]
     folder = base.with_suffix(".folder")
     shutil.rmtree(folder, ignore_errors=True)
-    subprocess.run(
-        ["debootstrap", "--variant=minbase", f"--include={packages}", "bookworm", folder, MIRROR],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    what = ("--variant=minbase", components, f"--include={packages}")
+    where = (suite, folder, mirror, f"/usr/share/debootstrap/scripts/{script}")
+    subprocess.run(["debootstrap", *what, *where], check=True, stdout=subprocess.DEVNULL)
     draft = base.with_suffix(".draft")
     with tarfile.open(draft, "w") as tar:
         tar.add(folder, arcname=".")

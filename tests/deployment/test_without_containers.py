@@ -1,4 +1,6 @@
-"""docs/deployment.md, "Without containers": its commands, in a Debian whose process 1 is systemd.
+"""docs/deployment.md, "Without containers": its commands, where systemd is process 1.
+
+In Debian 12 with Python 3.11, and in Ubuntu 24.04 with Python 3.12.
 
 The machine is a container of a Docker daemon of the test's own. Needs root, Debian's docker.io and
 debootstrap, and some minutes. BENCHLAB_TEST_IMAGES is a folder that keeps the image between runs.
@@ -15,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.deployment import guide
-from tests.deployment.docker import Daemon, machine_with_systemd
+from tests.deployment.docker import SYSTEMS, Daemon, machine_with_systemd
 from tests.migrated import ROOT
 
 pytestmark = [
@@ -79,8 +81,8 @@ class Machine:
         return self.run("benchlab-manage doctor")
 
 
-@pytest.fixture(scope="module")
-def machine():
+@pytest.fixture(scope="module", params=sorted(SYSTEMS))
+def machine(request):
     for name in ("dockerd", "debootstrap"):
         if shutil.which(name) is None:
             pytest.skip(f"{name} is not here: apt install docker.io debootstrap")
@@ -93,7 +95,7 @@ def machine():
     name = "benchlab-machine"
     try:
         daemon.start()
-        machine_with_systemd(daemon, name, source)
+        machine_with_systemd(daemon, name, source, request.param)
         yield Machine(daemon, name)
         daemon.docker("rm", "--force", "--volumes", name)
     finally:

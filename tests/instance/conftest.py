@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -152,21 +153,38 @@ def new_token(instance: Instance, name: str) -> str:
     return made.stdout.strip()
 
 
-@pytest.fixture(scope="module")
-def instance(request: pytest.FixtureRequest, test_folder: Path) -> Iterator[Instance]:
-    """One for all tests of a module, which may set FIRST_RUN_SECONDS for a first campaign.
-
-    That is a newcomer's first start. The others begin with a migrated database.
-    """
-    folder = short_folder(on_disk=request.node.get_closest_marker("on_disk") is not None)
-    seconds = getattr(request.module, "FIRST_RUN_SECONDS", 0)
-    running = Instance(folder / "var", free_port(0), seconds)
-    prepare(running.var, test_folder, is_migrated=not seconds)
+@contextmanager
+def _running(
+    test_folder: Path, *, first_run_seconds: int = 0, on_disk: bool = False
+) -> Iterator[Instance]:
+    """With a first campaign it is a newcomer's first start; others find a migrated database."""
+    folder = short_folder(on_disk=on_disk)
+    running = Instance(folder / "var", free_port(0), first_run_seconds)
+    prepare(running.var, test_folder, is_migrated=not first_run_seconds)
     running.start()
     yield running
     if running.process is not None and running.process.poll() is None:
         running.stop()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="package")
+def quiet_instance(test_folder: Path) -> Iterator[Instance]:
+    """One for all files that need nothing else. One process runs them: tests/conftest.py."""
+    with _running(test_folder) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def instance(request: pytest.FixtureRequest, test_folder: Path) -> Iterator[Instance]:
+    """An instance of its own for modules on disk, and for those that set FIRST_RUN_SECONDS."""
+    seconds = getattr(request.module, "FIRST_RUN_SECONDS", 0)
+    on_disk = request.node.get_closest_marker("on_disk") is not None
+    if not seconds and not on_disk:
+        yield request.getfixturevalue("quiet_instance")
+        return
+    with _running(test_folder, first_run_seconds=seconds, on_disk=on_disk) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -47,17 +47,15 @@ def test_the_campaign_page_shows_chart_and_ratios(page: Page, instance: Instance
     assert faults == []
 
 
-def test_the_run_page_shows_every_command_and_the_seconds(page: Page, instance, first_campaign):
+def test_the_run_page_shows_every_command_the_seconds_and_the_files(
+    page: Page, instance, first_campaign
+):
     run = instance.get(f"runs/?campaign={first_campaign['slug']}")["results"][0]
     page.goto(f"{instance.url}/runs/{run['id']}/")
     expect(page.locator("[data-drawn=true]").first).to_be_visible()
     expect(page.get_by_text("pg_ctl").first).to_be_attached()
     expect(page.get_by_text("pgbench.out").first).to_be_visible()
-
-
-def test_what_pgbench_printed_is_downloaded_as_it_was(page: Page, instance, first_campaign):
-    run = instance.get(f"runs/?campaign={first_campaign['slug']}")["results"][0]
-    page.goto(f"{instance.url}/runs/{run['id']}/")
+    # What pgbench printed is downloaded as it was.
     with page.expect_download() as started:
         page.get_by_role("link", name="pgbench.out").click()
     text = Path(started.value.path()).read_text()
@@ -65,9 +63,17 @@ def test_what_pgbench_printed_is_downloaded_as_it_was(page: Page, instance, firs
     assert f"tps = {tps['value']:.6f}" in text
 
 
-def queue(admin: Page, instance: Instance, title: str, **fields: Any) -> str:
+@pytest.fixture
+def admin(admin_throughout: Page) -> Page:
+    """One login for all tests; it outlives the restart of the instance."""
+    return admin_throughout
+
+
+def queue(
+    admin: Page, instance: Instance, title: str, scenario: str = "fixed-point-read", **fields: Any
+) -> str:
     """Fill the form of a new campaign on this machine's PostgreSQL 18; its slug."""
-    admin.goto(f"{instance.url}/campaigns/new/")
+    admin.goto(f"{instance.url}/campaigns/new/?scenario={scenario}")
     admin.fill("[name=title]", title)
     boxes = admin.locator("[name=installations]")
     for index in range(boxes.count()):
@@ -82,12 +88,18 @@ def queue(admin: Page, instance: Instance, title: str, **fields: Any) -> str:
     return admin.url.rstrip("/").rpartition("/")[2]
 
 
+def queue_gently(admin: Page, instance: Instance, title: str, **fields: Any) -> str:
+    """The same with a load that leaves the processors to other tests."""
+    fields = {"scale": 1, "clients": 1, "repeats": 1, "rate": 50, **fields}
+    return queue(admin, instance, title, "pgbench", **fields)
+
+
 def campaign(instance: Instance, slug: str) -> dict[str, Any]:
     return dict(instance.get(f"campaigns/{slug}/"))
 
 
 def test_from_the_form_to_the_drawn_chart(admin: Page, instance: Instance, first_campaign):
-    slug = queue(admin, instance, "Journey", clients="1, 2", repeats=1, scale=1, duration=2)
+    slug = queue(admin, instance, "Journey", clients="1, 2", repeats=1, scale=1, duration=1)
     expect(admin.locator("[data-drawn=true]").first).to_be_visible(timeout=90_000)
     instance.wait_for(lambda: campaign(instance, slug)["state"] == "finished", 60)
     expect(admin.locator("main").get_by_text("finished", exact=True).first).to_be_visible()
@@ -106,7 +118,7 @@ def measuring(instance: Instance, slug: str) -> dict[str, Any]:
 
 
 def test_a_cancel_in_mid_run_leaves_no_process(admin: Page, instance: Instance, first_campaign):
-    slug = queue(admin, instance, "Cancelled", clients="2", repeats=2, scale=1, duration=600)
+    slug = queue_gently(admin, instance, "Cancelled", repeats=2, duration=600)
     measuring(instance, slug)
     admin.goto(f"{instance.url}/campaigns/{slug}/")
     admin.locator("summary", has_text="Cancel the campaign").click()
@@ -120,7 +132,7 @@ def test_a_run_whose_worker_is_killed_is_measured_once(
     admin: Page, instance: Instance, first_campaign
 ):
     with counted(instance.base) as loads:
-        slug = queue(admin, instance, "Killed worker", clients="2", repeats=1, scale=1, duration=12)
+        slug = queue_gently(admin, instance, "Killed worker", duration=12)
         run = measuring(instance, slug)
         os.kill(instance.pids()["worker"], signal.SIGKILL)
         killed = time.monotonic()
@@ -140,7 +152,7 @@ def codes_of(instance: Instance, run: dict[str, Any]) -> list[str]:
 def test_ctrl_c_stops_all_of_it_and_a_second_start_finds_everything(
     admin: Page, instance: Instance, first_campaign
 ):
-    slug = queue(admin, instance, "Over the restart", clients="1", repeats=1, scale=1, duration=8)
+    slug = queue_gently(admin, instance, "Over the restart", duration=8)
     run = measuring(instance, slug)
     pids = instance.pids()
     assert instance.stop() == 0

@@ -15,6 +15,7 @@ import redis
 from runs.execution.ssh import generate_private_key
 from tests.instance.conftest import REPOSITORY, Instance
 
+FIRST_RUN_SECONDS = 1
 pytestmark = [pytest.mark.instance, pytest.mark.slow, pytest.mark.timeout(600)]
 
 # Planted where somebody may put one without thinking.

@@ -36,6 +36,8 @@ class Command(BaseCommand):
     """Run at each start; what is there already stays as it is."""
 
     help = __doc__
+    # They load all pages, which takes a second; the doctor looks at what a start needs.
+    requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do everything that is not done yet. Nothing is done where a start would do harm."""

@@ -193,7 +193,7 @@ def _row(campaign: Campaign, counts: Mapping[str, int]) -> CampaignRow:
 
 def _doubts(campaign: Campaign) -> dict[int, int]:
     """How many finished runs of each cell are doubtful; only cells with any. One query."""
-    doubted = campaign.runs.filter(state=Run.State.FINISHED, validity__in=Run.DOUBTED)
+    doubted = campaign.runs.filter(Run.DOUBTFUL)
     counted = doubted.order_by().values("cell").annotate(number=Count("pk"))
     return dict(counted.values_list("cell", "number"))
 

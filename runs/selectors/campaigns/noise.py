@@ -73,7 +73,7 @@ def of_hardware(hardware: HardwareProfile, metric: str, *, to: Reader) -> Server
 
 def _of_runs(runs: QuerySet[Run], metric: str) -> ServerNoise | None:
     here = runs.filter(state=Run.State.FINISHED).order_by()
-    doubted = here.filter(cell=OuterRef("cell"), validity__in=Run.DOUBTED)
+    doubted = here.filter(Run.DOUBTFUL, cell=OuterRef("cell"))
     rows = (
         CellSummary.objects.filter(
             metric__name=metric, cell__in=here.values("cell"), log_variance__isnull=False

@@ -31,8 +31,7 @@ def add(*, campaign: Campaign) -> int:
     if not campaign.remeasures or campaign.runs.filter(state=Run.State.CANCELLED).exists():
         return 0
     doubtful = campaign.runs.filter(
-        state=Run.State.FINISHED,
-        validity__in=Run.DOUBTED,
+        Run.DOUBTFUL,
         certificate__is_curable=True,
         plan__isnull=False,
         again=None,
@@ -56,7 +55,7 @@ def leave_out(*, campaign: Campaign) -> int:
     """Withdraw doubtful runs, if the campaign says so; return how many. In a transaction."""
     if not campaign.leaves_out_doubtful:
         return 0
-    doubtful = campaign.runs.filter(state=Run.State.FINISHED, validity__in=Run.DOUBTED)
+    doubtful = campaign.runs.filter(Run.DOUBTFUL)
     left = list(doubtful.select_for_update().order_by("pk").defer("plan"))
     state, reason = Run.State.WITHDRAWN, str(LEFT_OUT)
     Run.objects.filter(pk__in=[run.pk for run in left]).update(

@@ -10,7 +10,7 @@ from tests import factories
 
 pytestmark = pytest.mark.django_db
 
-SECONDS, NAMES = 172_800, ("tps", "latency", "dead_rows", "table_bytes", "index_bytes")
+SECONDS, NAMES = 172_800, ("tps", "table_bytes")
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def drawn(response):
 def test_two_days_are_sent_as_few_points_and_zoom_to_single_seconds(client, long_run):
     address = f"/runs/{long_run.pk}/series/"
     whole = client.get(address)
-    assert len(whole.content) < 500_000
+    assert len(whole.content) < 100_000 * len(NAMES)
     assert [len(x) <= 2000 for x, _y in drawn(whole)] == [True] * len(NAMES)
     assert all(0.0 in y for _x, y in drawn(whole))
     part = client.get(f"{address}?from=99995&to=100005")

@@ -429,11 +429,11 @@ def test_the_memory_does_not_grow_with_the_project(project):
         tracemalloc.stop()
         return peak
 
-    _grow(project, 1000)
+    _grow(project, 500)
     few = most()
     campaign = project.campaigns.get(slug="nightly")
     Run.objects.filter(campaign=campaign, repeat__gte=100).delete()
-    _grow(project, 8000)
+    _grow(project, 4000)
 
     assert most() < 1.5 * few
 

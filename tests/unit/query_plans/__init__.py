@@ -1,1 +1,0 @@
-"""Plans of queries, read and compared."""
