@@ -37,9 +37,12 @@ def permitted(allow):
     """sudo lets BenchLab change what perf may see; the test sees to it that it is as before."""
     needs_writable(f"/proc/sys/{SETTING.replace('.', '/')}")
     allow(*PERF)
-    was = sysctl(SETTING)
+    was, addresses = sysctl(SETTING), Path("/proc/sys/kernel/kptr_restrict")
+    hidden = addresses.read_text()
+    addresses.write_text("0")  # Ubuntu hides where the kernel's functions are, and so their names
     yield was
     Path("/proc/sys", *SETTING.split(".")).write_text(was)
+    addresses.write_text(hidden)
 
 
 @pytest.fixture
