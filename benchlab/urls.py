@@ -7,8 +7,9 @@ from benchlab import health
 from runs.api.operations.doors import MetricsDoor, readyz
 
 urlpatterns = [
-    path("", include("runs.web.urls")),
+    # First, since an address is looked for from above, and programs ask most often.
     path("api/", include("runs.api.urls")),
+    path("", include("runs.web.urls")),
     path("login/", account_views.login, name="login"),
     path("logout/", account_views.logout, name="logout"),
     path("accounts/", include("benchlab.account_urls")),

@@ -21,6 +21,8 @@ from benchmarks.whole_instance import WholeInstance
 SECONDS_FOR_A_VICTIM = 60.0
 SECONDS_BETWEEN_QUESTIONS = 1.0
 SSHD_STOPS_SECONDS = 30.0
+# Longer than the silence after which a run is given up, which `faults` sets to 6 s.
+FROZEN_SECONDS = 12.0
 CLOCK_JUMPS_SECONDS = (-86_400, -3_600, -30, 30, 3_600, 86_400)
 FILLER = "filler"
 BIT_BYTES, LITTLE_BYTES, MOST_BITS = 64_000_000, 1_000_000, 500
@@ -79,13 +81,28 @@ class Fault:
 
 def kill_worker(broken: Broken, chance: random.Random) -> bool:
     """The one that has the run, or either if none has."""
+    pid = _one_worker(broken, chance)
+    return pid is not None and processes.kill(pid)
+
+
+def freeze_worker(broken: Broken, chance: random.Random) -> bool:
+    """The same stands still until another has taken the run over, and goes on."""
+    pid = _one_worker(broken, chance)
+    if pid is None or not processes.kill(pid, signal.SIGSTOP):
+        return False
+    time.sleep(FROZEN_SECONDS)
+    processes.kill(pid, signal.SIGCONT)
+    return True
+
+
+def _one_worker(broken: Broken, chance: random.Random) -> int | None:
     from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
 
     pid = own_queue.holder(broken.server_id).rpartition(":")[2]
     workers = broken.instance.workers()
     if not workers:
-        return False
-    return processes.kill(int(pid) if pid and int(pid) in workers else chance.choice(workers))
+        return None
+    return int(pid) if pid and int(pid) in workers else chance.choice(workers)
 
 
 def kill_workers(broken: Broken, _chance: random.Random) -> bool:
@@ -226,6 +243,7 @@ def _needs_faketime(broken: Broken) -> str:
 FAULTS = (
     Fault("kill-worker", kill_worker),
     Fault("kill-workers", kill_workers),
+    Fault("freeze-worker", freeze_worker),
     Fault("restart-host", restart_host),
     Fault("restart-target", restart_target),
     Fault("cut-connection", cut_connection),

@@ -1,19 +1,21 @@
 """Each service killed in turn, under load: whether `/readyz` tells the truth, and what is lost.
 
-    .venv/bin/python -m benchmarks.kills [--rounds 10] [--only NAME ...]
+    .venv/bin/python -m benchmarks.kills [--rounds 10] [--only NAME ...] [--freeze]
 
 Starts a complete instance as script/server does, with a queue of short runs on this machine, and
 two clients that upload all the time. In each round web, control, worker, PostgreSQL and Redis are
 killed in turn (SIGKILL, with all their processes). The supervisor is held until `/readyz` says what
-is missing, or nobody answers, and then goes on and starts the service again. Prints how long both
-took. At the end every upload must be stored once, every run finished with one result. Ends with
-status 1 where something is lost, or `/readyz` needed more than 30 s.
+is missing, or nobody answers, and then goes on and starts the service again. With --freeze services
+are stopped instead (SIGSTOP), and go on when they are missed. Prints how long both took. At the end
+every upload must be stored once, every run finished with one result. Ends with status 1 where
+something is lost, or `/readyz` needed more than 30 s.
 """
 
 import argparse
 import http.client
 import json
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -64,17 +66,20 @@ class Trial:
             title = f"Under fire {len(self.campaigns) + 1}"
             self.campaigns.append(self.queue.queue(title, self.server_id, **RUNS))
 
-    def kill(self, name: str) -> None:
-        """Kill a service, and wait until that is known, and until all is well again."""
+    def kill(self, name: str, *, only_freeze: bool = False) -> None:
+        """Kill or freeze a service, and wait until that is known, and until all is well again."""
         self.keep_busy()
         pid = self.instance.pids()[name]
-        self.uploads.step = f"{name} killed"
+        self.uploads.step = f"{name} {'frozen' if only_freeze else 'killed'}"
+        whole = processes.with_children(pid)
         self.instance.hold()
         try:
-            for each in processes.with_children(pid):
-                processes.kill(each)
+            for each in whole:
+                processes.kill(each, signal.SIGSTOP if only_freeze else signal.SIGKILL)
             self.missed[name].append(self._until(lambda: self._is_missed(name)))
         finally:
+            for each in whole if only_freeze else ():
+                processes.kill(each, signal.SIGCONT)
             self.instance.go_on()
         self.ready[name].append(self._until(self._is_well, hold=STEADY_SECONDS))
         self.uploads.step = "all there"
@@ -172,7 +177,7 @@ def main() -> int:
         for number in range(options.rounds):
             print(f"round {number + 1}", flush=True)
             for name in options.only or CHECKS:
-                trial.kill(name)
+                trial.kill(name, only_freeze=options.freeze)
         faults = [*trial.lost(), *trial.late()]
         print(trial.table())
         print(trial.uploads.table())
@@ -202,6 +207,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--only", nargs="*", choices=CHECKS)
+    parser.add_argument("--freeze", action="store_true", help="stop them instead of killing them")
     return parser.parse_args()
 
 

@@ -43,6 +43,9 @@ router.register("sources", SourceDoor, basename="source")
 router.register("webhooks", WebhookDoor, basename="webhook")
 
 urlpatterns = [
+    # First, since an address is looked for from above.
+    path("v1/uploads/", UploadDoor.as_view(), name="upload"),
+    path("v1/uploads/batch/", BatchDoor.as_view(), name="upload-batch"),
     path("v1/", include(router.urls)),
     path("v1/compare/", CompareDoor.as_view(), name="compare"),
     path("v1/projects/<slug:slug>/export/", ExportDoor.as_view(), name="project-export"),
@@ -52,8 +55,6 @@ urlpatterns = [
     path("v1/preflight/<uuid:check_id>/", PreflightCheckDoor.as_view(), name="preflight-check"),
     path("v1/trials/", TrialDoor.as_view(), name="trial"),
     path("v1/trials/<uuid:check_id>/", TrialCheckDoor.as_view(), name="trial-check"),
-    path("v1/uploads/", UploadDoor.as_view(), name="upload"),
-    path("v1/uploads/batch/", BatchDoor.as_view(), name="upload-batch"),
     path("v1/schema/", SpectacularAPIView.as_view(), name="schema"),
     # The page's script is served as a file of its own: no inline script anywhere on the site.
     path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),

@@ -162,7 +162,7 @@ class Cell(models.Model):
     )
 
     class Meta:
-        ordering = ["campaign", "ordinal"]
+        ordering = ["campaign", "ordinal", "pk"]
         constraints = [
             models.UniqueConstraint(fields=["campaign", "key"], name="cell_once"),
         ]

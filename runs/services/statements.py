@@ -59,7 +59,12 @@ def _pipelined(listed: Iterable[Statement]) -> list[Rows]:
     raw.prepare_threshold = PREPARED_AFTER
     try:
         with connection.wrap_database_errors, raw.pipeline():
-            cursors = [psycopg.Cursor(raw).execute(each.sql, each.parameters) for each in listed]
+            cursors = [
+                psycopg.Cursor(raw).execute(
+                    each.sql, [_literal(value) for value in each.parameters]
+                )
+                for each in listed
+            ]
     except Exception:
         # What came after the one that failed was not prepared, though psycopg has noted it so.
         raw._prepared.clear()
@@ -67,6 +72,29 @@ def _pipelined(listed: Iterable[Statement]) -> list[Rows]:
     finally:
         raw.prepare_threshold = None
     return [_rows(cursor) for cursor in cursors]
+
+
+def _literal(value: Any) -> Any:
+    """A list of numbers or plain texts as PostgreSQL reads an array; anything else as it is.
+
+    psycopg looks at each value for its type, which costs more than the rest of a short statement,
+    and chooses smallint or bigint by size: then the same statement is prepared several times.
+    """
+    if type(value) is not list:
+        return value
+    texts = []
+    for each in value:
+        kind = type(each)
+        if kind is str:
+            escaped = each.replace("\\", "\\\\").replace('"', '\\"')
+            texts.append(f'"{escaped}"')
+        elif kind is int or kind is float:
+            texts.append(repr(each))
+        elif each is None:
+            texts.append("NULL")
+        else:
+            return value
+    return f"{{{','.join(texts)}}}"
 
 
 def _all_rows(cursor: Any) -> list[Rows]:
@@ -82,4 +110,6 @@ def ask(questions: Mapping[str, Statement]) -> dict[str, Rows]:
 
 
 def _rows(cursor: Any) -> Rows:
-    return cursor.fetchall() if cursor.description is not None else []
+    # Not its description, for which psycopg makes an object of each column.
+    found = cursor.pgresult
+    return cursor.fetchall() if found is not None and found.nfields else []

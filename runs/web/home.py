@@ -32,13 +32,15 @@ NEWEST_PAIRS = 3
 def home(request: HttpRequest) -> HttpResponse:
     """The page, or its live part when htmx asks."""
     overview = servers.overview()
+    newest, finished = campaigns.recent_and_finished(limit=NEWEST, to=request.user)
+    running, latest = run_selectors.now_and_latest(NEWEST, to=request.user)
     context = {
-        "running": list(projects.visible(run_selectors.running_now(), to=request.user)),
-        "campaigns": campaigns.recent(limit=NEWEST, to=request.user),
-        "latest": list(run_selectors.latest(NEWEST, to=request.user)),
+        "running": running,
+        "campaigns": newest,
+        "latest": latest,
         "servers": overview,
         "silences": silences(),
-        "finished": campaigns.finished_here(),
+        "finished": finished,
         "waiting": sum(row.queued for row in overview),
         "versions": len({each.version_num for row in overview for each in row.installations}),
     }
@@ -69,7 +71,7 @@ def _newest_findings(
     # What the steps of a bisection say is part of its answer.
     alone = executed.filter(bisection_step=None)
     finished = alone.filter(~Exists(wide), state=Campaign.State.FINISHED)
-    newest = metrics.primaries(list(finished.select_related("scenario")[:NEWEST_FINDINGS]))
+    newest = metrics.primary_names(finished.select_related("scenario")[:NEWEST_FINDINGS])
     for campaign, rows in ratios_of_executed(newest).items():
         if rows:
             words = designs.words(campaign)

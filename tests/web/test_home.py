@@ -45,7 +45,7 @@ def test_its_queries_do_not_grow_with_the_campaigns(
     for number in range(5):
         factories.campaign(f"campaign-{number}", on=ready_server)
     Campaign.objects.update(state="queued")
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(15):
         client.get("/")
 
 
@@ -65,7 +65,7 @@ def test_its_queries_do_not_grow_with_what_finished(
     for number in range(5):
         campaign = factories.campaign(f"lab-{number}", on=ready_server, parameters={"duration": 60})
         factories.finish_all(campaign, gain={"18.4": 1 + number / 10})
-    with django_assert_max_num_queries(31):
+    with django_assert_max_num_queries(22):
         page = client.get("/").content.decode()
     assert page.count("lab-4") > 2
 

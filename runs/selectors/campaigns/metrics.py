@@ -1,7 +1,6 @@
 """Metrics: the one that a campaign shows first, and its summaries for cells."""
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable
 
 from runs.analysis.summary import Summary
 from runs.models import Campaign, CellSummary, Metric
@@ -24,17 +23,16 @@ def primary(campaign: Campaign) -> Metric | None:
     return Metric.objects.filter(name=name).first()
 
 
-def primaries(campaigns: Sequence[Campaign]) -> dict[Campaign, Metric]:
-    """`primary` of each campaign that has one. One query, and two for each without a scenario."""
+def primary_names(campaigns: Iterable[Campaign]) -> dict[Campaign, str]:
+    """The name of `primary` of each campaign that has one. A query for each without a scenario."""
     names = {}
     for each in campaigns:
-        with suppress(KeyError):
+        try:
             names[each] = registry.get(each.scenario.slug).primary_metric
-    known = {each.name: each for each in Metric.objects.filter(name__in=set(names.values()))}
-    found = {
-        each: known.get(names[each]) if each in names else _first_found(each) for each in campaigns
-    }
-    return {each: metric for each, metric in found.items() if metric is not None}
+        except KeyError:
+            if (found := _first_found(each)) is not None:
+                names[each] = found.name
+    return names
 
 
 def by_use(metrics: Iterable[Metric]) -> list[Metric]:
@@ -51,14 +49,16 @@ def summaries(campaign: Campaign, metric_name: str) -> dict[int, Summary]:
 
 
 def summaries_of(
-    campaigns: Iterable[Campaign], wanted: Iterable[Metric]
-) -> dict[tuple[int, int], Summary]:
-    """The summaries of these metrics in some campaigns, by the keys of cell and metric. One query.
+    campaigns: Iterable[Campaign], names: Iterable[str]
+) -> dict[tuple[int, str], Summary]:
+    """The summaries of these metrics in some campaigns, by cell and name of the metric. One query.
 
     A campaign need not have all of them.
     """
-    found = CellSummary.objects.filter(cell__campaign__in=list(campaigns), metric__in=list(wanted))
-    rows = found.values_list("cell_id", "metric_id", *FIELDS)
+    found = CellSummary.objects.filter(
+        cell__campaign__in=list(campaigns), metric__name__in=set(names)
+    )
+    rows = found.values_list("cell_id", "metric__name", *FIELDS)
     return {(cell, metric): Summary(*fields) for cell, metric, *fields in rows}
 
 

@@ -10,8 +10,10 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
+from django.db import connection
 from django.db.models import Q
 
 from runs.analysis.inference import (
@@ -26,7 +28,7 @@ from runs.analysis.inference import (
     judge_together,
     sequential,
 )
-from runs.models import Campaign, CellSummary, Measurement, Metric, Run
+from runs.models import Campaign, Metric, Run
 from runs.models import Cell as StoredCell
 from runs.models.campaigns import Origin
 from runs.models.runs import SUMMARY_REPEAT
@@ -46,6 +48,20 @@ MOST_VALUES = 20_000
 COUNT_UNITS = frozenset(
     {"transactions", "retries", "deadlocks", "conflicts", "errors", "failures", "events", "count"}
 )
+
+# Figures are found by one list of runs, which follow each other: looked up run by run they cost
+# some buffers each, and the more, the larger the table.
+_VALUES = """
+WITH run AS MATERIALIZED (
+    SELECT id, cell_id, server_id, origin, repeat, round FROM runs_run
+    WHERE cell_id = ANY(%(cells)s) AND state = %(finished)s AND repeat <> %(summary)s
+), found AS MATERIALIZED (
+    SELECT run_id, metric_id, value FROM runs_measurement
+    WHERE run_id = ANY(ARRAY(SELECT id FROM run)) AND metric_id = ANY(%(metrics)s)
+)
+SELECT cell_id, metric_id, value, server_id, origin, repeat, round
+FROM found JOIN run ON run.id = run_id
+"""
 
 
 @dataclass
@@ -239,32 +255,27 @@ def of_cells(
     runs: Mapping[int, CellRuns] | None = None,
     under: Comparability | None = None,
     scopes: Sequence[Scope] | None = None,
+    among: Iterable[StoredCell] | None = None,
 ) -> Judge:
     """A judge of pairs of these cells, for the named metrics (none: all that they have).
 
-    At most eight queries for any number of cells and metrics; passing `runs`, `under` and `scopes`
-    (with the scenarios of their campaigns) saves one each.
+    At most seven queries for any number of cells and metrics; passing `runs`, `under`, `scopes`
+    (with the scenarios of their campaigns) and `among`, all cells of their campaigns, saves one
+    each.
     """
     if scopes is None:
         scopes = _scopes(cells)
-    within = _within(scopes)
-    loaded = list(StoredCell.objects.filter(within).order_by("campaign_id", "ordinal", "pk"))
-    found = {cell.pk: cell for cell in loaded}
-    metrics_of = _metrics_of(found)
-    chosen = {
-        each.pk: each
-        for of_campaign in metrics_of.values()
-        for each in of_campaign
-        if not metrics or each.name in metrics
-    }
+    found = {cell.pk: cell for cell in _within(scopes, among)}
+    measured = _metrics(found, metrics)
+    chosen = {each.pk: each for each in measured if not metrics or each.name in metrics}
     made = cell_runs.of_cells(cells) if runs is None else runs
     return Judge(
         cells=found,
         campaigns={scope.campaign.pk: scope.campaign for scope in scopes},
-        metrics_of=metrics_of,
+        metrics_of=_metrics_of(found, measured),
         runs=made,
         comparability=comparability.of_cells(cells, made) if under is None else under,
-        stored=_stored(found, chosen),
+        stored=_stored(found, chosen.values()),
         noise=known_noise.of_scopes(scopes, chosen),
     )
 
@@ -299,8 +310,12 @@ def _scopes(cells: Collection[int]) -> list[Scope]:
     return [Scope(each, frozenset(each.asked)) for each in found]
 
 
-def _within(scopes: Iterable[Scope]) -> Q:
-    """The cells of the scopes."""
+def _within(scopes: Sequence[Scope], among: Iterable[StoredCell] | None) -> Iterable[StoredCell]:
+    """The cells of the scopes, in their order. One query unless they are among those given."""
+    if among is not None:
+        revisions = {scope.campaign.pk: scope.revisions for scope in scopes}
+        inside = [each for each in among if each.revision_id in revisions.get(each.campaign_id, ())]
+        return sorted(inside, key=lambda each: (each.campaign_id, each.ordinal, each.pk))
     condition = Q(pk__in=[])
     for scope in scopes:
         named = [revision for revision in scope.revisions if revision is not None]
@@ -308,28 +323,52 @@ def _within(scopes: Iterable[Scope]) -> Q:
         if None in scope.revisions:
             of |= Q(revision=None)
         condition |= Q(campaign=scope.campaign) & of
-    return condition
+    return StoredCell.objects.filter(condition).order_by("campaign_id", "ordinal", "pk")
 
 
-def _metrics_of(cells: Mapping[int, StoredCell]) -> dict[int, list[Metric]]:
-    """The metrics of each campaign's cells. One query."""
-    campaigns = ArrayAgg("cellsummary__cell__campaign", distinct=True)
-    metrics = Metric.objects.filter(cellsummary__cell__in=list(cells)).annotate(of=campaigns)
+def _metrics(cells: Mapping[int, StoredCell], names: Collection[str]) -> list[Any]:
+    """All metrics of these cells, each with its `cells`. One query.
+
+    Those named (none: all) also have what is stored of each of these cells, in the same order.
+    """
+    asked = Q(name__in=names) if names else None
+
+    def stored(column: str) -> ArrayAgg:
+        return ArrayAgg(f"cellsummary__{column}", filter=asked, default=[])
+
+    found = Metric.objects.filter(cellsummary__cell__in=list(cells)).annotate(
+        cells=ArrayAgg("cellsummary__cell"),
+        counts=stored("n"),
+        log_means=stored("log_mean"),
+        log_variances=stored("log_variance"),
+        means=stored("mean"),
+    )
+    return list(found.order_by("pk"))
+
+
+def _metrics_of(
+    cells: Mapping[int, StoredCell], measured: Iterable[Any]
+) -> dict[int, list[Metric]]:
+    """The metrics of each campaign's cells."""
     found: dict[int, list[Metric]] = defaultdict(list)
-    for metric in metrics.order_by("pk"):
-        for campaign in metric.of:
+    for metric in measured:
+        for campaign in {cells[cell].campaign_id for cell in metric.cells}:
             found[campaign].append(metric)
     return found
 
 
 def _stored(
-    cells: Mapping[int, StoredCell], metrics: Mapping[int, Metric]
+    cells: Mapping[int, StoredCell], measured: Collection[Any]
 ) -> dict[tuple[int, int], Cell]:
-    """The cells as the model needs them, by (cell, metric). Two queries."""
-    summaries = CellSummary.objects.filter(cell__in=list(cells), metric__in=list(metrics))
-    rows = list(
-        summaries.order_by("cell_id").values_list(
-            "cell_id", "metric_id", "n", "log_mean", "log_variance", "mean"
+    """The cells as the model needs them, by (cell, metric). One query."""
+    metrics: dict[int, Metric] = {metric.pk: metric for metric in measured}
+    # By cell and metric, so the rest is never compared.
+    rows = sorted(
+        (cell, metric.pk, *row)
+        for metric in measured
+        for cell, *row in zip(
+            *(metric.cells, metric.counts, metric.log_means, metric.log_variances, metric.means),
+            strict=True,
         )
     )
     values = _values(cells, metrics) if sum(row[2] or 1 for row in rows) <= MOST_VALUES else {}
@@ -377,18 +416,18 @@ def _values(
     cells: Mapping[int, StoredCell], metrics: Mapping[int, Metric]
 ) -> dict[tuple[int, int], list[Value]]:
     """The runs' values, each with its round and its server. One query."""
-    single = Measurement.objects.filter(
-        run__cell__in=list(cells),
-        run__state=Run.State.FINISHED,
-        metric__in=list(metrics),
-    ).exclude(run__repeat=SUMMARY_REPEAT)
-    columns = ("run__cell_id", "metric_id", "value", "run__server_id", "run__origin")
+    values: dict[str, Any] = {
+        "cells": list(cells),
+        "metrics": list(metrics),
+        "finished": Run.State.FINISHED.value,
+        "summary": SUMMARY_REPEAT,
+    }
     found: dict[tuple[int, int], list[Value]] = defaultdict(list)
-    for cell, metric, value, server, origin, repeat, made_in in single.order_by().values_list(
-        *columns, "run__repeat", "run__round"
-    ):
-        number = repeat if origin == Origin.EXECUTED and made_in is None else made_in
-        found[cell, metric].append((value, None if number is None else (server, number)))
+    with connection.cursor() as cursor:
+        cursor.execute(_VALUES, values)
+        for cell, metric, value, server, origin, repeat, made_in in cursor.fetchall():
+            number = repeat if origin == Origin.EXECUTED and made_in is None else made_in
+            found[cell, metric].append((value, None if number is None else (server, number)))
     return found
 
 

@@ -6,21 +6,21 @@ are also compared with the first of them, under the same levels.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from runs.analysis.inference import Inference
 from runs.analysis.summary import Summary
-from runs.models import Campaign, Cell, Metric
+from runs.models import Campaign, Cell
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import judging, series_cells
 from runs.selectors.compare.judging import Judge
 from runs.selectors.compare.known_noise import Scope
 from runs.selectors.compare.ratio_pairs import RatioPair, ratio_pairs
 
-# By the keys of cell and metric.
-Summaries: TypeAlias = Mapping[tuple[int, int], Summary]
+# By the key of the cell and the name of the metric.
+Summaries: TypeAlias = Mapping[tuple[int, str], Summary]
 
 
 @dataclass(frozen=True)
@@ -46,51 +46,48 @@ def ratios(
     """Each head against its baseline under the same levels, with verdicts for the whole table.
 
     The baseline is the lowest version, unless given, or the first of the named levels. Pairs with a
-    side that has no finished run are left out, since there is nothing to say about them yet. Raises
-    Metric.DoesNotExist. At most eleven queries.
+    side that has no finished run are left out, since there is nothing to say about them yet. At
+    most nine queries.
     """
-    metric = Metric.objects.get(name=metric_name)
     cells = list(series_cells.current(campaign))
-    summaries = metrics.summaries_of([campaign], [metric])
-    pairs = _pairs(cells, summaries, metric, baseline_version)
-    return _rows(pairs, metric, summaries, _judge({metric.pk: metric}, {metric.pk: pairs}))
+    summaries = metrics.summaries_of([campaign], [metric_name])
+    pairs = _pairs(cells, summaries, metric_name, baseline_version)
+    return _rows(pairs, metric_name, summaries, _judge([metric_name], [pairs]))
 
 
-def ratios_of_executed(
-    campaigns: Mapping[Campaign, Metric],
-) -> dict[Campaign, list[RatioRow]]:
-    """The ratio tables of campaigns executed here, each for its metric. At most nine queries.
+def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list[RatioRow]]:
+    """The ratio tables of campaigns executed here, each for the metric of this name.
 
-    Eleven for each where they have more values together than a judge reads: each gets the answer
-    that it has alone. The campaigns come with their scenarios.
+    At most seven queries; nine for each where they have more values together than a judge reads:
+    each gets the answer that it has alone. The campaigns come with their scenarios.
     """
     cells: dict[int, list[Cell]] = defaultdict(list)
     for cell in Cell.objects.filter(campaign__in=campaigns).order_by("ordinal", "pk"):
         cells[cell.campaign_id].append(cell)
-    wanted = {each.pk: each for each in campaigns.values()}
-    summaries = metrics.summaries_of(campaigns, wanted.values())
+    summaries = metrics.summaries_of(campaigns, campaigns.values())
     if sum(each.n or 1 for each in summaries.values()) > judging.MOST_VALUES:
-        return {campaign: ratios(campaign, metric.name) for campaign, metric in campaigns.items()}
+        return {campaign: ratios(campaign, name) for campaign, name in campaigns.items()}
     pairs = {
-        campaign.pk: _pairs(cells[campaign.pk], summaries, metric, None)
-        for campaign, metric in campaigns.items()
+        campaign: _pairs(cells[campaign.pk], summaries, name, None)
+        for campaign, name in campaigns.items()
     }
-    scopes = [Scope(each, _revisions(pairs[each.pk])) for each in campaigns if pairs[each.pk]]
-    judge = _judge(wanted, pairs, scopes)
+    scopes = [Scope(each, _revisions(of)) for each, of in pairs.items() if of]
+    among = [each for of_campaign in cells.values() for each in of_campaign]
+    judge = _judge(set(campaigns.values()), pairs.values(), scopes, among)
     return {
-        campaign: _rows(pairs[campaign.pk], metric, summaries, judge)
-        for campaign, metric in campaigns.items()
+        campaign: _rows(pairs[campaign], name, summaries, judge)
+        for campaign, name in campaigns.items()
     }
 
 
 def _pairs(
-    cells: Sequence[Cell], summaries: Summaries, metric: Metric, baseline_version: str | None
+    cells: Sequence[Cell], summaries: Summaries, metric: str, baseline_version: str | None
 ) -> list[RatioPair]:
     """The pairs of which both sides were measured."""
     return [
         pair
         for pair in ratio_pairs(cells, baseline_version)
-        if (pair.base.pk, metric.pk) in summaries and (pair.head.pk, metric.pk) in summaries
+        if (pair.base.pk, metric) in summaries and (pair.head.pk, metric) in summaries
     ]
 
 
@@ -99,20 +96,22 @@ def _revisions(pairs: Iterable[RatioPair]) -> frozenset[int | None]:
 
 
 def _judge(
-    wanted: Mapping[int, Metric],
-    pairs: Mapping[int, Sequence[RatioPair]],
+    names: Collection[str],
+    pairs: Iterable[Sequence[RatioPair]],
     scopes: Sequence[Scope] | None = None,
+    among: Iterable[Cell] | None = None,
 ) -> Judge | None:
-    cells = {side.pk for of in pairs.values() for pair in of for side in (pair.base, pair.head)}
-    names = [each.name for each in wanted.values()]
-    return judging.of_cells(cells, names, scopes=scopes) if cells else None
+    cells = {side.pk for of in pairs for pair in of for side in (pair.base, pair.head)}
+    return judging.of_cells(cells, names, scopes=scopes, among=among) if cells else None
 
 
 def _rows(
-    pairs: Sequence[RatioPair], metric: Metric, summaries: Summaries, judge: Judge | None
+    pairs: Sequence[RatioPair], name: str, summaries: Summaries, judge: Judge | None
 ) -> list[RatioRow]:
     if judge is None or not pairs:
         return []
+    found = judge.metrics_of[pairs[0].base.campaign_id]
+    metric = next(each for each in found if each.name == name)
     asked = [(pair.base.pk, pair.head.pk) for pair in pairs]
     groups: dict[Hashable, list[judging.CellPair]] = defaultdict(list)
     for pair, cells_of in zip(pairs, asked, strict=True):
@@ -124,8 +123,8 @@ def _rows(
             pair.levels,
             *pair.labels,
             comparison,
-            summaries[pair.base.pk, metric.pk],
-            summaries[pair.head.pk, metric.pk],
+            summaries[pair.base.pk, name],
+            summaries[pair.head.pk, name],
             together[pair.subject, pair.labels],
         )
         for pair, comparison in zip(pairs, judge.judge(asked, metric), strict=True)

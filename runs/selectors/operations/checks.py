@@ -132,23 +132,42 @@ def control() -> Outcome:
 
 
 def sites() -> Outcome:
-    """Whether each site that a server names has a live worker."""
+    """Whether each site that a server names has a live worker, and each several of a live campaign.
+
+    A run needs one worker that serves the sites of all its machines.
+    """
     try:
         with connected() as database:
-            rows = database.execute("SELECT DISTINCT site FROM runs_server WHERE site <> ''")
-            named = sorted(str(row[0]) for row in rows)
+            needed = sorted([str(site) for site in row[0]] for row in database.execute(_SITES))
     except psycopg.Error as error:
         return Outcome("sites", FAILED, one_line(error), _("See the database."))
-    if not named:
+    if not needed:
         return Outcome("sites", OK, _("No server names a site."))
     try:
-        served = frozenset[str]().union(*sites_of_workers())
+        workers = sites_of_workers()
     except (RedisError, OSError, ValueError) as error:
         return Outcome("sites", FAILED, one_line(error), _("See Redis."))
-    if missing := [each for each in named if each not in served]:
+    missing = [each for each in needed if not any(of.issuperset(each) for of in workers)]
+    named = [each[0] for each in needed if len(each) == 1]
+    if alone := [each[0] for each in missing if len(each) == 1]:
         text = _("No live worker serves these sites: %(sites)s. Runs on their servers wait.")
-        return Outcome("sites", WARNING, text % {"sites": ", ".join(missing)}, to_serve(missing))
+        return Outcome("sites", WARNING, text % {"sites": ", ".join(alone)}, to_serve(alone))
+    if missing:
+        text = _("No live worker serves %(sites)s together: runs on servers of all of them wait.")
+        words = {"sites": ", ".join(missing[0])}
+        return Outcome("sites", WARNING, text % words, to_serve(missing[0]))
     return Outcome("sites", OK, _("Live workers serve %(sites)s.") % {"sites": ", ".join(named)})
+
+
+# Each site, and those that a campaign in progress needs together.
+_SITES = """
+SELECT DISTINCT ARRAY[site] FROM runs_server WHERE site <> ''
+UNION
+SELECT array_agg(DISTINCT site) FROM runs_campaign campaign
+JOIN runs_topologynode node ON node.topology_id = campaign.topology_id
+JOIN runs_server server ON server.id = node.server_id
+WHERE campaign.state IN ('queued', 'running') AND site <> '' GROUP BY campaign.id
+"""
 
 
 def sites_of_workers() -> list[frozenset[str]]:

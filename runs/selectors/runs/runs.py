@@ -65,6 +65,21 @@ def latest(limit: int, *, to: Reader = NOBODY) -> QuerySet[Run]:
     return visible(ended, to=to)[:limit]
 
 
+def now_and_latest(limit: int, *, to: Reader = NOBODY) -> tuple[list[Run], list[Run]]:
+    """What `running_now` has that the reader may see, and `latest`. One query."""
+    running = visible(running_now(), to=to).select_related("cell__revision").order_by()
+    found = list(latest(limit, to=to).union(running, all=True))
+    now = [each for each in found if each.is_active]
+    ended = [each for each in found if not each.is_active]
+    return sorted(now, key=_since), ended
+
+
+def _since(run: Run) -> tuple[bool, float, int]:
+    """The longest first; one that has not begun comes last, as PostgreSQL has it."""
+    began = run.started_at
+    return began is None, began.timestamp() if began else 0.0, run.pk
+
+
 def _whole(series: QuerySet[Series]) -> QuerySet[Run]:
     measurements = Measurement.objects.select_related("metric").order_by("metric__name")
     commands = Command.objects.order_by("attempt", "ordinal")

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from django.db.models import BooleanField, Case, Count, Prefetch, QuerySet, When
+from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
-from runs.models import Installation, Lease, Run, Server, ServerEvent
+from runs.models import Installation, Run, Server, ServerEvent
 from runs.selectors.access import projects
 
 
@@ -32,7 +33,7 @@ def listed() -> QuerySet[Server]:
 
 
 def overview(*, to: projects.Reader = projects.NOBODY) -> list[ServerRow]:
-    """All servers by name. Four queries, whatever their number."""
+    """All servers by name. Two queries, whatever their number."""
     return _rows(listed().order_by("name", "pk"), to)
 
 
@@ -62,39 +63,27 @@ def registration_events(server: Server) -> QuerySet[ServerEvent]:
 
 
 def _rows(servers: QuerySet[Server], to: projects.Reader) -> list[ServerRow]:
-    found = list(servers)
-    active, queued = _active(found, to), _queued(found)
+    # How many runs wait: queued ones, and those that lost their worker.
+    waiting = Run.objects.filter(
+        server=OuterRef("pk"), state__in=(Run.State.QUEUED, Run.State.LOST)
+    ).order_by()
+    counted = waiting.values("server").annotate(number=Count("pk")).values("number")
+    # Who holds the server, and whether the reader may see that run.
+    open_ = Exists(projects.visible(Run.objects.filter(pk=OuterRef("lease__run")), to=to))
+    held = servers.select_related("lease__run__campaign", "lease__run__cell")
     rows = []
-    for server in found:
-        run, is_open = active.get(server.pk, (None, False))
+    for server in held.defer("lease__run__plan").annotate(
+        waiting=Coalesce(Subquery(counted), 0), is_open=open_
+    ):
+        lease = getattr(server, "lease", None)
+        run = lease.run if lease and lease.run and lease.run.is_active else None
         rows.append(
             ServerRow(
                 server=server,
                 installations=tuple(getattr(server, "present_installations", ())),
                 active_run=run,
-                is_open=is_open,
-                queued=queued.get(server.pk, 0),
+                is_open=run is not None and server.is_open,
+                queued=server.waiting,
             )
         )
     return rows
-
-
-def _active(servers: list[Server], to: projects.Reader) -> dict[int, tuple[Run, bool]]:
-    """By server: which run holds its lease, and whether the reader may see it."""
-    seen = projects.visible(Run.objects.order_by(), to=to).values("pk")
-    open_ = Case(When(run__in=seen, then=True), default=False, output_field=BooleanField())
-    held = Lease.objects.filter(server__in=servers, run__state__in=Run.ACTIVE)
-    leases = held.select_related("run__campaign", "run__cell").defer("run__plan")
-    return {
-        lease.server_id: (lease.run, lease.is_open)
-        for lease in leases.annotate(is_open=open_)
-        if lease.run is not None
-    }
-
-
-def _queued(servers: list[Server]) -> dict[int | None, int]:
-    """How many runs wait: queued ones, and those that lost their worker."""
-    waiting = Run.objects.filter(
-        server__in=servers, state__in=(Run.State.QUEUED, Run.State.LOST)
-    ).order_by()
-    return dict(waiting.values_list("server_id").annotate(Count("pk")))

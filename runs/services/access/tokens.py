@@ -20,6 +20,7 @@ from runs.models import Membership, Project, Token
 from runs.selectors.access import permissions
 from runs.services.access import audit
 from runs.services.errors import ServiceError
+from runs.services.statements import Statement, perform
 
 M = TypeVar("M", bound=Model)
 
@@ -158,12 +159,10 @@ def _has_lost_its_project(token: Token) -> bool:
 
 def _with_prefix(prefix: str) -> Token | None:
     """The token with its project and its owner, read with SQL text that is built only once."""
-    with connection.cursor() as cursor:
-        cursor.execute(_question(), [prefix])
-        row = cursor.fetchone()
-    if row is None:
+    (rows,) = perform([Statement(_question(), (prefix,))])
+    if not rows:
         return None
-    values = iter(row)
+    values = iter(rows[0])
     token, project, owner = _read(Token, values), _read(Project, values), _read(User, values)
     token.project, token.created_by = project, owner if owner.pk is not None else None
     permissions.know(owner, project, next(values))

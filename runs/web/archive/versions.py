@@ -46,7 +46,7 @@ def context(request: HttpRequest) -> dict[str, Any]:
     material = lines.material(theme, to=request.user)
     counts = lines.client_counts(material.measured)
     clients = next((each for each in counts if str(each) == given.get("clients")), None)
-    pairs = lines.pairs(material.measured, clients=clients)
+    pairs = lines.pairs(material, clients=clients)
     base = _one_of(given.get("base", ""), lines.MAJORS, _base(pairs))
     trends = {origin: lines.line(pairs, origin=origin, base=base) for origin in lines.ORIGINS}
     return {

@@ -246,8 +246,10 @@ def test_a_strange_address_of_the_line_is_no_error(client, whole_archive, query)
 def test_the_queries_of_the_line_do_not_grow_with_the_campaigns(
     client, whole_archive, finished_campaign, django_assert_max_num_queries
 ):
-    with django_assert_max_num_queries(13):
+    with django_assert_max_num_queries(9):
         client.get("/versions/")
+    with django_assert_max_num_queries(24):
+        client.get("/")
 
 
 def test_a_private_projects_versions_are_not_in_a_strangers_line(client, finished_campaign):

@@ -53,7 +53,7 @@ def test_nine_doors_say_the_same_of_the_same_cells(client, campaign):
     api = client.get(f"/api/v1/compare/?{SIDES}").json()
     answers = {row["levels"]["clients"]: row for row in api["rows"]}
     material = version_line.material("fixed-point-read")
-    (line,) = version_line.pairs(material.measured)
+    (line,) = version_line.pairs(material)
     pages = {
         "campaign": text_of(client, "/campaigns/lab/"),
         "compare": text_of(client, "/compare/?s=lab"),

@@ -133,3 +133,13 @@ def test_nothing_is_left_of_a_campaign_whose_runs_have_all_ended():
     campaign = factories.finish_all(factories.campaign())
 
     assert campaigns.progress(campaign) == campaigns.Progress(18, 18, 0.0)
+
+
+def test_cells_of_one_ordinal_are_in_the_order_of_their_keys():
+    """Uploads at the same time give two cells one ordinal: a page must neither repeat nor skip."""
+    of = factories.campaign(factors={"clients": [1, 2, 4]}, repeats=0)
+    first, *others = of.cells.order_by("pk")
+    of.cells.update(ordinal=1)
+    # PostgreSQL now finds the first one last.
+    of.cells.filter(pk=first.pk).update(version="18.4")
+    assert list(of.cells.all()) == [first, *others]

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from benchlab.celery import app
 from runs import dispatch, tasks
-from runs.models import Lease, RunEvent, Server, ServerCheck
+from runs.models import Campaign, Lease, RunEvent, Server, ServerCheck, Topology
 from runs.selectors.campaigns import waiting
 from runs.selectors.operations import checks as readiness
 from runs.selectors.operations import signs as shown
@@ -155,6 +155,27 @@ def test_readiness_names_the_sites_that_nobody_serves(settings):
         False,
     )
     assert "BENCHLAB_SITES=tokyo" in told.remedy
+    show_worker(settings, "berlin", "tokyo")
+    assert readiness.sites().status == "ok"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_readiness_tells_that_no_worker_serves_all_sites_of_a_campaign(settings):
+    topology = Topology.objects.create(slug="two", name="two", kind=Topology.Kind.CLIENT)
+    for server, role in ((at("tokyo"), "database"), (at("berlin"), "load_generator")):
+        topology.nodes.create(server=server, role=role)
+    campaign = factories.campaign(on=server, topology=topology)
+    show_worker(settings, "berlin")
+    client = shown.redis_client()
+    client.zadd(shown.KEY, {"worker|elsewhere:1|tokyo": shown.redis_time(client)})
+
+    told = readiness.sites()
+    assert (told.status, "berlin, tokyo together" in told.reason) == ("warning", True)
+    assert "BENCHLAB_SITES=berlin,tokyo" in told.remedy
+
+    Campaign.objects.filter(pk=campaign.pk).update(state=Campaign.State.FINISHED)
+    assert readiness.sites().status == "ok"
+    Campaign.objects.filter(pk=campaign.pk).update(state=Campaign.State.RUNNING)
     show_worker(settings, "berlin", "tokyo")
     assert readiness.sites().status == "ok"
 
