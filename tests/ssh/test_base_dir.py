@@ -207,13 +207,13 @@ def plan(plan) -> RunPlan:
     )
 
 
+@pytest.mark.usefixtures("prepared")
 def test_a_run_stops_no_cluster_to_which_a_link_leads(direct, plan, base_dir, canary, account):
     postmaster = (canary / "pgdata" / "postmaster.pid").read_text()
-    execute(direct(plan))
     data = base_dir / "clusters" / "shared" / "data"
     as_account(account, "mv", data, f"{data}.old")
     as_account(account, "ln", "-s", canary / "pgdata", data)
-    director = direct(replace(plan, run_id=8))
+    director = direct(plan)
     with pytest.raises(TargetProblem) as problem:
         execute(director)
     assert problem.value.code == "leads_out"
