@@ -3,9 +3,9 @@
 import math
 
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-import scipy
 
 from runs.analysis.links import Link, combine
 from runs.analysis.trend import trend
