@@ -104,7 +104,13 @@ def pooled(registered: Registered, **machines: Any) -> Campaign:
 @pytest.mark.skipif(
     shutil.which("pgbouncer", path="/usr/sbin:/usr/bin") is None, reason="pgbouncer is missing"
 )
-@pytest.mark.parametrize("where", ["on the database's machine", "on a machine of its own"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        pytest.param("on the database's machine", marks=pytest.mark.slow),
+        "on a machine of its own",
+    ],
+)
 def test_a_pool_is_reached_from_another_machine_by_that_one_only(network, registered, where):
     """The load comes from another machine than the pool's, which may be the database's."""
     is_apart = where == "on a machine of its own"
