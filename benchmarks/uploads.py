@@ -18,6 +18,9 @@ import psycopg
 CLIENTS = 2
 PAUSE_SECONDS = 0.05  # between two uploads of a client, so that the machine is not full
 AGAIN_SECONDS = 0.5
+# A client that has so many to send again begins no new ones, or an hour's outage would be followed
+# by an hour of these.
+MOST_WAITING = 20
 # One upload of so many is of a new commit, and one of so many the first of a new campaign.
 NEW_COMMIT, NEW_CAMPAIGN = 4, 40
 STORED = frozenset({"200", "201"})
@@ -85,7 +88,8 @@ class Uploads:
         """Upload run after run; what was not stored is sent again between the others."""
         number, waiting, until = 0, deque[tuple[str, bytes]](), 0.0
         while not self._stopped or waiting:
-            if waiting and (self._stopped or time.monotonic() > until):
+            is_full = self._stopped or len(waiting) >= MOST_WAITING
+            if waiting and (is_full or time.monotonic() > until):
                 name, body = waiting.popleft()
                 until = time.monotonic() + AGAIN_SECONDS
             else:

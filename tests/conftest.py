@@ -27,6 +27,9 @@ CHROMIUM_OPTIONS = (
 )
 
 
+# Nothing that is made until the end of collecting becomes garbage: see there.
+gc.disable()
+
 # The folders with the longest files begin, so that no process is left alone with one at the end.
 LONGEST_FIRST = ("instance", "ssh", "client", "embedded", "lab", "web", "api", "domain", "unit")
 
@@ -71,6 +74,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

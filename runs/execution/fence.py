@@ -58,10 +58,6 @@ class Fence:
         """The command that leaves the token there; `raise_if_behind` reads its answer."""
         return ("sh", "-c", _RAISE, "raise", *self.arguments)
 
-    async def raise_it(self, host: Host) -> None:
-        """Leave the token there. Raises LeaseLost if a higher one is there."""
-        raise_if_behind(await host.run(self.raising))
-
     async def check(self, host: Host) -> None:
         """Raise LeaseLost if a higher token is there."""
         raise_if_behind(await host.run(["sh", "-c", CHECK, "check", *self.arguments]))

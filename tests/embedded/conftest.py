@@ -11,6 +11,7 @@ from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
 from benchlab.embedded.postgresql import EmbeddedPostgreSQL
 from benchlab.embedded.software import Software, software_for
+from tests.migrated import copy_cluster
 
 
 def open_folder() -> Path:
@@ -48,5 +49,7 @@ def software(account: Account) -> Iterator[Software]:
 
 @pytest.fixture
 def postgresql(binaries: PostgreSQLBinaries, ground: Path) -> Iterator[EmbeddedPostgreSQL]:
+    """A server whose cluster is not its first: initdb takes longer than most tests."""
+    copy_cluster(ground / "postgresql")
     with EmbeddedPostgreSQL(binaries.postgresql18, ground / "postgresql") as server:
         yield server

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from runs.execution.director import Director
+from runs.execution.fence import Fence, raise_if_behind
+from runs.execution.ssh import Host
 from runs.execution.watch import Order, execute_watched
 
 
@@ -20,6 +22,11 @@ def execute(director: Director):
         return director.bench.findings
 
     return asyncio.run(run())
+
+
+async def raised(fence: Fence, host: Host) -> None:
+    """Leave the fence's token on the target, as a run does in its first step there."""
+    raise_if_behind(await host.run(fence.raising))
 
 
 def processes_below(folder: Path) -> list[str]:

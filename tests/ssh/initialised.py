@@ -19,6 +19,8 @@ SCRIPT = """#!/bin/sh
 set -eu
 initdb={initdb}
 kept={kept}
+# Another account could not read what is kept.
+[ -w "$kept" ] || exec "$initdb" "$@"
 case "${{1:-}} $*" in
 *waldir*|*-X*) exec "$initdb" "$@" ;;
 "-D "*) ;;

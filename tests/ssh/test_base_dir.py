@@ -17,7 +17,7 @@ from runs.execution.errors import TargetProblem
 from runs.execution.fence import Fence
 from runs.execution.plan import RunPlan
 from runs.scenarios import registry
-from tests.ssh.directing import execute, names
+from tests.ssh.directing import execute, names, raised
 from tests.ssh.openssh import short_folder
 
 pytestmark = pytest.mark.openssh
@@ -207,13 +207,13 @@ def plan(plan) -> RunPlan:
     )
 
 
+@pytest.mark.usefixtures("prepared")
 def test_a_run_stops_no_cluster_to_which_a_link_leads(direct, plan, base_dir, canary, account):
     postmaster = (canary / "pgdata" / "postmaster.pid").read_text()
-    execute(direct(plan))
     data = base_dir / "clusters" / "shared" / "data"
     as_account(account, "mv", data, f"{data}.old")
     as_account(account, "ln", "-s", canary / "pgdata", data)
-    director = direct(replace(plan, run_id=8))
+    director = direct(plan)
     with pytest.raises(TargetProblem) as problem:
         execute(director)
     assert problem.value.code == "leads_out"
@@ -226,7 +226,7 @@ def test_a_run_stops_no_cluster_to_which_a_link_leads(direct, plan, base_dir, ca
 def test_a_base_directory_that_was_in_use_can_be_released_and_claimed_anew(
     on_host, claimed, base_dir
 ):
-    on_host(Fence(f"{base_dir}/leases/4", 17).raise_it)
+    on_host(lambda host: raised(Fence(f"{base_dir}/leases/4", 17), host))
     assert names(base_dir / "leases" / "4") == ["17"]
     on_host(claimed.release)
     assert names(base_dir) == []

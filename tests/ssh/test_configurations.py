@@ -31,8 +31,19 @@ def plan(request, plan, binaries) -> RunPlan:
     )
 
 
-def test_translated_settings_are_read_back_as_applied(direct, plan):
-    found = execute(direct(plan))
+def test_translated_settings_are_read_back_as_applied_and_no_command_of_them_is_run(
+    direct, plan, tmp_path
+):
+    touched = tmp_path / "touched"
+    tmp_path.chmod(0o777)
+    wanted = {
+        "wal_level": "replica",
+        "archive_mode": "on",
+        "archive_timeout": "1s",
+        "archive_command": f"touch {touched}",
+    }
+    fitted = fit(wanted, plan.levels["version"])
+    found = execute(direct(replace(plan, settings={**plan.settings, **fitted.settings})))
     shown = of_server(found.settings, plan.levels["version"])
     assert {name: shown[name].text for name in plan.settings} == {
         "work_mem": "24MB",
@@ -43,6 +54,9 @@ def test_translated_settings_are_read_back_as_applied(direct, plan):
     }
     assert not any(shown[name].is_default for name in ("work_mem", "max_wal_size"))
     assert "port" not in shown
+    assert shown["archive_mode"].text == "on"
+    assert shown["archive_command"].text == "true"
+    assert not touched.exists()
 
 
 @pytest.mark.parametrize(
@@ -61,23 +75,6 @@ def test_what_the_server_refuses_fails_with_its_own_words(direct, plan, wrong, s
         execute(direct(replace(plan, settings={**plan.settings, **wrong})))
     assert told.value.code == "postgres_does_not_start"
     assert said in told.value.message
-
-
-def test_no_command_of_a_configuration_is_run(direct, plan, tmp_path):
-    touched = tmp_path / "touched"
-    tmp_path.chmod(0o777)
-    wanted = {
-        "wal_level": "replica",
-        "archive_mode": "on",
-        "archive_timeout": "1s",
-        "archive_command": f"touch {touched}",
-    }
-    fitted = fit(wanted, plan.levels["version"])
-    found = execute(direct(replace(plan, settings={**plan.settings, **fitted.settings})))
-    shown = of_server(found.settings, plan.levels["version"])
-    assert shown["archive_mode"].text == "on"
-    assert shown["archive_command"].text == "true"
-    assert not touched.exists()
 
 
 def test_a_plan_that_was_queued_with_a_command_is_refused_before_it_is_written(

@@ -6,6 +6,7 @@ import pytest
 
 from runs.execution.fence import Fence, LeaseLost
 from runs.execution.steps import perform
+from tests.ssh.directing import raised
 
 pytestmark = pytest.mark.openssh
 
@@ -17,8 +18,8 @@ def fence(base_dir) -> Fence:
 
 def test_a_step_of_the_present_holder_is_performed(on_host, base_dir, fence):
     async def act(host):
-        await fence.raise_it(host)
-        await fence.raise_it(host)
+        await raised(fence, host)
+        await raised(fence, host)
         return await perform(host, str(base_dir), "one", ["echo", "a b"], stdin="x", fence=fence)
 
     assert on_host(act).stdout == "a b\n"
@@ -26,8 +27,8 @@ def test_a_step_of_the_present_holder_is_performed(on_host, base_dir, fence):
 
 def test_a_step_of_an_older_token_is_not_started(on_host, base_dir, fence):
     async def act(host):
-        await fence.raise_it(host)
-        await replace(fence, token=12).raise_it(host)
+        await raised(fence, host)
+        await raised(replace(fence, token=12), host)
         with pytest.raises(LeaseLost) as told:
             await perform(host, str(base_dir), "one", ["touch", f"{base_dir}/harm"], fence=fence)
         return told.value.token
@@ -38,9 +39,9 @@ def test_a_step_of_an_older_token_is_not_started(on_host, base_dir, fence):
 
 def test_an_older_token_cannot_be_raised_again(on_host, base_dir, fence):
     async def act(host):
-        await replace(fence, token=12).raise_it(host)
+        await raised(replace(fence, token=12), host)
         with pytest.raises(LeaseLost):
-            await fence.raise_it(host)
+            await raised(fence, host)
 
     on_host(act)
     assert [path.name for path in (base_dir / "leases" / "1").iterdir()] == ["12"]
@@ -48,8 +49,8 @@ def test_an_older_token_cannot_be_raised_again(on_host, base_dir, fence):
 
 def test_the_tokens_of_another_server_on_the_same_machine_do_not_count(on_host, base_dir, fence):
     async def act(host):
-        await Fence(f"{base_dir}/leases/2", 99).raise_it(host)
-        await fence.raise_it(host)
+        await raised(Fence(f"{base_dir}/leases/2", 99), host)
+        await raised(fence, host)
         return await perform(host, str(base_dir), "one", ["true"], fence=fence)
 
     assert on_host(act).exit_status == 0

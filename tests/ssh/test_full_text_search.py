@@ -77,7 +77,7 @@ def test_inserts_are_those_of_the_publisher(direct, plan, base_dir):
 
 
 @pytest.mark.full_load
-@pytest.mark.parametrize("version", ["10.23", "18.0"])
+@pytest.mark.parametrize("version", [pytest.param("10.23", marks=pytest.mark.slow), "18.0"])
 def test_trigrams_find_the_same_records_in_a_fraction_of_the_time(
     direct, planned, account, version
 ):

@@ -437,7 +437,7 @@ def test_a_packed_body_is_unpacked(post):
 @pytest.mark.parametrize(
     ("body", "encoding", "status"),
     [
-        (gzip.compress(bytes(200 * 2**20), 9), "gzip", 413),
+        (None, "gzip", 413),
         (gzip.compress(b"{}", mtime=0)[:-4], "gzip", 400),
         (gzip.compress(b"{}", mtime=0) + b"x", "gzip", 400),
         (b"{}", "gzip", 400),
@@ -445,7 +445,9 @@ def test_a_packed_body_is_unpacked(post):
     ],
 )
 def test_a_packed_body_that_is_none_or_a_bomb_is_refused(post, body, encoding, status):
-    assert post(body, Content_Encoding=encoding).status_code == status
+    # Each process that collects the tests would pack the bomb.
+    packed = gzip.compress(bytes(200 * 2**20), 1) if body is None else body
+    assert post(packed, Content_Encoding=encoding).status_code == status
 
 
 # What contradicts what is stored

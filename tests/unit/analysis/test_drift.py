@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from runs.analysis import drift
 
@@ -49,11 +49,11 @@ def test_a_sure_drift_below_three_percent_is_not_called_one():
 def test_slope_and_p_value_are_those_of_scipy_where_nothing_is_aggregated_or_autocorrelated():
     times = np.arange(0.0, 120.0, 2.0)
     values = np.random.default_rng(1).normal(1000, 20, 60) + 0.5 * times
-    p_value = stats.kendalltau(times, values, method="asymptotic").pvalue
+    p_value = scipy.stats.kendalltau(times, values, method="asymptotic").pvalue
 
     found = drift.examine(times, values).drift
 
-    assert found.slope == pytest.approx(stats.theilslopes(values, times).slope)
+    assert found.slope == pytest.approx(scipy.stats.theilslopes(values, times).slope)
     # scipy's approximation has no correction for continuity.
     assert math.log10(found.p_value) == pytest.approx(math.log10(p_value), abs=0.2)
 

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from runs.analysis.inference import (
     Cell,
@@ -55,7 +55,7 @@ def test_two_cells_alone_are_compared_by_the_t_test():
 
     found = judge(model([base, head], rounds=False), PAIR, direction="higher")[0]
 
-    expected = stats.ttest_ind(np.log(head), np.log(base))
+    expected = scipy.stats.ttest_ind(np.log(head), np.log(base))
     interval = expected.confidence_interval(0.95)
     assert found.p_value == pytest.approx(expected.pvalue, rel=0.02)
     limits = (np.exp(interval.low), np.exp(interval.high))
@@ -176,7 +176,7 @@ def test_a_table_of_one_baseline_is_as_strict_as_dunnett():
     # C. W. Dunnett's tables: |t| = 2.57 for four treatments at 30 degrees of freedom.
     found = level([[math.sqrt(0.5)] * 4], 30, 0.05)
 
-    assert -stats.t.ppf(found / 2, 30) == pytest.approx(2.57, abs=0.02)
+    assert -scipy.stats.t.ppf(found / 2, 30) == pytest.approx(2.57, abs=0.02)
 
 
 def test_independent_rows_are_as_strict_as_sidak_where_the_variance_is_known():
@@ -196,7 +196,7 @@ def test_a_pair_has_the_same_answer_in_a_smaller_table_of_its_campaign():
 def test_looks_share_the_error_as_pocock_says():
     # Pocock's constants for 2 and 5 equally spaced looks.
     for looks, limit in ((range(1, 3), 2.178), (range(1, 6), 2.413)):
-        assert -stats.norm.ppf(sequential.level(list(looks), 0.05) / 2) == pytest.approx(
+        assert -scipy.stats.norm.ppf(sequential.level(list(looks), 0.05) / 2) == pytest.approx(
             limit, abs=0.005
         )
 
@@ -224,7 +224,7 @@ def test_counts_of_one_row_are_those_of_the_binomial_test():
 
     found = judge(Model(cells), PAIR, direction="lower", as_counts=True)[0]
 
-    share = stats.binomtest(150, 243).proportion_ci(0.95)
+    share = scipy.stats.binomtest(150, 243).proportion_ci(0.95)
     assert found.low == pytest.approx(share.low / (1 - share.low))
     assert found.high == pytest.approx(share.high / (1 - share.high))
 
@@ -304,7 +304,7 @@ def test_a_line_of_one_machine_is_the_direct_ratio_of_its_ends():
     found = indices(given, "a", significance=0.05)["c"]
 
     assert math.log(found.index) == pytest.approx(given[2].log - given[0].log)
-    width = -stats.t.ppf(0.025, 20) * math.sqrt(0.0002)
+    width = -scipy.stats.t.ppf(0.025, 20) * math.sqrt(0.0002)
     assert math.log(found.high / found.index) == pytest.approx(width)
 
 

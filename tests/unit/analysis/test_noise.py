@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from runs.analysis import inference, noise
 from runs.analysis.summary import Summary, summarise
@@ -24,7 +24,7 @@ def test_the_scatter_within_cells_is_pooled_by_degrees_of_freedom():
 def test_the_interval_of_the_noise_is_that_of_chi_square():
     floor = noise.noise_floor([summarise([100, 102, 104, 99, 101])])
 
-    low, high = stats.chi2.ppf([0.025, 0.975], 4)
+    low, high = scipy.stats.chi2.ppf([0.025, 0.975], 4)
     assert floor.low == pytest.approx(floor.log_sd * math.sqrt(4 / high))
     assert floor.high == pytest.approx(floor.log_sd * math.sqrt(4 / low))
 
@@ -37,7 +37,9 @@ def test_single_runs_tell_no_noise():
 def test_power_of_one_row_is_that_of_the_noncentral_t(repeats):
     error = 0.06 * math.sqrt(2 / repeats)
     freedom = 2 * (repeats - 1)
-    expected = stats.nct.sf(stats.t.ppf(0.975, freedom), freedom, math.log(1.05) / error)
+    expected = scipy.stats.nct.sf(
+        scipy.stats.t.ppf(0.975, freedom), freedom, math.log(1.05) / error
+    )
 
     assert noise.power(0.06, repeats, 0.05) == pytest.approx(expected, abs=0.002)
 
@@ -89,7 +91,9 @@ def test_one_repeat_is_no_test():
 def test_half_the_interval_is_that_of_scipy():
     values = [100, 103, 98, 101]
 
-    low, high = stats.t.interval(0.95, 3, np.mean(np.log(values)), stats.sem(np.log(values)))
+    low, high = scipy.stats.t.interval(
+        0.95, 3, np.mean(np.log(values)), scipy.stats.sem(np.log(values))
+    )
     width = noise.half_width(summarise(values))
     assert math.log1p(width) == pytest.approx((high - low) / 2)
 

@@ -3,9 +3,9 @@
 import math
 
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from runs.analysis.links import Link, combine
 from runs.analysis.trend import trend
@@ -57,7 +57,7 @@ def test_degrees_of_freedom_are_those_of_satterthwaite():
 
     point = trend(links, versions=VERSIONS, base="9.2").chains[0].points[2]
 
-    expected = stats.t.ppf(0.975, 8) * math.sqrt(2) * 0.02
+    expected = scipy.stats.t.ppf(0.975, 8) * math.sqrt(2) * 0.02
     assert math.log(point.high) == pytest.approx(expected)
 
 
