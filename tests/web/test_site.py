@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.core.cache import cache
 from django.template.loader import get_template
 
 from tests import texts
@@ -28,7 +29,13 @@ def test_an_unknown_scenario_is_not_found(client):
     assert client.get("/scenarios/none/").status_code == 404
 
 
-def test_the_login_page_leads_back(client, django_user_model):
+@pytest.fixture
+def no_guesses():
+    """Tests before may have guessed as many passwords as anybody may in a minute."""
+    cache.clear()
+
+
+def test_the_login_page_leads_back(client, django_user_model, no_guesses):
     django_user_model.objects.create_user("ichiro", password="secret")
     page = client.get("/login/?next=/servers/new/")
     assert "Everyone may read." in page.content.decode()
@@ -36,7 +43,7 @@ def test_the_login_page_leads_back(client, django_user_model):
     assert client.post("/login/", sent).url == "/servers/new/"
 
 
-def test_a_wrong_password_is_said(client):
+def test_a_wrong_password_is_said(client, no_guesses):
     page = client.post("/login/", {"login": "x", "password": "y"}).content.decode()
     assert "The username and/or password you specified are not correct." in page
 
