@@ -9,7 +9,7 @@ from itertools import combinations
 
 from runs.execution.bench import Bench
 from runs.execution.clock_skew import Skew, measure
-from runs.execution.errors import ConnectionLost
+from runs.execution.errors import OUT_OF_REACH, TargetProblem
 from runs.execution.nodes import Node
 
 # A larger difference is reported: logs of two such machines cannot be read side by side.
@@ -49,5 +49,7 @@ def is_off(skews: Sequence[Skew]) -> bool:
 async def _of(node: Node) -> Skew | None:
     try:
         return await node.on_host(measure)
-    except ConnectionLost:
+    except OUT_OF_REACH:
+        raise
+    except TargetProblem:  # no run fails for want of its clock
         return None

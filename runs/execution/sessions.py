@@ -41,7 +41,7 @@ async def begin(
     )
 
 
-def own_output(stdout: bytes | bytearray) -> bytes:
+def own_output(stdout: bytes | bytearray, exit_status: int, stderr: bytes | bytearray) -> bytes:
     """A command's output, without the greeting of a login shell before it.
 
     Raises TargetProblem `no_report` if the login shell started no command at all.
@@ -49,7 +49,8 @@ def own_output(stdout: bytes | bytearray) -> bytes:
     begin = stdout.find(_BEGIN)
     if begin < 0:
         raise TargetProblem(
-            f"The login shell did not start the command; it said {bytes(stdout[:200])!r}.",
+            f"The login shell did not start the command. It ended with exit status {exit_status} "
+            f"and said {bytes(stdout[:200] + stderr[:200])!r}.",
             code="no_report",
             remedy=_("Log in as that user by hand: does its shell start programs as usual?"),
         )

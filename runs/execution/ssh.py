@@ -168,7 +168,8 @@ class Host:
             raise ConnectionLost(f"Connection to {self.address} lost: {reason}") from error
         if process.exit_status is None or process.exit_status < 0:
             raise ConnectionLost(f"Connection to {self.address} lost while a command ran.")
-        return Answer(process.exit_status, sessions.own_output(stdout), bytes(stderr))
+        printed = sessions.own_output(stdout, process.exit_status, stderr)
+        return Answer(process.exit_status, printed, bytes(stderr))
 
     async def allows_sessions(self) -> bool:
         """Whether as many sessions can be open at once as a run needs. Raises ConnectionLost."""
