@@ -72,6 +72,13 @@ class OpenSSH:
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)]
         subprocess.run(command, check=True)
 
+    def configure(self, line: str) -> None:
+        """Start again with another line of configuration."""
+        self.stop()
+        with (self.folder / "sshd_config").open("a") as configuration:
+            configuration.write(f"{line}\n")
+        self.start()
+
     @property
     def host_key(self) -> str:
         """The public host key line."""

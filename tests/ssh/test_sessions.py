@@ -10,18 +10,9 @@ from runs.execution.errors import TargetProblem
 from runs.execution.leftovers import marked
 from runs.execution.steps import peek, perform
 from tests.ssh.directing import execute, left_running, names
-from tests.ssh.openssh import OpenSSH
 
 pytestmark = pytest.mark.openssh
 prepared = pytest.mark.usefixtures("prepared")
-
-
-def configure(openssh: OpenSSH, line: str) -> None:
-    """Add a line to the server's configuration."""
-    openssh.stop()
-    with (openssh.folder / "sshd_config").open("a") as configuration:
-        configuration.write(f"{line}\n")
-    openssh.start()
 
 
 @pytest.mark.parametrize("allowed", [1, 2])
@@ -30,7 +21,7 @@ def test_a_run_with_too_few_sessions_fails_with_the_remedy(
     direct, plan, openssh, base_dir, monkeypatch, allowed
 ):
     monkeypatch.setattr(sessions, "WAITS_SECONDS", (0.1, 0.2))
-    configure(openssh, f"MaxSessions {allowed}")
+    openssh.configure(f"MaxSessions {allowed}")
     director = direct(replace(plan, parameters={"scale": 1, "duration": 600}))
     director.bench.look_s = 1
     begun = time.monotonic()
@@ -48,19 +39,19 @@ def test_preflight_tries_as_many_sessions_as_a_run_needs(on_host, openssh, base,
         return (await preflight.look(host, base, [], [])).allows_sessions
 
     monkeypatch.setattr(sessions, "WAITS_SECONDS", (0.1,))
-    configure(openssh, f"MaxSessions {sessions.NEEDED}")
+    openssh.configure(f"MaxSessions {sessions.NEEDED}")
     assert on_host(look)
-    configure(openssh, "")
+    openssh.configure("")
     text = (openssh.folder / "sshd_config").read_text()
     fewer = text.replace(f"MaxSessions {sessions.NEEDED}", f"MaxSessions {sessions.NEEDED - 1}")
     (openssh.folder / "sshd_config").write_text(fewer)
-    configure(openssh, "")
+    openssh.configure("")
     assert not on_host(look)
 
 
 def test_a_login_shell_that_greets_is_not_of_what_a_command_prints(on_host, openssh, base):
     shell = 'printf "Welcome\\nbenchlab"; echo; eval "$SSH_ORIGINAL_COMMAND"'
-    configure(openssh, f"ForceCommand {shell}")
+    openssh.configure(f"ForceCommand {shell}")
 
     async def act(host):
         await base.claim(host)
@@ -80,7 +71,7 @@ def test_a_login_shell_that_greets_is_not_of_what_a_command_prints(on_host, open
 
 
 def test_a_login_shell_that_starts_nothing_is_told(on_host, openssh):
-    configure(openssh, "ForceCommand echo This account is not available.")
+    openssh.configure("ForceCommand echo This account is not available.")
 
     async def act(host):
         with pytest.raises(TargetProblem) as told:

@@ -228,6 +228,27 @@ def test_a_removal_that_hangs_is_tried_again_when_the_server_answers(
     assert (server.state, server.needs_sweep) == ("ready", False)
 
 
+def test_a_removal_that_the_login_shell_did_not_start_is_tried_again(
+    server, folders, base_dir, openssh
+):
+    folders("runs/999999-1")
+    Server.objects.filter(pk=server.pk).update(needs_sweep=True)
+    kept = (openssh.folder / "sshd_config").read_text()
+    ignoring = 'case "$SSH_ORIGINAL_COMMAND" in *-mindepth*) exit 0 ;; esac'
+    openssh.configure(f'ForceCommand {ignoring}; eval "$SSH_ORIGINAL_COMMAND"')
+    sweeping.sweep_where_needed(server_id=server.pk)
+    server.refresh_from_db()
+    assert (server.needs_sweep, names(base_dir / "runs")) == (True, ["999999-1"])
+    assert "exit status 0" in server.events.get(code="not_swept").message
+
+    (openssh.folder / "sshd_config").write_text(kept)
+    openssh.configure("")
+    Server.objects.filter(pk=server.pk).update(sweep_after=None)
+    sweeping.sweep_where_needed(server_id=server.pk)
+    server.refresh_from_db()
+    assert (server.needs_sweep, names(base_dir / "runs")) == (False, [])
+
+
 def test_a_server_that_cannot_be_set_back_measures_nothing_until_it_is(
     server, folders, base_dir, allow, governed
 ):

@@ -29,8 +29,9 @@ from runs.services.servers import logins as ways
 from runs.services.servers import servers
 
 PAUSE = timedelta(minutes=5)
-# Leftovers with one of these codes may still be running. Others just take space, or are not ours.
-STILL_AT_WORK = ("step_does_not_end", "postgres_does_not_stop")
+# Leftovers with one of these codes may still be running, as nobody looked at them where no command
+# was started. Others just take space, or are not ours.
+STILL_AT_WORK = ("step_does_not_end", "postgres_does_not_stop", "no_report", "too_few_sessions")
 SWEPT, NOT_SWEPT = "swept", "not_swept"
 
 logger = logging.getLogger(__name__)
