@@ -193,10 +193,8 @@ class BaseDir:
         raised. Raises TargetProblem `base_dir_foreign` if others keep files in it,
         `other_file_system`, and LeaseLost.
         """
-        words = [self.path, self.mark(self.path), mount]
-        script = _THEN.format(script=_CLAIM, words=len(words)) if fence else _CLAIM
-        then = fence.raising if fence else ()
-        answer = await host.run(["sh", "-c", script, "claim", *words, *then])
+        words = (self.path, self.mark(self.path), mount)
+        answer = await host.run(_command(_CLAIM, words, fence.raising if fence else ()))
         if fence and _FREE.search(answer.stdout):
             raise_if_behind(answer)
         if answer.exit_status != 0:
@@ -269,10 +267,7 @@ class BaseDir:
         """
         path = self.below(path)
         words = (path, self.mark(path), self.path, self.mark(self.path))
-        if then:
-            script = _THEN.format(script=script, words=len(words))
-        argv = ["sh", "-c", script, "base-dir", *words, *then]
-        answer = await host.run(argv, timeout_s=timeout_s)
+        answer = await host.run(_command(script, words, then), timeout_s=timeout_s)
         if answer.exit_status in _STATUSES or (answer.exit_status != 0 and not then):
             found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
             raise self._refusal_at(path, answer.exit_status, found)
@@ -346,6 +341,13 @@ class BaseDir:
             code="base_dir_not_writable",
             remedy=_("Make the base directory writable for the user that BenchLab logs in as."),
         )
+
+
+def _command(script: str, words: Sequence[str], then: Sequence[str]) -> list[str]:
+    """The script with these words, and the command `then` after it where there is one."""
+    if then:
+        script = _THEN.format(script=script, words=len(words))
+    return ["sh", "-c", script, "base-dir", *words, *then]
 
 
 @dataclass(frozen=True)
