@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-from runs.tools.pgbench.messages import read_messages
-from runs.tools.pgbench.printed import count, decimal
-from runs.tools.pgbench.progress import without_skipped
+from runs.tools.pgbench.messages import count, decimal, read_messages, without_skipped
 from runs.tools.pgbench.result import Expected, Figures, PgbenchResult, ScriptResult, Settings
 from runs.tools.pgbench.summary import ScriptLines, Summary, Values, read_summary
 from runs.tools.pgbench.verdict import find_problems, status_of

@@ -8,7 +8,7 @@ equals sign later; failures and tries come with 15; several scripts have weights
 import re
 from dataclasses import dataclass, field
 
-from runs.tools.pgbench.printed import COUNT, DECIMAL, PERCENTAGE, count, decimal
+from runs.tools.pgbench.messages import COUNT, DECIMAL, PERCENTAGE, count, decimal
 from runs.tools.pgbench.result import StatementResult
 
 _HEADER = re.compile(
