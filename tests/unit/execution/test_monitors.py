@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from runs.execution.clock_skew import Skew
+from runs.execution.clocks import is_off
+from runs.execution.evidence import calls, stacks
 from runs.execution.monitors import Watched, conclude
+from runs.execution.plan import RunPlan
+from runs.execution.treatment import Treatment
 from runs.tools.vmstat import reader as vmstat
 from tests.unit.benches import bench_of, codes
 
@@ -93,3 +98,93 @@ def test_only_the_generator_that_is_saturated_is_named():
     )
     [note] = bench.findings.notes
     assert note.message.startswith("load2 had 0 % of its processors idle and the database 60 %")
+
+
+@pytest.mark.parametrize(
+    ("skews", "off"),
+    [
+        ([], False),
+        ([Skew(0.4, 0.01)], False),
+        ([Skew(-1.5, 0.01)], True),
+        ([Skew(1.5, 1.0)], False),
+        ([Skew(0.8, 0.01), Skew(-0.8, 0.01)], True),
+    ],
+)
+def test_only_what_is_certain_is_off(skews, off):
+    assert is_off(skews) is off
+
+
+COUNTS = """% time     seconds  usecs/call     calls    errors syscall
+------ ----------- ----------- --------- --------- ----------------
+ 60.00    0.300000           7     40000      2000 futex
+ 40.00    0.200000           9     20000           fdatasync
+------ ----------- ----------- --------- --------- ----------------
+100.00    0.500000           8     60000      2000 total
+"""
+STACKS = """11 futex(0x7f, FUTEX_WAKE, 1) = 1
+ > /lib/libc.so.6(sem_post+0x5a) [0x8d]
+ > /usr/bin/postgres(PGSemaphoreUnlock+0xe) [0x2]
+ > /usr/bin/postgres(LWLockRelease+0xe2) [0x3]
+12 futex(0x7f, FUTEX_WAIT, 0 <unfinished ...>
+11 futex(0x7f, FUTEX_WAKE, 1) = 1
+ > /lib/libc.so.6(sem_post+0x5b) [0x8e]
+ > /usr/bin/postgres(PGSemaphoreUnlock+0xe) [0x2]
+ > /usr/bin/postgres(LWLockRelease+0xe3) [0x3]
+12 <... futex resumed>) = 0
+ > /usr/bin/postgres(PGSemaphoreLock+0x1) [0x9]
+12 +++ exited with 0 +++
+"""
+
+
+def test_calls_have_their_share_of_errors():
+    columns, rows = calls(COUNTS)
+    found = [dict(zip(columns, row, strict=True)) for row in rows]
+    assert [(each["call"], each["calls"], each["failed_share"]) for each in found] == [
+        ("futex", "40000", "5.0"),
+        ("fdatasync", "20000", "0.0"),
+    ]
+
+
+def test_equal_stacks_are_counted_by_functions_and_an_interrupted_call_by_its_second_part():
+    _columns, rows = stacks(STACKS)
+    assert rows == [
+        ["2", "futex", "sem_post < PGSemaphoreUnlock < LWLockRelease"],
+        ["1", "futex", "PGSemaphoreLock"],
+    ]
+
+
+def test_nothing_seen_is_no_row():
+    assert calls("") == (calls("")[0], [])
+    assert stacks("strace: Process 12 attached\n")[1] == []
+
+
+FULL = Treatment(
+    cold_cache=True, governor="performance", server_cpus="0-3", pgbench_cpus="4", profile=True
+)
+
+
+@pytest.mark.parametrize("treatment", [Treatment(), Treatment(profile=True), FULL])
+def test_what_was_chosen_comes_back(treatment):
+    assert Treatment.of(treatment.chosen()) == treatment
+
+
+def test_only_what_was_chosen_is_kept():
+    assert Treatment().chosen() == {}
+    assert Treatment(cold_cache=True).chosen() == {"cold_cache": True}
+
+
+def test_lists_are_kept_in_one_spelling():
+    assert Treatment(server_cpus="3, 0-1,2").chosen() == {"server_cpus": "0-3"}
+
+
+def test_a_plan_keeps_its_treatment_and_old_plans_have_none():
+    plan = RunPlan(
+        run_id=1, campaign="c", scenario="s", host="h", port=22, username="u", base_dir="/b",
+        bindir="/p", version_num=160000, client_bindir="/p", client_version_num=160000,
+        settings={}, initdb_options=(), levels={}, parameters={}, cluster_key="",
+        treatment=FULL,
+    )  # fmt: skip
+    stored = plan.as_json()
+    assert RunPlan.from_json(stored) == plan
+    del stored["treatment"]
+    assert RunPlan.from_json(stored).treatment == Treatment()
