@@ -6,7 +6,7 @@ Each address of the API that lists something is asked with each of its documente
 page, in a database and in one of ten times the size. What is asked for lies where it is dearest to
 find: in the oldest rows, in few of them, or nowhere. Each statement is then explained with its
 buffers, which are the same on a busy machine. A small form of it runs with the tests
-(`tests/domain/test_cost.py`), where an address without an entry here fails.
+(`tests/domain/test_constraints.py`), where an address without an entry here fails.
 """
 
 import argparse

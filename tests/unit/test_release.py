@@ -8,7 +8,6 @@ a block is executed as well, and a block below a new heading fails here.
 
 import re
 from datetime import date
-from pathlib import Path
 
 import pytest
 
@@ -45,8 +44,7 @@ def test_a_version_comes_after_the_last_one():
     assert problems_of_version("0.2.0", "v0.2.0") == ["Version 0.2.0 does not come after v0.2.0."]
 
 
-ROOT_OF_REQUIREMENTS = Path(__file__).parents[2]
-LOCK = (ROOT_OF_REQUIREMENTS / "requirements.lock").read_text()
+LOCK = (ROOT / "requirements.lock").read_text()
 
 
 def pins(text: str) -> dict[str, str]:
@@ -55,7 +53,7 @@ def pins(text: str) -> dict[str, str]:
 
 
 def test_the_lock_has_what_requirements_txt_asks_for():
-    asked, locked = pins((ROOT_OF_REQUIREMENTS / "requirements.txt").read_text()), pins(LOCK)
+    asked, locked = pins((ROOT / "requirements.txt").read_text()), pins(LOCK)
     wrong = {name: version for name, version in asked.items() if locked.get(name) != version}
     assert not wrong, "run script/requirements"
 
@@ -70,7 +68,7 @@ COMPOSITION = "tests/deployment/test_composition.py"
 SYSTEMD = "tests/deployment/test_without_containers.py"
 SERVER = "tests/deployment/test_server.py"
 BACKUPS = "tests/domain/services/operations/test_backups.py"
-ARTIFACTS = "tests/domain/services/runs/test_artifacts.py"
+ARTIFACTS = "tests/domain/services/runs/test_certificates.py"
 RETENTION = "tests/domain/services/operations/test_retention.py"
 BLOCKS = {
     "One machine": {SERVER},
@@ -94,7 +92,7 @@ SENTENCES = {
     "manage.py load_published": (SYSTEMD, "Without containers"),
     "manage.py prune_artifacts": (ARTIFACTS, "prune_artifacts"),
     "manage.py prune_artifacts --older-than 365": (ARTIFACTS, "prune_artifacts"),
-    "manage.py recount_runs": ("tests/api/runs/test_counts.py", "recount_runs"),
+    "manage.py recount_runs": ("tests/api/runs/test_runs.py", "recount_runs"),
     "manage.py retain": (RETENTION, '"retain"'),
     "manage.py retain --remove": (RETENTION, "--remove"),
     "manage.py verify": ("tests/domain/services/seals/test_seals.py", '"verify"'),
