@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runs.analysis import outliers
+from runs.analysis import summary
 
 
 @pytest.mark.parametrize(
@@ -27,14 +27,14 @@ from runs.analysis import outliers
     ],
 )
 def test_what_stands_apart_is_flagged(values, indices):
-    assert [outlier.index for outlier in outliers.flag(values)] == indices
+    assert [outlier.index for outlier in summary.flag(values)] == indices
 
 
 def test_the_modified_z_score_is_that_of_iglewicz_and_hoaglin():
     # On logs: median 0, MAD 0.01, so that the last one scores 0.6745 * 0.5 / 0.01.
     values = [2.718281828459045**log for log in (-0.02, -0.01, 0, 0.01, 0.5)]
 
-    (found,) = outliers.flag(values)
+    (found,) = summary.flag(values)
 
     assert found.score == pytest.approx(33.725)
     assert found.ratio == pytest.approx(1.64872, abs=1e-5)
@@ -45,7 +45,7 @@ def test_the_modified_z_score_is_that_of_iglewicz_and_hoaglin():
     st.floats(min_value=0.01, max_value=100),
 )
 def test_the_median_is_never_an_outlier(values, factor):
-    found = {outlier.index for outlier in outliers.flag(values)}
+    found = {outlier.index for outlier in summary.flag(values)}
     middle = sorted(range(len(values)), key=values.__getitem__)[len(values) // 2]
 
     assert len(values) % 2 == 0 or middle not in found
@@ -58,7 +58,7 @@ def test_repeats_of_normal_noise_are_seldom_flagged(repeats, most):
     noise = random.Random(3)
 
     flagged = sum(
-        bool(outliers.flag([noise.lognormvariate(5, 0.05) for _ in range(repeats)]))
+        bool(summary.flag([noise.lognormvariate(5, 0.05) for _ in range(repeats)]))
         for _ in range(1000)
     )
 

@@ -7,8 +7,7 @@ import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runs.analysis.links import Link, combine
-from runs.analysis.trend import trend
+from runs.analysis.trend import Link, combine, trend
 
 VERSIONS = ["9.2", "9.3", "9.4", "9.5", "9.6"]
 

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runs.charts.labels import LINE_HEIGHT, PLOT_HEIGHT, shifts
+from runs.charts.scaling import LINE_HEIGHT, PLOT_HEIGHT, shifts
 
 
 def test_labels_that_are_far_apart_stay_at_their_lines():

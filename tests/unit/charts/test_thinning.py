@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runs.charts.thinning import thin
+from runs.charts.timeline import thin
 
 
 def test_a_short_series_is_left_alone():

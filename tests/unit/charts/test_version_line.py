@@ -5,8 +5,7 @@ import json
 import plotly.graph_objects as go
 import pytest
 
-from runs.analysis.links import Link
-from runs.analysis.trend import trend
+from runs.analysis.trend import Link, trend
 from runs.charts.version_line import Origin, version_line
 
 VERSIONS = {"9.2": 2012, "9.3": 2013, "9.6": 2016, "13": 2020, "14": 2021}

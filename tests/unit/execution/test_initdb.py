@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.execution.initdb import options_for
+from runs.execution.postgres import options_for
 
 
 @pytest.mark.parametrize(

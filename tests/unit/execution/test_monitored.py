@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.execution.monitored import Watched, conclude
+from runs.execution.monitors import Watched, conclude
 from runs.tools.vmstat import reader as vmstat
 from tests.unit.benches import bench_of, codes
 

@@ -4,7 +4,7 @@ import pytest
 
 from runs.execution.errors import TargetProblem
 from runs.execution.postgres import Cluster
-from runs.execution.quoting import shell_line
+from runs.execution.sessions import shell_line
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.published import numbers
+from runs.published import figures
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from runs.published import numbers
     ],
 )
 def test_a_printed_number_is_read_with_its_rounding(text, value, half_unit):
-    found = numbers.read(text)
+    found = figures.read(text)
 
     assert found.value == value
     assert found.half_unit == pytest.approx(half_unit, rel=1e-12)
@@ -35,26 +35,26 @@ def test_a_printed_number_is_read_with_its_rounding(text, value, half_unit):
 
 @pytest.mark.parametrize(("text", "value"), [("15MB", 15), ("1.5GB", 1500), ("75 [GB]", 75000)])
 def test_units_of_several_sizes_become_one(text, value):
-    assert numbers.read(text, {"MB": 1, "GB": 1000}).value == value
+    assert figures.read(text, {"MB": 1, "GB": 1000}).value == value
 
 
 def test_the_rounding_grows_with_the_unit():
-    assert numbers.read("1.5GB", {"GB": 1000}).half_unit == 50
+    assert figures.read("1.5GB", {"GB": 1000}).half_unit == 50
 
 
 @pytest.mark.parametrize("text", ["", "fast", "276.6 ▲92.9%", "1 2"])
 def test_what_is_not_one_number_is_refused(text):
     with pytest.raises(ValueError, match="is not one number"):
-        numbers.read(text)
+        figures.read(text)
 
 
 def test_an_unknown_unit_is_refused():
     with pytest.raises(ValueError, match="The unit “TB” is not among MB"):
-        numbers.read("3TB", {"MB": 1})
+        figures.read("3TB", {"MB": 1})
 
 
 @pytest.mark.parametrize(
     ("text", "empty"), [("", True), (" -- ", True), ("n/a", True), ("-", True), ("0", False)]
 )
 def test_dashes_are_no_figure(text, empty):
-    assert numbers.is_empty(text) is empty
+    assert figures.is_empty(text) is empty

@@ -2,11 +2,11 @@
 
 import pytest
 
-from runs.published import numbers, recompute
+from runs.published import figures, recompute
 
 
 def ratio(value, base, form):
-    return recompute.ratio(numbers.read(value), numbers.read(base), form, texts=(value, base))
+    return recompute.ratio(figures.read(value), figures.read(base), form, texts=(value, base))
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_ratio_differs_where_no_rounding_explains_it(
     found = ratio(value, base, form)
 
     assert found.value == pytest.approx(computed, rel=1e-4)
-    assert found.differs(numbers.read(printed)) is differs
+    assert found.differs(figures.read(printed)) is differs
 
 
 def test_nothing_is_compared_with_what_may_be_zero():
@@ -49,9 +49,9 @@ def test_nothing_is_compared_with_what_may_be_zero():
     ],
 )
 def test_a_median_is_that_of_the_printed_repeats(repeats, printed, differs):
-    found = recompute.median([numbers.read(each) for each in repeats], texts=repeats)
+    found = recompute.median([figures.read(each) for each in repeats], texts=repeats)
 
-    assert found.differs(numbers.read(printed)) is differs
+    assert found.differs(figures.read(printed)) is differs
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_a_median_is_that_of_the_printed_repeats(repeats, printed, differs):
 def test_a_sum_may_be_off_by_the_rounding_of_all_its_parts(printed, differs):
     parts = ("3850.05", "3023.57")
 
-    found = recompute.total([numbers.read(each) for each in parts], texts=parts)
+    found = recompute.total([figures.read(each) for each in parts], texts=parts)
 
-    assert found.differs(numbers.read(printed)) is differs
+    assert found.differs(figures.read(printed)) is differs
 
 
 @pytest.mark.parametrize(("text", "differs"), [("9254.0", False), ("9254", False), ("9253", True)])
 def test_the_same_figure_elsewhere_may_have_fewer_digits(text, differs):
-    found = recompute.same(numbers.read(text), text=text)
+    found = recompute.same(figures.read(text), text=text)
 
-    assert found.differs(numbers.read("9254.0")) is differs
+    assert found.differs(figures.read("9254.0")) is differs

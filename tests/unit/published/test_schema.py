@@ -7,7 +7,7 @@ import pytest
 
 from runs.published import checks, reading, schema
 from runs.published.errors import PublishedFileError
-from runs.published.yaml_text import parse
+from runs.published.fields import parse
 
 SAMPLE = Path(__file__).parents[2] / "samples/published/harbour-2020.yaml"
 

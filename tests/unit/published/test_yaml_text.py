@@ -3,7 +3,7 @@
 import pytest
 
 from runs.published.errors import PublishedFileError
-from runs.published.yaml_text import parse, typed
+from runs.published.fields import parse, typed
 
 
 def test_what_is_printed_stays_as_it_is():

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from runs.reports import markdown
-from runs.reports.report import Listing, Report, Section, Table
+from runs.reports.archive import Listing, Report, Section, Table
 from tests.unit.reports.samples import NASTY, report
 
 

@@ -9,7 +9,7 @@ from docutils.nodes import Text, bullet_list, figure, image, literal_block, sect
 from docutils.nodes import table as table_node
 
 from runs.reports import rst
-from runs.reports.report import Paragraph, Report, Section
+from runs.reports.archive import Paragraph, Report, Section
 from tests.unit.reports.samples import NASTY, report
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.scenarios.stability_verdict import judge
+from runs.scenarios.long_run_stability import judge
 
 
 def test_a_level_throughput_neither_drifts_nor_dips():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.scenarios.stalls import Stall, longest
+from runs.scenarios.percentiles import Stall, longest
 from runs.tools.pgbench import ProgressPoint
 
 

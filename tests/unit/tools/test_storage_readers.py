@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runs.scenarios import operating_systems, storage_bandwidth
-from runs.tools.fio.reader import read_bandwidth
+from runs.tools.fio.adapter import read_bandwidth
 from runs.tools.pg_test_fsync.reader import one_write
 
 SAMPLES = Path(__file__).parents[2] / "samples"

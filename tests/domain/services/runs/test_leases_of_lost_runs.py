@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from runs.models import Campaign, Lease, Run, RunEvent, Server
-from runs.services.runs import leases, reservations
+from runs.services.runs import leases
 from tests.domain.services.runs.test_leases_of_several import lost, make_run, make_server
 
 
@@ -73,7 +73,7 @@ def test_a_lost_run_that_waits_reserves_nothing():
 
     leases.claim(server_id=database.pk, holder="b")
 
-    assert not RunEvent.objects.filter(code=reservations.PASSED_OVER).exists()
+    assert not RunEvent.objects.filter(code=leases.PASSED_OVER).exists()
 
 
 @pytest.mark.django_db

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from runs.models import Lease, Run, RunEvent, Server
 from runs.services.campaigns import campaigns
-from runs.services.runs import leases, reservations, runs
+from runs.services.runs import leases, runs
 from runs.services.servers import maintenance
 from tests import factories
 
@@ -41,7 +41,7 @@ def end(run) -> None:
 
 def long_ago() -> None:
     """What was noted until now was noted before the patience ended."""
-    RunEvent.objects.update(at=timezone.now() - reservations.PATIENCE - timedelta(seconds=1))
+    RunEvent.objects.update(at=timezone.now() - leases.PATIENCE - timedelta(seconds=1))
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_a_sweep_that_will_soon_be_over_lets_nobody_pass(database, generator, pa
 def test_of_two_that_need_each_others_machines_both_begin(database, generator):
     one, other = queued(database, generator).runs.get(), queued(generator, database).runs.get()
     for each in (one, other):
-        reservations.note(each)
+        leases.note(each)
     long_ago()
     assert begun_on(generator) is None
     assert begun_on(database) == one

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.tools.pgbench.aggregated_log import read_aggregated_log
+from runs.tools.pgbench.logs import read_aggregated_log
 from tests.each import over
 from tests.unit.tools.pgbench.samples import recorded_logs
 

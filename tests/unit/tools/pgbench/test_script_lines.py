@@ -1,6 +1,6 @@
 """A command's number in pgbench's messages is the line at which somebody wrote it."""
 
-from runs.tools.pgbench.script_lines import command_lines, line_of_command
+from runs.tools.pgbench.script_check import command_lines, line_of_command
 
 SCRIPT = r"""-- a comment; with a semicolon
 \set aid random(1, 10)

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runs.tools.pgbench import transaction_log
-from runs.tools.pgbench.log_columns import OUTCOMES, read_columns
-from runs.tools.pgbench.transaction_log import read_transaction_log
+from runs.tools.pgbench.transaction_log import OUTCOMES, read_columns, read_transaction_log
 from tests.each import over
 from tests.unit.tools.pgbench.samples import recorded_logs
 
