@@ -86,6 +86,8 @@ class Campaign(models.Model):
     missing_told_at = models.DateTimeField(null=True)
     # The absence (its missing_told_at) that was mailed, or that had no recipient.
     missing_mailed_at = models.DateTimeField(null=True)
+    # When a worker began to mail it; null when nobody does.
+    mailing_since = models.DateTimeField(null=True)
     # The history has only the revisions of this branch; if empty, it has all.
     tracked_ref = models.CharField(_("branch of the history"), max_length=200, blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)

@@ -52,6 +52,8 @@ class Change(models.Model):
     decided_at = models.DateTimeField(null=True)
     # Null while a mail about it waits to be sent.
     mailed_at = models.DateTimeField(null=True)
+    # When a worker began to mail it; null when nobody does.
+    mailing_since = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["-found_at", "-pk"]
