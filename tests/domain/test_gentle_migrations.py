@@ -132,6 +132,7 @@ def test_it_gives_up_with_one_line_that_says_who_is_in_the_way(monkeypatch):
     assert "\n" not in text
     assert "(the export)" in text
     assert "start it again" in text
+    assert "SELECT pg_terminate_backend(" in text
     assert "more" not in columns()
 
 
