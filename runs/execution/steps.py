@@ -36,13 +36,16 @@ for ended in "$1"/exit.*; do
     exit
 done
 """
-_LOOK = f"""
+_LOOK = (
+    f"""
 export LC_ALL=C
 state=running
 ({HAS_ENDED}) && state=ended
-""" + """
+"""
+    + """
 echo "benchlab-look $state $(df -Pk "$2" 2>/dev/null | awk 'NR == 2 { print $4 }')"
 """
+)
 _LOOKED = re.compile(rb"benchlab-look (running|ended) (\d{0,15})(?!\d)")
 _FREE = """LC_ALL=C df -Pk "$1" | awk 'NR == 2 { print $4 }'"""
 _MINUTES_AND_SECONDS = re.compile(r"(\d{1,9})m(\d{1,2}(?:\.\d{1,9})?)s", re.ASCII)
