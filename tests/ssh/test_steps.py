@@ -12,7 +12,7 @@ import pytest
 
 from runs.execution import steps
 from runs.execution.errors import ConnectionLost, TargetProblem, TargetRestarted
-from runs.execution.quoting import shell_line
+from runs.execution.sessions import shell_line
 from runs.execution.steps import peek, perform, stop_all
 
 pytestmark = pytest.mark.openssh
