@@ -42,7 +42,7 @@ export LC_ALL=C
 state=running
 ({HAS_ENDED}) && state=ended
 """
-    + """
+    """
 echo "benchlab-look $state $(df -Pk "$2" 2>/dev/null | awk 'NR == 2 { print $4 }')"
 """
 )
