@@ -4,8 +4,6 @@ The recordings are real ones of vmstat, of two busy processors. No machine of th
 time to others, and none is idle for long: for those the columns `st` and `id` are set.
 """
 
-from pathlib import Path
-
 import pytest
 
 from runs.execution.clock_skew import Skew
@@ -16,14 +14,15 @@ from runs.execution.plan import RunPlan
 from runs.execution.treatment import Treatment
 from runs.tools.vmstat import reader as vmstat
 from tests.unit.benches import bench_of, codes
+from tests.unit.tools.reading import sample
 
-RECORDED = Path(__file__).parents[2] / "samples" / "vmstat" / "1_4.txt"
+RECORDED = sample("vmstat", "1_4.txt").decode()
 BEGUN = 1_800_000_000.0
 
 
 def watched(node: str, **columns: tuple[int, ...]) -> Watched:
     """The recording of a machine, with other values in some columns."""
-    title, header, first, *rows = RECORDED.read_text().splitlines()
+    title, header, first, *rows = RECORDED.splitlines()
     words = [row.split() for row in rows]
     for name, values in columns.items():
         for row, value in zip(words, values, strict=True):

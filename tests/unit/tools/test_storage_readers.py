@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +10,6 @@ from runs.tools import registry
 from runs.tools.fio.adapter import read_bandwidth
 from runs.tools.pg_test_fsync.reader import one_write
 from tests.unit.tools.reading import codes, figures, read, sample
-
-SAMPLES = Path(__file__).parents[2] / "samples"
 
 
 def report(**job):
@@ -39,7 +36,7 @@ def test_what_is_no_result_is_told_in_fios_own_words(text):
 
 
 def test_of_pg_test_fsync_only_the_first_section_counts():
-    told = one_write((SAMPLES / "pg_test_fsync" / "default.txt").read_text())
+    told = one_write(sample("pg_test_fsync", "default.txt").decode())
     assert told["fdatasync"] == 1458.957
     assert "fsync_writethrough" not in told
     assert one_write("") == {}
