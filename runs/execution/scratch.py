@@ -20,7 +20,7 @@ from runs.execution.postgres import DATABASE, SUPERUSER, Cluster
 from runs.execution.ssh import Answer, Host
 from runs.tools import pgbench
 from runs.tools.pgbench import init_options
-from runs.tools.pgbench.script_lines import line_of_command
+from runs.tools.pgbench.script_check import line_of_command
 from runs.wording import gettext_noop as _
 
 FOLDER = "scratch"

@@ -34,9 +34,8 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.metrics import LATENCY_AVERAGE, PGBENCH
+from runs.scenarios.metrics import LATENCY_AVERAGE, PGBENCH, comparable
 from runs.scenarios.timed_sql import planned
-from runs.scenarios.version_defaults import comparable
 from runs.tools.pgbench import for_tool
 from runs.wording import gettext_noop as _
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from runs.models import Campaign, PrintedFigure, PublishedTable
-from runs.reports.report import Block, Bullets, Paragraph, Picture, Table
+from runs.reports.archive import Block, Bullets, Paragraph, Picture, Table
 from runs.selectors.archive import archive, conclusions, provenance
 from runs.selectors.archive.chart import Ratios, draw, plots, ratio_title, ratios_of
 from runs.selectors.archive.words import factors

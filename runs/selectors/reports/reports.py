@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import override
 
 from runs.models import Annotation, Campaign
-from runs.reports.report import Block, Facts, Listing, Paragraph, Remark, Report, Section
+from runs.reports.archive import Block, Facts, Listing, Paragraph, Remark, Report, Section
 from runs.reports.shell_script import RecordedRun, shell_script
 from runs.selectors.archive.words import citation
 from runs.selectors.campaigns import annotations

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from runs.models import Artifact
-from runs.models.artifacts import CONTROL, MEDIA_TYPE
+from runs.models.runs import CONTROL, MEDIA_TYPE
 from runs.selectors.access import projects
 from runs.services.runs import artifacts
 

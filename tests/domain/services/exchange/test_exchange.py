@@ -36,7 +36,7 @@ from runs.models import (
     Topology,
     TopologyNode,
 )
-from runs.models.artifacts import Artifact
+from runs.models.runs import Artifact
 from runs.selectors.exchange import exports
 from runs.services import exchange
 from runs.services.access import projects
