@@ -54,12 +54,23 @@ SECONDS_BETWEEN_SIGNALS = 3
 # More than a clock and the kernel's counter can differ by themselves.
 CLOCK_WAS_SET_SECONDS = 0.5
 
-_LOOK = """
+# Whether the step with this folder has an exit status (step.sh).
+HAS_ENDED = """
+for ended in "$1"/exit.*; do
+    [ -e "$ended" ]
+    exit
+done
+"""
+_LOOK = (
+    f"""
 export LC_ALL=C
 state=running
-[ -L "$1/exit" ] && state=ended
+({HAS_ENDED}) && state=ended
+"""
+    """
 echo "benchlab-look $state $(df -Pk "$2" 2>/dev/null | awk 'NR == 2 { print $4 }')"
 """
+)
 _LOOKED = re.compile(rb"benchlab-look (running|ended) (\d{0,15})(?!\d)")
 _FREE = """LC_ALL=C df -Pk "$1" | awk 'NR == 2 { print $4 }'"""
 _MINUTES_AND_SECONDS = re.compile(r"(\d{1,9})m(\d{1,2}(?:\.\d{1,9})?)s", re.ASCII)
@@ -76,7 +87,7 @@ _STEP = (Path(__file__).parent / "step.sh").read_text() + _REPORT
 _SO_FAR = f"""
 export LC_ALL=C
 dir=$1 cap=$2
-[ -L "$dir/started" ] || exit 0
+for started in "$dir"/started.*; do [ -e "$started" ] || exit 0; done
 {_REPORT}"""
 _STOP = (Path(__file__).parent / "stop_steps.sh").read_text()
 
