@@ -92,6 +92,8 @@ def grow(campaigns: int) -> None:
     )
     values = _around() | {"after": last}
     with connection.cursor() as cursor:
+        # The session may have been that of a page, which has a limit.
+        cursor.execute("SET statement_timeout = 0")
         cursor.execute(REVISION_ROWS, [project.pk, REVISIONS, REVISIONS])
         cursor.execute(CELLS, [last])
         cursor.execute(RUNS, values)

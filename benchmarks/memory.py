@@ -59,8 +59,12 @@ def _read_pages(instance: WholeInstance) -> None:
 def _print_all(instance: WholeInstance) -> None:
     """Resident memory of each process, and what all of them take together."""
     resident = proportional = 0
-    for name in ("web", "control", "worker"):
-        for pid in processes.with_children(instance.pids()[name]):
+    pids = instance.pids()
+    # The parent has all others below it.
+    of_each = {"parent": [pids["parent"]]} if "parent" in pids else {}
+    of_each |= {name: processes.with_children(pids[name]) for name in ("web", "control", "worker")}
+    for name, found in of_each.items():
+        for pid in found:
             mine = processes.resident_kilobytes(pid), processes.proportional_kilobytes(pid)
             resident, proportional = resident + mine[0], proportional + mine[1]
             print(f"{name:8} {mine[0] / 1024:6.0f} MB resident, {mine[1] / 1024:6.0f} MB its part")

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import IO, NoReturn, Protocol
 
 from benchlab.embedded.descendants import Process, descendants
 from benchlab.embedded.errors import StartError
@@ -21,6 +21,31 @@ Stream = int | IO[bytes] | None
 # How much a check in another account may report about its failure.
 LONGEST_COMPLAINT = 10_000
 YES, NO, FAILED = range(3)
+
+
+class Child(Protocol):
+    """A process that was started here: what subprocess.Popen has, and others need of it."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit status, once it has been asked for."""
+
+    @property
+    def stdin(self) -> IO[bytes] | None:
+        """Its input, if that is a pipe."""
+
+    def poll(self) -> int | None:
+        """Its exit status; None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end. Raises subprocess.TimeoutExpired."""
+
+    def send_signal(self, sig: int, /) -> None:
+        """Send a signal to it, unless it has ended."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +101,7 @@ class Account:
         inside = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', os.fspath(cwd), *argv]
         return ["sudo", "-n", "-u", self.name, "--", "/usr/bin/env", "-i", *variables, *inside]
 
-    def send(self, process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+    def send(self, process: Child, number: signal.Signals) -> None:
         """Send a signal to a process of this account that `spawn` has started.
 
         sudo itself is root's: what it has started gets the signal, and everything below as well if
@@ -92,7 +117,7 @@ class Account:
             if pids:
                 self.succeeds("kill", f"-{number.value}", *map(str, pids))
 
-    def owned_below(self, process: "subprocess.Popen[bytes]") -> list[Process]:
+    def owned_below(self, process: Child) -> list[Process]:
         """The processes of this account that a process has started."""
         return [each for each in descendants(process.pid) if self._owns(each)]
 

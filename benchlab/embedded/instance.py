@@ -22,6 +22,7 @@ from benchlab.embedded.embedded_server import EmbeddedServer
 from benchlab.embedded.errors import StartError, StopError
 from benchlab.embedded.interrupts import Interrupted, Interrupts
 from benchlab.embedded.options import Options
+from benchlab.embedded.parent import Parent
 from benchlab.embedded.places import Places
 from benchlab.embedded.ports import FIRST_OPEN_PORT, is_free, listening
 from benchlab.embedded.postgresql import EmbeddedPostgreSQL
@@ -119,7 +120,8 @@ class Instance:
         self.environment |= self._target_variables(target)
         self._write_environment()
         self._set_up()
-        self._start_programs()
+        self._listen()
+        self._start_programs(self._parent())
         self._wait_for_web()
 
     def _servers(self) -> tuple[EmbeddedPostgreSQL, EmbeddedRedis, EmbeddedTarget]:
@@ -265,19 +267,35 @@ class Instance:
             raise StartError(reason(said) or failed)
         print(said, end="", file=sys.stderr, flush=True)
 
-    def _start_programs(self) -> None:
+    def _parent(self) -> Parent | None:
+        """What programs are forked from. It loads the list of static files, so those come first."""
+        if not Parent.works_here():
+            return None
+        say("starting parent")
+        passed = () if self._door is None else (self._door.fileno(),)
+        parent = Parent(self._program("parent", pass_fds=passed), self._pause)
+        self._services.append(parent)
+        parent.start()
+        return parent
+
+    def _start_programs(self, parent: Parent | None) -> None:
         for program in (self._web(), self._control(), self._worker()):
             say(f"starting {program.name}")
+            program.fork = parent.fork if parent else None
             self._services.append(program)
             self._programs.append(program)
             program.start()
         self._note()
 
+    def _listen(self) -> None:
+        """Open a port that the account of the pages may not."""
+        if self.accounts.web.switch and self.options.port < FIRST_OPEN_PORT:
+            self._door = listening(self.options.port, self.options.bind)
+
     def _web(self) -> Program:
         bind = self.options.gunicorn_bind
         passed: tuple[int, ...] = ()
-        if self.accounts.web.switch and self.options.port < FIRST_OPEN_PORT:
-            self._door = listening(self.options.port, self.options.bind)
+        if self._door is not None:
             bind, passed = f"fd://{self._door.fileno()}", (self._door.fileno(),)
         return self._program(
             "web",

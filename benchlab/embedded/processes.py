@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
-from benchlab.embedded.account import Account
+from benchlab.embedded.account import Account, Child
 from benchlab.embedded.descendants import Process, started
 from benchlab.embedded.errors import StartError, StopError
 
@@ -26,7 +26,7 @@ class Program:
     """One child process at a time, and how it is started and stopped.
 
     `stops` lists signals with the seconds that each gets; whoever is left afterwards is killed,
-    together with the rest of its process group.
+    together with the rest of its process group. `fork` starts it another way where it can.
     """
 
     name: str
@@ -38,7 +38,8 @@ class Program:
     stops: Sequence[tuple[signal.Signals, float]] = ((signal.SIGTERM, 5.0),)
     stdin: bytes = b""
     pass_fds: Sequence[int] = ()
-    process: "subprocess.Popen[bytes] | None" = None
+    fork: "Callable[[Program, IO[bytes]], Child | None] | None" = None
+    process: Child | None = None
     _log_began: int = field(default=0, init=False)
     _asked: bool = field(default=False, init=False)
 
@@ -57,24 +58,27 @@ class Program:
         self._asked = False
         self.log.parent.mkdir(parents=True, exist_ok=True)
         _turn_over(self.log)
-        stdin = subprocess.PIPE if self.stdin else subprocess.DEVNULL
         with self.log.open("ab") as log:
             self._log_began = log.tell()
-            try:
-                self.process = self.account.spawn(
-                    self.argv,
-                    env=self.env,
-                    cwd=self.cwd,
-                    stdin=stdin,
-                    stdout=log,
-                    stderr=log,
-                    pass_fds=self.pass_fds,
-                )
-            except OSError as error:
-                raise StartError(f"{self.name} cannot be started: {error}") from error
+            forked = self.fork(self, log) if self.fork else None
+            self.process = forked or self._spawned(log)
         if self.process.stdin is not None:
             with contextlib.suppress(BrokenPipeError), self.process.stdin as pipe:
                 pipe.write(self.stdin)
+
+    def _spawned(self, log: IO[bytes]) -> Child:
+        try:
+            return self.account.spawn(
+                self.argv,
+                env=self.env,
+                cwd=self.cwd,
+                stdin=subprocess.PIPE if self.stdin else subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=self.pass_fds,
+            )
+        except OSError as error:
+            raise StartError(f"{self.name} cannot be started: {error}") from error
 
     def restart(self) -> None:
         """Restart it after it died, without leftovers of its process group."""
@@ -169,7 +173,7 @@ def wait_for_end(program: Program, pause: Pause) -> int:
             pause(0.05)
     finally:
         program.stop()
-    return program.process.returncode
+    return program.process.wait()
 
 
 class Service(Protocol):

@@ -1,35 +1,105 @@
 """What every door of the API shares: strict query parameters, and problems in the schema."""
 
-from collections.abc import Sequence
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from http import HTTPStatus
+from itertools import islice
 from typing import Any, TypeVar, cast
 
 from django.db.models import Model, QuerySet
+from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.translation import gettext as _
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import get_doc
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import (
-    ErrorDetail,
-    NotFound,
-    PermissionDenied,
-)
+from rest_framework.exceptions import ErrorDetail, NotFound, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS
-from rest_framework.renderers import BaseRenderer
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import Serializer
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
 from runs.api.access.authentication import reader
-from runs.api.csv_stream import CSVRenderer, for_links, stream
 from runs.api.errors import MEDIA_TYPE
 from runs.api.formats import QueryFault
 from runs.api.pagination import KeysetPagination
 from runs.models import Token
+from runs.reports.tables import csv_cell
 from runs.selectors.access import projects
+
+# Rows that the database sends at a time.
+CHUNK = 2000
+
+Told = Callable[[Sequence[Any]], Sequence[Any]]
+
+
+class CSVRenderer(JSONRenderer):
+    """Makes `format=csv` known. It renders problems, as JSON; rows do not come by here."""
+
+    media_type = "text/csv"
+    format = "csv"
+
+
+class _Line:
+    """What csv.writer writes a line into; gives it back."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def for_links(request: Request) -> HttpRequest:
+    """The request without its `format`, which would go on into every address in the rows."""
+    plain = copy(request._request)
+    query = request.query_params.copy()
+    query.pop(str(api_settings.URL_FORMAT_OVERRIDE), None)
+    plain.GET = query  # type: ignore[assignment]  # as mutable as Django's own is not
+    return plain
+
+
+def stream(
+    rows: QuerySet[Any], serializer: Serializer[Any], *, name: str, told: Told
+) -> StreamingHttpResponse:
+    """The rows as the serializer gives them, a header first; nested values are JSON in their field.
+
+    `told` prepares some rows at a time for the serializer. No text is a formula for a
+    spreadsheet (`tables.csv_cell`).
+
+    Takes as little memory for ten million rows as for ten: none is kept.
+    """
+    response = StreamingHttpResponse(
+        _lines(rows, serializer, told), content_type="text/csv; charset=utf-8"
+    )
+    response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
+    return response
+
+
+def _lines(rows: QuerySet[Any], serializer: Serializer[Any], told: Told) -> Iterator[str]:
+    writer = csv.writer(_Line(), lineterminator="\n")
+    yield str(writer.writerow(serializer.fields))
+    for chunk in _chunks(rows.iterator(chunk_size=CHUNK)):
+        for row in told(chunk):
+            yield str(writer.writerow(map(_cell, serializer.to_representation(row).values())))
+
+
+def _chunks(rows: Iterable[Any]) -> Iterator[list[Any]]:
+    remaining = iter(rows)
+    while chunk := list(islice(remaining, CHUNK)):
+        yield chunk
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return csv_cell(value)
+    if isinstance(value, dict | list | bool):
+        return json.dumps(value, ensure_ascii=False)
+    return value
+
 
 M = TypeVar("M", bound=Model)
 

@@ -1,5 +1,7 @@
 """What all figures have in common. A figure is a plain dict in Plotly's JSON form."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 Figure = dict[str, Any]
@@ -26,3 +28,48 @@ def layout(**more: Any) -> dict[str, Any]:
 def title(text: str) -> dict[str, str]:
     """An axis title."""
     return {"text": text}
+
+
+# Characters of a line of the hover text, and of all of it: the full text is on the page.
+LINE, MOST = 48, 240
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A note at a point of the chart; `url` leads to its text."""
+
+    x: float | str
+    y: float
+    text: str
+    url: str
+
+
+def marked(figure: Figure, marks: Sequence[Mark], *, label: str) -> Figure:
+    """The figure with a ring around each point that has notes; `label` names them."""
+    if not marks:
+        return figure
+    trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": label,
+        "x": [mark.x for mark in marks],
+        "y": [mark.y for mark in marks],
+        "text": [wrapped(mark.text) for mark in marks],
+        "marker": {"symbol": "circle-open", "size": 20, "line": {"width": 2.5}},
+        "meta": {"slot": 1, "urls": [mark.url for mark in marks]},
+        "hovertemplate": "%{text}<extra>%{fullData.name}</extra>",
+        "showlegend": True,
+    }
+    return {**figure, "data": [*figure["data"], trace]}
+
+
+def wrapped(text: str) -> str:
+    """Short lines without markup, for hover text: Plotly takes some tags for its own."""
+    short = text if len(text) <= MOST else f"{text[: MOST - 1]}…"
+    short = short.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    lines = [
+        line[start : start + LINE]
+        for line in short.splitlines()
+        for start in range(0, max(len(line), 1), LINE)
+    ]
+    return "<br>".join(lines)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from runs.charts.figure import Figure, layout, title
-from runs.charts.notes import wrapped
+from runs.charts.figure import Figure, layout, title, wrapped
 
 
 @dataclass(frozen=True)

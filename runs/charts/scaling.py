@@ -6,8 +6,49 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from runs.charts import labels, palette
+from runs.charts import palette
 from runs.charts.figure import Figure, layout, title
+
+# The figure's height on the page is not known here; this is the minimum on the pages.
+PLOT_HEIGHT = 320
+LINE_HEIGHT = 16
+
+
+def shifts(ends: Sequence[float], highest: float) -> list[float]:
+    """How far to move each label up (pixels), so that none covers another.
+
+    `ends` are the y values at which the lines end, on an axis from 0 to `highest`. The labels
+    keep their order, and a group of close ones spreads around its middle.
+    """
+    scale = PLOT_HEIGHT / highest if highest > 0 else 0.0
+    order = sorted(range(len(ends)), key=ends.__getitem__)
+    wanted = [ends[index] * scale for index in order]
+    placed = _spread(wanted)
+    moved = [0.0] * len(ends)
+    for index, at, to in zip(order, wanted, placed, strict=True):
+        moved[index] = round(to - at, 1)
+    return moved
+
+
+def _spread(heights: Sequence[float]) -> list[float]:
+    """Ascending heights, moved as little as possible to have LINE_HEIGHT between neighbours."""
+    groups: list[list[float]] = []
+    for height in heights:
+        groups.append([height])
+        while len(groups) > 1 and _collide(groups[-2], groups[-1]):
+            groups[-2:] = [groups[-2] + groups[-1]]
+    return [height for group in groups for height in _stacked(group)]
+
+
+def _collide(lower: list[float], upper: list[float]) -> bool:
+    return _stacked(upper)[0] - _stacked(lower)[-1] < LINE_HEIGHT
+
+
+def _stacked(group: list[float]) -> list[float]:
+    """A group's members, LINE_HEIGHT apart around their mean."""
+    lowest = sum(group) / len(group) - LINE_HEIGHT * (len(group) - 1) / 2
+    return [lowest + LINE_HEIGHT * position for position in range(len(group))]
+
 
 # The share of the axis that a tick's label takes.
 TICK_ROOM = 0.04
@@ -192,7 +233,7 @@ def _end_labels(lines: Sequence[Line], *, log_x: bool, log_y: bool) -> list[dict
     highest = max((point.maximum for line in lines for point in line.points), default=0.0)
     ends = [line.points[-1] for line in lines]
     # Labels are not moved apart on a log axis: its range is not known here.
-    moved = [0.0] * len(ends) if log_y else labels.shifts([e.median for e in ends], highest)
+    moved = [0.0] * len(ends) if log_y else shifts([e.median for e in ends], highest)
     return [
         {
             "x": math.log10(line.points[-1].x) if log_x else line.points[-1].x,

@@ -16,11 +16,10 @@ from runs.execution.errors import OUT_OF_REACH, Detached, TargetProblem
 from runs.execution.evidence import Evidence
 from runs.execution.further_clusters import NODE_LOST, Arrangement
 from runs.execution.guard import MINUTES, guarded
-from runs.execution.initdb import makes_checksums
 from runs.execution.monitors import Monitors
 from runs.execution.nodes import Place, nodes_of
 from runs.execution.plan import MAIN, RunPlan
-from runs.execution.postgres import Cluster
+from runs.execution.postgres import Cluster, makes_checksums
 from runs.execution.preparing import Preparing
 from runs.execution.probing import Probing
 from runs.execution.procedure import Arranging, Procedure

@@ -2,7 +2,7 @@
 
 They are used only if a person has ticked them for that server. There are no wildcards, and no
 program that could run or write something else. perf itself never runs as root: only the kernel's
-permission for it is widened and restored (`runs.execution.set_back`).
+permission for it is widened and restored (`runs.execution.leftovers`).
 """
 
 import re

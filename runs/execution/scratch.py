@@ -13,14 +13,13 @@ from typing import NoReturn
 
 from runs.execution import leftovers, stopping
 from runs.execution.base_dir import BaseDir
-from runs.execution.control_characters import neutralised
-from runs.execution.errors import TargetProblem
+from runs.execution.errors import TargetProblem, neutralised
 from runs.execution.plan import WorkloadPlan
 from runs.execution.postgres import DATABASE, SUPERUSER, Cluster
 from runs.execution.ssh import Answer, Host
 from runs.tools import pgbench
 from runs.tools.pgbench import init_options
-from runs.tools.pgbench.script_lines import line_of_command
+from runs.tools.pgbench.script_check import line_of_command
 from runs.wording import gettext_noop as _
 
 FOLDER = "scratch"

@@ -1,14 +1,25 @@
 """Sessions on an open connection: how they start, and whether a target allows enough of them."""
 
 import asyncio
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
 import asyncssh
 
 from runs.execution.errors import TargetProblem, TooFewSessions
-from runs.execution.quoting import shell_line
 from runs.wording import gettext_noop as _
+
+
+def shell_line(argv: Sequence[str]) -> str:
+    """Quote each argument for a POSIX shell. User text is only ever an argument, never shell.
+
+    Raises ValueError for a null byte, which no argument can carry.
+    """
+    if any("\0" in argument for argument in argv):
+        raise ValueError("an argument holds a null byte")
+    return shlex.join(argv)
+
 
 # At once on a run's machine: the load, a monitor, a profile, the guard's look, a look at progress.
 NEEDED = 5

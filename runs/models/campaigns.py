@@ -86,6 +86,8 @@ class Campaign(models.Model):
     missing_told_at = models.DateTimeField(null=True)
     # The absence (its missing_told_at) that was mailed, or that had no recipient.
     missing_mailed_at = models.DateTimeField(null=True)
+    # When a worker began to mail it; null when nobody does.
+    mailing_since = models.DateTimeField(null=True)
     # The history has only the revisions of this branch; if empty, it has all.
     tracked_ref = models.CharField(_("branch of the history"), max_length=200, blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
@@ -208,3 +210,42 @@ class CellSummary(models.Model):
 
     def __str__(self) -> str:
         return f"{self.median} ({self.n})"
+
+
+class Annotation(models.Model):
+    """A note on a campaign or one of its cells, a conclusion, or a report's discussion."""
+
+    class Kind(models.TextChoices):
+        NOTE = "note", _("note")
+        CONCLUSION = "conclusion", _("conclusion")
+        DISCUSSION = "discussion", _("discussion")
+
+    campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="annotations")
+    cell = models.ForeignKey("Cell", models.CASCADE, null=True, related_name="annotations")
+    kind = models.CharField(max_length=12, choices=Kind, default=Kind.NOTE)
+    text = models.TextField(_("text"))
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["campaign", "created_at", "pk"]
+
+    def __str__(self) -> str:
+        return self.text[:60]
+
+
+class SavedComparison(models.Model):
+    """`query` is the query string of the compare page, which holds its whole state."""
+
+    slug = models.SlugField(max_length=120, unique=True)
+    title = models.CharField(_("title"), max_length=200)
+    note = models.TextField(_("note"), blank=True)
+    query = models.TextField()
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+
+    def __str__(self) -> str:
+        return self.title

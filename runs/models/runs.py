@@ -1,5 +1,7 @@
 """Runs, their states, and the events that record each change of state."""
 
+import re
+import uuid
 from typing import TypeAlias
 
 from django.db import models
@@ -8,6 +10,24 @@ from django.utils.translation import gettext_lazy as _
 
 from runs.models.campaigns import Origin
 from runs.models.constraints import is_one_of
+
+
+class Instance(models.Model):
+    """The one row that names this results database, so that targets can distinguish BenchLabs."""
+
+    name = models.UUIDField(default=uuid.uuid4, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    # The rules by which all runs are certified; while older, some runs are judged again each time.
+    judged_rules = models.PositiveSmallIntegerField(default=0, db_default=0)
+    # Since then services of a release without seals may have stored runs; None: no more.
+    unsealed_since = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(name="one_instance", condition=models.Q(pk=1))]
+
+    def __str__(self) -> str:
+        return str(self.name)
+
 
 # The repeat of a published run with what is printed for a cell besides its repeats.
 SUMMARY_REPEAT = 0
@@ -233,3 +253,70 @@ class RunEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.from_state} -> {self.to_state}: {self.code}"
+
+
+# The name of a stored content: SHA-256, in lower case.
+DIGEST = re.compile(r"[0-9a-f]{64}")
+MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*(; ?[a-z-]+=[a-zA-Z0-9._-]+)*")
+# Not allowed in a name, which becomes the end of an address and part of a header.
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+PLAN_PREFIX = "plan-"
+
+
+class Artifact(models.Model):
+    """A file of a run. `size` is in bytes, uncompressed; `sha256` names the stored content."""
+
+    run = models.ForeignKey("Run", models.CASCADE, related_name="artifacts")
+    name = models.CharField(max_length=200)
+    media_type = models.CharField(max_length=100, default="text/plain")
+    size = models.BigIntegerField()
+    sha256 = models.CharField(max_length=64, db_index=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["run", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "name"], name="artifact_once"),
+            models.CheckConstraint(
+                name="artifact_named_by_digest",
+                condition=models.Q(sha256__regex=r"^[0-9a-f]{64}$"),
+            ),
+            models.CheckConstraint(name="artifact_has_size", condition=models.Q(size__gte=0)),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_plan(self) -> bool:
+        """Whether it is the output of EXPLAIN, judged by its name."""
+        return self.name.startswith(PLAN_PREFIX)
+
+
+class Command(models.Model):
+    """One durable step: argv, exit status, times and output (its first and last part if long)."""
+
+    run = models.ForeignKey("Run", models.CASCADE, related_name="commands")
+    attempt = models.PositiveSmallIntegerField()
+    ordinal = models.PositiveIntegerField()
+    step = models.CharField(max_length=80)
+    host = models.CharField(max_length=255)
+    argv = models.JSONField()
+    stdin = models.TextField(blank=True)
+    exit_status = models.IntegerField(null=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    stdout = models.TextField(blank=True)
+    stderr = models.TextField(blank=True)
+    truncated = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["run", "attempt", "ordinal"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "attempt", "step"], name="command_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.step}: {self.exit_status}"

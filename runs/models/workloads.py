@@ -5,6 +5,21 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 
+class Scenario(models.Model):
+    """A procedure with factors and metrics. `runnable` ones have code, the others only data."""
+
+    slug = models.SlugField(max_length=80, unique=True)
+    title = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    runnable = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["slug"]
+
+    def __str__(self) -> str:
+        return self.title
+
+
 class Workload(models.Model):
     """A name for versions of scripts. A level `slug@3` is its third version."""
 

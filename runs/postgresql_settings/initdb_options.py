@@ -1,7 +1,7 @@
 """initdb options that a configuration may ask for.
 
 Only those that change what a cluster is; its place, its owner and how to log in are
-BenchLab's own. Which version knows which option: `runs.execution.initdb`.
+BenchLab's own. Which version knows which option: `runs.execution.postgres`.
 """
 
 import re

@@ -2,14 +2,104 @@
 
 A rule belongs to the first version with the new form. A setting without a rule keeps its name, or
 is lost if the other version does not know it; `tests/unit/postgresql_settings` walks all versions.
+
+Formulas that carry a value from one version's setting to another's. WAL segments are 16 MB
+unless the cluster was made with others.
 """
 
+import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from runs.postgresql_settings import conversions, values
+from runs.postgresql_settings import units, values
 from runs.postgresql_settings.catalogue import Setting, setting
 from runs.wording import gettext_noop as _
+
+_PRIORITY = re.compile(
+    r"\s*(?:(?P<method>first|any)\s+)?(?P<count>\d+)\s*\((?P<names>[^()]*)\)\s*", re.IGNORECASE
+)
+
+
+def max_wal_bytes(checkpoint_segments: int, segment_bytes: int) -> int:
+    """3 x checkpoint_segments x segment: the formula in the release notes of 9.5."""
+    return 3 * checkpoint_segments * segment_bytes
+
+
+def kept_wal_bytes(checkpoint_segments: int, segment_bytes: int) -> int:
+    """(2 x checkpoint_segments + 1) x segment: the files that 9.4 keeps for reuse.
+
+    Source: manual of 9.4, WAL Configuration, with checkpoint_completion_target of 0 as the least.
+    """
+    return (2 * checkpoint_segments + 1) * segment_bytes
+
+
+def checkpoint_segments(max_wal_size_bytes: int, segment_bytes: int) -> int:
+    """The inverse of `max_wal_bytes`, at least 1."""
+    return max(1, round(max_wal_size_bytes / (3 * segment_bytes)))
+
+
+def segments(size_bytes: int, segment_bytes: int) -> int:
+    """How many segments keep at least that much WAL."""
+    return math.ceil(size_bytes / segment_bytes)
+
+
+def prefetch_distance(concurrency: int) -> int:
+    """effective_io_concurrency of 13 for that of 12: the sum of n/i for i to n, rounded.
+
+    Source: release notes of 13. To 12 the number was of disks, from which the server made this
+    distance itself.
+    """
+    return round(sum(concurrency / each for each in range(1, concurrency + 1)))
+
+
+def disks(distance: int) -> int:
+    """The smallest effective_io_concurrency of 12 that prefetches at least so far; at most 1000."""
+    return next((n for n in range(1001) if prefetch_distance(n) >= distance), 1000)
+
+
+def as_megabytes(size_bytes: int, major: str) -> str:
+    """An amount of memory in the largest unit that the version reads: `4800MB`, `160GB`."""
+    return units.spelled(size_bytes // units.BYTES["MB"], "MB", major)
+
+
+def standby_names_before_10(value: str) -> str | None:
+    """`FIRST n (...)` as 9.6 writes it; None for ANY, which counts any standbys."""
+    match = _PRIORITY.fullmatch(value)
+    if match is None or match["method"] is None:
+        return value
+    return f"{match['count']} ({match['names']})" if match["method"].lower() == "first" else None
+
+
+def standby_names_before_9_6(value: str) -> str | None:
+    """A plain list: the first connected one is synchronous; None for more than one."""
+    match = _PRIORITY.fullmatch(value)
+    if match is None:
+        return value
+    return match["names"].strip() if match["count"] == "1" else None
+
+
+def log_destination_before_15(value: str) -> str | None:
+    """Without jsonlog, which csvlog comes nearest to."""
+    words = [word.strip() for word in value.split(",")]
+    return ",".join(dict.fromkeys("csvlog" if w.lower() == "jsonlog" else w for w in words))
+
+
+def log_connections_before_18(value: str) -> str | None:
+    """On where any stage of a connection was logged."""
+    return "off" if value.strip().lower() in {"", "off", "false", "no", "0"} else "on"
+
+
+def log_min_messages_before_19(value: str) -> str | None:
+    """The level for all processes; levels of single processes (`autovacuum:debug1`) go."""
+    plain = [word.strip() for word in value.split(",") if ":" not in word]
+    return plain[0] if plain else None
+
+
+def first_of_list(value: str, separator: str) -> str:
+    """The first item of a list."""
+    return value.partition(separator)[0].strip().strip('"')
+
 
 # What a value becomes: settings by name, or None where nothing does its work.
 Carried = Mapping[str, str] | None
@@ -82,39 +172,37 @@ def _narrowed(
 
 def _segments_to_sizes(value: str, context: Context) -> Carried:
     count = context.number("checkpoint_segments", value)
-    most = conversions.max_wal_bytes(count, context.segment_bytes)
-    kept = conversions.kept_wal_bytes(count, context.segment_bytes)
+    most = max_wal_bytes(count, context.segment_bytes)
+    kept = kept_wal_bytes(count, context.segment_bytes)
     return {
-        "max_wal_size": conversions.as_megabytes(most, context.target),
-        "min_wal_size": conversions.as_megabytes(kept, context.target),
+        "max_wal_size": as_megabytes(most, context.target),
+        "min_wal_size": as_megabytes(kept, context.target),
     }
 
 
 def _size_to_segments(value: str, context: Context) -> Carried:
     size = context.bytes("max_wal_size", value)
-    return {
-        "checkpoint_segments": str(conversions.checkpoint_segments(size, context.segment_bytes))
-    }
+    return {"checkpoint_segments": str(checkpoint_segments(size, context.segment_bytes))}
 
 
 def _kept_size(value: str, context: Context) -> Carried:
     size = context.number("wal_keep_segments", value) * context.segment_bytes
-    return {"wal_keep_size": conversions.as_megabytes(size, context.target)}
+    return {"wal_keep_size": as_megabytes(size, context.target)}
 
 
 def _kept_segments(value: str, context: Context) -> Carried:
     size = context.bytes("wal_keep_size", value)
-    return {"wal_keep_segments": str(conversions.segments(size, context.segment_bytes))}
+    return {"wal_keep_segments": str(segments(size, context.segment_bytes))}
 
 
 def _distance(value: str, context: Context) -> Carried:
     name = "effective_io_concurrency"
-    return {name: str(min(conversions.prefetch_distance(context.number(name, value)), 1000))}
+    return {name: str(min(prefetch_distance(context.number(name, value)), 1000))}
 
 
 def _disks(value: str, context: Context) -> Carried:
     name = "effective_io_concurrency"
-    return {name: str(conversions.disks(context.number(name, value)))}
+    return {name: str(disks(context.number(name, value)))}
 
 
 def _replica(value: str, _context: Context) -> Carried:
@@ -150,7 +238,7 @@ RULES: tuple[Rule, ...] = (
         "unix_socket_directory",
         "unix_socket_directories",
         lambda value, _context: {"unix_socket_directories": value},
-        lambda value, _context: {"unix_socket_directory": conversions.first_of_list(value, ",")},
+        lambda value, _context: {"unix_socket_directory": first_of_list(value, ",")},
         _("9.2 has one directory of sockets, later versions have a list."),
     ),
     _narrowed(
@@ -202,7 +290,7 @@ RULES: tuple[Rule, ...] = (
     _narrowed(
         "9.6",
         "synchronous_standby_names",
-        conversions.standby_names_before_9_6,
+        standby_names_before_9_6,
         _("Before 9.6, the first connected standby of a plain list is synchronous."),
         _("More than one synchronous standby came with 9.6."),
     ),
@@ -210,7 +298,7 @@ RULES: tuple[Rule, ...] = (
     _narrowed(
         "10",
         "synchronous_standby_names",
-        conversions.standby_names_before_10,
+        standby_names_before_10,
         _("9.6 writes the number of synchronous standbys without FIRST."),
         _("Counting any standbys (ANY) came with 10."),
     ),
@@ -261,14 +349,14 @@ RULES: tuple[Rule, ...] = (
     _narrowed(
         "15",
         "log_destination",
-        conversions.log_destination_before_15,
+        log_destination_before_15,
         _("Logs in JSON came with 15; csvlog is the nearest."),
     ),
     _renamed("16", "force_parallel_mode", "debug_parallel_query"),
     _narrowed(
         "18",
         "log_connections",
-        conversions.log_connections_before_18,
+        log_connections_before_18,
         _("Before 18, log_connections is only on or off."),
     ),
     Rule(
@@ -276,7 +364,7 @@ RULES: tuple[Rule, ...] = (
         "ssl_ecdh_curve",
         "ssl_groups",
         lambda value, _context: {"ssl_groups": value},
-        lambda value, _context: {"ssl_ecdh_curve": conversions.first_of_list(value, ":")},
+        lambda value, _context: {"ssl_ecdh_curve": first_of_list(value, ":")},
         _("Before 18, there is one curve; from 18 on a list of groups."),
     ),
     Rule(
@@ -290,7 +378,7 @@ RULES: tuple[Rule, ...] = (
     _narrowed(
         "19",
         "log_min_messages",
-        conversions.log_min_messages_before_19,
+        log_min_messages_before_19,
         _("Before 19, there is one level for all processes."),
         _("Before 19, there is one level for all processes."),
     ),

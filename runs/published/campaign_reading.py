@@ -14,8 +14,7 @@ from runs.published.document import (
     SameAs,
 )
 from runs.published.errors import PublishedFileError
-from runs.published.fields import Fields, as_text
-from runs.published.yaml_text import typed
+from runs.published.fields import Fields, as_text, typed
 
 STATISTICS = ("single", "median", "mean")
 KINDS = ("ratio", "median", "sum", "other_table", "repeated_row", "not_measured", "text")

@@ -1,15 +1,82 @@
 """The figures of a printed table: each cell with its levels, metric and value."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-from runs.published import numbers
 from runs.published.document import CampaignEntry, Column, NodeEntry, SameAs, Statistic
 from runs.published.errors import PublishedFileError
-from runs.published.numbers import Number
-from runs.published.yaml_text import typed
+from runs.published.fields import typed
+
+EMPTY = frozenset({"", "-", "--", "–", "—", "n/a", "N/A"})
+# (*1), [8], *2: marks of footnotes; (*) and a lone * as well.
+FOOTNOTE = re.compile(r"\(\*\d*\)|\[\d+\]|\*\d*")
+# "7/4 =1.75", "13/9 ≃1.44": the value comes after the sign.
+EQUALS = re.compile(r".*[=≃≒≈]")
+NUMBER = re.compile(
+    r"(?P<sign>[▲△−-]?)\s*"
+    r"(?P<digits>\d{1,3}(?:,\d{3})+|\d+)(?P<fraction>\.\d+)?(?:[eE](?P<exponent>[+-]?\d+))?"
+)
+
+
+@dataclass(frozen=True)
+class Number:
+    """A printed number. Its exact value is within `half_unit` of `value`."""
+
+    value: float
+    half_unit: float
+
+    @property
+    def low(self) -> float:
+        """The lowest value that is printed like this."""
+        return self.value - self.half_unit
+
+    @property
+    def high(self) -> float:
+        """The highest value that is printed like this."""
+        return self.value + self.half_unit
+
+
+def is_empty(text: str) -> bool:
+    """Whether a cell has no figure."""
+    return text.strip() in EMPTY
+
+
+def read(text: str, units: Mapping[str, float] | None = None) -> Number:
+    """The number in a printed text: "1,234.5", "98.3 %", "(2.04E-05)", "▲92.3%" (-92.3).
+
+    `units` gives the factor of each unit to the metric's own, if cells have units of several sizes.
+    Raises ValueError if the text has no number, several, or an unknown unit.
+    """
+    plain = EQUALS.sub("", FOOTNOTE.sub("", text))
+    found = list(NUMBER.finditer(plain))
+    if len(found) != 1:
+        raise ValueError(f"“{text}” is not one number.")
+    (match,) = found
+    scale = _scale(plain[match.end() :], units) if units else 1.0
+    power, fraction = int(match["exponent"] or 0), match["fraction"] or ""
+    value = Decimal(match["digits"].replace(",", "") + fraction).scaleb(power)
+    half_unit = Decimal(5).scaleb(power - len(fraction.lstrip(".")) - 1)
+    return Number(
+        value=float(-value if match["sign"] else value) * scale, half_unit=float(half_unit) * scale
+    )
+
+
+def unit(text: str) -> str:
+    """What is printed around the number of a figure: its unit with brackets and blanks."""
+    plain = EQUALS.sub("", FOOTNOTE.sub("", text))
+    return NUMBER.sub("", plain)
+
+
+def _scale(rest: str, units: Mapping[str, float]) -> float:
+    unit = rest.strip(" ()[]")
+    if unit not in units:
+        raise ValueError(f"The unit “{unit}” is not among {', '.join(units)}.")
+    return units[unit]
+
 
 # Not levels, although their columns are read like those of factors.
 METRIC = "metric"
@@ -83,7 +150,7 @@ def _of_row(campaign: CampaignEntry, row: int) -> Iterator[Figure]:
         if (column.is_text or (column.factor and column.factor != ROW)) and text
     )
     for place, (text, column) in enumerate(zip(cells, campaign.columns, strict=True)):
-        if column.factor or column.is_text or numbers.is_empty(text):
+        if column.factor or column.is_text or is_empty(text):
             continue
         merged = {**levels, **column.levels}
         chosen = {name: level for name, level in merged.items() if level is not None}
@@ -93,7 +160,7 @@ def _of_row(campaign: CampaignEntry, row: int) -> Iterator[Figure]:
 def _levels_of_row(campaign: CampaignEntry, row: int) -> tuple[dict[str, Any], str]:
     levels, metric = dict(campaign.levels), ""
     for text, column in zip(campaign.grid[row], campaign.columns, strict=True):
-        if not column.factor or numbers.is_empty(text):
+        if not column.factor or is_empty(text):
             continue
         found = column.values.get(text, typed(text, name=column.factor))
         named = found if isinstance(found, Mapping) else {column.factor: found}
@@ -135,7 +202,7 @@ def _figure(
 
 def _number(campaign: CampaignEntry, row: int, text: str, column: Column) -> Number:
     try:
-        return numbers.read(text, column.units)
+        return read(text, column.units)
     except ValueError as error:
         raise PublishedFileError(
             str(error), campaign=campaign.slug, row=row, words=("|", text)

@@ -18,8 +18,7 @@ from runs.published.document import (
     Trace,
 )
 from runs.published.errors import PublishedFileError
-from runs.published.fields import Fields
-from runs.published.yaml_text import parse
+from runs.published.fields import Fields, parse
 
 FOLDER = Path(__file__).parent
 # Part of each file's hash: increase it if the same file must be stored differently.

@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any, Literal
 
 from runs.published.document import Rule
-from runs.published.numbers import Number
+from runs.published.figures import Number
 
 Form = Literal["factor", "percent", "inverse", "loss"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs.postgresql_settings import catalogue
-from runs.published import figures, numbers
+from runs.published import figures
 from runs.published.document import CampaignEntry, Document, MetricEntry
 from runs.published.errors import PublishedFileError, Words
 from runs.published.fields import as_text
@@ -213,7 +213,7 @@ def _check_unit(campaign: CampaignEntry, figure: Figure, known: Known) -> None:
     if campaign.columns[figure.column].units:
         return
     found = known.metrics.get(figure.metric) or registry.metrics()[figure.metric]
-    printed = numbers.unit(figure.text).strip(AROUND)
+    printed = figures.unit(figure.text).strip(AROUND)
     if printed and not _is_unit(printed, found.unit):
         message = (
             f"“{figure.text}” has the unit “{printed}”, and the metric {figure.metric} has "

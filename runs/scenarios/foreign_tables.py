@@ -8,16 +8,24 @@ sent there. Updating and inserting (9.4.2, 9.4.3): one row, local or foreign, wi
 Each server has pgbench's tables and an address book of 100,000 rows a scale unit, whose id is an
 account's. The report used JDBC Runner; its driver prepares statements on the server, and so does
 pgbench here (`-M prepared`). The seconds that are not counted come before, as a load of their own.
+
+postgres_fdw: servers, user mappings and foreign tables of a run's further clusters.
+
+The statements work in every version from 9.3 on, and use improvements of later ones.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from runs.execution import standbys
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
+from runs.execution.plan import MAIN
+from runs.execution.postgres import DATABASE, SUPERUSER
 from runs.execution.reporter import ArtifactData
-from runs.scenarios import fdw, percentiles
+from runs.scenarios import percentiles
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
@@ -32,10 +40,74 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.fdw import ForeignTable
 from runs.scenarios.metrics import PGBENCH, TPS
 from runs.scenarios.pgbench_procedure import Options
 from runs.wording import gettext_noop as _
+
+EXTENSION = "postgres_fdw"
+SINCE = 90300
+BATCHES_SINCE = 140000
+PARALLEL_COMMIT_SINCE = 150000
+
+_REMOTE_SQL = re.compile(r"Remote SQL: (.*)")
+
+
+@dataclass(frozen=True)
+class ForeignTable:
+    """A table of a further cluster, in a schema of its own here: `columns` as in CREATE TABLE."""
+
+    schema: str
+    name: str
+    columns: str
+    cluster: str
+
+
+async def require(bench: Bench) -> None:
+    """Create the extension. Raises TargetProblem `missing_extension`."""
+    if EXTENSION not in bench.extensions[MAIN]:
+        raise TargetProblem(
+            f"{bench.plan.bindir} has no extension {EXTENSION}.",
+            code="missing_extension",
+            remedy=_("Install PostgreSQL's contrib modules there (postgresql-contrib)."),
+        )
+    await bench.sql("create-extension", f"CREATE EXTENSION IF NOT EXISTS {EXTENSION};")
+
+
+async def link(bench: Bench, names: Sequence[str]) -> None:
+    """A foreign server with the name of each of these clusters, and a user mapping for it."""
+    lines = []
+    for name in names:
+        cluster = bench.members[name].cluster
+        host = (cluster.address or cluster.socket_dir).replace("'", "''")
+        where = f"host '{host}', port '{cluster.port}', dbname '{DATABASE}'{_better(bench)}"
+        lines += [
+            f"CREATE SERVER {name} FOREIGN DATA WRAPPER {EXTENSION} OPTIONS ({where});",
+            f"CREATE USER MAPPING FOR {SUPERUSER} SERVER {name} OPTIONS (user '{SUPERUSER}');",
+        ]
+    await bench.sql("create-servers", "\n".join(lines))
+
+
+def _better(bench: Bench) -> str:
+    options = ""
+    if bench.plan.version_num >= BATCHES_SINCE:
+        options += ", batch_size '1000', async_capable 'true'"
+    if bench.plan.version_num >= PARALLEL_COMMIT_SINCE:
+        options += ", parallel_commit 'true'"
+    return options
+
+
+def foreign_table(table: ForeignTable) -> str:
+    """The statement that creates it."""
+    return (
+        f"CREATE FOREIGN TABLE {table.schema}.{table.name} ({table.columns}) "
+        f"SERVER {table.cluster} OPTIONS (schema_name 'public', table_name '{table.name}');"
+    )
+
+
+def remote_sql(plan: str) -> list[str]:
+    """The statements that a plan (EXPLAIN VERBOSE) sends to other servers."""
+    return [found.strip() for found in _REMOTE_SQL.findall(plan)]
+
 
 ADDRBOOK_COLUMNS = (
     "id bigint, name varchar(32), kana varchar(32), email varchar(64), gender char(1), age int, "
@@ -100,10 +172,10 @@ class ForeignTables:
 
     async def arrange(self, bench: Bench) -> None:
         """Servers, mappings and foreign tables, with statistics of the latter."""
-        await fdw.require(bench)
-        await fdw.link(bench, list(bench.members))
+        await require(bench)
+        await link(bench, list(bench.members))
         lines = ["CREATE SCHEMA ext1;", "CREATE SCHEMA ext2;"]
-        lines += [fdw.foreign_table(each) for each in FOREIGN]
+        lines += [foreign_table(each) for each in FOREIGN]
         lines += [f"ANALYZE {each.schema}.{each.name};" for each in FOREIGN]
         await bench.sql("create-foreign-tables", "\n".join(lines))
 
@@ -156,7 +228,7 @@ def script(levels: Mapping[str, Any]) -> str:
 
 def plan_problem(plan: str, version_num: int, levels: Mapping[str, Any]) -> str:
     """Why a plan (EXPLAIN VERBOSE) is not that of the cell; empty if it is."""
-    sent, wanted = fdw.remote_sql(plan), sent_statements(version_num, levels)
+    sent, wanted = remote_sql(plan), sent_statements(version_num, levels)
     if len(sent) != wanted:
         return f"The plan sends {len(sent)} statements to other servers, and {wanted} are meant:"
     if [each for each in sent if "WHERE" not in each and not each.startswith("INSERT")]:
@@ -241,9 +313,9 @@ SCENARIO = Scenario(
     cluster=cluster,
     arrangement=arrangement,
     kind="fdw",
-    extensions=(ExtensionRequirement(fdw.EXTENSION),),
+    extensions=(ExtensionRequirement(EXTENSION),),
     measures=measures,
-    requires=(Requirement(fdw.SINCE, _("postgres_fdw came with PostgreSQL 9.3.")),),
+    requires=(Requirement(SINCE, _("postgres_fdw came with PostgreSQL 9.3.")),),
     quick=Quick(
         parameters={"scale": 1, "duration": 6, "warm_up": 2},
         levels={"operation": ("select",), "pattern": (1, 2, 3, 4), "clients": (1, 8)},

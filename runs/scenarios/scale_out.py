@@ -17,7 +17,7 @@ from runs.execution.bench import Bench
 from runs.execution.ending import together
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData
-from runs.scenarios import fdw, percentiles
+from runs.scenarios import foreign_tables, percentiles
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
@@ -85,13 +85,13 @@ class ScaleOut:
         """Load the shards at the same time, and create the coordinator's tables from them."""
         if not bench.members:
             return
-        await fdw.require(bench)
+        await foreign_tables.require(bench)
         names, scale = list(bench.members), total_scale(bench.levels, bench.parameters)
         await together(
             bench.sql(f"load-{name}", shard_sql(scale, place, len(names)), at=name)
             for place, name in enumerate(names)
         )
-        await fdw.link(bench, names)
+        await foreign_tables.link(bench, names)
         await bench.sql("create-partitions", coordinator_sql(names))
         await self._count_rows(bench, scale)
 
@@ -269,7 +269,9 @@ SCENARIO = Scenario(
     cluster=cluster,
     arrangement=arrangement,
     kind="sharded",
-    extensions=tuple(ExtensionRequirement(fdw.EXTENSION, "cluster", each) for each in NODES),
+    extensions=tuple(
+        ExtensionRequirement(foreign_tables.EXTENSION, "cluster", each) for each in NODES
+    ),
     requires=(Requirement(SINCE, _("hash partitions came with PostgreSQL 11.")),),
     places={
         "wg1-2013-5-5": Place(

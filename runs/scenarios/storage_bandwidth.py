@@ -28,7 +28,7 @@ from runs.scenarios.definition import (
     Sizes,
 )
 from runs.scenarios.pgbench_procedure import BUSY_CLUSTER_BYTES
-from runs.tools.fio import reader
+from runs.tools.fio import adapter
 from runs.wording import gettext_noop as _
 
 BLOCK_KB = 8
@@ -98,7 +98,7 @@ class StorageBandwidth:
                 remedy=_("Install fio on the server."),
             )
         try:
-            told = reader.read_bandwidth(done.stdout)
+            told = adapter.read_bandwidth(done.stdout)
         except ValueError as problem:
             raise TargetProblem(
                 f"fio gave no result: {problem} {done.stderr.strip()[-300:]}",

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from runs.api import csv_stream
+from runs.api import doors
 from runs.models import HardwareProfile, Measurement
 from runs.services.access import projects
 from runs.services.campaigns import scenarios
@@ -75,7 +75,7 @@ def test_filters_hold_and_pages_do_not(lab, get, rows):
 
 
 def test_more_rows_than_are_read_at_a_time_come_all(lab, rows, monkeypatch):
-    monkeypatch.setattr(csv_stream, "CHUNK", 5)
+    monkeypatch.setattr(doors, "CHUNK", 5)
     before = rows("campaigns/?format=csv")
 
     for _number in range(9):

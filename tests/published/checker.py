@@ -13,7 +13,7 @@ import yaml
 
 from runs.published import reading
 from runs.published.document import CampaignEntry
-from runs.published.numbers import FOOTNOTE
+from runs.published.figures import FOOTNOTE
 
 FOLDER = Path(__file__).parent
 # No part of a name (dbt3, V13.4) and no rest of a number.

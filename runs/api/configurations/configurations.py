@@ -4,22 +4,132 @@ from typing import Any
 
 import django_filters
 from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
-from rest_framework import status
+from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from runs.api.configurations.fields import (
-    CheckedSerializer,
-    CheckSerializer,
-    ConfigurationSerializer,
-    NewConfigurationSerializer,
-)
 from runs.api.doors import ReadOnlyDoor, Schema
 from runs.models import Configuration
 from runs.services.configurations import check as configuration_check
 from runs.services.configurations import configurations
+from runs.services.configurations.check import MOST_SETTINGS, OFFERED_MAJORS, Remark
+from runs.services.configurations.contents import Content
+
+
+def known(version: str) -> None:
+    """Raise ValidationError for what is no major version that can be asked."""
+    if version not in OFFERED_MAJORS:
+        message = _("Unknown version; known are: %(known)s.") % {"known": ", ".join(OFFERED_MAJORS)}
+        raise serializers.ValidationError(message, "unknown_version")
+
+
+class StrictSettings(serializers.DictField):
+    """Names of settings to their values; numbers and truth values are taken as they are written."""
+
+    child = serializers.CharField(max_length=2000, allow_blank=True, trim_whitespace=False)
+
+    def to_internal_value(self, data: Any) -> dict[str, str]:
+        """Texts by name. `true` and `false` become on and off."""
+        if isinstance(data, dict):
+            if len(data) > MOST_SETTINGS:
+                message = _("More than %(most)d settings.") % {"most": MOST_SETTINGS}
+                raise serializers.ValidationError(message, "too_many")
+            words = {True: "on", False: "off"}
+            data = {
+                name: words[value] if isinstance(value, bool) else value
+                for name, value in data.items()
+            }
+        found: dict[str, str] = super().to_internal_value(data)
+        return found
+
+
+class ContentSerializer(serializers.Serializer[Any]):
+    """Settings, initdb options, and the version in whose words they are."""
+
+    settings = StrictSettings(help_text="As in postgresql.conf: name to value, with units.")
+    initdb_options = serializers.ListField(
+        child=serializers.CharField(max_length=200), required=False, max_length=50
+    )
+    written_for = serializers.ChoiceField(
+        [*OFFERED_MAJORS, ""],
+        required=False,
+        help_text="Major version in whose words the settings are; left out: of none in particular.",
+    )
+
+    def content(self) -> Content:
+        """What was given. Only of a valid body."""
+        given = self.validated_data
+        return Content(
+            given["settings"], given.get("initdb_options", []), given.get("written_for", "")
+        )
+
+
+class NewConfigurationSerializer(ContentSerializer):
+    """A configuration to make. Without a slug it gets one from its name."""
+
+    name = serializers.CharField(max_length=200)
+    slug = serializers.SlugField(max_length=100, required=False)
+    description = serializers.CharField(max_length=2000, required=False, allow_blank=True)
+
+
+class CheckSerializer(ContentSerializer):
+    """Settings to check for versions."""
+
+    versions = serializers.ListField(
+        child=serializers.CharField(validators=[known]),
+        allow_empty=False,
+        max_length=len(OFFERED_MAJORS),
+        help_text="Major versions: 9.6, 18.",
+    )
+    memory_bytes = serializers.IntegerField(
+        min_value=1, required=False, help_text="Of the machine, for the sums of memory."
+    )
+
+
+class RemarkSerializer(serializers.Serializer[Remark]):
+    """One thing that is to be said of the settings: an error, a warning or an information."""
+
+    severity = serializers.ChoiceField(["error", "warning", "info"])
+    code = serializers.CharField()
+    name = serializers.CharField(help_text="Of the setting; empty where it is none.")
+    versions = serializers.ListField(source="majors", child=serializers.CharField())
+    message = serializers.CharField()
+    remedy = serializers.CharField()
+
+
+class FittedSerializer(serializers.Serializer[Any]):
+    """The settings as one version gets them."""
+
+    version = serializers.CharField(source="major")
+    settings = serializers.DictField(child=serializers.CharField())
+
+
+class CheckedSerializer(serializers.Serializer[Any]):
+    """What the check found. `startable` says that no version refuses the settings."""
+
+    startable = serializers.SerializerMethodField()
+    findings = RemarkSerializer(source="remarks", many=True)
+    translated = FittedSerializer(source="fitted", many=True)
+
+    def get_startable(self, checked: Any) -> bool:
+        """Whether there is no error."""
+        return not checked.errors
+
+
+class ConfigurationSerializer(serializers.Serializer[Configuration]):
+    """A configuration: settings and initdb options under a name."""
+
+    slug = serializers.CharField()
+    name = serializers.CharField()
+    description = serializers.CharField()
+    origin = serializers.CharField(help_text="built_in, published or own.")
+    written_for = serializers.CharField(help_text="Empty: in the words of no version.")
+    settings = serializers.DictField(child=serializers.CharField())
+    initdb_options = serializers.ListField(child=serializers.CharField())
+    created_at = serializers.DateTimeField()
 
 
 class ConfigurationFilters(django_filters.FilterSet):  # type: ignore[misc]

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from runs.models import Campaign, CellSummary, Measurement, PublishedTable, Run
 from runs.published import recompute
 from runs.published.document import Rule
-from runs.published.numbers import Number
+from runs.published.figures import Number
 from runs.published.recompute import Operand
 from runs.scenarios import registry
 from runs.selectors.archive import versions

@@ -11,9 +11,8 @@ from django.db.models import Exists, F, FilteredRelation, OuterRef, Q, QuerySet,
 
 from runs.analysis.inference import SIGNIFICANCE, Inference
 from runs.analysis.inference.version_indices import Reading, indices
-from runs.analysis.links import Link
 from runs.analysis.summary import Summary
-from runs.analysis.trend import Chain, Trend, trend
+from runs.analysis.trend import Chain, Link, Trend, trend
 from runs.models import BisectionStep, Campaign, Cell, CellSummary, Metric, Scenario
 from runs.models.campaigns import Origin
 from runs.selectors.access.projects import NOBODY, Reader, visible

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from runs.charts.thinning import thin
+from runs.charts.timeline import thin
 from runs.models import Campaign, CellSummary, Change, Metric
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import series_cells

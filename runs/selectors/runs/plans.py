@@ -1,7 +1,7 @@
 """Query plans that runs have stored."""
 
 from runs.models import Artifact
-from runs.models.artifacts import PLAN_PREFIX
+from runs.models.runs import PLAN_PREFIX
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 

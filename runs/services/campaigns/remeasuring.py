@@ -6,15 +6,65 @@ left out only if the campaign stated so beforehand.
 """
 
 import logging
+import random
+from collections.abc import Mapping
 
 from django.db import transaction
+from django.db.models import Max
 from django.utils.translation import gettext as _
 
+from runs import dispatch
 from runs.models import Campaign, Run, RunEvent
-from runs.services.campaigns import further_runs, summaries
+from runs.services.campaigns import summaries
 from runs.services.errors import ServiceError
+from runs.services.runs import plans
 from runs.services.seals import sealing
 from runs.wording import gettext_noop
+
+
+def queue(*, campaign: Campaign, like: Mapping[Run, str], code: str) -> list[Run]:
+    """Queue a copy of each of these runs, with a reason, shuffled by the campaign's seed.
+
+    Call it in a transaction that has locked the campaign. Raises `plan_of_other_version`.
+    """
+    last = campaign.runs.aggregate(Max("position"))["position__max"] or 0
+    repeats = dict(
+        campaign.runs.filter(cell__in={run.cell_id for run in like})
+        .order_by()
+        .values_list("cell")
+        .annotate(Max("repeat"))
+    )
+    order = sorted(like, key=lambda run: run.pk)
+    random.Random(f"{campaign.seed}/{last}").shuffle(order)  # noqa: S311 -- repeatable on purpose
+    queued = []
+    for place, run in enumerate(order, start=1):
+        repeats[run.cell_id] += 1
+        queued.append(_another(run, repeat=repeats[run.cell_id], position=last + place))
+    Run.objects.bulk_create(queued)
+    for made, run in zip(queued, order, strict=True):
+        made.plan = plans.copied(of=run, to=made)
+    Run.objects.bulk_update(queued, ["plan"], batch_size=500)
+    RunEvent.objects.bulk_create(
+        RunEvent(run=made, to_state=Run.State.QUEUED, code=code, message=like[run])
+        for made, run in zip(queued, order, strict=True)
+    )
+    for server_id in {run.server_id for run in queued if run.server_id is not None}:
+        dispatch.wake(server_id)
+    return queued
+
+
+def _another(run: Run, *, repeat: int, position: int) -> Run:
+    return Run(
+        campaign_id=run.campaign_id,
+        cell_id=run.cell_id,
+        repeat=repeat,
+        position=position,
+        server_id=run.server_id,
+        hardware_id=run.hardware_id,
+        environment_id=run.environment_id,
+        again_of=run,
+    )
+
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +95,7 @@ def add(*, campaign: Campaign) -> int:
         return 0
     try:
         with transaction.atomic():
-            return len(further_runs.queue(campaign=campaign, like=wanted, code=CODE))
+            return len(queue(campaign=campaign, like=wanted, code=CODE))
     except ServiceError as error:
         logger.warning("campaign %s measures nothing again: %s", campaign.slug, error.message)
         return 0

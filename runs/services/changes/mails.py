@@ -1,17 +1,19 @@
 """Mails to the members of a project: changes in its histories, and missing uploads.
 
-Off without `EMAIL_URL`.
+Off without `EMAIL_URL`. A mail is claimed in a transaction that is over before the mail server is
+asked, and recorded in another one. So each is sent at least once: again after `TRY_TAKES` if its
+worker was killed before it recorded what the mail server had taken.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
-from functools import partial
 from smtplib import SMTPException
+from typing import TypeVar
 
 from django.conf import settings
 from django.core.mail import send_mail
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, Max, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
@@ -20,15 +22,15 @@ from django.utils.translation import ngettext
 
 from runs import dispatch
 from runs.models import Campaign, Change, Project
-from runs.services.changes import events
+from runs.services.changes import webhooks
 
 logger = logging.getLogger(__name__)
 
 # Older changes are not news: mails may have been switched on today.
 NEWS_FOR = timedelta(days=1)
-MOST_CHANGES = 200
-# Whoever holds it sends mails; see LOCK in changes.py for the other one.
-LOCK = (0x6D61696C, 0)
+MOST_AT_ONCE = 200
+# Until then nobody else tries. A mail server may be silent for EMAIL_TIMEOUT in each step.
+TRY_TAKES = timedelta(minutes=5)
 RELATED = ("cell__campaign__project", "cell__revision", "metric", "run")
 
 
@@ -41,70 +43,72 @@ def wake() -> None:
 def send() -> int:
     """Send what waits and return the number of mails.
 
-    Changes become one mail per project, missing uploads one mail per campaign. One worker at a time
-    sends, and locks no row while it does: uploads do not wait for a mail server. What could not be
-    sent, refused or lost with a killed worker, is tried again the next time.
+    Changes become one mail per project, missing uploads one mail per campaign. No transaction is
+    open while a mail server is asked: nothing waits for it. What it refused, or could not be asked,
+    is tried again the next time, and what a killed worker was sending after `TRY_TAKES`.
     """
     if not settings.SENDS_MAIL:
         return 0
     projects = set(_waiting().values_list("cell__campaign__project", flat=True))
     absences = list(_absences().values_list("pk", flat=True))
-    sent = sum(_in_turn(partial(_send_changes, project)) for project in projects)
-    return sent + sum(_in_turn(partial(_send_absence, campaign)) for campaign in absences)
+    sent = sum(map(_send_changes, projects))
+    return sent + sum(map(_send_absence, absences))
+
+
+_Mailed = TypeVar("_Mailed", Change, Campaign)
 
 
 @transaction.atomic
-def _in_turn(send_one: Callable[[], int]) -> int:
-    """Send one mail, unless somebody else is sending: then nothing.
-
-    The lock is the transaction's, as PgBouncer may give the next one another connection. What waits
-    is read behind it, and so not sent twice.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", LOCK)
-        is_ours = bool(cursor.fetchone()[0])
-    return send_one() if is_ours else 0
+def _claim(waiting: QuerySet[_Mailed]) -> list[_Mailed]:
+    """Those of them that nobody else is mailing; from now on this worker is."""
+    found = list(waiting.select_for_update(skip_locked=True, of=("self",))[:MOST_AT_ONCE])
+    keys = [each.pk for each in found]
+    waiting.model.objects.filter(pk__in=keys).update(mailing_since=timezone.now())
+    return found
 
 
-def _send_changes(project_id: int | None) -> int:
-    of_project = _waiting().filter(cell__campaign__project=project_id)
-    changes = list(of_project.select_related(*RELATED)[:MOST_CHANGES])
-    return _send(changes[0].cell.campaign.project, changes) if changes else 0
+def _is_free() -> Q:
+    return Q(mailing_since=None) | Q(mailing_since__lt=timezone.now() - TRY_TAKES)
 
 
 def _waiting() -> QuerySet[Change]:
     since = timezone.now() - NEWS_FOR
-    return Change.objects.filter(mailed_at=None, found_at__gte=since).order_by("pk")
+    waiting = Change.objects.filter(_is_free(), mailed_at=None, found_at__gte=since)
+    return waiting.order_by("pk")
 
 
 def _absences() -> QuerySet[Campaign]:
     """Campaigns whose missing uploads were reported lately, but not mailed yet."""
     unmailed = Q(missing_mailed_at=None) | Q(missing_mailed_at__lt=F("missing_told_at"))
     since = timezone.now() - NEWS_FOR
-    told = Campaign.objects.filter(unmailed, missing_told_at__gte=since)
+    told = Campaign.objects.filter(_is_free(), unmailed, missing_told_at__gte=since)
     return told.filter(expected_every__isnull=False).select_related("project").order_by("pk")
 
 
-def _send(project: Project | None, changes: Sequence[Change]) -> int:
-    receivers = _receivers(project)
-    if not _mailed(_subject(changes), _text(changes), receivers):
+def _send_changes(project_id: int | None) -> int:
+    of_project = _waiting().filter(cell__campaign__project=project_id)
+    changes = _claim(of_project.select_related(*RELATED))
+    if not changes:
         return 0
-    now = timezone.now()
-    Change.objects.filter(pk__in=[change.pk for change in changes]).update(mailed_at=now)
-    return 1 if receivers else 0
+    receivers = _receivers(changes[0].cell.campaign.project)
+    is_mailed = _mailed(_subject(changes), _text(changes), receivers)
+    claimed = Change.objects.filter(pk__in=[change.pk for change in changes])
+    claimed.update(mailing_since=None, mailed_at=timezone.now() if is_mailed else None)
+    return int(is_mailed and bool(receivers))
 
 
 def _send_absence(campaign_id: int) -> int:
-    campaign = _absences().filter(pk=campaign_id).first()
+    campaign = next(iter(_claim(_absences().filter(pk=campaign_id))), None)
     if campaign is None:
         return 0
     receivers = _receivers(campaign.project)
     subject = _("BenchLab: uploads to %(campaign)s stay away") % {"campaign": campaign.slug}
-    if not _mailed(subject, _text_of_absence(campaign), receivers):
-        return 0
+    is_mailed = _mailed(subject, _text_of_absence(campaign), receivers)
     # Of this absence, and not of a new one reported while this mail was being sent.
-    Campaign.objects.filter(pk=campaign.pk).update(missing_mailed_at=campaign.missing_told_at)
-    return 1 if receivers else 0
+    mailed = campaign.missing_told_at if is_mailed else campaign.missing_mailed_at
+    claimed = Campaign.objects.filter(pk=campaign.pk)
+    claimed.update(mailing_since=None, missing_mailed_at=mailed)
+    return int(is_mailed and bool(receivers))
 
 
 def _mailed(subject: str, text: str, receivers: list[str]) -> bool:
@@ -137,7 +141,7 @@ def _text_of_absence(campaign: Campaign) -> str:
         "%(campaign)s expects an upload every %(every)s (days, hours:minutes:seconds)."
         " The last one came: %(last)s. Look at the job that uploads."
     )
-    url = events.address(reverse("campaign-detail", args=[campaign.slug]))
+    url = webhooks.address(reverse("campaign-detail", args=[campaign.slug]))
     return f"{told % words}\n{url}\n"
 
 
@@ -166,7 +170,7 @@ def _line(change: Change) -> str:
         "effect": f"{(change.ratio - 1) * 100:+.1f} %",
         "verdict": change.verdict,
         "since": str(cell.revision) if cell.revision else f"{change.run.started_at:%Y-%m-%d}",
-        "url": events.history_address(cell.campaign, change),
+        "url": webhooks.history_address(cell.campaign, change),
     }
     if change.kind == Change.Kind.ALARM:
         told = _("%(campaign)s: %(metric)s (%(levels)s) of %(since)s alone is off by %(effect)s.")

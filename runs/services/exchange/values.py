@@ -37,7 +37,7 @@ from runs.models import (
     SettingsSnapshot,
     Topology,
 )
-from runs.models.artifacts import CONTROL, DIGEST, MEDIA_TYPE
+from runs.models.runs import CONTROL, DIGEST, MEDIA_TYPE
 
 MODELS: Mapping[str, type[models.Model]] = {
     "project": Project,

@@ -17,7 +17,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from runs.execution.reporter import ArtifactData
 from runs.models import Artifact, Run
-from runs.models.artifacts import DIGEST
+from runs.models.runs import DIGEST
 from runs.services.access import audit
 
 CHUNK_BYTES = 64 * 1024

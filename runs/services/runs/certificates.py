@@ -8,7 +8,7 @@ from django.db.models import Q
 from runs.analysis import fact_readers
 from runs.analysis.certificate import RULES_VERSION, Certificate, Evidence, Usage, certify
 from runs.execution import cpus
-from runs.execution.monitored import column_of
+from runs.execution.monitors import column_of
 from runs.execution.nodes import DATABASE_NODE
 from runs.models import Instance, Run, Series
 from runs.models.campaigns import Origin

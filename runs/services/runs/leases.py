@@ -1,9 +1,22 @@
 """Leases: which worker has which server, and which workers are given up as lost.
 
 All times are from the database's clock, since those of the workers may differ.
+
+Reservations: a run of several machines that has waited long is not passed over any more.
+
+Such a run starts when all its machines are free at once, and other campaigns may keep each of them
+busy forever. When it was the run's turn and it was passed over, an event records that. `PATIENCE`
+after its campaign's first such event, a run that was passed over reserves its machines: no run that
+is behind it in the queue's order (priority, then age) can start on any of them.
+
+A run in progress is not interrupted, and runs ahead in the queue may still start. So nothing holds
+up the first of all reserving runs, and runs cannot wait for each other in a circle. A run that
+could not start even on free machines (paused, in maintenance, out of reach, clean-up failed, or
+sharing a machine with a run that has lost its worker) reserves nothing. A clean-up that is soon
+over makes no difference.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -11,13 +24,69 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from runs.execution.watch import Order
-from runs.models import Build, Lease, Run, Server
+from runs.models import Build, Lease, Run, RunEvent, Server
 from runs.selectors.operations import sites
 from runs.selectors.runs.runs import machines_of, others_of
-from runs.services.runs import reservations, runs
-from runs.services.runs.reservations import Reservation
+from runs.services.runs import runs
+
+PATIENCE = timedelta(minutes=10)
+PASSED_OVER = "passed_over"
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A run that has waited long, its place in the queue (lower goes first), and its machines."""
+
+    run_id: int
+    place: tuple[int, int]
+    machines: frozenset[int]
+
+    def holds_up(self, place: tuple[int, int], machines: Iterable[int]) -> bool:
+        """Whether a run at that place must not start on those machines now."""
+        return self.place < place and not self.machines.isdisjoint(machines)
+
+
+def place_of(run: Run) -> tuple[int, int]:
+    """A run's place in the queue; lower goes first. Reads its campaign's priority."""
+    return -run.campaign.priority, run.pk
+
+
+def note(run: Run) -> None:
+    """Record that it was a run's turn and that it was passed over; once per attempt."""
+    noted = {"run": run, "attempt": run.attempt, "code": PASSED_OVER}
+    if RunEvent.objects.filter(**noted).exists():
+        return
+    names = Server.objects.filter(pk__in=others_of(run)).values_list("name", flat=True)
+    message = _("Its turn had come; it waits until it can have %(servers)s as well.")
+    text = message % {"servers": ", ".join(names)}
+    runs.record_event(run_id=run.pk, code=PASSED_OVER, message=text, attempt=run.attempt)
+
+
+def standing(*, loaded: set[int]) -> list[Reservation]:
+    """All reservations now. `loaded` are servers that a run without a worker may still use."""
+    found = [
+        Reservation(run.pk, place_of(run), frozenset(machines_of(run)))
+        for run in _passed_over_for_long()
+    ]
+    usable = _usable({machine for each in found for machine in each.machines}) - loaded
+    return [each for each in found if each.machines <= usable]
+
+
+def _passed_over_for_long() -> Sequence[Run]:
+    noted = RunEvent.objects.filter(code=PASSED_OVER)
+    own = noted.filter(run=OuterRef("pk"), attempt=OuterRef("attempt"))
+    waiting = Run.objects.filter(Exists(own), state=Run.State.QUEUED, campaign__paused_at=None)
+    old = noted.filter(run__campaign=OuterRef("campaign"), at__lt=Now() - PATIENCE)
+    return list(waiting.filter(Exists(old)).select_related("campaign"))
+
+
+def _usable(server_ids: set[int]) -> set[int]:
+    ready = Server.objects.filter(pk__in=server_ids, state=Server.State.READY)
+    return {each.pk for each in ready if not each.is_maintained and not each.was_swept_in_vain}
+
 
 # At most this many campaigns that wait for other machines are looked at before giving up.
 MOST_PASSED_OVER = 100
@@ -209,7 +278,7 @@ def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
     still be running, so nothing new starts on any of its machines until it continues.
     """
     waiting, loaded = waiting_runs().filter(server_id=lease.server_id), maybe_loaded()
-    reserved, unreached = reservations.standing(loaded=loaded), sites.unreached()
+    reserved, unreached = standing(loaded=loaded), sites.unreached()
     passed: dict[tuple[int, ...], Run] = {}
     for run in _first_of_each_campaign(waiting):
         others = others_of(run)
@@ -246,12 +315,12 @@ def _first_of_each_campaign(waiting: QuerySet[Run]) -> QuerySet[Run]:
 
 def _note(passed: Mapping[tuple[int, ...], Run]) -> None:
     for run in passed.values():
-        reservations.note(run)
+        note(run)
 
 
 def _must_wait(run: Run, loaded: set[int], reserved: Sequence[Reservation]) -> bool:
     """Whether the run must not use one of its machines now, even if it is free."""
-    machines, place = machines_of(run), reservations.place_of(run)
+    machines, place = machines_of(run), place_of(run)
     is_held_up = any(each.holds_up(place, machines) for each in reserved)
     return is_held_up or not loaded.isdisjoint(machines)
 

@@ -4,8 +4,8 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from runs.models import Change, Run
-from runs.models.artifacts import CONTROL
 from runs.models.campaigns import Origin
+from runs.models.runs import CONTROL
 from runs.services.changes import changes
 from runs.services.errors import ServiceError
 from runs.services.runs import runs

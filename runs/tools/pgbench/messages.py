@@ -1,11 +1,95 @@
 """What pgbench says on standard error: progress, clients that died, errors, and chatter."""
 
+import math
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
-from runs.tools.pgbench.progress import take_progress
 from runs.tools.pgbench.result import ProgressPoint
+
+COUNT = "[0-9]{1,18}"
+
+# C libraries print "not a number" differently: glibc, then two generations of Windows.
+_NO_NUMBER = r"-?(?:nan(?:\(ind\))?|NaN|inf|1\.#[A-Z]{2,5}[0-9]{0,6})"
+
+DECIMAL = rf"(?:-?[0-9]{{1,15}}\.[0-9]{{1,6}}|{_NO_NUMBER})"
+THREE_PLACES = rf"(?:-?[0-9]{{1,15}}\.[0-9]{{3}}|{_NO_NUMBER})"
+PERCENTAGE = rf"\({DECIMAL} ?%\)"
+
+
+def count(text: str | None) -> int | None:
+    """Read a whole number; None stays None."""
+    return None if text is None else int(text)
+
+
+def decimal(text: str | None) -> float | None:
+    """Read a number; None for None and for anything but a finite number."""
+    if text is None or "#" in text or "n" in text.lower():
+        return None
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+# The fixed number of decimals shows whether a number is complete or was cut.
+_LINE = re.compile(
+    rf"progress: (?P<seconds>[0-9]{{1,15}}\.[0-9]{{1,3}}) s, "
+    rf"(?P<tps>[0-9]{{1,15}}\.[0-9]) tps, "
+    rf"lat (?P<latency>{THREE_PLACES}) ms stddev (?P<stddev>{THREE_PLACES})"
+    rf"(?:, (?P<failed>{COUNT}) failed)?"
+    rf"(?:, lag (?P<lag>{THREE_PLACES}) ms)?"
+    rf"(?:, (?P<skipped>{COUNT}) skipped)?"
+    rf"(?:, (?P<retried>{COUNT}) retried, (?P<retries>{COUNT}) retries)?"
+)
+
+
+def take_progress(line: str) -> tuple[list[ProgressPoint], str]:
+    """Return the points in a line, and what is left of the line without them.
+
+    Threads write to the same stream, so a line may have two reports, or an error next to one.
+    """
+    if "progress: " not in line:
+        return [], line
+    points = [_point(match) for match in _LINE.finditer(line)]
+    return points, _LINE.sub("", line)
+
+
+def _point(match: re.Match[str]) -> ProgressPoint:
+    tps = float(match["tps"])
+    latency = decimal(match["latency"])
+    idle = tps == 0 and not latency
+    return ProgressPoint(
+        seconds=float(match["seconds"]),
+        tps=tps,
+        latency_ms=None if idle else latency,
+        stddev_ms=None if idle else decimal(match["stddev"]),
+        lag_ms=None if idle else decimal(match["lag"]),
+        failed=count(match["failed"]),
+        skipped=count(match["skipped"]),
+        retried=count(match["retried"]),
+        retries=count(match["retries"]),
+    )
+
+
+def without_skipped(
+    points: Sequence[ProgressPoint], *, is_limited: bool, is_cut: bool
+) -> tuple[ProgressPoint, ...]:
+    """Drop the figures of intervals in which the tool counted skipped transactions as done.
+
+    They cannot be corrected: the interval is printed to a tenth of a second, and skipped
+    transactions may outnumber real ones by ten to one. A point without the column was cut where
+    others have it, where the summary says that there was a limit (`is_limited`), and perhaps
+    where it is the last one and the text ends within its line (`is_cut`).
+    """
+    limited = is_limited or any(point.skipped is not None for point in points)
+    last = points[-1] if points and is_cut else None
+    return tuple(
+        replace(point, tps=None, latency_ms=None, stddev_ms=None, lag_ms=None)
+        if point.failed is None
+        and (point.skipped or (point.skipped is None and (limited or point is last)))
+        else point
+        for point in points
+    )
+
 
 _ABORTED = re.compile(r"client ([0-9]{1,9})(?: script [0-9]{1,9})? aborted\b.*", re.IGNORECASE)
 _RUN_ABORTED = re.compile(r"Run was aborted")

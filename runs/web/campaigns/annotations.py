@@ -10,8 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from runs.charts.figure import Figure
-from runs.charts.notes import Mark, marked
+from runs.charts.figure import Figure, Mark, marked
 from runs.models import Annotation, Campaign, Cell
 from runs.selectors.access import projects
 from runs.selectors.archive.chart import Plot

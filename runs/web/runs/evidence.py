@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from runs.charts.bars import ranking
 from runs.charts.figure import Figure
-from runs.charts.ranking import ranking
 from runs.models import Artifact
 from runs.services.runs import artifacts
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.charts.timeline import Track, timeline
-from runs.execution.monitored import is_monitored
+from runs.execution.monitors import column_of, is_monitored
 from runs.models import Measurement, Run, RunEvent, Series
 from runs.models.campaigns import Origin
 from runs.scenarios import registry
@@ -20,9 +20,67 @@ from runs.selectors.campaigns.factor_names import factor_titles
 from runs.selectors.compare.series_cells import SERVER
 from runs.selectors.runs import certificate_words, jobs
 from runs.services.runs.flame_graphs import NAME as FLAME_GRAPH
+from runs.tools.host_reading import UNITS
 from runs.web.configurations.page import recorded_changes
 from runs.web.runs import evidence
-from runs.web.runs import machines as run_machines
+
+# What a reader looks at first, in this order; of devices the busiest.
+SHOWN = ("cpu_idle", "cpu_iowait", "cpu_steal", "disk_util", "disk_write", "network_send")
+MOST_PANELS = 8
+
+
+def title_of(name: str) -> str:
+    """The title of a monitor's series: machine, quantity, device."""
+    machine, column = column_of(name)
+    kind = next((each for each in UNITS if column == each or column.startswith(f"{each}_")), column)
+    device = column[len(kind) + 1 :]
+    quantity = _titles().get(kind, kind)
+    return " ".join(part for part in (machine, quantity, device) if part)
+
+
+def figure(series: Sequence[Series], *, major: str) -> dict[str, Any] | None:
+    """The panels; None if no monitor recorded anything."""
+    chosen = [each for kind in SHOWN for each in series if _tells(each, kind)][:MOST_PANELS]
+    tracks = [
+        Track(
+            label=title_of(each.name),
+            y_title=each.unit,
+            start=each.start,
+            interval=each.interval,
+            values=each.values,
+        )
+        for each in chosen
+    ]
+    if not tracks:
+        return None
+    return timeline(tracks, x_title=_("seconds of measuring"), major=major)
+
+
+def _tells(series: Series, kind: str) -> bool:
+    """Whether it is of that kind and informative: series that are always zero are left out."""
+    _machine, column = column_of(series.name)
+    is_kind = column == kind or column.startswith(f"{kind}_")
+    return is_kind and (kind == "cpu_idle" or any(series.values))
+
+
+def _titles() -> dict[str, str]:
+    return {
+        "cpu_user": _("CPU in programs"),
+        "cpu_system": _("CPU in the kernel"),
+        "cpu_iowait": _("CPU waiting for disks"),
+        "cpu_steal": _("CPU taken by other machines"),
+        "cpu_idle": _("CPU idle"),
+        "memory_free": _("Memory free"),
+        "memory_cached": _("Memory as cache"),
+        "run_queue": _("Processes that want a CPU"),
+        "disk_read": _("Read from disk"),
+        "disk_write": _("Written to disk"),
+        "disk_util": _("Disk busy"),
+        "disk_await": _("Disk, time a request"),
+        "network_receive": _("Received"),
+        "network_send": _("Sent"),
+    }
+
 
 S = Run.State
 WAY = (S.QUEUED, S.CLAIMED, S.PREPARING, S.MEASURING, S.COLLECTING, S.FINISHED)
@@ -102,7 +160,7 @@ def live(run: Run) -> dict[str, Any]:
         "figure": _figure(run, series),
         "series": [facts for facts in map(_facts, series) if facts],
         "values": _values(series),
-        "machines_figure": run_machines.figure(machines, major=major),
+        "machines_figure": figure(machines, major=major),
         "machines": [facts for facts in map(_facts, machines) if facts],
         "commands": list(run.commands.all()),
         "settings": settings_of(run.settings.settings) if run.settings else [],
@@ -198,7 +256,7 @@ def _measurements(run: Run) -> list[Measurement]:
 def series_title(name: str) -> str:
     """What a series is called for readers."""
     if is_monitored(name):
-        return run_machines.title_of(name)
+        return title_of(name)
     known = registry.metrics()
     if name in known:
         return _(known[name].title)

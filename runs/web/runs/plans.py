@@ -1,19 +1,130 @@
 """The plan viewer: what EXPLAIN printed, as a tree, alone or two side by side."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from runs.models import Artifact
-from runs.query_plans import Plan, PlanUnreadableError, read
+from runs.query_plans import (
+    Difference,
+    Node,
+    Pair,
+    Plan,
+    PlanUnreadableError,
+    SubPlan,
+    compare,
+    read,
+    subplans,
+)
 from runs.query_plans.reading import MOST_CHARACTERS
 from runs.selectors.access import projects
 from runs.selectors.runs import plans as selectors
 from runs.services.runs import artifacts
-from runs.web.runs import plan_page
+
+# From here on a line is highlighted: a share of the total time, and a factor of rows.
+SLOW_SHARE, WRONG_ROWS = 0.2, 10
+# Deeper lines are not indented any further.
+DEEPEST = 40
+TITLES = {
+    Difference.ONLY_LEFT: gettext_lazy("only left"),
+    Difference.ONLY_RIGHT: gettext_lazy("only right"),
+    Difference.EXECUTED_LEFT: gettext_lazy("executed left only"),
+    Difference.EXECUTED_RIGHT: gettext_lazy("executed right only"),
+    Difference.KIND: gettext_lazy("other node"),
+    Difference.LOOPS: gettext_lazy("other loops"),
+    Difference.ROWS: gettext_lazy("other rows"),
+    Difference.FASTER: gettext_lazy("faster right"),
+    Difference.SLOWER: gettext_lazy("slower right"),
+}
+TONES = {
+    Difference.ONLY_LEFT: "different",
+    Difference.ONLY_RIGHT: "different",
+    Difference.EXECUTED_LEFT: "failed",
+    Difference.EXECUTED_RIGHT: "failed",
+    Difference.FASTER: "faster",
+    Difference.SLOWER: "slower",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A node of a plan as a line; times in milliseconds, None where nothing is printed."""
+
+    depth: int
+    node: Node
+    share: float | None
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether much of the time passed in this node itself."""
+        return self.share is not None and self.share >= SLOW_SHARE
+
+    @property
+    def is_misestimated(self) -> bool:
+        """Whether the rows are far from what was estimated."""
+        return (self.node.misestimate or 1) >= WRONG_ROWS
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A difference in words."""
+
+    title: str
+    tone: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the comparison; a side is None if it has no such node."""
+
+    left: Line | None
+    right: Line | None
+    marks: Sequence[Mark]
+    opens_branch: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two plans side by side, and the sub-plans that only one of them executed."""
+
+    rows: Sequence[Row]
+    branches: Sequence[SubPlan]
+
+
+def lines(plan: Plan) -> list[Line]:
+    """Every node in the order of printing."""
+    return [_line(depth, node, plan) for depth, node in plan.root.walk()]
+
+
+def side_by_side(left: Plan, right: Plan) -> Comparison:
+    """Every node of both, with what differs."""
+    branches = [each for each in subplans(left, right) if each.is_other_branch]
+    names = {each.role for each in branches}
+    rows = [_row(pair, left, right, names) for pair in compare(left, right)]
+    return Comparison(rows, branches)
+
+
+def _row(pair: Pair, left: Plan, right: Plan, branches: set[str]) -> Row:
+    marks = [Mark(str(TITLES[each]), TONES.get(each, "info")) for each in pair.differences]
+    roles = {node.role for node in (pair.left, pair.right) if node is not None}
+    return Row(
+        left=_line(pair.depth_left, pair.left, left) if pair.left else None,
+        right=_line(pair.depth_right, pair.right, right) if pair.right else None,
+        marks=marks,
+        opens_branch=bool(roles & branches),
+    )
+
+
+def _line(depth: int, node: Node, plan: Plan) -> Line:
+    own, total = node.own_ms, plan.total_ms
+    share = min(1.0, own / total) if own is not None and total else None
+    return Line(min(depth, DEEPEST), node, share)
+
 
 MOST_NODES = 5000
 
@@ -52,8 +163,8 @@ def _shown(request: HttpRequest, sides: list[Side]) -> HttpResponse:
         "left": left,
         "right": right,
         "shown": next((each for each in sides if each.plan is not None), None),
-        "lines": plan_page.lines(plans[0]) if len(plans) == 1 else [],
-        "comparison": plan_page.side_by_side(*plans) if len(plans) == 2 else None,
+        "lines": lines(plans[0]) if len(plans) == 1 else [],
+        "comparison": side_by_side(*plans) if len(plans) == 2 else None,
         "others": _others(request, sides),
         "problems": [each.problem for each in sides if each.problem],
     }

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from runs.charts.timeline import Track, timeline
-from runs.execution.monitored import is_monitored
+from runs.execution.monitors import is_monitored
 from runs.models import Run, Series
 from runs.selectors.archive import versions
 from runs.selectors.runs import runs as run_selectors

@@ -69,6 +69,24 @@ def test_nothing_waits_while_a_mail_server_is_silent(absent, swallowing):
         assert Campaign.objects.select_for_update(nowait=True).get() == absent
 
 
+def test_no_transaction_is_open_while_a_mail_server_is_silent(absent, swallowing):
+    with sending(swallowing), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE xact_start IS NOT NULL"
+            " AND datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        assert cursor.fetchone() == (0,)
+
+
+def test_what_a_killed_worker_was_mailing_is_mailed_by_another_one_later(absent):
+    Campaign.objects.update(mailing_since=timezone.now())
+    assert mails.send() == 0
+
+    Campaign.objects.update(mailing_since=timezone.now() - mails.TRY_TAKES)
+    assert mails.send() == 1
+    assert Campaign.objects.get().mailing_since is None
+
+
 def test_two_workers_send_nothing_twice_and_what_fails_is_sent_later(absent, swallowing, settings):
     with sending(swallowing) as sent:
         settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"

@@ -5,10 +5,10 @@ import itertools
 
 import pytest
 
-from runs.postgresql_settings import conversions, history, values
+from runs.postgresql_settings import history, rules, values
 from runs.postgresql_settings.catalogue import MAJORS, before, catalogue, names, setting
-from runs.postgresql_settings.hidden import BACKPORTED
 from runs.postgresql_settings.rules import RULES
+from runs.postgresql_settings.secrets import BACKPORTED
 from runs.postgresql_settings.translation import translate
 from runs.postgresql_settings.validation import check, errors
 
@@ -254,7 +254,7 @@ def test_the_way_back_is_noted_too():
 
 @pytest.mark.parametrize("disks", [0, 1, 2, 4, 10, 64, 200])
 def test_prefetching_by_disks_is_found_again(disks):
-    assert conversions.disks(conversions.prefetch_distance(disks)) == disks
+    assert rules.disks(rules.prefetch_distance(disks)) == disks
 
 
 def test_steps_are_in_the_order_of_time():

@@ -5,8 +5,8 @@ import pytest
 from runs.published import checks
 from runs.published.campaign_reading import read_campaign
 from runs.published.errors import PublishedFileError
+from runs.published.fields import parse
 from runs.published.figures import figures
-from runs.published.yaml_text import parse
 
 PAIR = "{en: x, ja: x}"
 
