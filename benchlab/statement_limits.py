@@ -18,6 +18,8 @@ from django.shortcuts import render
 from psycopg.errors import QueryCanceled
 from psycopg_pool import PoolTimeout
 
+from benchlab.bucket import StoreError
+
 # Pages and reads of the API answer at once; writes may wait for each other, exports read it all.
 PAGE, READ, WRITE, EXPORT = 10, 15, 60, 600
 RETRY_SECONDS = 5
@@ -33,7 +35,10 @@ def seconds(request: HttpRequest) -> int:
 
 
 def problem(error: BaseException) -> str:
-    """`too_slow` of a statement that was ended, `too_busy` without a connection, else nothing."""
+    """`too_slow` of a statement that was ended, `too_busy` without a connection, `files_away` of a
+    bucket that does not answer, else nothing."""
+    if isinstance(error, StoreError):
+        return "files_away"
     if isinstance(error, OperationalError):
         if isinstance(error.__cause__, QueryCanceled):
             return "too_slow"

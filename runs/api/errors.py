@@ -68,10 +68,13 @@ def _of_service(error: ServiceError) -> Response:
 
 
 def _too_slow(code: str) -> Response:
-    """503: the database was asked for too much, or by too many."""
+    """503: the database was asked for too much, or by too many, or the files are away."""
     if code == "too_busy":
         message = _("The database is busy with other requests.")
         remedy = _("Try again in some seconds.")
+    elif code == "files_away":
+        message = _("The store of files does not answer.")
+        remedy = _("Try again later; manage.py doctor says what is wrong.")
     else:
         message = _("The database needed longer than a request may take.")
         remedy = _("Ask for less: one campaign, a further filter, or a smaller page_size.")
