@@ -53,11 +53,12 @@ def listed() -> QuerySet[Measurement]:
 def of_tables(rows: QuerySet[Measurement], **which: Any) -> QuerySet[Measurement]:
     """Those of published tables with these fields (number, source__slug).
 
-    Reads the tables' campaigns first, in a query of its own: they are few, and with their keys
-    PostgreSQL finds their runs directly, however many results there are.
+    Reads the keys of the tables' runs first, in a query of its own: they are few, and with them
+    PostgreSQL finds their figures directly, however many results there are.
     """
     tables = PublishedTable.objects.filter(**which).order_by()
-    return rows.filter(run__campaign__in=list(tables.values_list("campaign_id", flat=True)))
+    runs = Run.objects.filter(campaign__in=list(tables.values_list("campaign_id", flat=True)))
+    return rows.filter(run__in=list(runs.order_by().values_list("pk", flat=True)))
 
 
 def stands_for_repeats(measurement: Measurement) -> bool:
