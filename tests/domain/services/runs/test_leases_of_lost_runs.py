@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from runs.models import Campaign, Lease, Run, RunEvent, Server
-from runs.services.runs import leases
+from runs.services.runs import leases, runs
 from tests.domain.services.runs.test_leases_of_several import lost, make_run, make_server
 
 
@@ -150,6 +150,28 @@ def test_a_claim_does_not_wait_for_who_has_the_lease_locked():
     with locked(server):
         assert leases.claim(server_id=server.pk, holder="a") is None
     assert leases.claim(server_id=server.pk, holder="a")
+
+
+def longest_idle() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW idle_in_transaction_session_timeout")
+        return cursor.fetchone()[0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_locks_of_a_frozen_worker_end():
+    server = make_server()
+    run = make_run(server)
+    with transaction.atomic():
+        assert leases.idle_lease(server.pk)
+        assert longest_idle() == "10min"
+    with transaction.atomic():
+        claim = leases.claim(server_id=server.pk, holder="a")
+        assert longest_idle() == "30s"
+    with transaction.atomic():
+        assert runs.holds(run.pk, claim.token)
+        assert longest_idle() == "30s"
+    assert longest_idle() == "0"
 
 
 @pytest.mark.django_db(transaction=True)

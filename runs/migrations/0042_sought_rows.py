@@ -1,4 +1,4 @@
-"""Campaigns by scenario and by state, for lists that must not read all of them."""
+"""Indexes for lists of campaigns, and for what each claim looks for, that must not read all rows."""
 
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
@@ -19,6 +19,14 @@ class Migration(migrations.Migration):
                 fields=["state", "-id"],
                 condition=~models.Q(state="finished"),
                 name="campaign_by_state",
+            ),
+        ),
+        AddIndexConcurrently(
+            "runevent",
+            models.Index(
+                fields=["run"],
+                condition=models.Q(code="passed_over"),
+                name="run_event_passed_over",
             ),
         ),
     ]
