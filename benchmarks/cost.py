@@ -7,7 +7,7 @@ page, in a database that grows from one size to the next. The limit is the same 
 grows. What is asked for lies where it is dearest to
 find: in the oldest rows, in few of them, or nowhere. Each statement is then explained with its
 buffers, which are the same on a busy machine. A small form of it runs with the tests
-(`tests/domain/test_cost.py`), where an address without an entry here fails.
+(`tests/domain/test_constraints.py`), where an address without an entry here fails.
 """
 
 import argparse

@@ -27,14 +27,19 @@ others() {
     }'
 }
 
+has_ended() {
+    set -- "$dir"/exit.*
+    [ -e "$1" ]
+}
+
 for signal in INT TERM KILL; do
     for pid in $(others); do kill -s $signal "$pid" 2>/dev/null; done
     waited=0
-    while [ ! -L "$dir/exit" ] && [ $waited -lt 45 ]; do
+    while ! has_ended && [ $waited -lt 45 ]; do
         waited=$((waited + 1))
         # Most end at once.
         if [ $waited -le 5 ]; then sleep 0.01; else sleep 0.05; fi
     done
-    [ -L "$dir/exit" ] && exit 0
+    has_ended && exit 0
 done
 exit 0

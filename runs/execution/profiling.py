@@ -12,9 +12,8 @@ from runs.execution import privileged, treating
 from runs.execution.background import Background
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import TargetProblem
-from runs.execution.recording import GRACE_SECONDS
 from runs.execution.reporter import ArtifactData
-from runs.execution.steps import StepResult
+from runs.execution.steps import GRACE_SECONDS, StepResult
 
 STEP = "profile"
 REPORT, FOLDED = "perf-report.txt", "perf-folded.txt"
@@ -36,8 +35,12 @@ PERF_CONFIG=/dev/null perf report --stdio --no-inline --no-children -n -g none \
 """
 # Before the load starts, so that its own processes are sampled; at most 15 s.
 _WAIT = """
+has_ended() {
+    set -- "$1"/exit.*
+    [ -e "$1" ]
+}
 tries=0
-while [ ! -s "$1/perf.data" ] && [ ! -L "$1/steps/$2/exit" ] && [ $tries -lt 150 ]; do
+while [ ! -s "$1/perf.data" ] && ! has_ended "$1/steps/$2" && [ $tries -lt 150 ]; do
     tries=$((tries + 1))
     sleep 0.1
 done

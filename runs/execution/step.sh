@@ -3,12 +3,14 @@
 #                                      (SIZE bytes of standard input become the step's)
 #
 # The step runs in its own session and writes into DIR, so it outlives this shell, the connection
-# and the worker. What is small is kept as the target of a symbolic link: made in one act, and
-# possible even when the disk is full.
+# and the worker. What is small is kept as the name of an empty file, or as the target of a symbolic
+# link: both are made in one act, and are possible even when the disk is full.
 #   in out err   the step's standard streams
-#   process      "PID STARTTIME BOOT" of the session leader, without BOOT where the kernel tells none
-#   started finished   "SECONDS,UPTIME": since the epoch, and since the boot where the kernel tells it
-#   exit         exit status; a step that was ended from outside has `finished` only
+#   process      a link to "PID STARTTIME BOOT" of the session leader, without BOOT where the kernel
+#                tells none
+#   started.TIME finished.TIME   TIME is "SECONDS,UPTIME": since the epoch, and since the boot where
+#                the kernel tells it
+#   exit.STATUS  a step that was ended from outside has `finished` only
 #   times        what `times` tells of the shell, and of the step with all its children
 # Whatever it starts has BENCHLAB_STEP=DIR in its environment: that is how stop_steps.sh knows it.
 #
@@ -43,6 +45,11 @@ start_time() {
     start=${20}
 }
 
+has_ended() {
+    set -- "$dir"/exit.*
+    [ -e "$1" ]
+}
+
 alive() {
     set -- $(readlink "$dir/process")
     [ $# -ge 2 ] && [ "${3:-$boot}" = "$boot" ] && kill -s 0 "$1" 2>/dev/null || return 1
@@ -67,7 +74,7 @@ leader='
     dir=$1 boot=$2
     shift 2
     read_clocks
-    ln -s "$now" "$dir/started"
+    true >"$dir/started.$now"
     start_time $$
     ln -s "$$ $start${boot:+ $boot}" "$dir/process" || exit 0
     # A step that was on its way while all were ended comes too late; after `process`, so that one
@@ -78,8 +85,8 @@ leader='
     # With `command`, a disk that is full ends neither the shell nor the record.
     command times >"$dir/times" 2>/dev/null
     read_clocks
-    ln -s "$now" "$dir/finished"
-    ln -s "$status" "$dir/exit"
+    true >"$dir/finished.$now"
+    true >"$dir/exit.$status"
 '
 
 # Whoever makes DIR starts the step, and nobody waits for the network between the two. A connection
@@ -115,9 +122,9 @@ while [ ! -L "$dir/process" ] && [ $tries -lt 20 ]; do
     tries=$((tries + 1))
     sleep 0.1
 done
-while [ ! -L "$dir/exit" ] && alive; do
+while ! has_ended && alive; do
     sleep 0.3
 done
-if [ ! -L "$dir/exit" ]; then
+if ! has_ended; then
     sleep 0.2
 fi

@@ -6,20 +6,24 @@ measure() {
     if [ -f "$1" ] && [ -s "$1" ]; then length=$(($(wc -c <"$1"))); fi
     [ "$length" -le "$cap" ] || length=$cap
 }
-follow() {
-    target=
-    if [ -L "$1" ]; then target=$(readlink "$1"); fi
+# What the first name tells that begins so; the shell sorts them.
+told() {
+    told=-
+    for name in "$1".*; do
+        if [ -e "$name" ]; then told=${name#"$1".}; fi
+        return
+    done
 }
 measure "$dir/out"
 out=$length
 measure "$dir/err"
 err=$length
-follow "$dir/exit"
-report=${target:--}
-follow "$dir/started"
-report="$report ${target:--}"
-follow "$dir/finished"
-report="$report ${target:--}"
+told "$dir/exit"
+report=$told
+told "$dir/started"
+report="$report $told"
+told "$dir/finished"
+report="$report $told"
 # The second line has what the children took: user and system.
 user= system=
 { { read -r line && read -r user system; } <"$dir/times"; } 2>/dev/null

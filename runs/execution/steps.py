@@ -6,8 +6,9 @@ result is used. So a worker that takes a run over replays the plan from the begi
 steps answer from their files.
 """
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,30 @@ from runs.execution.errors import ConnectionLost, TargetProblem, TargetRestarted
 from runs.execution.fence import BEHIND, CHECK, Fence, lease_lost
 from runs.execution.ssh import REMOVAL_SECONDS, Answer, Commands, Host
 from runs.wording import gettext_noop as _
+
+# In a run of days a sample covers this many seconds, which limits their number.
+MOST_SAMPLES = 7200
+# A monitor ends by itself, whatever happens to the worker.
+GRACE_SECONDS = 3600
+# As recorded, and as printed at the end: 64 processors, 20 disks and 20 network cards take less.
+BYTES_PER_SAMPLE = 25_000
+
+
+def interval(parameters: Mapping[str, int]) -> int:
+    """Seconds between two samples of a run with these parameters."""
+    return max(1, math.ceil(parameters.get("duration", 0) / MOST_SAMPLES))
+
+
+def samples(parameters: Mapping[str, int]) -> int:
+    """How many samples a monitor takes before it ends by itself."""
+    return math.ceil((parameters.get("duration", 0) + GRACE_SECONDS) / interval(parameters))
+
+
+def needed_bytes(parameters: Mapping[str, int]) -> int:
+    """The disk space that the recording of a run takes on each machine at most, until removed."""
+    taken = parameters.get("duration", 0) / interval(parameters)
+    return math.ceil(taken) * BYTES_PER_SAMPLE
+
 
 # Of each stream of a step. A 48-hour recording of sadc is no longer than this when printed.
 OUTPUT_CAP_BYTES = 64 * 1024 * 1024
@@ -29,12 +54,23 @@ SECONDS_BETWEEN_SIGNALS = 3
 # More than a clock and the kernel's counter can differ by themselves.
 CLOCK_WAS_SET_SECONDS = 0.5
 
-_LOOK = """
+# Whether the step with this folder has an exit status (step.sh).
+HAS_ENDED = """
+for ended in "$1"/exit.*; do
+    [ -e "$ended" ]
+    exit
+done
+"""
+_LOOK = (
+    f"""
 export LC_ALL=C
 state=running
-[ -L "$1/exit" ] && state=ended
+({HAS_ENDED}) && state=ended
+"""
+    """
 echo "benchlab-look $state $(df -Pk "$2" 2>/dev/null | awk 'NR == 2 { print $4 }')"
 """
+)
 _LOOKED = re.compile(rb"benchlab-look (running|ended) (\d{0,15})(?!\d)")
 _FREE = """LC_ALL=C df -Pk "$1" | awk 'NR == 2 { print $4 }'"""
 _MINUTES_AND_SECONDS = re.compile(r"(\d{1,9})m(\d{1,2}(?:\.\d{1,9})?)s", re.ASCII)
@@ -51,7 +87,7 @@ _STEP = (Path(__file__).parent / "step.sh").read_text() + _REPORT
 _SO_FAR = f"""
 export LC_ALL=C
 dir=$1 cap=$2
-[ -L "$dir/started" ] || exit 0
+for started in "$dir"/started.*; do [ -e "$started" ] || exit 0; done
 {_REPORT}"""
 _STOP = (Path(__file__).parent / "stop_steps.sh").read_text()
 

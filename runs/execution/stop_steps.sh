@@ -27,6 +27,11 @@ now() {
     echo "$(date +%s.%N),$up"
 }
 
+has_ended() {
+    set -- "$dir"/exit.*
+    [ -e "$1" ]
+}
+
 group() { kill -s 0 -- "-$leader" 2>/dev/null; }
 
 # Without those that have ended and are not reaped, as in a container they may never be.
@@ -90,10 +95,10 @@ end() {
 # From now on none is begun there (step.sh): one may be on its way. A link is made on a full disk too.
 ln -s "$(now)" "$steps/.ended" 2>/dev/null
 for dir in "$steps"/*; do
-    [ -L "$dir/exit" ] && continue
+    has_ended && continue
     process=$(readlink "$dir/process") || continue
     ours $process || continue
     end || left=1
-    [ -L "$dir/exit" ] || ln -s "$(now)" "$dir/finished" 2>/dev/null
+    has_ended || { true >"$dir/finished.$(now)"; } 2>/dev/null
 done
 exit $left

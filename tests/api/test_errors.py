@@ -2,6 +2,7 @@
 
 import pytest
 from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.http import Http404
 from rest_framework.exceptions import ErrorDetail, Throttled, ValidationError
@@ -9,9 +10,15 @@ from rest_framework.test import APIRequestFactory
 
 from benchlab import statement_limits
 from runs.api.errors import problem_json
+from runs.models import Cell, Measurement, Run
 from runs.selectors.access import projects
+from runs.selectors.archive import versions
 from runs.services.errors import ServiceError
 from tests import factories
+from tests.api.upload_bodies import run
+from tests.unit.tools.pgbench.samples import sample
+
+pytestmark = pytest.mark.django_db
 
 REQUESTS = APIRequestFactory()
 
@@ -184,3 +191,179 @@ def test_a_statement_that_takes_too_long_is_ended_and_the_answer_says_what_to_do
     assert b"This takes too long" in page.content
     assert rows.count(b"\n") == 2  # an export has more time
     assert again == ("10min",)
+
+
+OUTPUT = sample("18.6/a_tpcb").stdout
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "campaigns/%00/",
+        "servers/%00/",
+        "sources/%00/",
+        "history/?campaign=%00",
+        "compare/?campaign=%00",
+        "measurements/?campaign=x%00",
+    ],
+)
+def test_an_address_with_nul_is_refused(client, address):
+    response = client.get(f"/api/v1/{address}")
+
+    assert response.status_code == 400
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert response.json()["code"] == "not_storable"
+
+
+@pytest.mark.parametrize("address", ["/configurations/?q=%00", "/runs/1/artifacts/%00/"])
+def test_so_is_that_of_a_page(client, address):
+    response = client.get(address)
+
+    assert response.status_code == 400
+    assert "NUL" in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ('{"server": "\\u0000"}', 400, "not_storable"),
+        ('{"labels": {"a\\u0000": 1}}', 400, "not_storable"),
+        ("[" * 100_000, 400, "not_json"),
+        ('{"repeats": 1e999}', 400, "not_json"),
+        ('{"repeats": NaN}', 400, "not_json"),
+        ('{"title": "\\udc00\xff', 400, "not_json"),
+        ('{"title": "' + "x" * 11 * 2**20 + '"}', 413, "too_large"),
+    ],
+)
+@pytest.mark.parametrize("door", ["campaigns/", "preflight/"])
+def test_a_body_that_cannot_be_read_is_refused_at_every_door(
+    client, bearer, door, body, status, code
+):
+    response = client.post(f"/api/v1/{door}", body, "application/json", headers=bearer)
+
+    assert response.status_code == status, response.content[:500]
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert response.json()["code"] == code
+
+
+def test_a_large_body_is_read_as_such(client, bearer):
+    """Beyond what Django takes of a form."""
+    body = '{"title": "' + "x" * 3 * 2**20 + '"}'
+    response = client.post("/api/v1/campaigns/", body, "application/json", headers=bearer)
+
+    assert response.status_code == 400
+    assert "/title" in {fault["pointer"] for fault in response.json()["errors"]}
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a\nb", ".", "..", "logs/../x", "logs//x", "/etc/passwd", "\x1b[1m"]
+)
+def test_a_file_whose_name_is_no_address_is_refused(client, bearer, name):
+    body = run(
+        "measurements", "status", "levels", raw={"stdout": OUTPUT, name: "x"}, tool="pgbench"
+    )
+    response = client.post("/api/v1/uploads/", body, "application/json", headers=bearer)
+
+    assert response.status_code == 400
+    (fault,) = response.json()["errors"]
+    assert fault["code"] == "not_a_name"
+
+
+@pytest.mark.parametrize("name", ["stderr", "logs/pgbench_log.1", "結果 1.txt", "a?b#c%2F"])
+def test_a_name_that_is_taken_is_one_that_the_page_can_show(client, bearer, name):
+    body = run(
+        "measurements", "status", "levels", raw={"stdout": OUTPUT, name: "x"}, tool="pgbench"
+    )
+    made = client.post("/api/v1/uploads/", body, "application/json", headers=bearer)
+    assert made.status_code == 201, made.content
+    page = client.get(f"/runs/{made.json()['id']}/")
+
+    assert page.status_code == 200
+
+
+def test_the_parts_of_a_form_are_files_with_names_as_well(client, bearer):
+    fields = run("measurements", "status", "levels", tool="pgbench")
+    part = SimpleUploadedFile("run", str(fields).replace("'", '"').encode())
+    sent = {"run": part, "stdout": SimpleUploadedFile("stdout", OUTPUT.encode()), "..": "x"}
+    response = client.post("/api/v1/uploads/", sent, headers=bearer)
+
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["code"] == "not_a_name"
+
+
+def test_pages_follow_each_other_to_the_end_without_a_gap(client):
+    for number in range(5):
+        factories.campaign(f"c{number}", repeats=0)
+
+    address, slugs = "/api/v1/campaigns/?page_size=2&origin=executed", []
+    while address:
+        body = client.get(address).json()
+        slugs.append([row["slug"] for row in body["results"]])
+        address = body["next"]
+        assert address is None or address.startswith("http://testserver/api/v1/campaigns/?")
+
+    assert slugs == [["c4", "c3"], ["c2", "c1"], ["c0"]]
+
+
+def test_a_full_last_page_has_no_next(get):
+    for _ in range(2):
+        factories.campaign(repeats=0)
+
+    assert get("campaigns/", page_size=2)["next"] is None
+
+
+def test_what_arrives_while_a_client_reads_does_not_shift_its_pages(client, get):
+    for number in range(4):
+        factories.campaign(f"c{number}", repeats=0)
+    following = get("campaigns/", page_size=2)["next"]
+    factories.campaign("late", repeats=0)
+
+    assert [row["slug"] for row in client.get(following).json()["results"]] == ["c1", "c0"]
+
+
+def test_a_page_has_a_hundred_rows_unless_asked_for_up_to_a_thousand(get):
+    factories.finish_all(factories.campaign(repeats=20))
+
+    assert len(get("measurements/")["results"]) == 100
+    body = get("measurements/", page_size=1000)
+    assert (len(body["results"]), body["next"]) == (120, None)
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "1001", "many", "1.5", "²", "9" * 5000, f"{1000:023}"])
+def test_a_page_size_out_of_range_is_refused(get, size):
+    (fault,) = get("campaigns/", expect=400, page_size=size)["errors"]
+
+    assert fault["pointer"] == "?page_size"
+    assert "1000" in fault["message"]
+
+
+@pytest.mark.parametrize("cursor", ["0", "-5", "x", "9223372036854775808", "1;drop"])
+def test_a_bad_cursor_is_refused(get, cursor):
+    (fault,) = get("runs/", expect=400, cursor=cursor)["errors"]
+
+    assert fault["pointer"] == "?cursor"
+
+
+def test_measurements_of_a_filter_come_in_pages_of_their_runs(client):
+    factories.finish_all(factories.campaign(repeats=2))
+    address, rows = "/api/v1/measurements/?page_size=5&version=16", []
+    while address:
+        body = client.get(address).json()
+        rows += body["results"]
+        address = body["next"]
+
+    expected = Measurement.objects.filter(run__cell__version__startswith="16.")
+    assert len(rows) == expected.count() > 5
+    assert [row["id"] for row in rows] == list(
+        expected.order_by("-run_id", "-pk").values_list("pk", flat=True)
+    )
+
+
+def test_a_run_knows_its_cells_version_however_that_changes():
+    run = factories.run()
+    cells = Cell.objects.filter(pk=run.cell_id)
+    told = Run.objects.filter(pk=run.pk).values_list("cell_version", "cell_major")
+    assert told.get() == ("16.14", "16")
+    for version in ("9.6.24", "9.10", "19beta1", "", "9", "devel"):
+        cells.update(version=version)
+        assert told.get() == (version, versions.major(version)), version

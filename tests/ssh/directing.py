@@ -1,11 +1,11 @@
 """Executing whole runs by a director, and looking at what they leave on the target."""
 
 import asyncio
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from benchmarks.processes import concerning
 from runs.execution.director import Director
 from runs.execution.fence import Fence, raise_if_behind
 from runs.execution.ssh import Host
@@ -31,12 +31,8 @@ async def raised(fence: Fence, host: Host) -> None:
 
 def processes_below(folder: Path) -> list[str]:
     """Command lines of all processes that have to do with the folder."""
-    listed = subprocess.run(
-        ["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True
-    )
-    return [
-        line for line in listed.stdout.splitlines() if str(folder) in line and "ps -ww" not in line
-    ]
+    lines = (" ".join(each.argv) for each in concerning(str(folder)))
+    return [line for line in lines if str(folder) in line]
 
 
 def left_running(folder: Path) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from benchlab.embedded.account import service_account
+from runs.execution import evidence
 from runs.execution.treatment import Treatment
 from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left, with_contrib
 from tests.ssh.directing import execute
@@ -31,7 +32,9 @@ def table(found, name):
     return [dict(zip(kept["columns"], row, strict=True)) for row in kept["rows"]]
 
 
-def test_system_calls_waits_and_io_are_kept_as_tables(direct, plan, base_dir):
+def test_system_calls_waits_and_io_are_kept_as_tables(direct, plan, base_dir, monkeypatch):
+    # The pauses of the load leave a few looks without any wait.
+    monkeypatch.setattr(evidence, "WAITS_A_SECOND", 40)
     found = execute(direct(updating(plan, syscalls=True, waits=True, io=True)))
     calls = {row["call"]: row for row in table(found, "syscalls")}
     # Each transaction comes by the socket: the backends were followed from their beginning.
@@ -48,7 +51,7 @@ def test_system_calls_waits_and_io_are_kept_as_tables(direct, plan, base_dir):
 
 @pytest.mark.full_load
 def test_who_waits_for_a_semaphore_is_told_by_function(direct, plan, base_dir):
-    found = execute(direct(updating(plan, clients=16, seconds=5, stacks=True)))
+    found = execute(direct(updating(plan, clients=16, seconds=2, stacks=True)))
     rows = table(found, "stacks")
     assert rows[0]["call"] in {"futex", "semop", "semtimedop"}
     assert any("PGSemaphore" in row["stack"] for row in rows)

@@ -1,9 +1,18 @@
-"""What stands in the way of a release."""
+"""What stands in the way of a release.
 
+Every command of docs/deployment.md is executed by a test.
+
+Blocks are executed as they stand, by the tests that this names for their heading: what is added to
+a block is executed as well, and a block below a new heading fails here.
+"""
+
+import re
 from datetime import date
 
 import pytest
 
+from tests.deployment import guide
+from tests.migrated import ROOT
 from tests.release import problems_of_changelog, problems_of_version
 
 TODAY = date(2026, 11, 22)
@@ -33,3 +42,96 @@ def test_a_version_comes_after_the_last_one():
     assert problems_of_version("0.10.0", "v0.9.1") == []
     assert problems_of_version("0.1.0", None) == []
     assert problems_of_version("0.2.0", "v0.2.0") == ["Version 0.2.0 does not come after v0.2.0."]
+
+
+LOCK = (ROOT / "requirements.lock").read_text()
+
+
+def pins(text: str) -> dict[str, str]:
+    found = re.findall(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)", text, re.MULTILINE)
+    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in found}
+
+
+def test_the_lock_has_what_requirements_txt_asks_for():
+    asked, locked = pins((ROOT / "requirements.txt").read_text()), pins(LOCK)
+    wrong = {name: version for name, version in asked.items() if locked.get(name) != version}
+    assert not wrong, "run script/requirements"
+
+
+def test_every_package_of_the_lock_has_hashes():
+    blocks = re.split(r"\n(?=[A-Za-z0-9])", LOCK.strip())
+    assert len(blocks) == len(pins(LOCK))
+    assert [block.split()[0] for block in blocks if "--hash=sha256:" not in block] == []
+
+
+COMPOSITION = "tests/deployment/test_composition.py"
+SYSTEMD = "tests/deployment/test_without_containers.py"
+SERVER = "tests/deployment/test_server.py"
+BACKUPS = "tests/domain/services/operations/test_backups.py"
+ARTIFACTS = "tests/domain/services/runs/test_certificates.py"
+RETENTION = "tests/domain/services/operations/test_retention.py"
+BLOCKS = {
+    "One machine": {SERVER},
+    "Containers": {COMPOSITION},
+    "Without containers": {SYSTEMD},
+    "Updates": {COMPOSITION, SYSTEMD},
+    "Backups": {SERVER, SYSTEMD},
+    "After the loss of a machine": {COMPOSITION, SERVER, SYSTEMD},
+    "What watches it": {COMPOSITION},
+}
+# Within sentences: the test that executes it, and the word that it has there.
+SENTENCES = {
+    ".venv/bin/python manage.py doctor": (SERVER, "doctor"),
+    "ALTER ROLE benchlab SET statement_timeout = '60s'": (
+        "tests/api/test_pgbouncer.py",
+        "ALTER ROLE",
+    ),
+    "git pull": (SYSTEMD, "Updates"),
+    "manage.py backup FOLDER": (SERVER, "Backups"),
+    "manage.py collectstatic": (SYSTEMD, "Without containers"),
+    "manage.py load_published": (SYSTEMD, "Without containers"),
+    "manage.py prune_artifacts": (ARTIFACTS, "prune_artifacts"),
+    "manage.py prune_artifacts --older-than 365": (ARTIFACTS, "prune_artifacts"),
+    "manage.py recount_runs": ("tests/api/runs/test_runs.py", "recount_runs"),
+    "manage.py retain": (RETENTION, '"retain"'),
+    "manage.py retain --remove": (RETENTION, "--remove"),
+    "manage.py verify": ("tests/domain/services/seals/test_seals.py", '"verify"'),
+    "manage.py restore FILE": (SYSTEMD, "After the loss of a machine"),
+    "manage.py rotate_encryption_key": (
+        "tests/domain/services/servers/test_ssh_keys.py",
+        "rotate_encryption_key",
+    ),
+    "manage.py sync_scenarios": (SYSTEMD, "Without containers"),
+    "manage.py verify --files": (BACKUPS, "restore"),
+    "python -m benchlab.first_environment FOLDER": (
+        "tests/unit/test_deployment.py",
+        "benchlab.first_environment",
+    ),
+    "script/server": (SERVER, "One machine"),
+    "systemd-analyze security": (SYSTEMD, "systemd-analyze security"),
+}
+
+
+def test_each_block_of_commands_is_executed_by_a_test():
+    assert guide.headings() == set(BLOCKS)
+    missing = [
+        f"{file}: {heading}"
+        for heading, files in BLOCKS.items()
+        for file in files - {COMPOSITION}
+        if f'guide("{heading}"' not in (ROOT / file).read_text()
+    ]
+    assert missing == []
+
+
+def test_each_command_of_a_sentence_is_executed_by_a_test():
+    """Those of Compose are counted by the test of the composition itself."""
+    blocks = "".join(text for heading in BLOCKS for text in guide.blocks(heading))
+    executed = blocks.replace("benchlab-manage", "manage.py")
+    inline = {each for each in guide.inline() if not each.startswith("docker compose")}
+    assert {each for each in inline - set(SENTENCES) if each not in executed} == set()
+    wrong = [
+        f"{command}: {file}"
+        for command, (file, word) in SENTENCES.items()
+        if word not in (ROOT / file).read_text()
+    ]
+    assert wrong == []

@@ -17,7 +17,7 @@ from runs.api.access.authentication import asker, reader
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.campaigns.extras import CampaignExtras
 from runs.api.doors import ReadOnlyDoor
-from runs.api.histories.watch import ExpectedSerializer, expect
+from runs.api.histories.histories import ExpectedSerializer, expect
 from runs.models import Campaign, Cell, CellSummary, Project, Scenario, Token
 from runs.models.campaigns import Origin
 from runs.selectors.access import permissions

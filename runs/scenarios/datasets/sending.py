@@ -14,6 +14,7 @@ import runs
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.ssh import Host
+from runs.execution.steps import HAS_ENDED
 from runs.wording import gettext_noop as _
 
 PIECE_BYTES = 8 * 1024 * 1024
@@ -127,7 +128,7 @@ async def _generated(words: Sequence[str]) -> None:
 
 
 async def _is_done(bench: Bench, step: str) -> bool:
-    words = ["test", "-L", f"{bench.steps_directory}/{step}/exit"]
+    words = ["sh", "-c", HAS_ENDED, "ended", f"{bench.steps_directory}/{step}"]
     return (await bench.run(*words)).exit_status == 0
 
 

@@ -14,7 +14,7 @@ from runs.selectors.runs.runs import machines_of
 from runs.services import connections
 from runs.services.access import audit
 from runs.services.campaigns import remeasuring, repeats, summaries
-from runs.services.changes import events
+from runs.services.changes import webhooks
 from runs.services.errors import ServiceError
 from runs.services.seals import sealing
 from runs.wording import gettext_noop
@@ -229,7 +229,7 @@ def refresh_campaign(*, campaign_id: int) -> None:
     before, campaign.state = campaign.state, campaign_state(states)
     campaign.save(update_fields=["state"])
     if before in GOING_ON and campaign.state not in GOING_ON:
-        events.finished(campaign=campaign)
+        webhooks.finished(campaign=campaign)
 
 
 def campaign_state(states: Counter[str]) -> str:

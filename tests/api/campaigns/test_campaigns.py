@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.models import Run, Topology
+from runs.models import Annotation, Run, Topology
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -110,3 +110,152 @@ def test_a_campaign_takes_four_queries_however_many_cells(get, clients, django_a
 
     with django_assert_num_queries(4):
         get("campaigns/one/")
+
+
+@pytest.fixture
+def campaign(project):
+    made = factories.campaign("first", project=project)
+    return factories.finish_all(made)
+
+
+@pytest.fixture
+def post(client, bearer):
+    def sent(body, headers=bearer):
+        return client.post(
+            "/api/v1/campaigns/first/annotations/", body, "application/json", headers=headers
+        )
+
+    return sent
+
+
+@pytest.mark.parametrize(
+    ("query", "media_type", "name"),
+    [
+        ("", "text/html; charset=utf-8", "first-en.html"),
+        ("?format=md&lang=ja", "application/zip", "first-ja.md.zip"),
+        ("?format=rst", "application/zip", "first-en.rst.zip"),
+    ],
+)
+def test_a_report_is_a_file(client, campaign, query, media_type, name):
+    answer = client.get(f"/api/v1/campaigns/first/report/{query}")
+    assert answer.status_code == 200
+    assert answer["Content-Type"] == media_type
+    assert answer["Content-Disposition"] == f'attachment; filename="{name}"'
+
+
+@pytest.mark.parametrize(
+    ("query", "status"), [("?lang=fr", 400), ("?colour=red", 400), ("?format=docx", 400)]
+)
+def test_what_a_report_does_not_know_is_refused(client, campaign, query, status):
+    assert client.get(f"/api/v1/campaigns/first/report/{query}").status_code == status
+
+
+def test_an_annotation_is_created_and_listed(post, get, campaign):
+    levels = campaign.cells.first().levels
+    made = post({"text": "A dip.", "levels": levels})
+    assert made.status_code == 201, made.content
+    (listed,) = get("campaigns/first/annotations/")
+    assert listed == made.json()
+    assert (listed["kind"], listed["text"], listed["levels"]) == ("note", "A dip.", levels)
+
+
+def test_of_several_revisions_the_newest_is_annotated(post, campaign):
+    first = campaign.cells.first()
+    newest = factories.cell(campaign, {"clients": 99})
+    type(newest).objects.filter(pk=newest.pk).update(levels=first.levels)
+    assert post({"text": "A dip.", "levels": first.levels}).status_code == 201
+    assert Annotation.objects.get().cell == newest
+
+
+def test_a_conclusion_is_of_the_whole_campaign(post, campaign):
+    assert post({"text": "18 wins.", "kind": "conclusion"}).json()["levels"] is None
+    refused = post({"text": "x", "kind": "conclusion", "levels": campaign.cells.first().levels})
+    assert refused.status_code == 422
+    assert Annotation.objects.count() == 1
+
+
+def test_unknown_levels_are_refused(post, campaign):
+    answer = post({"text": "x", "levels": {"clients": 99}})
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["pointer"] == "/levels"
+
+
+def test_writing_needs_the_scope(post, campaign, make_token):
+    reading = {"Authorization": f"Bearer {make_token('read')}"}
+    assert post({"text": "x"}, headers=reading).status_code == 403
+    assert post({"text": "x"}, headers={}).status_code == 401
+
+
+def test_a_measurement_says_what_was_measured_under_which_levels(get):
+    run = factories.finish(factories.run(repeat=2), tps=1234.5)
+
+    (row,) = get("measurements/")["results"]
+
+    assert row.pop("id")
+    assert row == {
+        "campaign": run.campaign.slug,
+        "run": run.pk,
+        "levels": {"version": "16.14", "clients": 1, "repeat": 2},
+        "metric": "tps",
+        "value": 1234.5,
+        "unit": "tps",
+        "n": 1,
+        "statistic": "single",
+        "origin": "executed",
+        "source": None,
+        "table": None,
+        "printed": None,
+        "remark": None,
+        "place": None,
+        "said_by": None,
+        "exact": None,
+        "conditions": None,
+        "recomputed": None,
+        "disputed": None,
+    }
+
+
+def test_measurements_are_filtered(get):
+    factories.metric("latency", "lower", "ms")
+    wanted = factories.campaign("wanted")
+    for run in wanted.runs.all():
+        factories.finish(run, tps=1, latency=2)
+    uploaded = factories.campaign("uploaded", origin="uploaded", factors={"version": ["9.6.24"]})
+    factories.finish(uploaded.runs.first(), tps=3)
+
+    def count(**query):
+        return len(get("measurements/", **query)["results"])
+
+    assert count() == 37
+    assert count(campaign="wanted") == 36
+    assert count(campaign="wanted", metric="tps") == 18
+    assert count(campaign="wanted", metric="tps", version="16") == 9
+    assert count(metric="latency", version="18.4") == 9
+    assert count(version="18.5") == 0
+    assert count(version="1") == 0
+    assert count(version="9.6", origin="uploaded") == 1
+    assert count(origin="published") == 0
+    assert count(run=str(uploaded.runs.first().pk)) == 1
+
+
+@pytest.mark.parametrize("version", ["sixteen", "16.", "16%", "latest"])
+def test_what_is_no_version_is_refused(get, version):
+    (fault,) = get("measurements/", expect=400, version=version)["errors"]
+
+    assert fault["pointer"] == "?version"
+
+
+@pytest.mark.parametrize("repeats", [1, 8])
+def test_the_list_takes_one_query_however_long(get, repeats, django_assert_num_queries):
+    factories.finish_all(factories.campaign(repeats=repeats))
+
+    with django_assert_num_queries(1):
+        assert len(get("measurements/")["results"]) == 6 * repeats
+
+
+def test_a_result_that_is_stored_but_not_yet_finished_is_not_told(get):
+    run = factories.finish(factories.run(), tps=1000)
+    assert len(get("measurements/")["results"]) == 1
+    run.state = "collecting"
+    run.save()
+    assert get("measurements/")["results"] == []

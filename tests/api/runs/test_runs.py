@@ -1,10 +1,20 @@
 """Runs over the API."""
 
-import pytest
+from collections import Counter
 
-from runs.models import Run
+import pytest
+from django.core.management import call_command
+from django.db import connection, transaction
+
+from runs.models import Campaign, Run, RunCount
+from runs.models.campaigns import Origin
+from runs.selectors.campaigns import campaigns
+from runs.services.access import projects
+from runs.services.operations import doctor
+from runs.services.runs import counts, runs
 from runs.services.seals import sealing
 from tests import factories
+from tests.api.upload_bodies import run as upload
 
 pytestmark = pytest.mark.django_db
 
@@ -131,3 +141,189 @@ def test_a_run_is_withdrawn_and_restored_with_a_reason(get, post, make_token, se
     ]
     assert {len(each["hash"]) for each in body["seals"]} == {64}
     assert len(get("measurements/", run=run.pk)["results"]) == 1
+
+
+@pytest.fixture
+def server():
+    return factories.server("db1")
+
+
+@pytest.fixture
+def campaign(server):
+    factors = {"version": ["16.14"], "clients": [1]}
+    return factories.campaign("first", on=server, factors=factors, repeats=2)
+
+
+@pytest.fixture
+def post_control(client, make_token):
+    header = {"Authorization": f"Bearer {make_token('read', 'queue', 'admin')}"}
+
+    def sent(path, body=None):
+        return client.post(f"/api/v1/{path}", body or {}, "application/json", headers=header)
+
+    return sent
+
+
+def test_a_campaign_is_paused_and_resumed(post_control, campaign):
+    assert post_control("campaigns/first/pause/").json()["is_paused"] is True
+    assert post_control("campaigns/first/resume/").json()["is_paused"] is False
+    answer = post_control("campaigns/first/resume/")
+    assert (answer.status_code, answer.json()["code"]) == (409, "campaign_not_paused")
+
+
+def test_a_priority_is_changed_within_its_bounds(post_control, campaign):
+    assert post_control("campaigns/first/priority/", {"priority": 7}).json()["priority"] == 7
+    answer = post_control("campaigns/first/priority/", {"priority": 101})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/priority")
+
+
+def test_all_that_failed_is_queued_again(post_control, campaign):
+    Run.objects.update(state="failed", plan={})
+    Campaign.objects.update(state="incomplete")
+    body = post_control("campaigns/first/retry/").json()
+    assert (body["state"], body["runs"]) == ("queued", {"queued": 2})
+    assert post_control("campaigns/first/retry/").json()["code"] == "nothing_to_retry"
+
+
+def test_a_server_is_maintained_and_released(post_control, server, client):
+    given = {"reason": "new disks", "until": "2100-01-01T00:00:00Z"}
+    assert post_control("servers/db1/maintain/", given).json()["maintenance"] == given
+    assert client.get("/api/v1/servers/db1/").json()["maintenance"] == given
+    assert post_control("servers/db1/release/").json()["maintenance"] is None
+
+
+def test_a_maintenance_that_is_over_is_refused_at_its_field(post_control, server):
+    answer = post_control("servers/db1/maintain/", {"until": "2000-01-01T00:00:00Z"})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/until")
+
+
+def test_a_misspelt_end_makes_no_endless_maintenance(post_control, server):
+    answer = post_control(
+        "servers/db1/maintain/", {"reason": "disks", "untill": "2100-01-01T00:00:00Z"}
+    )
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "unknown_field")
+    server.refresh_from_db()
+    assert server.maintenance_since is None
+
+
+@pytest.mark.parametrize("act", ["maintain", "release"])
+def test_only_an_administrators_token_maintains_a_server(client, make_token, server, act):
+    header = {"Authorization": f"Bearer {make_token('read', 'queue')}"}
+    answer = client.post(f"/api/v1/servers/db1/{act}/", headers=header)
+    assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "campaigns/first/pause/",
+        "campaigns/first/cancel/",
+        "campaigns/first/retry/",
+        "runs/{}/retry/",
+    ],
+)
+def test_a_token_steers_nothing_of_another_project(client, make_token, campaign, path):
+    other = projects.create(slug="other", is_public=False)
+    header = {"Authorization": f"Bearer {make_token('queue', 'admin', of=other)}"}
+    run = campaign.runs.first()
+
+    answer = client.post(f"/api/v1/{path.format(run.pk)}", headers=header)
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "other_project")
+    campaign.refresh_from_db()
+    assert (campaign.state, campaign.paused_at) == ("queued", None)
+
+
+def test_a_token_writes_no_note_beside_a_campaign_of_another_project(client, make_token, campaign):
+    other = projects.create(slug="other", is_public=True)
+    header = {"Authorization": f"Bearer {make_token(of=other)}"}
+    path = "/api/v1/campaigns/first/annotations/"
+
+    answer = client.post(path, {"text": "Mine."}, "application/json", headers=header)
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "other_project")
+    assert client.get(path, headers=header).json() == []
+
+
+def assert_right():
+    """What pages show is what is there, before rows are added up and after that."""
+    stored = set(RunCount.objects.exclude(campaign=0).values_list("campaign", flat=True))
+    for _time in range(2):
+        for campaign in {*stored, *Campaign.objects.values_list("pk", flat=True)}:
+            counted = Counter(Run.objects.filter(campaign=campaign).values_list("state", flat=True))
+            assert campaigns.run_counts([campaign])[campaign] == counted
+        here = Run.objects.filter(origin=Origin.EXECUTED, state=Run.State.FINISHED)
+        assert campaigns.finished_here() == here.count()
+        counts.add_up()
+    names = list(RunCount.objects.values_list("campaign", "origin", "state"))
+    assert len(names) == len(set(names))
+    assert not RunCount.objects.filter(number=0).exists()
+
+
+def test_every_way_of_changing_runs_is_counted(client, bearer):
+    one, other = (
+        factories.campaign(slug, factors={"version": ["16.14", "18.4"]}, repeats=3)
+        for slug in ("one", "other")
+    )
+    assert_right()
+
+    bodies = {"runs": [upload(levels={"clients": number + 1}) for number in range(70)]}
+    sent = {"content_type": "application/json", "headers": bearer}
+    assert client.post("/api/v1/uploads/batch/", bodies, **sent).status_code == 201
+    assert client.post("/api/v1/uploads/", upload(status="partial"), **sent).status_code == 201
+    assert_right()
+
+    first, *rest = one.runs.order_by("pk")
+    assert runs.transition(run_id=first.pk, to=Run.State.CANCELLED, code="cancelled")
+    Run.objects.filter(pk__in=[each.pk for each in rest]).update(state=Run.State.FINISHED)
+    Run.objects.filter(pk=rest[0].pk).update(message="the state stays")
+    assert_right()
+    Run.objects.filter(pk=rest[0].pk).update(campaign=other)
+    assert_right()
+
+    rest[1].delete()
+    Campaign.objects.get(slug="other").runs.all().delete()
+    assert_right()
+    one.delete()
+    assert_right()
+    assert campaigns.finished_here() == 0
+
+
+def test_what_is_rolled_back_is_not_counted():
+    campaign = factories.campaign("one", factors={"version": ["16.14"]}, repeats=2)
+    with transaction.atomic():
+        campaign.runs.update(state=Run.State.LOST)
+        transaction.set_rollback(True)
+    assert_right()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_reads_few_rows_however_many_uploads_came():
+    campaign = factories.campaign("one", factors={"version": ["16.14"]}, repeats=2)
+    run = campaign.runs.first()
+    for state in 20 * (Run.State.LOST, Run.State.QUEUED):
+        Run.objects.filter(pk=run.pk).update(state=state)
+    assert RunCount.objects.filter(campaign=campaign.pk).count() > 20
+
+    counts.add_up()
+
+    assert RunCount.objects.filter(campaign=campaign.pk).count() == 1
+    assert campaigns.run_counts([campaign.pk])[campaign.pk] == {"queued": 2}
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM runs_runcount WHERE NOT is_sum")
+        assert cursor.fetchone()[0] == 0
+
+
+def test_a_broken_number_is_reported_and_corrected():
+    campaign = factories.campaign("one", factors={"version": ["16.14"]}, repeats=3)
+    counts.add_up()
+    assert counts.drift() == counts.recount() == 0
+    RunCount.objects.filter(campaign=campaign.pk).update(number=70)
+    assert counts.drift() == 1
+    told = next(each for each in doctor.examine() if each.check == "counts")
+    assert (told.status, "recount_runs" in told.remedy) == ("warning", True)
+
+    RunCount.objects.filter(campaign=0).delete()
+    call_command("recount_runs")
+    assert counts.drift() == 0
+    assert_right()

@@ -1,9 +1,13 @@
 """What makes a run doubtful: each finding alone, at its limit, and what is never guessed."""
 
+import math
 import random
 
+import numpy as np
 import pytest
+import scipy
 
+from runs.analysis import drift
 from runs.analysis.certificate import Evidence, Usage, certify
 
 # Two processors for 60 s: PostgreSQL took 70 s of 120, the generator 30, the kernel's threads 2.
@@ -98,3 +102,162 @@ def test_noise_of_two_percent_is_no_drift_in_nineteen_of_twenty_runs():
     doubtful = [judged(rates=rates)[0] for rates in noisy].count("doubtful")
 
     assert doubtful <= 5
+
+
+NOISE = np.random.default_rng(21).normal(0, 20, 172_800)
+
+
+def seen(values, step=1.0):
+    return drift.examine(np.arange(len(values)) * step, values)
+
+
+def steady(length):
+    return 1000 + NOISE[:length]
+
+
+@pytest.mark.parametrize("length", [60, 600, 7200])
+def test_a_steady_run_seldom_shows_anything(length):
+    random = np.random.default_rng(length)
+    runs = [seen(random.normal(1000, 20, length)) for _ in range(100)]
+
+    assert sum(run.warm_up_s > 0 for run in runs) <= 3
+    assert sum(run.drift.is_proven for run in runs) <= 3
+    assert all(run.dips == () for run in runs)
+
+
+@pytest.mark.parametrize("change", [-0.1, 0.1])
+def test_a_drift_is_told_with_its_size(change):
+    stability = seen(steady(3600) + 1000 * change * np.arange(3600) / 3600)
+
+    assert stability.drift.is_proven
+    assert stability.drift.change == pytest.approx(change, rel=0.1)
+    assert stability.drift.slope == pytest.approx(1000 * change / 3600, rel=0.1)
+    assert stability.warm_up_s == 0
+
+
+def test_a_sure_drift_below_three_percent_is_not_called_one():
+    stability = seen(steady(36000) - 10 * np.arange(36000) / 36000)
+
+    assert stability.drift.p_value < 0.001
+    assert not stability.drift.is_proven
+
+
+def test_slope_and_p_value_are_those_of_scipy_where_nothing_is_aggregated_or_autocorrelated():
+    times = np.arange(0.0, 120.0, 2.0)
+    values = np.random.default_rng(1).normal(1000, 20, 60) + 0.5 * times
+    p_value = scipy.stats.kendalltau(times, values, method="asymptotic").pvalue
+
+    found = drift.examine(times, values).drift
+
+    assert found.slope == pytest.approx(scipy.stats.theilslopes(values, times).slope)
+    # scipy's approximation has no correction for continuity.
+    assert math.log10(found.p_value) == pytest.approx(math.log10(p_value), abs=0.2)
+
+
+def test_a_drift_is_seldom_taken_for_a_warm_up():
+    random = np.random.default_rng(9)
+    line = 1000 + np.arange(60)
+
+    assert sum(seen(line + random.normal(0, 20, 60)).warm_up_s > 0 for _ in range(100)) <= 5
+
+
+def test_autocorrelation_is_not_taken_for_a_drift():
+    random = np.random.default_rng(5)
+    proven = 0
+    for _ in range(100):
+        noise = random.normal(0, 20, 600)
+        for point in range(1, 600):
+            noise[point] += 0.9 * noise[point - 1]
+        proven += seen(1000 + noise).drift.p_value < 0.01
+
+    assert proven <= 5
+
+
+def test_the_warm_up_is_told_and_left_out_of_the_drift():
+    values = steady(600)
+    values[:60] *= np.linspace(0.3, 1, 60)
+
+    stability = seen(values)
+
+    assert stability.warm_up_s == pytest.approx(60, abs=15)
+    assert not stability.drift.is_proven
+
+
+def test_the_warm_up_is_told_beside_a_drift():
+    values = steady(3600) * (1 - 0.1 * np.arange(3600) / 3600)
+    values[:300] *= np.linspace(0.3, 1, 300)
+
+    stability = seen(values)
+
+    assert 290 <= stability.warm_up_s <= 500
+    assert stability.drift.change == pytest.approx(-0.09, abs=0.02)
+
+
+def test_dips_are_told_with_start_length_and_depth():
+    values = steady(7200)
+    values[1000:1030] *= 0.4
+    values[5000] = 0
+
+    first, second = seen(values, step=2.0).dips
+
+    assert (first.start_s, first.length_s) == (2000, 60)
+    assert first.depth == pytest.approx(0.6, abs=0.06)
+    assert (second.start_s, second.length_s, second.depth) == (10000, 2, 1)
+
+
+def test_a_single_point_in_between_does_not_end_a_dip():
+    values = steady(600)
+    values[300:310] *= 0.4
+    values[305] = 1000
+
+    assert [dip.length_s for dip in seen(values).dips] == [10]
+
+
+def test_a_shallow_dip_is_not_told():
+    values = steady(600)
+    values[300:310] *= 0.85
+
+    assert seen(values).dips == ()
+
+
+def test_the_start_is_no_dip():
+    values = steady(600)
+    values[:10] = 0
+
+    assert seen(values).dips == ()
+
+
+def test_points_that_are_not_finite_are_left_out():
+    values = steady(600)
+    values[[3, 300]] = math.nan, math.inf
+
+    assert seen(values).drift is not None
+
+
+def test_two_days_of_seconds_are_read():
+    values = steady(172_800) * (1 - 0.08 * np.arange(172_800) / 172_800)
+    values[90_000:90_045] *= 0.3
+
+    stability = seen(values)
+
+    assert stability.drift.change == pytest.approx(-0.083, abs=0.003)
+    assert [(dip.start_s, dip.length_s) for dip in stability.dips] == [(90_000, 45)]
+
+
+@pytest.mark.parametrize("length", [0, 1, 9])
+def test_a_few_points_tell_nothing(length):
+    assert seen(steady(length)) == drift.Stability(0.0, None, ())
+
+
+@pytest.mark.parametrize("constant", [0.0, 100.0])
+def test_a_constant_series_shows_nothing(constant):
+    stability = seen(np.full(100, constant))
+
+    assert stability.warm_up_s == 0
+    assert stability.drift is None or not stability.drift.is_proven
+    assert stability.dips == ()
+
+
+def test_times_and_values_must_be_as_many():
+    with pytest.raises(ValueError, match="one time"):
+        drift.examine([1, 2], [1, 2, 3])

@@ -1,13 +1,72 @@
 """Summaries of repeats, against numpy."""
 
 import math
+import random
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runs.analysis import summary
 from runs.analysis.summary import summarise
+
+
+@pytest.mark.parametrize(
+    ("values", "indices"),
+    [
+        ([100, 101, 99, 100, 60], [4]),
+        ([100, 101, 99, 102, 98], []),
+        ([100, 100, 100, 100, 102], []),
+        ([100, 100, 100, 100, 104], [4]),
+        ([50, 101, 99, 100, 102, 160], [0, 5]),
+        ([100, 101, 60], [2]),
+        ([100, 101, 102, 150], [3]),
+        ([100, 101, 115], []),
+        ([100, 140, 200], []),
+        ([100, 100, 100], []),
+        ([100, 50], []),
+        ([0, 100, 101, 99, 100], []),
+    ],
+)
+def test_what_stands_apart_is_flagged(values, indices):
+    assert [outlier.index for outlier in summary.flag(values)] == indices
+
+
+def test_the_modified_z_score_is_that_of_iglewicz_and_hoaglin():
+    # On logs: median 0, MAD 0.01, so that the last one scores 0.6745 * 0.5 / 0.01.
+    values = [2.718281828459045**log for log in (-0.02, -0.01, 0, 0.01, 0.5)]
+
+    (found,) = summary.flag(values)
+
+    assert found.score == pytest.approx(33.725)
+    assert found.ratio == pytest.approx(1.64872, abs=1e-5)
+
+
+@given(
+    st.lists(st.floats(min_value=1, max_value=1e4), min_size=3, max_size=9),
+    st.floats(min_value=0.01, max_value=100),
+)
+def test_the_median_is_never_an_outlier(values, factor):
+    found = {outlier.index for outlier in summary.flag(values)}
+    middle = sorted(range(len(values)), key=values.__getitem__)[len(values) // 2]
+
+    assert len(values) % 2 == 0 or middle not in found
+
+
+@pytest.mark.parametrize(
+    ("repeats", "most"), [(3, 6), (4, 3), (5, 30), (6, 30), (11, 30), (25, 30)]
+)
+def test_repeats_of_normal_noise_are_seldom_flagged(repeats, most):
+    noise = random.Random(3)
+
+    flagged = sum(
+        bool(summary.flag([noise.lognormvariate(5, 0.05) for _ in range(repeats)]))
+        for _ in range(1000)
+    )
+
+    assert flagged <= most
+
 
 positive = st.lists(st.floats(min_value=1e-3, max_value=1e9), min_size=2, max_size=20)
 

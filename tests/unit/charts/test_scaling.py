@@ -1,12 +1,18 @@
 """The chart of a metric against a factor, tested by its data."""
 
+import itertools
 import json
+import re
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runs.charts import palette
-from runs.charts.scaling import Line, Point, Words, scaling
+from runs.charts.arrangement import Part, drawing
+from runs.charts.scaling import LINE_HEIGHT, PLOT_HEIGHT, Line, Point, Words, scaling, shifts
 
 
 def line(label="16.14", major="16", base=1000.0):
@@ -130,3 +136,136 @@ def test_the_page_lends_the_chart_its_background_and_fonts():
     assert made["paper_bgcolor"] == made["plot_bgcolor"] == "rgba(0,0,0,0)"
     assert "font" not in made
     assert "template" not in made
+
+
+def test_labels_that_are_far_apart_stay_at_their_lines():
+    assert shifts([100, 500, 900], 1000) == [0, 0, 0]
+
+
+def test_two_labels_at_one_place_move_apart_by_the_height_of_a_line():
+    assert shifts([500, 500], 1000) == [-LINE_HEIGHT / 2, LINE_HEIGHT / 2]
+
+
+def test_a_figure_of_zeros_has_labels_too():
+    assert shifts([0, 0], 0) == [-LINE_HEIGHT / 2, LINE_HEIGHT / 2]
+
+
+@given(st.lists(st.floats(min_value=0, max_value=1000), max_size=15))
+def test_no_label_covers_another_and_none_overtakes_another(ends):
+    moved = shifts(ends, 1000)
+
+    places = [end * PLOT_HEIGHT / 1000 + shift for end, shift in zip(ends, moved, strict=True)]
+    in_order = [places[index] for index in sorted(range(len(ends)), key=ends.__getitem__)]
+    for lower, upper in itertools.pairwise(in_order):
+        assert upper - lower >= LINE_HEIGHT - 0.2
+
+
+MAJORS = ["9.2", "9.3", "9.4", "9.5", "9.6", *(str(major) for major in range(10, 20))]
+
+# Machado, Oliveira and Fernandes 2009, full severity, on linear RGB.
+SIGHTS = {
+    "normal": np.eye(3),
+    "deuteranopia": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+    "protanopia": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+}
+TO_CONES = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+)
+TO_LAB = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)
+
+
+def linear(colour):
+    channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one, other):
+    weights = np.array([0.2126, 0.7152, 0.0722])
+    light, dark = sorted((float(linear(c) @ weights) for c in (one, other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def oklab(colour, sight):
+    return TO_LAB @ np.cbrt(TO_CONES @ np.clip(SIGHTS[sight] @ linear(colour), 0, 1))
+
+
+def test_each_major_version_from_9_2_to_19_has_its_own_colour_and_marker():
+    assert list(palette.STYLES) == MAJORS
+    assert len({style.colour for style in palette.STYLES.values()}) == len(MAJORS)
+    assert len({style.symbol for style in palette.STYLES.values()}) == len(MAJORS)
+
+
+@pytest.mark.parametrize("style", [*palette.STYLES.values(), palette.OTHER])
+@pytest.mark.parametrize("page", ["#ffffff", "#14181f"])
+def test_a_line_is_readable_on_a_light_and_on_a_dark_page(style, page):
+    assert re.fullmatch("#[0-9a-f]{6}", style.colour)
+    assert contrast(style.colour, page) >= 3
+
+
+@pytest.mark.parametrize("sight", SIGHTS)
+def test_versions_near_each_other_look_different(sight):
+    for one, other in itertools.combinations(range(len(MAJORS)), 2):
+        if other - one <= 2:
+            colours = [palette.style(MAJORS[index]).colour for index in (one, other)]
+            distance = np.linalg.norm(oklab(colours[0], sight) - oklab(colours[1], sight))
+            assert distance >= 0.09, (MAJORS[one], MAJORS[other])
+
+
+def test_a_version_without_a_colour_is_grey():
+    assert palette.style("42") == palette.OTHER
+
+
+def test_dashes_repeat_when_they_run_out():
+    assert palette.dash(0) == "solid"
+    assert palette.dash(len(palette.DASHES)) == "solid"
+
+
+def test_parts_of_a_machine_lie_in_its_frame_and_no_two_overlap():
+    parts = [
+        Part("load", "client", "pgbench", "load"),
+        Part("database", "db", "main", "database"),
+        Part("further", "db3", "standby2", "standby", "asynchronous"),
+        Part("further", "db2", "standby1", "standby", "synchronous"),
+        Part("further", "db2", "standby3", "standby", "asynchronous"),
+    ]
+    made = drawing(parts)
+    boxes = {each.name: each for each in made.boxes}
+    frames = {each.name: each for each in made.frames}
+    for part in parts:
+        box, frame = boxes[part.name], frames[part.machine]
+        assert frame.x <= box.x
+        assert box.x + box.width <= frame.x + frame.width <= made.width
+        assert frame.y < box.y
+        assert box.y + box.height <= frame.y + frame.height <= made.height
+    placed = list(frames.values())
+    for one in placed:
+        for other in placed:
+            apart = one.x + one.width <= other.x or other.x + other.width <= one.x
+            below = one.y + one.height <= other.y or other.y + other.height <= one.y
+            assert one is other or apart or below
+    assert made.shared == ["db2"]
+    assert sorted(each.label for each in made.arrows) == [
+        "", "asynchronous", "asynchronous", "synchronous",
+    ]  # fmt: skip

@@ -1,12 +1,18 @@
 """The chart of a run over its seconds, tested by its data."""
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import plotly.graph_objects as go
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from runs.analysis.trend import Link, trend
 from runs.charts import palette
-from runs.charts.timeline import Track, timeline
+from runs.charts.history import HostMark, Mark, Point, history
+from runs.charts.timeline import Track, thin, timeline
+from runs.charts.version_line import Origin, version_line
 
 TPS = Track(label="tps", y_title="tps", start=1, interval=1, values=[900.0, None, 1000.0])
 LATENCY = Track(
@@ -77,3 +83,164 @@ def test_many_panels_keep_some_height_each():
 
     low, high = layout["yaxis20"]["domain"]
     assert high - low > 0.02
+
+
+def test_a_short_series_is_left_alone():
+    assert thin([1.0, None, 3.0]) == [0, 1, 2]
+
+
+def test_a_single_spike_in_48_hours_is_kept():
+    values = [1000.0] * 172_800
+    values[123_456] = 3.0
+
+    kept = thin(values)
+
+    assert 123_456 in kept
+    assert len(kept) <= 2000
+
+
+def test_a_stretch_without_values_stays_visible_as_a_gap():
+    values = [1.0] * 100 + [None] * 100 + [1.0] * 100
+
+    assert None in [values[index] for index in thin(values, 30)]
+
+
+@given(
+    st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), max_size=300),
+    st.integers(min_value=2, max_value=50),
+)
+def test_the_highest_and_the_lowest_value_survive_in_order(values, maximum):
+    kept = thin(values, maximum)
+
+    assert len(kept) <= maximum
+    assert kept == sorted(set(kept))
+    known = [value for value in values if value is not None]
+    if known:
+        drawn = [values[index] for index in kept if values[index] is not None]
+        assert (min(drawn), max(drawn)) == (min(known), max(known))
+
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def day(number):
+    return START + timedelta(days=number)
+
+
+def points(*medians):
+    return [
+        Point(day(number), median, median - 1, median + 2, 3, f"r{number}", f"/runs/{number}/")
+        for number, median in enumerate(medians)
+    ]
+
+
+def traces(figure):
+    return {trace["name"]: trace for trace in figure["data"]}
+
+
+def test_each_point_has_its_range_and_leads_to_its_run():
+    (trace,) = history(points(10, 11), [], y_title="tps")["data"]
+
+    assert trace["x"] == [day(0).isoformat(), day(1).isoformat()]
+    assert trace["y"] == [10, 11]
+    assert (trace["error_y"]["array"], trace["error_y"]["arrayminus"]) == ([2, 2], [1, 1])
+    assert trace["meta"]["urls"] == ["/runs/0/", "/runs/1/"]
+
+
+def test_levels_are_drawn_between_steps_with_gaps():
+    steps = [Mark(day(4), 9.0, 12.0), Mark(day(2), 10.0, 9.0)]
+
+    figure = history(points(10, 10, 9, 9, 12, 12), steps, y_title="tps")
+
+    levels = traces(figure)["level"]
+    assert levels["y"] == [10.0, 10.0, None, 9.0, 9.0, None, 12.0, 12.0, None]
+    assert levels["x"][0:2] == [day(0).isoformat(), day(2).isoformat()]
+    assert levels["x"][-3:-1] == [day(4).isoformat(), day(5).isoformat()]
+    assert [shape["x0"] for shape in figure["layout"]["shapes"]] == [
+        day(2).isoformat(),
+        day(4).isoformat(),
+    ]
+
+
+def test_an_alarm_is_a_mark_and_no_level():
+    figure = history(points(10, 7), [Mark(day(1), 10.0, 7.0, is_step=False)], y_title="tps")
+
+    assert set(traces(figure)) == {"median", "alarm"}
+    assert traces(figure)["alarm"]["y"] == [7.0]
+    assert figure["layout"]["shapes"] == []
+
+
+def test_a_history_without_points_is_an_empty_chart():
+    assert history([], [Mark(day(1), 1.0, 2.0)], y_title="tps")["data"][0]["x"] == []
+
+
+def test_another_machine_is_a_dashed_line_with_its_label_and_the_whole_text_on_hovering():
+    hosts = [HostMark(day(1), "kernel 6.1 → <6.8>", "kernel\nmemory")]
+
+    layout = history(points(10, 11), [Mark(day(1), 10.0, 11.0)], y_title="tps", hosts=hosts)[
+        "layout"
+    ]
+
+    assert [shape["line"]["dash"] for shape in layout["shapes"]] == ["dot", "dash"]
+    assert layout["shapes"][1]["x0"] == layout["shapes"][1]["x1"] == day(1).isoformat()
+    (label,) = layout["annotations"]
+    assert (label["x"], label["yref"]) == (day(1).isoformat(), "paper")
+    assert label["text"] == "kernel 6.1 → &lt;6.8&gt;"
+    assert label["hovertext"] == "kernel<br>memory"
+    assert "color" not in label["font"]
+
+
+VERSIONS = {"9.2": 2012, "9.3": 2013, "9.6": 2016, "13": 2020, "14": 2021}
+
+
+def link(base, head, ratio, error=0.01, freedom=4.0):
+    return Link(base, head, ratio, error, freedom, source=f"{base}-{head}")
+
+
+def line_figure(*links, base="9.2", urls=None):
+    found = trend(links, versions=list(VERSIONS), base=base)
+    origin = Origin("published", found.chains, urls or {})
+    made = version_line([origin], VERSIONS, x_title="version", y_title="index")
+    go.Figure(made)
+    json.dumps(made, allow_nan=False)
+    return made
+
+
+def test_chains_that_nothing_joins_are_lines_of_their_own():
+    made = line_figure(link("9.2", "9.3", 0.98), link("13", "14", 0.97))
+
+    assert [trace["x"] for trace in made["data"]] == [["9.2", "9.3"], ["13", "14"]]
+    assert [trace["y"][0] for trace in made["data"]] == [1.0, 1.0]
+
+
+def test_every_version_has_its_place_on_the_axis_though_nothing_measured_it():
+    assert line_figure(link("9.2", "9.3", 0.98))["layout"]["xaxis"]["categoryarray"] == list(
+        VERSIONS
+    )
+
+
+def test_an_interval_is_drawn_where_all_steps_have_one():
+    (trace,) = line_figure(link("9.2", "9.3", 0.98), link("9.3", "9.6", 1.2))["data"]
+
+    assert trace["error_y"]["array"][0] == pytest.approx(0)
+    assert trace["error_y"]["array"][2] > trace["error_y"]["array"][1] > 0
+
+
+def test_no_interval_is_drawn_where_a_step_has_none():
+    (trace,) = line_figure(link("9.2", "9.3", 0.98, error=None, freedom=None))["data"]
+
+    assert "error_y" not in trace
+    assert "%{customdata[0]" not in trace["hovertemplate"]
+
+
+def test_a_point_leads_to_the_campaign_that_measured_it():
+    (trace,) = line_figure(link("9.2", "9.3", 0.98), urls={"9.3": "/campaigns/a/"})["data"]
+
+    assert trace["meta"]["urls"] == ["", "/campaigns/a/"]
+
+
+def test_the_base_alone_is_no_line():
+    assert line_figure(link("13", "14", 0.97), base="9.2")["data"][0]["x"] == [
+        "13",
+        "14",
+    ]

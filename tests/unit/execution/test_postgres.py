@@ -2,8 +2,10 @@
 
 import pytest
 
+from runs.execution.base_dir import BaseDir, is_plain_path
 from runs.execution.errors import TargetProblem
-from runs.execution.postgres import Cluster
+from runs.execution.listening import checked
+from runs.execution.postgres import Cluster, options_for
 from runs.execution.sessions import shell_line
 
 
@@ -60,3 +62,84 @@ def test_one_function_quotes_for_the_shell():
     assert shell_line(["a b", "$x", "'"]) == """'a b' '$x' ''"'"''"""
     with pytest.raises(ValueError, match="null byte"):
         shell_line(["a\0"])
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted", "given"),
+    [
+        (90224, (), ()),
+        (90305, (), ("-N",)),
+        (90305, ("--data-checksums",), ("-N", "--data-checksums")),
+        (90305, ("-k",), ("-N", "--data-checksums")),
+        (170006, ("--no-data-checksums",), ("-N",)),
+        (170006, ("--wal-segsize=64",), ("-N", "--wal-segsize=64")),
+        (180000, (), ("-N", "--no-data-checksums")),
+        (180000, ("--data-checksums",), ("-N", "--data-checksums")),
+    ],
+)
+def test_checksums_are_where_they_were_asked_for_and_nowhere_else(version, wanted, given):
+    assert options_for(version, wanted) == given
+
+
+@pytest.mark.parametrize(
+    ("version", "option", "reason"),
+    [
+        (90224, "--data-checksums", r"--data-checksums from PostgreSQL 9\.3 on"),
+        (90224, "-k", r"-k from PostgreSQL 9\.3 on"),
+        (100023, "--wal-segsize=64", "--wal-segsize from PostgreSQL 11 on"),
+    ],
+)
+def test_an_option_that_came_later_is_refused_with_the_reason(version, option, reason):
+    with pytest.raises(ValueError, match=reason):
+        options_for(version, [option])
+
+
+@pytest.mark.parametrize(
+    "path", ["/b", "/var/tmp/bench_lab-1.0", "/a/.b", "/Users/Jo Doe/x", "/家/x"]
+)
+def test_plain_paths_are_allowed(path):
+    assert is_plain_path(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "/",
+        "b",
+        "/b/",
+        "/b//c",
+        "/b/../c",
+        "/b,c",
+        "/b$c",
+        "/b`c",
+        "//b",
+        "/b\n",
+        '/b"c',
+        "/b'c",
+    ],
+)
+def test_others_are_not(path):
+    assert not is_plain_path(path)
+
+
+def test_a_mark_names_the_benchlab_and_the_very_place():
+    base = BaseDir("/lab", "instance")
+    assert base.mark("/lab/clusters/a") != base.mark("/lab/clusters/b")
+    assert base.mark("/lab/clusters/a") != BaseDir("/lab", "other").mark("/lab/clusters/a")
+
+
+@pytest.mark.parametrize(
+    "address", ["192.0.2.1", "fe80::1%eth0", "db1.example.org", "0db", "10.0.0.0"]
+)
+def test_one_address_is_accepted(address):
+    assert checked(address) == address
+
+
+@pytest.mark.parametrize(
+    "address", ["0.0.0.0", "0", "0x0", "0:0:0:0:0:0:0:0", "::", "*", "", "a,b", "a b", '"$(id)"']
+)
+def test_every_address_and_what_a_shell_reads_is_refused(address):
+    with pytest.raises(TargetProblem) as problem:
+        checked(address)
+    assert problem.value.code == "address_unknown"

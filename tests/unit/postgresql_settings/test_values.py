@@ -1,9 +1,13 @@
 """How each version reads and writes values; the refusals carry a stable code."""
 
+import time
+
 import pytest
 
-from runs.postgresql_settings import values
+from runs.postgresql_settings import reach, values
 from runs.postgresql_settings.catalogue import setting
+from runs.postgresql_settings.secrets import MASK, masked
+from runs.postgresql_settings.validation import check
 from runs.postgresql_settings.values import BadValue, parse
 
 
@@ -155,3 +159,116 @@ def test_memory_comes_in_bytes_and_special_values_as_none():
     assert values.in_bytes("-1", setting("autovacuum_work_mem", "16")) is None
     with pytest.raises(ValueError, match="no amount of memory"):
         values.in_bytes("1", setting("checkpoint_timeout", "16"))
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"archive_command": "true %p"}, "runs_command"),
+        ({"restore_command": "true; id"}, "runs_command"),
+        ({"archive_cleanup_command": "$(id)"}, "runs_command"),
+        ({"recovery_end_command": "`id`"}, "runs_command"),
+        ({"ssl_passphrase_command": "cat /x"}, "runs_command"),
+        ({"repmgr.service_start_command": "id"}, "runs_command"),
+        ({"plperl.on_init": "system 'id'"}, "runs_command"),
+        ({"pllua.on_init": "os.execute('id')"}, "runs_command"),
+        ({"PLLua.On_Init": "os.execute('id')"}, "runs_command"),
+        ({"of_tomorrow.startup": "1"}, "runs_command"),
+        ({"archive_library": "/tmp/x"}, "library_elsewhere"),
+        ({"shared_preload_libraries": "pg_prewarm,../x"}, "library_elsewhere"),
+        ({"shared_preload_libraries": '"/tmp/x"'}, "library_elsewhere"),
+        ({"local_preload_libraries": "$libdir/../x"}, "library_elsewhere"),
+        ({"jit_provider": "/tmp/x"}, "library_elsewhere"),
+        ({"dynamic_library_path": "$libdir:/tmp"}, "library_elsewhere"),
+        ({"dynamic_library_path": "$libdir/../x"}, "library_elsewhere"),
+        ({"basic_archive.archive_directory": "/tmp"}, "outside_cluster"),
+    ],
+)
+def test_what_would_run_on_the_server_is_refused(given, code):
+    [finding] = check(given, ["16"])
+    assert (finding.severity, finding.code) == ("error", code)
+    assert finding.remedy
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *({"archive_command": value} for value in reach.HARMLESS_COMMANDS),
+        {"restore_command": " true "},
+        {"ssl_passphrase_command_supports_reload": "on"},
+        {"log_replication_commands": "on"},
+        {"plperl.on_init": ""},
+        {"plperl.use_strict": "on"},
+        {
+            "auto_explain.log_min_duration": "250ms",
+            "shared_preload_libraries": "auto_explain",
+        },
+        {
+            "pg_stat_statements.track": "all",
+            "shared_preload_libraries": "pg_stat_statements",
+        },
+        {"shared_preload_libraries": 'pg_stat_statements, "auto_explain",$libdir/pg_prewarm'},
+        {"local_preload_libraries": "$libdir/plugins/x"},
+        {"archive_library": "basic_archive"},
+        {"dynamic_library_path": "$libdir:$libdir/extra"},
+        {"jit_provider": "llvmjit"},
+    ],
+)
+def test_what_does_nothing_and_what_is_installed_is_allowed(given):
+    assert check(given, ["16"]) == ()
+
+
+SECRET = "s3cr3tPW"
+WITH_SECRETS = {
+    "primary_conninfo": (
+        f"host=a user=b password={SECRET} port=1",
+        f"host=a user=b password='{SECRET} and more'",
+        f"host=a PASSWORD = '{SECRET}\\' x'",
+        f"postgresql://user:{SECRET}@host/db",
+        f"sslpassword={SECRET} passfile=/x",
+    ),
+    "ssl_passphrase_command": (f"echo {SECRET}", f"/bin/pass {SECRET}"),
+    "archive_command": (
+        f"PGPASSWORD={SECRET} pg_receivewal",
+        f"AWS_SECRET_ACCESS_KEY='{SECRET}' x",
+    ),
+    "citus.node_conninfo": (f"password={SECRET}",),
+    "acme.api_token": (SECRET,),
+    "vendor.password": (SECRET,),
+}
+WITHOUT = {
+    "password_encryption": "scram-sha-256",
+    "primary_conninfo": "host=a user=b port=1 application_name=c",
+    "archive_command": "cp %p /archive/%f",
+    "ssl_passphrase_command_supports_reload": "off",
+    "passwordcheck.min_password_length": "8",
+    "log_line_prefix": "%m [%p] %q%u@%d ",
+    "search_path": '"$user", public',
+    "shared_buffers": "512MB",
+}
+
+
+def test_secrets_are_masked():
+    left = [
+        (name, value)
+        for name, values in WITH_SECRETS.items()
+        for value in values
+        if SECRET in masked(name, value) or MASK not in masked(name, value)
+    ]
+    assert left == []
+
+
+def test_what_is_no_secret_stays():
+    assert {name: masked(name, value) for name, value in WITHOUT.items()} == WITHOUT
+
+
+def test_long_texts_take_no_longer_a_letter_than_short_ones():
+    begun = time.process_time()
+    assert masked("text", "x" * 20_000) == "x" * 20_000
+    assert time.process_time() - begun < 1  # 12 seconds when each letter begins a name
+
+
+def test_masking_again_changes_nothing():
+    for name, secret_values in WITH_SECRETS.items():
+        for value in secret_values:
+            assert masked(name, masked(name, value)) == masked(name, value)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from runs.published import checks, reading, schema
+from runs.published import checks, reading, schema, words
 from runs.published.errors import PublishedFileError
-from runs.published.fields import parse
+from runs.published.fields import parse, typed
 
 SAMPLE = Path(__file__).parents[2] / "samples/published/harbour-2020.yaml"
 
@@ -133,3 +133,57 @@ def test_the_example_of_the_documentation_is_one_that_loads_and_says_what_the_ar
 
 def others():
     return [reading.read(path) for path in reading.files() if path.stem == "wg1-2021"]
+
+
+def test_one_spelling_finds_the_other():
+    same = [
+        ("サーバー", "サーバ"),
+        ("オーバーヘッド", "オーバヘッド"),
+        ("ＰｏｓｔｇｒｅＳＱＬ 14", "PostgreSQL 14"),
+        ("21,378.30", "21378.30"),
+        ("TPS", "tps"),
+        ("バージョン14", "version 14"),
+        ("pg 9.6.3", "9.6"),
+    ]
+
+    assert [pair for pair in same if words.query(pair[0]) != words.query(pair[1])] == []
+
+
+def test_a_version_is_looked_for_as_such():
+    assert words.query("PostgreSQL 14") == "version14"
+    assert words.query("PostgreSQL 9.6.24 checksums") == "version9p6 checksums"
+    assert words.query("14 clients") == "14 clients"
+
+
+def test_japanese_is_found_within_longer_words():
+    text = words.tokens(["ページチェックサムの負荷"]).split()
+
+    assert set(words.query("チェックサム").split()) <= set(text)
+    assert not set(words.query("パーティション").split()) <= set(text)
+
+
+def test_what_is_printed_stays_as_it_is():
+    content = parse("{a: off, b: 0.50, c: 9.10, d: 2014-01-01, e: 10:30, f: 1_000}")
+
+    assert list(content.values()) == ["off", "0.50", "9.10", "2014-01-01", "10:30", "1_000"]
+
+
+def test_a_mapping_takes_over_another_one():
+    content = parse("base: &base {a: 1, b: 2}\nother: {<<: *base, b: 3}")
+
+    assert content["other"] == {"a": "1", "b": "3"}
+
+
+def test_a_key_that_stands_twice_is_refused():
+    with pytest.raises(PublishedFileError, match="line 3: “a” is given twice"):
+        parse("x:\n  a: 1\n  a: 2")
+
+
+def test_numbers_are_numbers_but_versions_are_names():
+    content = parse("{version: 10, versions: ['9.6', '10'], scale: 1000, share: 0.5, log: true}")
+
+    assert typed(content) == {
+        "version": "10", "versions": ["9.6", "10"], "scale": 1000, "share": 0.5, "log": True,
+    }  # fmt: skip
+    assert typed("007") == "007"
+    assert typed("null") is None

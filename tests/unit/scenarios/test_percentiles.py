@@ -1,9 +1,20 @@
-"""How many transactions are logged for percentiles."""
+r"""How many transactions are logged for percentiles.
+
+When the threads of pgbench were what was slow.
+
+The figures are of PostgreSQL 18's pgbench with two clients on two processors, on which the server
+worked as well: scripts of 3,000 and 30,000 `\set` before a `SELECT 1`, and one that only waits.
+"""
 
 import pytest
 
-from runs.scenarios import percentiles, registry
+from runs.execution.steps import StepResult
+from runs.scenarios import generator_cpu, percentiles, registry
 from runs.scenarios.metrics import PGBENCH
+from runs.scenarios.percentiles import Stall, longest
+from runs.scenarios.pgbench_procedure import client_shares
+from runs.tools.pgbench import ProgressPoint
+from tests.unit.benches import bench_of, codes
 
 HOUR = 3600
 
@@ -40,3 +51,89 @@ def test_the_estimate_of_the_disk_knows_of_the_logs_and_of_no_more_than_those(sc
     )
 
     assert 0 < short < long == longer < 100 * 10**6
+
+
+def points(*tps):
+    return [
+        ProgressPoint(seconds=float(second), tps=each, latency_ms=None, stddev_ms=None)
+        for second, each in enumerate(tps, 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tps", "stall"),
+    [
+        ((), None),
+        ((100.0,), None),
+        ((100.0, 100.0, 100.0), None),
+        ((100.0, 0.0, 100.0), None),
+        ((100.0, 0.0, 0.0, 100.0), Stall(1.0, 2.0)),
+        ((100.0, 0.0, 0.0, 100.0, 0.0, 0.0, 0.0), Stall(4.0, 3.0)),
+        # Connections that took their time.
+        ((0.0, 0.0, 100.0, 100.0), None),
+        # Rare by themselves.
+        ((1.0, 0.0, 0.0, 2.0, 1.0), None),
+        # Not known is not nothing.
+        ((100.0, None, None, 100.0), None),
+    ],
+)
+def test_the_longest_time_without_a_transaction(tps, stall):
+    assert longest(points(*tps)) == stall
+
+
+def step(name, seconds, cpu_seconds):
+    return StepResult(name, ("pgbench",), "", 0, 1e9, 1e9 + seconds, "", "", cpu_seconds)
+
+
+SATURATED = (4.1284, 3.9141)
+BUSY = (5.0284, 4.2133)
+BUSY_WITH_TWO_THREADS = (5.0266, 8.9075)
+WAITING = (5.0136, 0.1228)
+
+
+@pytest.mark.parametrize(
+    ("figures", "threads", "is_told"),
+    [
+        (SATURATED, 1, True),
+        (SATURATED, 2, False),
+        (BUSY, 1, False),
+        (BUSY_WITH_TWO_THREADS, 2, False),
+        (BUSY_WITH_TWO_THREADS, 1, True),
+        (WAITING, 1, False),
+        # An old pgbench does not say how many it had.
+        (SATURATED, None, False),
+    ],
+)
+def test_threads_that_were_busy_for_more_than_90_percent_of_the_time_are_told(
+    figures, threads, is_told
+):
+    bench = bench_of()
+    generator_cpu.note(bench, [step("pgbench", *figures)], [threads])
+    assert codes(bench) == ["generator_saturated"] * is_told
+    used = bench.findings.measurements["generator_cpu"]
+    assert used == pytest.approx(figures[1] / figures[0], abs=0.001)
+
+
+def test_of_several_generators_the_saturated_one_is_named_and_all_are_added_up():
+    bench = bench_of("load1", "load2")
+    steps = [step("pgbench-load1", *WAITING), step("pgbench-load2", *SATURATED)]
+    generator_cpu.note(bench, steps, [1, 1])
+    [note] = bench.findings.notes
+    assert note.message.startswith("pgbench-load2 kept 0.9 processors busy with 1 thread(s)")
+    assert bench.findings.measurements["generator_cpu"] == pytest.approx(0.973, abs=0.001)
+
+
+def test_without_the_accounting_of_one_step_nothing_is_said():
+    bench = bench_of("load1", "load2")
+    steps = [step("pgbench-load1", *SATURATED), step("pgbench-load2", 4.0, None)]
+    generator_cpu.note(bench, steps, [1, 1])
+    assert codes(bench) == []
+    assert bench.findings.measurements == {}
+
+
+@pytest.mark.parametrize(
+    ("clients", "generators", "shares"),
+    [(8, 1, [8]), (8, 2, [4, 4]), (7, 3, [3, 2, 2]), (1, 3, [1])],
+)
+def test_every_client_is_somewhere_and_no_machine_has_none(clients, generators, shares):
+    assert client_shares(clients, generators) == shares

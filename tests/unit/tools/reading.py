@@ -1,5 +1,7 @@
 """What tests ask of readings."""
 
+import json
+from functools import cache
 from pathlib import Path
 
 from runs.tools import registry
@@ -8,8 +10,18 @@ from runs.tools.adapter import Reading
 SAMPLES = Path(__file__).parents[2] / "samples"
 
 
+@cache
+def samples(tool: str) -> dict[str, bytes]:
+    """What the tool wrote into each recorded file, by the file's name."""
+    path = SAMPLES / f"{tool}.jsonl"
+    if not path.exists():
+        return {}
+    rows = [json.loads(line) for line in path.read_text().split("\n") if line]
+    return {row["file"]: row["text"].encode() for row in rows}
+
+
 def sample(tool: str, name: str) -> bytes:
-    return (SAMPLES / tool / name).read_bytes()
+    return samples(tool)[name]
 
 
 def read(tool: str, name: str) -> Reading:

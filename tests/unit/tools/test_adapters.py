@@ -14,16 +14,14 @@ from runs.tools.text import UNKNOWN_LINES
 from tests.each import examples
 from tests.unit.timing import cpu_seconds
 from tests.unit.tools.pgbench.samples import all_samples, samples_with_log
-from tests.unit.tools.reading import SAMPLES
+from tests.unit.tools.reading import samples
 
 ADAPTERS = registry.every()
-ENDINGS = {".txt", ".log", ".json", ".csv", ".out"}
 
 
 def recorded_texts(adapter: Adapter) -> list[bytes]:
     """What the tool wrote, of every recorded run."""
-    paths = sorted((SAMPLES / adapter.name).rglob("*"))
-    return [path.read_bytes() for path in paths if path.suffix in ENDINGS and path.is_file()]
+    return list(samples(adapter.name).values())
 
 
 PGBENCH = [run.stdout.encode() for run in all_samples()]

@@ -7,11 +7,11 @@ import pytest
 
 from runs.tools import registry
 from runs.tools.adapter import UnreadableOutput
-from tests.unit.tools.reading import SAMPLES
+from tests.unit.tools.reading import sample, samples
 
 
 def read(tool, name):
-    text = (SAMPLES / tool / name).read_text()
+    text = sample(tool, name).decode()
     return registry.find(tool).read({"stdout": text}), text
 
 
@@ -103,7 +103,7 @@ def test_one_is_not_taken_for_the_other():
     tools = ("google_benchmark", "hyperfine", "pytest_benchmark")
     for tool in tools:
         for other in tools:
-            for path in (SAMPLES / other).glob("*.json"):
+            for text in samples(other).values():
                 if other != tool:
                     with pytest.raises(UnreadableOutput):
-                        registry.find(tool).read({"stdout": path.read_text()})
+                        registry.find(tool).read({"stdout": text.decode()})

@@ -1,15 +1,15 @@
 """What the storage scenarios take of the reports of fio and pg_test_fsync."""
 
 import json
-from pathlib import Path
+import re
 
 import pytest
 
 from runs.scenarios import operating_systems, storage_bandwidth
+from runs.tools import registry
 from runs.tools.fio.adapter import read_bandwidth
 from runs.tools.pg_test_fsync.reader import one_write
-
-SAMPLES = Path(__file__).parents[2] / "samples"
+from tests.unit.tools.reading import codes, figures, read, sample
 
 
 def report(**job):
@@ -36,7 +36,7 @@ def test_what_is_no_result_is_told_in_fios_own_words(text):
 
 
 def test_of_pg_test_fsync_only_the_first_section_counts():
-    told = one_write((SAMPLES / "pg_test_fsync" / "default.txt").read_text())
+    told = one_write(sample("pg_test_fsync", "default.txt").decode())
     assert told["fdatasync"] == 1458.957
     assert "fsync_writethrough" not in told
     assert one_write("") == {}
@@ -57,3 +57,99 @@ def test_a_refused_method_is_not_measured_under_its_name():
             {"wal_sync_method": {"setting": "fdatasync"}}, "fsync_writethrough"
         )
     assert caught.value.code == "setting_not_taken"
+
+
+PG_TEST_FSYNC = registry.find("pg_test_fsync")
+
+
+def test_every_printed_rate_is_a_measurement():
+    text = sample("pg_test_fsync", "default.txt").decode()
+    reading = read("pg_test_fsync", "default.txt")
+
+    printed = [float(rate) for rate in re.findall(r"(\S+) ops/sec", text)]
+    assert reading.status == "finished"
+    assert [value.value for value in reading.measurements] == printed
+    assert {value.direction for value in reading.measurements} == {"higher"}
+    assert reading.levels == {"seconds_per_test": 1}
+    assert reading.unknown_lines == ()
+
+
+def test_a_method_is_named_by_its_test():
+    found = figures(read("pg_test_fsync", "default.txt"))
+
+    assert found["one_write_fdatasync"] == 1458.957
+    assert found["two_writes_fdatasync"] == 1713.877
+    assert found["sizes_16_1kb_open_sync_writes"] == 70.699
+    assert found["other_descriptor_write_fsync_close"] == 1342.783
+    assert found["unsynced_write"] == 988723.373
+
+
+def test_a_method_that_is_not_available_has_no_measurement():
+    assert not any("writethrough" in name for name in figures(read("pg_test_fsync", "default.txt")))
+
+
+def test_an_output_that_was_cut_is_partial():
+    text = sample("pg_test_fsync", "default.txt").partition(b"Non-sync")[0]
+
+    reading = PG_TEST_FSYNC.read({"raw": text})
+
+    assert (reading.status, codes(reading)) == ("partial", ["cut"])
+
+
+def test_a_rate_that_was_cut_is_left_out():
+    text = sample("pg_test_fsync", "default.txt").partition(b"498 ops/sec")[0]
+
+    reading = PG_TEST_FSYNC.read({"raw": text})
+
+    assert (reading.status, codes(reading)) == ("failed", ["no_result"])
+
+
+def test_an_error_of_the_tool_is_told():
+    reading = PG_TEST_FSYNC.read(
+        {
+            "stdout": sample("pg_test_fsync", "default.txt").partition(b"Compare file")[0],
+            "stderr": "pg_test_fsync: error: could not open output file: Permission denied\n",
+        }
+    )
+
+    assert (reading.status, codes(reading)) == ("failed", ["tool_error", "no_result"])
+
+
+def test_the_rates_of_a_test_whose_heading_is_unknown_are_not_taken_for_another_ones():
+    text = sample("pg_test_fsync", "default.txt").replace(b"using two 8kB", b"of tomorrow,")
+
+    reading = PG_TEST_FSYNC.read({"raw": text})
+
+    assert figures(reading)["one_write_fdatasync"] == 1458.957
+    assert not any(name.startswith("two_writes") for name in figures(reading))
+    assert len(reading.unknown_lines) == 5
+
+
+PG_TEST_TIMING = registry.find("pg_test_timing")
+
+
+def test_the_cost_is_the_printed_one():
+    reading = read("pg_test_timing", "default.txt")
+
+    assert reading.status == "finished"
+    assert figures(reading) == {"clock_read_time": 81.76}
+    assert reading.levels == {"duration": 2}
+    assert reading.unknown_lines == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "nanoseconds"),
+    [
+        ("Per loop time including overhead: 35.96 nsec\n", 35.96),
+        ("Per loop time including overhead: 1.05 us\n", 1050),
+        ("Average loop time including overhead: 16.42 ns\n", 16.42),
+    ],
+)
+def test_other_versions_words_are_understood(line, nanoseconds):
+    assert figures(PG_TEST_TIMING.read({"raw": line})) == {"clock_read_time": nanoseconds}
+
+
+def test_without_its_result_it_failed():
+    text = sample("pg_test_timing", "default.txt").partition(b"Per loop")[0]
+
+    assert codes(PG_TEST_TIMING.read({"raw": text})) == ["no_result"]

@@ -1,13 +1,18 @@
 """The noise floor of a server, from finished repeats and A/A campaigns."""
 
 import math
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from runs.analysis.inference.verdicts import MINIMUM_EFFECT
-from runs.models import Metric
-from runs.selectors.campaigns import noise
-from runs.selectors.compare import known_noise
+from runs.models import Campaign, Metric, Run, Topology, TopologyNode
+from runs.selectors.access.projects import NOBODY
+from runs.selectors.archive import version_line
+from runs.selectors.campaigns import campaigns, noise
+from runs.selectors.campaigns import factor_names as designs
+from runs.selectors.compare import candidates, known_noise
 from runs.selectors.compare.known_noise import Scope
 from tests import factories
 
@@ -124,3 +129,113 @@ def test_it_takes_one_query(server, django_assert_num_queries):
         measured(server, [1000.0, 1010.0])
     with django_assert_num_queries(1):
         noise.of_server(server, "tps")
+
+
+LEVELS = {"version": ["16.14", "18.4"], "server": ["alpha", "beta"], "clients": [1, 2]}
+
+
+def campaign(factors=LEVELS, *, kind=Topology.Kind.SINGLE, **fields):
+    """A campaign whose runs are on the server of their cell."""
+    factories.metric()
+    servers = {slug: factories.server(slug, name=slug.capitalize()) for slug in factors["server"]}
+    topology = Topology.objects.create(slug="both", name="both", kind=kind)
+    for ordinal, server in enumerate(servers.values(), start=1):
+        TopologyNode.objects.create(
+            topology=topology, server=server, role="database", ordinal=ordinal
+        )
+    made = factories.campaign(factors=factors, topology=topology, **fields)
+    for run in made.runs.select_related("cell"):
+        Run.objects.filter(pk=run.pk).update(server=servers[run.cell.levels["server"]])
+    return made
+
+
+def finish(of, gains):
+    for run in of.runs.select_related("cell").order_by("pk"):
+        levels = run.cell.levels
+        gain = gains.get(levels["server"], 1) * gains.get(levels["version"], 1)
+        factories.finish(run, tps=1000 * levels["clients"] * gain * (1 + 0.001 * run.repeat))
+    return of
+
+
+def test_servers_stand_against_the_first_and_versions_within_each_server():
+    rows = campaigns.ratios(finish(campaign(), {"beta": 2, "18.4": 1.5}), "tps")
+    servers = [row for row in rows if row.subject == "server"]
+    assert {(row.base_label, row.head_label) for row in servers} == {("alpha", "beta")}
+    assert [row.levels for row in servers] == [
+        {"version": "16.14", "clients": 1},
+        {"version": "16.14", "clients": 2},
+        {"version": "18.4", "clients": 1},
+        {"version": "18.4", "clients": 2},
+    ]
+    assert all(row.comparison.ratio == pytest.approx(2, rel=1e-6) for row in servers)
+    versions = [row for row in rows if row.subject == "version"]
+    assert {row.levels["server"] for row in versions} == {"alpha", "beta"}
+    assert all(row.comparison.ratio == pytest.approx(1.5, rel=1e-6) for row in versions)
+
+
+def test_a_factor_with_names_is_compared_within_each_server():
+    factors = {**LEVELS, "version": ["18.4"], "checksums": ["off", "on"]}
+    rows = campaigns.ratios(finish(campaign(factors), {}), "tps")
+    assert {row.subject for row in rows} == {"server", "checksums"}
+    assert {row.levels["server"] for row in rows if row.subject == "checksums"} == {
+        "alpha",
+        "beta",
+    }
+
+
+def test_a_release_that_one_server_lacks_is_compared_with_no_other():
+    made = campaign()
+    made.cells.filter(levels__server="beta", version="16.14").delete()
+    rows = campaigns.ratios(finish(made, {}), "tps")
+    assert {row.levels["version"] for row in rows if row.subject == "server"} == {"18.4"}
+    assert {row.levels["server"] for row in rows if row.subject == "version"} == {"alpha"}
+
+
+def test_servers_are_rows_of_the_grid_by_name_and_never_columns_beside_another_factor():
+    factors = {"version": ["18.4"], "server": ["alpha", "beta"], "checksums": ["off", "on"]}
+    grid = campaigns.grid(campaign(factors))
+    assert grid.factor == "checksums"
+    assert [row.label for row in grid.rows] == ["18.4 · Alpha", "18.4 · Beta"]
+
+
+def test_the_compare_page_offers_a_series_for_each_server():
+    finish(campaign(title="Both"), {})
+    (found,) = candidates.candidates("Both", reader=NOBODY)
+    assert found.axis == "clients"
+    assert {each.levels["server"] for each in found.series} == {"alpha", "beta"}
+
+
+def test_only_levels_of_servers_are_called_by_a_servers_name():
+    words = designs.words(campaign())
+    assert words.listed({"server": "beta", "clients": 1}) == "Server Beta, Clients 1"
+    assert words.level("placement", "beta") == "beta"
+
+
+def test_the_last_server_to_end_says_what_time_is_left():
+    made = campaign({"version": ["18.4"], "server": ["alpha", "beta"], "clients": [1]}, repeats=4)
+    for slug, seconds, number in (("alpha", 100, 1), ("beta", 10, 2)):
+        for run in made.runs.filter(server__slug=slug).order_by("pk")[:number]:
+            factories.finish(run, seconds=seconds, tps=1)
+    assert campaigns.progress(made).seconds_left == pytest.approx(300, abs=5)
+    running = made.runs.filter(server__slug="alpha", state="queued").first()
+    running.state, running.started_at = Run.State.MEASURING, timezone.now() - timedelta(seconds=40)
+    running.save()
+    assert campaigns.progress(made).seconds_left == pytest.approx(260, abs=5)
+
+
+def test_servers_that_share_load_generators_are_added():
+    factors = {"version": ["18.4"], "server": ["alpha", "beta"], "clients": [1]}
+    made = campaign(factors, repeats=2, kind=Topology.Kind.CLIENT)
+    for slug, seconds in (("alpha", 100), ("beta", 10)):
+        run = made.runs.filter(server__slug=slug).order_by("pk").first()
+        factories.finish(run, seconds=seconds, tps=1)
+    assert campaigns.progress(made).seconds_left == pytest.approx(110, abs=5)
+
+
+def test_the_version_line_pairs_versions_of_one_server():
+    made = finish(campaign(), {"beta": 3, "18.4": 1.2})
+    Campaign.objects.update(state="finished")
+    found = version_line.pairs(version_line.material("fixed-point-read"))
+    assert [pair.campaign for pair in found] == [made, made]
+    assert [pair.base.server for pair in found] == ["alpha", "beta"]
+    assert all(pair.link.ratio == pytest.approx(1.2, rel=0.01) for pair in found)

@@ -8,11 +8,17 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from runs import tasks
+from runs.execution.errors import EndNotSeen
 from runs.execution.reporter import Findings
-from runs.models import Lease, Run, Server
-from runs.services.runs import leases, results, runs, supervision
-from runs.services.runs.pulses import Pulses
+from runs.models import Campaign, Lease, Run, Server
+from runs.services.campaigns import campaigns, scenarios
+from runs.services.runs import attempts, execution, leases, results, runs, supervision
+from runs.services.runs.supervision import Pulses
+from runs.services.servers import ssh_keys
 from tests import factories
+
+pytestmark = pytest.mark.django_db
 
 
 def make_server(**fields):
@@ -160,3 +166,192 @@ def test_a_run_that_no_longer_asks_for_orders_is_shown_no_more_signs_of_life(set
     settings.HEARTBEAT_TIMEOUT_SECONDS = 5
     pulses.beat()
     assert pulses.order_for(claim) == "detach"
+
+
+S = Run.State
+
+
+@pytest.fixture
+def host():
+    """A server at which nothing listens."""
+    scenarios.sync()
+    made = factories.server(address="127.0.0.1", port=1, ssh_key=ssh_keys.default())
+    factories.installation(made, "18.4", has_psql=True, pgbench_version_num=180004)
+    Lease.objects.create(server=made)
+    return made
+
+
+@pytest.fixture
+def campaign(host) -> Campaign:
+    draft = factories.draft(host, title="away", seed=7)
+    return campaigns.create(draft=draft)
+
+
+def claimed(host) -> leases.Claim:
+    claim = leases.claim(server_id=host.pk, holder="worker")
+    assert claim is not None
+    return claim
+
+
+def taken_over(host, campaign) -> leases.Claim:
+    """The claim of a run that another worker had on its target."""
+    claim = claimed(host)
+    for state in (S.PREPARING, S.MEASURING, S.LOST):
+        assert runs.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+    return claimed(host)
+
+
+def test_a_run_whose_server_is_away_waits_for_it(host, campaign):
+    execution.execute(claimed(host))
+    run = campaign.runs.get()
+    assert (run.state, run.code) == (S.QUEUED, "host_unreachable")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"of_the_future": 1}, "of_the_future"),
+        ({"scenario": "no-more"}, "no-more"),
+        ({"treatment": [1]}, "items"),
+        ({"generators": [{"name": "load1"}]}, "missing"),
+        (None, "bindir"),
+    ],
+)
+def test_a_plan_that_this_version_does_not_know_is_refused_clearly(host, campaign, change, told):
+    run = campaign.runs.get()
+    run.plan = None if change is None else run.plan | change
+    run.save()
+    execution.execute(claimed(host))
+    run.refresh_from_db()
+    assert (run.state, run.code) == (S.ERRORED, "plan_of_other_version")
+    assert told in run.message
+    assert "Queue its campaign again" in run.remedy
+    assert not Lease.objects.filter(run__isnull=False).exists()
+
+
+def test_a_failure_of_benchlab_itself_ends_the_run_and_lets_the_server_go(host, campaign, caplog):
+    """A plan of the right form without what the scenario reckons with."""
+    run = campaign.runs.get()
+    run.plan = run.plan | {"parameters": {}}
+    run.save()
+    execution.execute(claimed(host))
+    run.refresh_from_db()
+    assert (run.state, run.code) == (S.ERRORED, "internal_error")
+    assert run.message.startswith("Traceback")
+    assert "KeyError" in run.message
+    assert "report it" in run.remedy
+    assert f"run {run.pk} ended in an error of BenchLab" in caplog.text
+    assert not Lease.objects.filter(run__isnull=False).exists()
+
+
+@pytest.mark.parametrize("claim_it", [lambda host, campaign: claimed(host), taken_over])
+def test_a_cancel_is_kept_to_though_the_server_is_away(host, campaign, claim_it):
+    claim = claim_it(host, campaign)
+    runs.cancel(run=campaign.runs.get(), by="ann")
+    execution.execute(claim)
+    run = campaign.runs.get()
+    assert (run.state, run.code) == (S.CANCELLED, "cancelled")
+    assert "ann" in run.message
+    assert run.finished_at is not None
+    campaign.refresh_from_db()
+    assert campaign.state == Campaign.State.CANCELLED
+    host.refresh_from_db()
+    assert host.needs_sweep
+    assert host.state == Server.State.UNREACHABLE
+    assert not Lease.objects.filter(run=run).exists()
+
+
+def test_a_cancelled_run_gets_no_further_attempt(host, campaign):
+    claim = claimed(host)
+    runs.cancel(run=campaign.runs.get(), by="ann")
+    again = attempts.start_again(
+        run_id=claim.run_id, token=claim.token, code="target_restarted", message="x", most=3
+    )
+    run = campaign.runs.get()
+    assert not again
+    assert (run.state, run.attempt) == (S.CANCELLED, 1)
+    campaign.refresh_from_db()
+    assert campaign.state == Campaign.State.CANCELLED
+    host.refresh_from_db()
+    assert host.needs_sweep
+
+
+def test_a_key_that_cannot_be_read_costs_no_run_and_is_told_on_the_servers_page(host, campaign):
+    """As by a worker that was started with another BENCHLAB_ENCRYPTION_KEY."""
+    host.ssh_key = factories.ssh_key("of another BenchLab")
+    host.save()
+    execution.execute(claimed(host))
+    run = campaign.runs.get()
+    assert (run.state, run.code) == (S.QUEUED, "private_key_unreadable")
+    host.refresh_from_db()
+    assert (host.state, host.problem_code) == (
+        Server.State.REFUSED,
+        "private_key_unreadable",
+    )
+    assert "BENCHLAB_ENCRYPTION_KEY" in host.problem_remedy
+    # Until somebody has looked at it, no other run of the queue is tried in vain.
+    assert leases.claim(server_id=host.pk, holder="worker") is None
+
+
+@pytest.fixture
+def claim():
+    """A worker's claim of a run that puts load on."""
+    server = factories.server(versions=["16.14"])
+    Lease.objects.create(server=server)
+    factories.campaign(on=server, factors={"version": ["16.14"], "clients": [1]}, repeats=1)
+    claim = leases.claim(server_id=server.pk, holder="a")
+    for state in (S.PREPARING, S.MEASURING):
+        runs.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+    return claim
+
+
+@pytest.fixture
+def asked_to_stop():
+    """Celery has told this worker to shut down."""
+    tasks.hand_runs_over()
+    yield
+    tasks.start_fresh()
+
+
+def assert_it_was_let_go_of_with(code, claim) -> Run:
+    """The run waits for a worker, and the next one has it at once."""
+    run = Run.objects.get(pk=claim.run_id)
+    assert (run.state, run.code) == (S.LOST, code)
+    assert run.events.filter(code=code, from_state=S.MEASURING, to_state=S.LOST).count() == 1
+    assert not Lease.objects.filter(run__isnull=False).exists()
+    assert leases.give_up_the_silent() == []
+    again = leases.claim(server_id=claim.server_id, holder="b")
+    assert (again.run_id, again.taken_over) == (run.pk, True)
+    assert again.token > claim.token
+    return run
+
+
+def test_a_worker_that_is_stopped_hands_its_run_over(claim, asked_to_stop):
+    assert execution._let_go(claim) == "detach"
+    assert_it_was_let_go_of_with("worker_stopped", claim)
+
+
+def test_a_worker_that_shows_signs_of_life_keeps_its_run(claim):
+    assert factories.pulse(claim.run_id, claim.token) == "go_on"
+    assert Run.objects.get(pk=claim.run_id).state == S.MEASURING
+    assert leases.claim(server_id=claim.server_id, holder="b") is None
+
+
+def test_a_worker_whose_run_was_given_up_changes_nothing_by_being_stopped(claim, asked_to_stop):
+    runs.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
+    again = leases.claim(server_id=claim.server_id, holder="b")
+    assert execution._let_go(claim) == "detach"
+    assert Run.objects.get(pk=claim.run_id).state == S.CLAIMED
+    assert factories.pulse(again.run_id, again.token) == "go_on"
+
+
+def test_a_run_whose_steps_end_is_not_seen_goes_to_another_worker(claim, monkeypatch):
+    """The guard's own part of it is in tests/ssh/test_guard.py."""
+
+    def unseen(*_given):
+        raise EndNotSeen("Step pgbench has ended on the target without being seen.")
+
+    monkeypatch.setattr(execution, "_conclude", unseen)
+    execution.execute(claim)
+    run = assert_it_was_let_go_of_with("end_not_seen", claim)
+    assert "Step pgbench has ended" in run.events.get(code="end_not_seen").message

@@ -2,18 +2,26 @@
 
 from collections import Counter
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from asgiref.sync import async_to_sync
+from django.db import connection
 from django.utils.translation import override
 
+from runs.execution.errors import Detached
 from runs.execution.reporter import Findings
+from runs.execution.steps import StepResult
 from runs.models import Campaign, Lease, Run
 from runs.services.errors import ServiceError
-from runs.services.runs import attempts, leases, runs
+from runs.services.runs import attempts, leases, reporting, runs
 from runs.services.runs import results as findings
+from runs.services.runs.reporting import DatabaseReporter
+from runs.services.runs.runs import TRANSITIONS
 from tests import factories
 
 pytestmark = pytest.mark.django_db
+
 S = Run.State
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -247,3 +255,46 @@ def test_what_is_kept_is_in_english_whoever_asks(campaign):
         attempts.retry(run=second, by="ichiro")
     assert first.events.get(code="cancelled").message == "Cancelled by ichiro."
     assert second.events.get(code="queued_again").message == "Queued again by ichiro."
+
+
+PAGE = Path(__file__).parents[4] / "docs/execution.md"
+BEGIN, END = "```mermaid\n", "```\n"
+
+
+def picture() -> str:
+    """The states in Mermaid's language, in the order of the model."""
+    order = {state: place for place, state in enumerate(Run.State.values)}
+    lines = ["stateDiagram-v2", "    [*] --> queued"]
+    for state in sorted(TRANSITIONS, key=lambda each: order[each]):
+        following = sorted(TRANSITIONS[state], key=lambda each: order[each])
+        lines += [f"    {state} --> {Run.State(to).value}" for to in following]
+        if not following:
+            lines.append(f"    {state} --> [*]")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_picture_shows_every_transition_and_no_other():
+    drawn = PAGE.read_text().partition(BEGIN)[2].partition(END)[0]
+    assert drawn == picture(), f"put this into {PAGE.name}:\n{picture()}"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_worker_lets_go_of_its_run_and_no_error_of_its_own_ends_it(monkeypatch):
+    """Another one takes it over then: what it has found still lies on its target."""
+    reporter = DatabaseReporter(run=factories.run(), token=1)
+    step = StepResult("load", ("pgbench",), "", 0, 1.0, 2.0, "", "")
+
+    async def measure() -> None:
+        """A step is stored while the run goes on, so its failure shows at the next phase."""
+        await reporter.command("db", step)
+        await reporter.phase("measuring")
+
+    with monkeypatch.context() as away:
+        away.setattr(reporting, "WAITS_SECONDS", (0.01, 0.01))
+        away.setitem(connection.settings_dict, "PORT", "1")
+        connection.close()
+        with pytest.raises(Detached):
+            async_to_sync(measure)()
+        with pytest.raises(Detached):
+            async_to_sync(reporter.found)(Findings())
+    connection.close()

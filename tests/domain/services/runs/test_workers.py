@@ -7,19 +7,25 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from runs import background
-from runs.models import Lease, Run
+from runs.models import Campaign, Lease, Measurement, Run, RunEvent
 from runs.selectors.operations import checks, signs, silences
 from runs.services.campaigns import campaigns, scenarios
-from runs.services.servers import ssh_keys
+from runs.services.errors import ServiceError
+from runs.services.runs import attempts, execution, leases, runs, supervision
+from runs.services.servers import maintenance, ssh_keys
 from tests import factories
+
+pytestmark = pytest.mark.django_db
 
 ROOT = Path(__file__).parents[4]
 RUNS, POOL = 12, 6
@@ -134,3 +140,160 @@ def test_a_duty_of_control_that_fails_holds_up_no_other(monkeypatch, caplog):
     background.watch()
     assert done == ["the next"]
     assert "fails failed; it is tried again" in caplog.text
+
+
+@pytest.fixture
+def server():
+    server = factories.server(versions=["16.14"])
+    Lease.objects.get_or_create(server=server)
+    return server
+
+
+def queued(server, **fields) -> Campaign:
+    factors = {"version": ["16.14"], "clients": [1]}
+    return factories.campaign(on=server, factors=factors, repeats=2, **fields)
+
+
+def next_campaign(server) -> Campaign | None:
+    claim = leases.claim(server_id=server.pk, holder="worker")
+    return Run.objects.get(pk=claim.run_id).campaign if claim else None
+
+
+def release(campaign) -> None:
+    campaign.runs.filter(state__in=Run.ACTIVE).update(state=S.FINISHED)
+    Lease.objects.update(run=None)
+
+
+def test_higher_priorities_go_first_then_the_older(server):
+    low, older, newer, high = (queued(server, priority=each) for each in (-1, 0, 0, 5))
+    order = []
+    while campaign := next_campaign(server):
+        order.append(campaign)
+        release(campaign)
+    assert order == [high, high, older, older, newer, newer, low, low]
+
+
+def test_a_run_in_progress_is_not_interrupted_for_a_higher_priority(server):
+    running = queued(server)
+    assert next_campaign(server) == running
+    campaigns.prioritise(campaign=queued(server), priority=100)
+    assert next_campaign(server) is None
+    assert running.runs.filter(state=S.CLAIMED).count() == 1
+
+
+def test_a_priority_out_of_range_is_refused(server):
+    with pytest.raises(ServiceError) as told:
+        campaigns.prioritise(campaign=queued(server), priority=101)
+    assert (told.value.code, told.value.field) == ("out_of_range", "priority")
+
+
+def test_a_paused_campaign_lets_others_pass_until_it_is_resumed(server):
+    paused, other = queued(server, priority=9), queued(server)
+    campaigns.pause(campaign=paused)
+    assert next_campaign(server) == other
+    release(other)
+    campaigns.resume(campaign=paused)
+    assert next_campaign(server) == paused
+
+
+def test_the_run_in_progress_of_a_paused_campaign_goes_on_even_with_another_worker(server):
+    campaign = queued(server)
+    claim = leases.claim(server_id=server.pk, holder="worker")
+    campaigns.pause(campaign=campaign)
+    assert factories.pulse(claim.run_id, claim.token) == "go_on"
+    runs.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
+    assert leases.claim(server_id=server.pk, holder="other").run_id == claim.run_id
+
+
+def test_what_has_ended_is_not_paused_and_what_goes_on_not_resumed(server):
+    campaign = queued(server)
+    with pytest.raises(ServiceError, match="not paused"):
+        campaigns.resume(campaign=campaign)
+    campaigns.cancel(campaign=campaign)
+    with pytest.raises(ServiceError) as told:
+        campaigns.pause(campaign=campaign)
+    assert told.value.code == "campaign_has_ended"
+
+
+def test_the_supervisor_wakes_nobody_for_what_must_wait(server):
+    campaign = queued(server)
+    assert supervision._with_work() == {server.pk}
+    campaigns.pause(campaign=campaign)
+    assert supervision._with_work() == set()
+    campaigns.resume(campaign=campaign)
+    maintenance.begin(server=server, reason="new disks")
+    assert supervision._with_work() == set()
+
+
+def test_no_run_begins_on_a_server_that_is_maintained(server):
+    campaign = queued(server)
+    maintenance.begin(server=server, reason=" new disks ")
+    server.refresh_from_db()
+    assert (server.is_maintained, server.maintenance_reason) == (True, "new disks")
+    assert next_campaign(server) is None
+    maintenance.end(server=server)
+    assert next_campaign(server) == campaign
+
+
+def test_maintenance_ends_by_itself_at_its_time(server):
+    campaign = queued(server)
+    maintenance.begin(server=server, reason="", until=timezone.now() + timedelta(hours=1))
+    assert next_campaign(server) is None
+    server.maintenance_until = timezone.now() - timedelta(seconds=1)
+    server.save()
+    assert not server.is_maintained
+    assert next_campaign(server) == campaign
+
+
+def test_the_run_in_progress_of_a_maintained_server_ends_as_usual(server):
+    queued(server)
+    claim = leases.claim(server_id=server.pk, holder="worker")
+    maintenance.begin(server=server, reason="new disks")
+    assert factories.pulse(claim.run_id, claim.token) == "go_on"
+
+
+def test_maintenance_that_is_over_before_it_begins_is_refused(server):
+    with pytest.raises(ServiceError) as told:
+        maintenance.begin(server=server, reason="", until=timezone.now() - timedelta(minutes=1))
+    assert told.value.field == "until"
+    with pytest.raises(ServiceError, match="not being maintained"):
+        maintenance.end(server=server)
+
+
+def test_all_unsuccessful_runs_of_a_campaign_are_queued_again(server):
+    campaign = queued(server)
+    first, second = campaign.runs.order_by("pk")
+    Run.objects.filter(pk=first.pk).update(state=S.FINISHED, plan={})
+    Run.objects.filter(pk=second.pk).update(state=S.FAILED, plan={})
+    campaign = campaigns.retry(campaign=campaign, by="ann")
+    states = dict(campaign.runs.values_list("pk", "state"))
+    assert states == {first.pk: S.FINISHED, second.pk: S.QUEUED}
+    assert campaign.state == Campaign.State.RUNNING
+    with pytest.raises(ServiceError) as told:
+        campaigns.retry(campaign=campaign)
+    assert told.value.code == "nothing_to_retry"
+
+
+@pytest.mark.parametrize(("most", "state"), [(2, S.QUEUED), (1, S.FAILED)])
+def test_an_attempt_that_loses_every_worker_is_begun_anew_up_to_the_limit(server, most, state):
+    campaign = queued(server, most_attempts=most)
+    claim = leases.claim(server_id=server.pk, holder="worker")
+    runs.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
+    RunEvent.objects.bulk_create(
+        RunEvent(run_id=claim.run_id, code="taken_over") for _ in range(execution.MOST_TAKEOVERS)
+    )
+    execution.execute(leases.claim(server_id=server.pk, holder="worker"))
+    run = campaign.runs.get(pk=claim.run_id)
+    assert run.state == state
+    assert run.events.filter(code="lost_for_good").exists()
+    server.refresh_from_db()
+    assert server.needs_sweep
+
+
+def test_a_run_that_is_queued_again_has_no_result_of_the_attempt_before(server):
+    """A worker that takes it over would take that for the result of the new attempt."""
+    run = queued(server).runs.first()
+    Run.objects.filter(pk=run.pk).update(state=S.ERRORED, plan={})
+    Measurement.objects.create(run=run, metric=factories.metric(), value=1.0)
+    attempts.retry(run=run)
+    assert not run.measurements.exists()

@@ -51,8 +51,10 @@ class RecordedLog:
         return self.name
 
 
-def _read(folder: str, line: str) -> Sample:
+def _read(version: str, line: str) -> Sample:
     row = json.loads(line)
+    of = row.get("pgbench_and_server")
+    folder = f"{version}/{of}" if of else version
     return Sample(
         f"{folder}/{row['case']}",
         row["stdout"],

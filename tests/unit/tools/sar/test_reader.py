@@ -1,19 +1,17 @@
 """Recordings of sysstat: figures as printed, under one name each."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.host_reading import MOST_DEVICES
 from runs.tools.sar import reader
-
-SAMPLES = Path(__file__).parents[3] / "samples" / "sar"
+from tests.unit.tools.reading import samples
 
 
 def recorded(name: str) -> str:
-    return (SAMPLES / name).read_text()
+    return samples("sar")[name].decode()
 
 
 def sample(time: str, **parts) -> dict:

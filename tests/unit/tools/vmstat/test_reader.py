@@ -1,14 +1,11 @@
 """vmstat's lines: the columns by name, without the first line's averages since the start."""
 
-from pathlib import Path
-
 import pytest
 
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.host_reading import unit_of
 from runs.tools.vmstat import reader
-
-SAMPLES = Path(__file__).parents[3] / "samples" / "vmstat"
+from tests.unit.tools.reading import sample
 
 OLD = """procs -----------memory---------- ---swap-- -----io---- --system-- -----cpu-----
  r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st
@@ -19,7 +16,7 @@ OLD = """procs -----------memory---------- ---swap-- -----io---- --system-- ----
 
 @pytest.mark.parametrize("name", ["1_4.txt", "t_w.txt"])
 def test_the_first_line_counts_since_the_start_and_is_left_out(name):
-    reading = reader.read((SAMPLES / name).read_text())
+    reading = reader.read(sample("vmstat", name).decode())
     assert reading.seconds == (1.0, 2.0, 3.0)
     assert reading.columns["cpu_idle"] == (0, 0, 0)
     assert reading.columns["disk_read"][1:] == (64, 572)
