@@ -150,7 +150,7 @@ def _at() -> Address:
 
 @cache
 def _storage(at: Address) -> Any:
-    """Of each thread a connection of its own; the keys are in the environment."""
+    """Of each thread a connection of its own; the keys are in the settings."""
     from boto3.s3.transfer import TransferConfig  # noqa: PLC0415 -- see above
     from botocore.config import Config  # noqa: PLC0415
     from storages.backends.s3 import S3Storage  # noqa: PLC0415

@@ -92,14 +92,13 @@ def _ready(endpoint, process):
 
 @pytest.fixture
 def use(settings, monkeypatch, request):
-    """Set the variable and the keys, as the environment of a service does."""
+    """Set the address and the keys."""
     monkeypatch.setattr(artifacts, "PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(artifacts, "_silent_until", 0.0)
 
     def use(endpoint, *, key="key", secret="secret", name="lab"):
         bucket._storage.cache_clear()
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", key)
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
+        settings.AWS_ACCESS_KEY_ID, settings.AWS_SECRET_ACCESS_KEY = key, secret
         prefix = f"{os.getpid()}/{hashlib.md5(request.node.name.encode()).hexdigest()}"
         text = f"s3://{name}/{prefix}?endpoint={endpoint}&region=us-east-1"
         settings.ARTIFACTS_BUCKET = bucket.address(text)
