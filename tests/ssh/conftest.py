@@ -17,7 +17,7 @@ import pytest
 
 from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
-from runs.execution import privileged, ssh, treating
+from runs.execution import facts, privileged, ssh, treating
 from runs.execution.base_dir import BaseDir
 from runs.execution.bench import Bench
 from runs.execution.connection import Line
@@ -227,6 +227,48 @@ def unhurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         await measure(bench, paused, options)
 
     monkeypatch.setattr(pgbench_procedure, "measure", measure_with_pauses)
+
+
+# What inspections have found in this process, by the folders of programs and the device.
+INSPECTED: dict[tuple[tuple[str, ...], int], facts.Facts] = {}
+
+
+def device_of(base_dir: str) -> int:
+    """The device that a base directory lies on, or will."""
+    folder = Path(base_dir)
+    return next(each for each in (folder, *folder.parents) if each.exists()).stat().st_dev
+
+
+@pytest.fixture(autouse=True)
+def known_machine(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, test_folder: Path
+) -> None:
+    """Let runs and inspections know what others have found out about this machine before.
+
+    It is a tenth of a short run, and most of an inspection. A test that is about what they find
+    is marked `probes`.
+    """
+    if request.node.get_closest_marker("probes"):
+        return
+    probe, discover = facts.machine_probe, facts.discover
+
+    def known(base_dir: str) -> list[str]:
+        told = test_folder / f"machine-{device_of(base_dir)}"
+        if not told.exists():
+            draft = told.with_name(f"{told.name}.{os.getpid()}")
+            draft.write_bytes(subprocess.check_output(probe(base_dir)))
+            draft.chmod(0o644)
+            draft.rename(told)
+        return ["cat", str(told)]
+
+    async def inspected(host: Host, bindirs: Sequence[str], *, base_dir: str) -> facts.Facts:
+        key = (tuple(bindirs), device_of(base_dir))
+        if key not in INSPECTED:
+            INSPECTED[key] = await discover(host, bindirs, base_dir=base_dir)
+        return INSPECTED[key]
+
+    monkeypatch.setattr(facts, "machine_probe", known)
+    monkeypatch.setattr(servers, "discover", inspected)
 
 
 @pytest.fixture
