@@ -31,7 +31,7 @@ from runs.scenarios import pgbench_procedure, registry
 from runs.scenarios.pgbench_procedure import Options, WeightedScript
 from runs.services.servers import host_keys, servers
 from tests.ssh.directing import execute
-from tests.ssh.initialised import quick_bindir
+from tests.ssh.initialised import quick_bindir, remember_loads
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 from tests.ssh.recording import RecordingReporter
 
@@ -310,6 +310,16 @@ def prepared(direct, plan, base_dir, test_folder) -> None:
         draft.rename(kept)
     except OSError:  # another process has made it
         shutil.rmtree(draft)
+
+
+@pytest.fixture
+def loaded_before(request, test_folder, monkeypatch) -> None:
+    """A run copies what another run has loaded in the same way, for tests of what follows.
+
+    One that is about the loading, in a file of such tests, is marked `loads`.
+    """
+    if not request.node.get_closest_marker("loads"):
+        remember_loads(test_folder, monkeypatch)
 
 
 @pytest.fixture

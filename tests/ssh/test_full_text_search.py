@@ -9,7 +9,7 @@ from runs.scenarios import registry
 from tests.ssh.arranging import NOTHING, arranged, nothing_is_left, with_contrib
 from tests.ssh.directing import execute
 
-pytestmark = pytest.mark.openssh
+pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 
 SMALL = {"records": 1000, "duration": 1, "clients": 1, "insert_rate": 100}
 

@@ -15,7 +15,11 @@ from runs.services.servers import host_keys, servers, ssh_keys
 from tests import factories
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 
-pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.openssh,
+    pytest.mark.usefixtures("loaded_before"),
+    pytest.mark.django_db(transaction=True),
+]
 
 
 @pytest.fixture
@@ -213,6 +217,7 @@ def work(server) -> Run | None:
 
 
 @pytest.mark.probes
+@pytest.mark.loads
 def test_a_campaign_ends_finished_and_its_cluster_is_removed(campaign, ready, base_dir):
     first, second = work(ready), work(ready)
     assert [run.state for run in (first, second)] == ["finished", "finished"]
