@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runs.analysis import change_points
-from runs.analysis.alarm import single_run_alarm
+from runs.analysis.monitoring import single_run_alarm
 
 SD = 0.02
 LENGTHS = (20, 30, 100, 1000)

@@ -195,7 +195,7 @@ def _celery(options: argparse.Namespace) -> None:
     from runs import background  # noqa: PLC0415
     from runs.services import connections  # noqa: PLC0415
     from runs.services.runs import execution  # noqa: PLC0415
-    from runs.services.runs.pulses import held_here  # noqa: PLC0415
+    from runs.services.runs.supervision import held_here  # noqa: PLC0415
 
     supervise = background.supervise
 

@@ -8,8 +8,9 @@ them: with a key each, again after an error or a lost connection. Meanwhile it e
 service `migrate` of the composition does, with this checkout, and starts its gunicorn in place of
 the old one (with --stopped the old one stops before, as docs/deployment.md says).
 Prints how long each step and each migration took, the answers and the longest request of each
-step, and which uploads are not stored exactly once. Ends with status 1 where a request took longer
-than 5 s, an upload is lost or stored twice, or a run that finished would never be sealed.
+step, the longest lock that keeps others from storing rows, and which uploads are not stored exactly
+once. Ends with status 1 where a request took longer than 5 s, a lock was held longer than 2 s, an
+upload is lost or stored twice, or a run that finished would never be sealed.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -34,6 +36,7 @@ from benchmarks.uploads import Uploads
 
 FIRST_AFTER_0_1 = "runs/migrations/0004_house.py"
 LONGEST_SECONDS = 5.0
+LONGEST_LOCK_SECONDS = 2.0
 SECONDS_AROUND = 15.0  # with uploads, before the update and after it
 # As the service `migrate` of docker-compose.yml.
 STEPS = (
@@ -51,6 +54,49 @@ SELECT count(*) FROM runs_run r WHERE state = 'finished' AND origin <> 'publishe
    AND NOT EXISTS (SELECT FROM runs_sealrequest WHERE run = r.id)"""
 
 
+# Held by one transaction on a table that was there before, so that nobody else stores rows in it.
+LOCKS = """
+SELECT pid, virtualtransaction, c.relname FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
+WHERE l.granted AND c.relkind = 'r' AND c.relname LIKE 'runs\\_%'
+AND l.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')"""
+LOOK_SECONDS = 0.01
+
+
+class _Locks:
+    """Looks at the locks of the results database again and again, and keeps the longest."""
+
+    def __init__(self, url: str, uploads: Uploads) -> None:
+        self.longest, self.what = 0.0, ""
+        self._url, self._uploads = url, uploads
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> "_Locks":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        """What is held by the same transaction in two looks was held between them."""
+        since: dict[tuple[str, ...], float] = {}
+        with psycopg.connect(self._url, autocommit=True) as database:
+            known = {name for (name,) in database.execute(_TABLES)}
+            while not self._is_over.wait(LOOK_SECONDS):
+                held = {tuple(map(str, row)) for row in database.execute(LOCKS).fetchall()}
+                now = time.monotonic()
+                since = {each: since.get(each, now) for each in held if each[-1] in known}
+                for each, first in since.items():
+                    if now - first > self.longest:
+                        self.longest = now - first
+                        self.what = f"{each[-1]} by {self._uploads.step}"
+
+
+_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+
+
 def main() -> int:
     """Fill, upgrade under uploads, compare; 1 where it is not as it must be."""
     options = _options()
@@ -63,11 +109,15 @@ def main() -> int:
             old = _code_before(options.ref, folder)
             token = _fill(old, environment, options.runs)
             uploads = Uploads(free_port(0), token, campaign="ci-0000")
-            _upgrade(old, environment, folder, uploads, stopped=options.stopped)
+            with _Locks(url, uploads) as locks:
+                _upgrade(old, environment, folder, uploads, stopped=options.stopped)
             _manage(REPOSITORY, environment, "shell", "--no-imports", "--command", SEALING)
             print(uploads.table())
             print(f"{len(uploads.stored)} uploads; the longest request: {uploads.longest:.2f} s")
+            print(f"the longest lock: {locks.longest:.2f} s, {locks.what}")
             faults = list(uploads.differences(url))
+            if locks.longest > LONGEST_LOCK_SECONDS:
+                faults.append(f"{locks.what} was locked for {locks.longest:.1f} s")
             if uploads.longest > LONGEST_SECONDS:
                 faults.append(f"a request took {uploads.longest:.1f} s")
             if unsealed := _unsealed(url):

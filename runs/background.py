@@ -17,7 +17,7 @@ from runs.services.changes import changes, deliveries, mails, rejudging
 from runs.services.changes import missing_uploads as watchdog
 from runs.services.operations import signs
 from runs.services.runs import certificates, counts, supervision
-from runs.services.runs.pulses import held_here
+from runs.services.runs.supervision import held_here
 from runs.services.seals import sealing
 from runs.services.servers import builds
 

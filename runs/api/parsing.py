@@ -2,13 +2,13 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any, NoReturn
 
 from django.core.exceptions import RequestDataTooBig
 from django.utils.translation import gettext as _
-from rest_framework import status
-from rest_framework.exceptions import APIException, ParseError
+from rest_framework import serializers, status
+from rest_framework.exceptions import APIException, ErrorDetail, ParseError, ValidationError
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
 
@@ -142,3 +142,26 @@ def _has_nul(value: Any) -> bool:
     if isinstance(value, dict):
         return any(_has_nul(each) for pair in value.items() for each in pair)
     return isinstance(value, list) and any(_has_nul(each) for each in value)
+
+
+CODE = "unknown_field"
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """Refuses unknown fields before it looks at the others, and says which are known."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """The values; a field that is not known is refused."""
+        if isinstance(data, Mapping) and (unknown := set(data) - set(self.fields)):
+            known = ", ".join(self.fields)
+            message = _("Unknown field; known are: %(known)s.") % {"known": known}
+            fault = [ErrorDetail(message, CODE)]
+            raise ValidationError({str(name): fault for name in sorted(map(str, unknown))})
+        return super().to_internal_value(data)
+
+
+def refuse_others(given: Iterable[str], known: Iterable[str]) -> None:
+    """Once the known fields are right: raise ValidationError for each that is not one of them."""
+    if unknown := set(given) - set(known):
+        message = ErrorDetail(_("This field does not exist."), CODE)
+        raise ValidationError({name: [message] for name in sorted(unknown)})

@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from runs.web import home, styleguide
 from runs.web.access import audit, people, tokens
-from runs.web.archive import archive, drafts, figure, versions
+from runs.web.archive import archive, drafts, versions
 from runs.web.campaigns import annotations, campaigns, scenarios, topologies, workloads
 from runs.web.changes import inbox, webhooks
 from runs.web.compare import bisections, compare
@@ -12,7 +12,7 @@ from runs.web.compare import report as compare_report
 from runs.web.configurations import configurations, settings_diff
 from runs.web.histories import badges, histories
 from runs.web.reports import reports
-from runs.web.runs import artifacts, plans, profiles, queue, runs, series
+from runs.web.runs import plans, profiles, queue, runs, series
 from runs.web.schedules import schedules
 from runs.web.servers import hardware, preflight, servers, ssh_keys
 from runs.web.uploads import downloads
@@ -33,7 +33,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("archive/data.zip", archive.archive_data, name="archive-data"),
     path(
         "archive/figures/<slug:slug>/<int:row>-<int:column>/",
-        figure.archive_figure,
+        archive.archive_figure,
         name="archive-figure",
     ),
     path(
@@ -119,7 +119,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:run_id>/cancel/", runs.run_cancel, name="run-cancel"),
     path("runs/<int:run_id>/withdraw/", runs.run_withdraw, name="run-withdraw"),
     path("runs/<int:run_id>/restore/", runs.run_restore, name="run-restore"),
-    path("runs/<int:run_id>/artifacts/<path:name>/", artifacts.artifact_download, name="artifact"),
+    path("runs/<int:run_id>/artifacts/<path:name>/", runs.artifact_download, name="artifact"),
     path("servers/", servers.server_list, name="server-list"),
     path("servers/new/", servers.server_new, name="server-new"),
     path("servers/keys/", ssh_keys.ssh_key_list, name="ssh-key-list"),

@@ -3,10 +3,12 @@
 `tests/samples/release-0.1.sql` was written by 0.1 itself: its services, and pg_dump.
 """
 
+import itertools
 import json
 import os
 import subprocess
 import sys
+import time
 
 import psycopg
 import pytest
@@ -76,8 +78,7 @@ def upgraded(django_db_setup):
         manage(url, "migrate", "--check")
         yield before, rows(url), url
     finally:
-        with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as cluster:
-            cluster.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        drop(name)
 
 
 def test_every_row_is_there_with_its_values(upgraded):
@@ -150,23 +151,87 @@ def test_what_was_judged_by_older_rules_is_judged_again(upgraded):
     assert before["runs_measurement"].keys() == judged["runs_measurement"].keys()
 
 
-@pytest.mark.parametrize("name", ["0018_reads", "0019_counts"])
-def test_a_migration_that_was_cut_off_is_taken_back_as_the_guide_says(django_db_setup, name):
-    """At its very end: everything is there, and nothing says so."""
-    database_name = f"cut_off_{os.getpid()}"
-    url = create_database(os.environ["DATABASE_URL"], database_name)
-    guide = (ROOT / "docs/deployment.md").read_text()
-    statements = guide.split(f"-- runs.{name}\n")[1].split("```")[0]
+# What decides whether two databases have the same tables.
+SCHEMA = """
+SELECT 'column', attrelid::regclass::text, attname, format_type(atttypid, atttypmod), attnotnull
+FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
+UNION ALL SELECT 'constraint', conrelid::regclass::text, conname, pg_get_constraintdef(oid),
+       convalidated
+FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+UNION ALL SELECT 'index', indrelid::regclass::text, indexrelid::regclass::text,
+       pg_get_indexdef(indexrelid), indisvalid
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE relnamespace = 'public'::regnamespace
+UNION ALL SELECT 'default', adrelid::regclass::text, attname, pg_get_expr(adbin, adrelid), true
+FROM pg_attrdef d JOIN pg_attribute a ON (a.attrelid, a.attnum) = (d.adrelid, d.adnum)"""
+WITHOUT_STEPS = """
+import django; django.setup()
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+executor = MigrationExecutor(connection)
+executor.loader.replace_migrations = False
+executor.loader.build_graph()
+executor.migrate([("runs", "0014_seals")])
+"""
+
+
+def schema(url):
+    with psycopg.connect(url) as database:
+        return set(database.execute(SCHEMA).fetchall())
+
+
+def drop(name):
+    with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as cluster:
+        cluster.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+# A release that does not know these columns leaves them out.
+KEPT_DEFAULTS = {("runs_campaign", "looks"), ("runs_campaign", "reproduces")}
+
+
+def test_migrations_in_steps_make_the_tables_of_those_that_they_replace(upgraded):
+    """A database that stopped between goes on, and has the same tables then."""
+    _before, _after, url = upgraded
+    name = f"without_steps_{os.getpid()}"
+    other = create_database(os.environ["DATABASE_URL"], name)
     try:
-        manage(url, "migrate", "--verbosity=0", "auth")
-        manage(url, "migrate", "--verbosity=0", "runs", name)
-        with psycopg.connect(url) as database:
-            database.execute("DELETE FROM django_migrations WHERE name = %s", [name])
-        with pytest.raises(AssertionError, match="already exists"):
-            manage(url, "migrate", "--verbosity=0", "runs", name)
-        with psycopg.connect(url) as database:
-            database.execute(statements)
-        manage(url, "migrate", "--verbosity=0", "runs")
+        environment = os.environ | {"DATABASE_URL": other}
+        subprocess.run([sys.executable, "-c", WITHOUT_STEPS], cwd=ROOT, env=environment, check=True)
+        manage(other, "migrate", "--verbosity=0")
+        steps, plain = schema(url), schema(other)
+        assert plain - steps == set()
+        assert {row[1:3] for row in steps - plain} == KEPT_DEFAULTS
     finally:
-        with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as cluster:
-            cluster.execute(f"DROP DATABASE {database_name} WITH (FORCE)")
+        drop(name)
+
+
+def test_an_update_that_is_killed_again_and_again_goes_on(upgraded):
+    """Wherever it is: nothing is done twice, and nothing is left out."""
+    _before, _after, url = upgraded
+    name = f"killed_{os.getpid()}"
+    other = create_database(os.environ["DATABASE_URL"], name)
+    kills = 0
+    try:
+        manage(other, "migrate", "--verbosity=0", "auth")
+        manage(other, "migrate", "--verbosity=0", "runs", LAST_OF_0_1)
+        command = [sys.executable, "manage.py", "migrate", "--noinput"]
+        environment = os.environ | {"DATABASE_URL": other, "PYTHONUNBUFFERED": "1"}
+        while not _has_ended(command, environment, kills):
+            kills += 1
+        assert kills > 15
+        assert schema(other) == schema(url)
+    finally:
+        drop(name)
+
+
+def _has_ended(command, environment, kills):
+    """Whether it ended by itself; it is killed after two migrations, in the third or next to it."""
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        started = (line for line in process.stdout if "Applying" in line)
+        if len(list(itertools.islice(started, 2))) == 2:
+            time.sleep(0.02 * (kills % 5))
+            process.kill()
+        process.stdout.read()
+    return process.returncode == 0

@@ -21,9 +21,7 @@ from runs.services.servers import (
     servers,
     ssh_keys,
 )
-from runs.services.servers import (
-    preflight_questions as questions,
-)
+from runs.services.servers import preflight as questions
 from runs.services.servers.edits import Edit
 from tests import factories
 from tests.ssh.directing import names

@@ -13,7 +13,7 @@ from runs.execution import preflight as engine
 from runs.execution.treatment import Treatment
 from runs.services.campaigns.designs import resolve
 from runs.services.servers import preflight
-from runs.services.servers import preflight_questions as questions
+from runs.services.servers import preflight as questions
 from tests import factories
 from tests.ssh.openssh import short_folder
 from tests.ssh.test_preflight import draft, errors, openssh, server

@@ -62,6 +62,18 @@ def test_every_page_is_accessible_and_faultless(page, live_server, lab):
         looks.assert_faultless(page)
 
 
+def test_a_text_of_low_contrast_is_found_among_many_that_look_alike(tab):
+    rows = "".join(f"<tr><td><b>number {each}</b></td></tr>" for each in range(30))
+    style = "<style>{} b {{ color: #bbb }}</style><table>" + rows + "</table>"
+    tab.goto("about:blank")
+    for place in ("", "tr:nth-child(20)", "tr:first-child"):
+        tab.set_content(style.format(place))
+        (found,) = [each for each in looks.broken_rules(tab) if each.startswith("color-contrast")]
+        assert "number 19" in found if "20" in place else "number 0" in found
+    tab.set_content(style.format("tr:nth-child(31)"))
+    assert not [each for each in looks.broken_rules(tab) if each.startswith("color-contrast")]
+
+
 def test_a_live_campaign_grows_and_stops_asking_when_it_ends(page, live_server, lab):
     campaign = Campaign.objects.get(slug="live")
     page.goto(f"{live_server.url}/campaigns/live/")

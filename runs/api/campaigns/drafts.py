@@ -9,9 +9,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ValidationError
 
-from runs.api.campaigns.treatments import FIELDS as TREATMENT
-from runs.api.campaigns.treatments import TreatmentSerializer, treatment_of
-from runs.api.known_fields import StrictSerializer
+from runs.api.parsing import StrictSerializer
+from runs.execution import privileged
+from runs.execution.treatment import Treatment
 from runs.models import Campaign, Configuration, Installation, Server
 from runs.postgresql_settings import catalogue
 from runs.scenarios import registry
@@ -23,6 +23,51 @@ from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST
 from runs.services.campaigns.remeasuring import MOST_REMEASURES
 from runs.services.errors import Fault, Refused
 from runs.services.problems import Problem
+
+
+class TreatmentSerializer(StrictSerializer):
+    """What is done to the machines of every run; what is left out is not done."""
+
+    cold_cache = serializers.BooleanField(
+        default=False, help_text="Empty the OS caches before each run; nothing is read ahead."
+    )
+    governor = serializers.ChoiceField(
+        choices=privileged.GOVERNORS,
+        default="",
+        allow_blank=True,
+        help_text="The CPU governor during the run; what was there before is set back.",
+    )
+    server_cpus = serializers.CharField(
+        default="", allow_blank=True, max_length=200, help_text="As in 0-3,8; empty is all."
+    )
+    pgbench_cpus = serializers.CharField(
+        default="", allow_blank=True, max_length=200, help_text="The same for the load."
+    )
+    profile = serializers.BooleanField(
+        default=False, help_text="Profile each run by perf; it costs some throughput."
+    )
+    waits = serializers.BooleanField(
+        default=False, help_text="What sessions wait for, as a table and as series (9.6+)."
+    )
+    statements = serializers.BooleanField(
+        default=False, help_text="pg_stat_statements of the load; needs the extension."
+    )
+    io = serializers.BooleanField(default=False, help_text="pg_stat_io of the load (16+).")
+    syscalls = serializers.BooleanField(
+        default=False, help_text="Counts of system calls by strace; halves the throughput."
+    )
+    stacks = serializers.BooleanField(
+        default=False, help_text="Stacks of semaphore calls by strace, for 2 seconds."
+    )
+
+
+def treatment_of(given: Mapping[str, Any] | None) -> Treatment:
+    """Of a valid body."""
+    return Treatment(**(given or {}))
+
+
+FIELDS = frozenset(Treatment.__dataclass_fields__)
+
 
 MOST_LEVELS = 100
 MOST_SERVERS = 50
@@ -309,7 +354,7 @@ def fault_of(problem: Problem, scenario: Scenario) -> Fault:
         place = f"/levels{place}"
     elif problem.field in {parameter.name for parameter in scenario.parameters}:
         place = f"/parameters{place}"
-    elif problem.field in TREATMENT:
+    elif problem.field in FIELDS:
         place = f"/treatment{place}"
     elif problem.field == "installations":
         place = "/versions"

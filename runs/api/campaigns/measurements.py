@@ -18,7 +18,7 @@ from runs.models.measurements import Statistic
 from runs.models.runs import SUMMARY_REPEAT, Run
 from runs.models.sources import WEIGHTS
 from runs.selectors.archive import provenance, versions
-from runs.selectors.campaigns import grids, measurements
+from runs.selectors.campaigns import grids, metrics
 
 IS_VERSION = RegexValidator(
     r"^\d+(\.\d+){0,2}((devel|alpha|beta|rc)\d*)?$", _("Not a version, such as 16 or 16.14.")
@@ -66,11 +66,11 @@ class MeasurementFilters(django_filters.FilterSet):  # type: ignore[misc]
 
     def of_source(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """The figures of a publication."""
-        return measurements.of_tables(rows, source__slug=value)
+        return metrics.of_source(rows, value)
 
     def of_table(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """The figures of the tables with this number, of every publication that has one."""
-        return measurements.of_tables(rows, number=value)
+        return metrics.of_tables(rows, number=value)
 
 
 class PlaceSerializer(serializers.Serializer[Any]):
@@ -145,7 +145,7 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
     def get_levels(self, measurement: Measurement) -> dict[str, Any]:
         """The levels of the run."""
         levels = levels_of(measurement.run)
-        if measurements.stands_for_repeats(measurement):
+        if metrics.stands_for_repeats(measurement):
             levels.pop("repeat", None)
         return levels
 
@@ -198,7 +198,7 @@ class MeasurementDoor(ReadOnlyDoor[Measurement]):
     """Measurements: the numbers of finished runs, each with its levels. The newest runs first."""
 
     pagination_class = PagesByRun
-    queryset = measurements.listed()
+    queryset = metrics.listed()
     serializer_class = MeasurementSerializer
     filterset_class = MeasurementFilters
 

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from runs.api.doors import Schema
-from runs.api.known_fields import StrictSerializer
+from runs.api.parsing import StrictSerializer
 from runs.api.servers.preflight import CheckSerializer, accepted, own_check, so_far
 from runs.models import Server, ServerCheck
 from runs.services.campaigns import workloads

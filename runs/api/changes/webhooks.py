@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from runs.api.access.authentication import reader
 from runs.api.doors import ReadOnlyDoor
-from runs.api.known_fields import refuse_others
+from runs.api.parsing import refuse_others
 from runs.models import Project, Token, Webhook, WebhookDelivery
 from runs.selectors.access import permissions
 from runs.selectors.changes import webhooks as webhook_selectors

@@ -17,7 +17,7 @@ from runs.api.access.authentication import asker, reader
 from runs.api.campaigns.drafts import LevelField, fault_of
 from runs.api.compare.markdown import settled
 from runs.api.doors import ReadOnlyDoor
-from runs.api.known_fields import StrictSerializer
+from runs.api.parsing import StrictSerializer
 from runs.models import Bisection, Build, Campaign, Configuration, Server, Token
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.permissions import Right

@@ -31,7 +31,7 @@ from runs.models import (
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.selectors.runs import certificate_words, runs
-from runs.selectors.seals import seals
+from runs.selectors.seals import chain
 from runs.selectors.servers import builds
 from runs.services.runs import attempts
 from runs.services.seals import withdrawals
@@ -254,7 +254,7 @@ class RunDetailSerializer(RunSerializer):
     @extend_schema_field(SealSerializer(many=True))
     def get_seals(self, run: Run) -> Any:
         """What the chain says of the run, the newest first; empty while it waits."""
-        found: Any = seals.of_run(run.pk)
+        found: Any = chain.of_run(run.pk)
         return SealSerializer(found, many=True).data
 
     @extend_schema_field(BuildSerializer(allow_null=True))

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from runs.api.access.authentication import reader
 from runs.api.doors import ReadOnlyDoor
-from runs.api.known_fields import refuse_others
+from runs.api.parsing import refuse_others
 from runs.models import Campaign, Schedule, ScheduleEvent, Token
 from runs.selectors.access import permissions, projects
 from runs.selectors.schedules import schedules as schedule_selectors

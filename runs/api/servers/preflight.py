@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.doors import Schema
 from runs.models import ServerCheck
-from runs.selectors.servers import checks as check_selectors
+from runs.selectors.servers import servers as check_selectors
 from runs.services.access import audit
 from runs.services.servers import checks
 from runs.services.servers.machine_checks import Finding

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.api.doors import ReadOnlyDoor
-from runs.api.known_fields import StrictSerializer
+from runs.api.parsing import StrictSerializer
 from runs.api.servers.hardware import HardwareSerializer
 from runs.models import Environment, Installation, Server
 from runs.selectors.servers import servers

@@ -59,6 +59,16 @@ def hidden(reader: Reader) -> QuerySet[Project]:
     return private.exclude(members=reader) if reader.is_authenticated else private
 
 
+def hidden_campaigns(reader: Reader) -> QuerySet[Campaign]:
+    """The campaigns of `hidden`, for queries that begin at runs.
+
+    PostgreSQL then reads these campaigns by their projects, instead of all that the reader may see.
+    """
+    if isinstance(reader, User) and reader.is_superuser:
+        return Campaign.objects.none()
+    return Campaign.objects.filter(project__in=hidden(reader)).order_by()
+
+
 def is_own(row: Model, token: Token) -> bool:
     """Whether a token may change this row: one of its project, or of a model without a project.
 
@@ -87,3 +97,9 @@ def joined(user: User) -> QuerySet[Project]:
     return Project.objects.order_by("name", "pk").exclude(
         pk__in=Project.objects.none() if user.is_superuser else hidden(user)
     )
+
+
+def listed(user: User) -> QuerySet[Token]:
+    """A person's own tokens, the newest first; an administrator sees all."""
+    tokens = Token.objects.select_related("project", "created_by").order_by("-created_at", "-pk")
+    return tokens if user.is_superuser else tokens.filter(created_by=user)

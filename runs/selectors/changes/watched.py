@@ -5,9 +5,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-from runs.analysis.alarm import MINIMUM_RUNS, RECENT
 from runs.analysis.change_points import SAME_PLACE, WINDOW
-from runs.analysis.monitoring import Known
+from runs.analysis.monitoring import MINIMUM_RUNS, RECENT, Known
 from runs.models import Campaign, Cell, CellSummary, Change, Measurement, Metric, Run
 from runs.selectors.histories import histories, moments, revisions
 from runs.selectors.histories import points as history_points

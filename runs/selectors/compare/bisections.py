@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from runs.models import Bisection, BisectionStep, Build, Installation
 from runs.selectors.access.projects import Reader, visible
-from runs.selectors.compare import stored_verdicts, verdicts
+from runs.selectors.compare import verdicts
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_keys import level_text
 from runs.selectors.compare.verdicts import Asked, SideVerdict, VerdictRow
@@ -37,7 +37,7 @@ class Measured:
         if self.step.table is None:
             return self._between(self.step.low, self.step.high)
         base, head = (self._named(place) for place in (self.step.low, self.step.high))
-        return stored_verdicts.from_json(self.step.table, base, head)
+        return verdicts.from_json(self.step.table, base, head)
 
     @cached_property
     def half(self) -> Half:

@@ -1,14 +1,36 @@
 """The labels of compared series: the levels in which they differ, as short as possible."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
+from django.utils.translation import gettext as _
+
+from runs.models import PublishedTable
+from runs.scenarios import common_factors, registry
 from runs.selectors.archive import archive, versions
+from runs.selectors.archive.words import Factors, factors
+from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.compare.series import Loaded, Series
 from runs.selectors.compare.series_cells import CONFIGURATION
 from runs.selectors.compare.series_keys import level_text
 from runs.templatetags.formats import named
+
+
+def wording(slugs: Collection[str]) -> Factors:
+    """The names that publications and scenarios give to the factors. Three queries.
+
+    Levels that are slugs get the names of their servers and configurations.
+    """
+    tables = PublishedTable.objects.filter(campaign__slug__in=slugs).order_by("pk")
+    columns = [column for each in tables.values_list("columns", flat=True) for column in each]
+    found = factors(columns)
+    every = [factor for scenario in registry.every() for factor in scenario.factors]
+    ours = {each.name: _(each.title) for each in (*common_factors.EVERY, *every)}
+    titles = {**designs.own_titles(), **ours, **found.titles}
+    return replace(found, titles=titles, levels={**designs.names_of_levels(slugs), **found.levels})
+
 
 LONGEST_TITLE = 40
 ARRANGEMENT = "arrangement"

@@ -1,28 +1,189 @@
 """Reports of campaigns: everything that one needs to know about them, in one document."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
-from runs.models import Annotation, Campaign
-from runs.reports.archive import Block, Facts, Listing, Paragraph, Remark, Report, Section
+from runs.models import Annotation, Campaign, PrintedFigure, PublishedTable
+from runs.reports.archive import (
+    Block,
+    Bullets,
+    Facts,
+    Listing,
+    Paragraph,
+    Picture,
+    Remark,
+    Report,
+    Section,
+    Table,
+)
 from runs.reports.shell_script import RecordedRun, shell_script
-from runs.selectors.archive.words import citation
+from runs.selectors.archive import archive, conclusions, provenance
+from runs.selectors.archive.chart import Ratios, draw, plots, ratio_title, ratios_of
+from runs.selectors.archive.words import citation, factors
 from runs.selectors.campaigns import annotations
 from runs.selectors.campaigns import factor_names as designs
-from runs.selectors.reports import (
-    conditions as report_conditions,
-)
-from runs.selectors.reports import (
-    published as report_published,
-)
-from runs.selectors.reports import (
-    results as report_results,
-)
+from runs.selectors.reports import conditions as report_conditions
+from runs.selectors.reports import results as report_results
 from runs.selectors.runs import recorded_commands as recorded
-from runs.templatetags.formats import told
+from runs.templatetags.formats import factor, quantity, spoken, told
+
+
+def machines(table: PublishedTable) -> list[Block]:
+    """The machines by role, and the settings of each configuration once."""
+    nodes = list(table.nodes.select_related("hardware", "environment", "configuration"))
+    rows = tuple(
+        (
+            spoken(node.name) or node.role,
+            report_conditions.hardware(node.hardware),
+            report_conditions.environment(node.environment),
+            node.software or "–",
+        )
+        for node in nodes
+    )
+    heads = (_("Role"), _("Hardware"), _("Environment"), _("Software"))
+    blocks: list[Block] = [Table(_("Machines"), heads, rows)] if rows else []
+    found = {node.configuration.pk: node.configuration for node in nodes if node.configuration}
+    blocks += [
+        report_conditions.settings_table(each.name, each.settings)
+        for each in found.values()
+        if each.settings
+    ]
+    return blocks
+
+
+def method(table: PublishedTable) -> list[Block]:
+    """What the publication says about its method, in our words."""
+    text = spoken(table.method) if table.method else ""
+    return [Paragraph(text)] if text else []
+
+
+def results(campaign: Campaign) -> list[Block]:
+    """Charts, ratios computed from the printed figures, and the table as printed."""
+    table = campaign.published
+    words = factors(table.columns)
+    cells = list(campaign.cells.order_by("ordinal"))
+    wanted = table.chart if isinstance(table.chart, list) else [table.chart] if table.chart else []
+    drawn = [(each, shown) for each in wanted if (shown := plots(campaign, each, cells, words))]
+    blocks: list[Block] = [
+        Picture(f"chart-{number}", told(campaign, "title"), draw(each, shown))
+        for number, (each, shown) in enumerate(drawn, start=1)
+    ]
+    if drawn and (ratios := ratios_of(*drawn[0])):
+        blocks.append(_ratio_table(ratios, ratio_title(*drawn[0])))
+    if table.grid:
+        blocks += [_printed(table), *_provenance(table)]
+    notes = tuple(spoken(note) for note in table.notes)
+    return [*blocks, *([Bullets(notes)] if notes else [])]
+
+
+def findings(table: PublishedTable) -> list[Block]:
+    """Who draws which conclusions: the publication, BenchLab, and where they disagree."""
+    blocks: list[Block] = []
+    for title, found in conclusions.grouped(table):
+        blocks += [Paragraph(title), Bullets(tuple(each.sentence for each in found))]
+    return blocks
+
+
+def discrepancies(table: PublishedTable) -> list[Block]:
+    """Where it contradicts itself."""
+    rows = tuple(
+        (
+            str(each.get_kind_display()),
+            each.printed,
+            each.recomputed or "–",
+            spoken(each.explanation),
+        )
+        for each in archive.discrepancies().filter(table=table)
+    )
+    heads = (_("Kind"), _("Printed"), _("Computed"), _("Explanation"))
+    return [Table("", heads, rows)] if rows else []
+
+
+def where(table: PublishedTable) -> str:
+    """Its place in the publication: its title, table, section and page."""
+    return f"{told(table.source, 'title')} · {provenance.where(table)}"
+
+
+def _ratio_table(ratios: Ratios, title: str) -> Table:
+    caption = _("Ratios computed from the printed figures; base: %(base)s") % {"base": ratios.base}
+    rows = tuple((name, *(factor(value) for value in values)) for name, values in ratios.rows)
+    numbers = frozenset(range(1, len(ratios.heads) + 1))
+    return Table(caption, (title, *ratios.heads), rows, numbers)
+
+
+def _printed(table: PublishedTable) -> Table:
+    figures = archive.printed(table)
+    heads = tuple(
+        " · ".join(filter(None, (spoken(each.get("group")), spoken(each.get("label")))))
+        for each in table.columns
+    )
+    rows = tuple(
+        _padded(
+            [
+                _text(text, table.columns[column], figures.get((row, column)))
+                for column, text in enumerate(texts)
+            ],
+            len(heads),
+        )
+        for row, texts in enumerate(table.grid)
+    )
+    numbers = frozenset(column for column, each in enumerate(table.columns) if "factor" not in each)
+    return Table(_("As printed"), heads, rows, numbers)
+
+
+def _provenance(table: PublishedTable) -> list[Block]:
+    """The record of each figure: place, who says it, exactness, repeats, and what disputes it.
+
+    Its conditions are a column where the figures of the table differ in them.
+    """
+    figures = list(
+        table.printed.select_related("measurement__metric")
+        .prefetch_related(*provenance.loaded(leaves_out=("grid",)))
+        .order_by("row", "column")
+    )
+    under = ["; ".join(provenance.condition_names(figure)) for figure in figures]
+    differ = len(set(under)) > 1
+    rows = tuple(
+        (
+            figure.text,
+            figure.measurement.metric.unit if figure.measurement else "",
+            f"{figure.row + 1}, {figure.column + 1}",
+            str(figure.get_kind_display()),
+            provenance.exactness([figure]),
+            provenance.repeats(figure),
+            "; ".join(provenance.disputes([figure])),
+            *([conditions] if differ else []),
+        )
+        for figure, conditions in zip(figures, under, strict=True)
+    )
+    heads = (
+        _("As printed"), _("Unit"), _("Row, column"), _("Said by"), _("Exactness"), _("Repeats"),
+        _("Disputed"), *([_("Conditions")] if differ else []),
+    )  # fmt: skip
+    found: list[Block] = [Table(_("Where each figure comes from"), heads, rows)]
+    if under and under[0] and not differ:
+        found.append(Paragraph(_("Conditions of all figures: %(which)s") % {"which": under[0]}))
+    return found
+
+
+def _text(text: str, column: Mapping[str, Any], figure: PrintedFigure | None) -> str:
+    """As printed; if BenchLab computes another value, that is added."""
+    if figure and figure.differs:
+        computed = _("computed: %(value)s") % {"value": quantity(figure.recomputed)}
+        return f"{text} ({computed})"
+    if figure and figure.kind == PrintedFigure.Kind.NOT_MEASURED:
+        return f"{text} ({_('not measured')})"
+    level = (column.get("values") or {}).get(text, text)
+    return spoken((column.get("label_of") or {}).get(level)) or text
+
+
+def _padded(row: Sequence[str], width: int) -> tuple[str, ...]:
+    return (*row, *([""] * (width - len(row))))
+
 
 # A longer script of all runs is only a download; the report then has that of the first run.
 MOST_SCRIPT_CHARACTERS = 200_000
@@ -72,11 +233,11 @@ def _published(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
     table = campaign.published
     return [
         (_("Purpose"), _purpose(campaign)),
-        (_("Conditions"), report_published.machines(table)),
-        (_("Method"), [*report_published.method(table), report_conditions.kept(campaign)]),
-        (_("Results"), report_published.results(campaign)),
-        (_("Findings of the publication, in our words"), report_published.findings(table)),
-        (_("Discrepancies"), report_published.discrepancies(table)),
+        (_("Conditions"), machines(table)),
+        (_("Method"), [*method(table), report_conditions.kept(campaign)]),
+        (_("Results"), results(campaign)),
+        (_("Findings of the publication, in our words"), findings(table)),
+        (_("Discrepancies"), discrepancies(table)),
     ]
 
 
@@ -153,7 +314,7 @@ def _citation(campaign: Campaign, address: str, today: date) -> str:
 
 def _subtitle(campaign: Campaign, today: date) -> str:
     if hasattr(campaign, "published"):
-        return report_published.where(campaign.published)
+        return where(campaign.published)
     parts = (
         str(campaign.get_origin_display()),
         f"{campaign.created_at:%Y-%m-%d}",

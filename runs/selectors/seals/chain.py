@@ -9,6 +9,15 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from runs.models import Seal
+
+
+def of_run(run_id: int) -> list[Seal]:
+    """What the chain says about a run, the newest first; empty while it waits. One query."""
+    entries = Seal.objects.filter(run=run_id).select_related("project").order_by("-number")
+    return list(entries.defer("content"))
+
+
 # A prefix for what is signed, so that our signature can never be taken for one of something else.
 DOMAIN = b"benchlab seal 1\n"
 # The hash before the first entry of a chain.

@@ -5,14 +5,7 @@ from collections.abc import Iterator, Sequence
 from django.utils.translation import gettext as _
 
 from runs.scenarios.definition import AnyFactor, Factor, Level, Parameter, Scenario
-from runs.services.campaigns import (
-    placing,
-    repeats,
-    setting_problems,
-    topologies,
-    treatments,
-    workloads,
-)
+from runs.services.campaigns import repeats, setting_problems, topologies, treatments, workloads
 from runs.services.campaigns.designs import Design
 from runs.services.campaigns.drafts import MOST_REPEATS
 from runs.services.problems import Problem
@@ -27,7 +20,7 @@ def problems(design: Design, runs: int) -> Iterator[Problem]:
     if not draft.title.strip():
         yield Problem("no_title", _("The campaign has no title."), _("Give one."), "title")
     yield from topologies.generator_problems(design)
-    yield from placing.cluster_problems(design)
+    yield from topologies.cluster_problems(design)
     yield from treatments.problems(
         draft.treatment, servers=draft.servers, generators=draft.generators
     )

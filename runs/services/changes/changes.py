@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from runs import dispatch
 from runs.analysis import monitoring
-from runs.analysis.alarm import Alarm
 from runs.analysis.change_points import ChangePoint
+from runs.analysis.monitoring import Alarm
 from runs.models import Campaign, Cell, Change, Metric, StaleCell
 from runs.models.campaigns import Origin
 from runs.selectors.changes import watched
@@ -19,7 +19,7 @@ from runs.selectors.changes.watched import Watched
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
 from runs.services.access import audit
-from runs.services.changes import events
+from runs.services.changes import webhooks
 from runs.services.statements import Statement
 
 # The first half of the advisory lock's key; the second is the campaign's.
@@ -70,7 +70,7 @@ def find(*, campaign_id: int) -> list[Change]:
                 found += _news(each)
     StaleCell.objects.filter(pk__in=[pk for pk, _cell in waiting]).delete()
     for change in found:
-        events.changed(change=change, campaign=campaign)
+        webhooks.changed(change=change, campaign=campaign)
     return found
 
 

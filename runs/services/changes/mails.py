@@ -22,7 +22,7 @@ from django.utils.translation import ngettext
 
 from runs import dispatch
 from runs.models import Campaign, Change, Project
-from runs.services.changes import events
+from runs.services.changes import webhooks
 
 logger = logging.getLogger(__name__)
 
@@ -141,7 +141,7 @@ def _text_of_absence(campaign: Campaign) -> str:
         "%(campaign)s expects an upload every %(every)s (days, hours:minutes:seconds)."
         " The last one came: %(last)s. Look at the job that uploads."
     )
-    url = events.address(reverse("campaign-detail", args=[campaign.slug]))
+    url = webhooks.address(reverse("campaign-detail", args=[campaign.slug]))
     return f"{told % words}\n{url}\n"
 
 
@@ -170,7 +170,7 @@ def _line(change: Change) -> str:
         "effect": f"{(change.ratio - 1) * 100:+.1f} %",
         "verdict": change.verdict,
         "since": str(cell.revision) if cell.revision else f"{change.run.started_at:%Y-%m-%d}",
-        "url": events.history_address(cell.campaign, change),
+        "url": webhooks.history_address(cell.campaign, change),
     }
     if change.kind == Change.Kind.ALARM:
         told = _("%(campaign)s: %(metric)s (%(levels)s) of %(since)s alone is off by %(effect)s.")

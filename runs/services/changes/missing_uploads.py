@@ -8,7 +8,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from runs.models import Campaign, Run
-from runs.services.changes import events
+from runs.services.changes import webhooks
 
 
 def look() -> list[Campaign]:
@@ -53,5 +53,5 @@ def _tell(campaign: Campaign) -> bool:
     if not untold.update(missing_told_at=timezone.now()):
         return False
     since: datetime | None = getattr(campaign, "last_upload_at", None)
-    events.missing(campaign=campaign, since=since)
+    webhooks.missing(campaign=campaign, since=since)
     return True

@@ -185,17 +185,18 @@ def restore(*, path: Path, passphrase: str) -> dict[str, int]:
 def _prepare(backup: Reader) -> None:
     """See to it that the database is empty and has the tables of the backup."""
     executor = MigrationExecutor(connection)
+    loader = executor.loader
     wanted = {(app, name) for app, name in backup.manifest["migrations"]}
-    known = set(executor.loader.graph.nodes)
-    if unknown := sorted(wanted - known - set(executor.loader.replacements)):
+    if unknown := sorted(wanted - set(loader.disk_migrations)):
         raise _other_version(backup, _("it has %(name)s") % {"name": ".".join(unknown[0])})
-    applied = set(executor.loader.applied_migrations)
+    # One that replaces others makes the same tables: they decide.
+    applied = set(loader.applied_migrations) - set(loader.replacements)
     if not applied:
         executor.migrate(_leaves(executor, wanted))
-    elif applied != wanted:
+    elif differing := sorted(applied ^ (wanted - set(loader.replacements))):
         _check_empty()
-        differing = min(applied ^ wanted)
-        raise _other_version(backup, _("they differ in %(name)s") % {"name": ".".join(differing)})
+        name = ".".join(differing[0])
+        raise _other_version(backup, _("they differ in %(name)s") % {"name": name})
     else:
         _check_empty()
 
@@ -203,6 +204,8 @@ def _prepare(backup: Reader) -> None:
 def _leaves(executor: MigrationExecutor, wanted: set[tuple[str, str]]) -> list[tuple[str, str]]:
     """The last ones of each application, in whatever order the backup's database recorded them."""
     graph = executor.loader.graph
+    replacing = executor.loader.replacements.items()
+    wanted = wanted | {key for key, each in replacing if wanted.issuperset(each.replaces)}
     return sorted(
         key
         for key in wanted & set(graph.nodes)

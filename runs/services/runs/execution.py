@@ -36,7 +36,7 @@ from runs.services.errors import ServiceError
 from runs.services.runs import attempts, leases, plans, reporting, runs
 from runs.services.runs import results as findings
 from runs.services.runs.leases import Claim
-from runs.services.runs.pulses import held_here
+from runs.services.runs.supervision import held_here
 from runs.services.servers import logins as ways
 from runs.services.servers import servers
 

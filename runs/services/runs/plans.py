@@ -15,7 +15,7 @@ from runs.execution.treatment import Treatment
 from runs.models import Campaign, Installation, Run, Server, WorkloadVersion
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios.definition import FurtherCluster, Scenario
-from runs.services.campaigns import placing, topologies
+from runs.services.campaigns import topologies
 from runs.services.campaigns.designs import Design, DesignCell, Part
 from runs.services.errors import ServiceError
 from runs.services.servers.tools import Tools
@@ -75,12 +75,12 @@ def freeze(
         translated=(*_translated(cell.fitted), *_overruled(cell.fitted, cell.cluster.required)),
         generators=topologies.generator_plans(server, design.generators),
         cores=int(cell.levels.get(CORES, 0)),
-        machines=placing.machine_plans(server, design.cluster_machines),
-        clusters=placing.placed(
+        machines=topologies.machine_plans(server, design.cluster_machines),
+        clusters=topologies.placed(
             _clusters(design.scenario, part, cell, tools), design.cluster_machines
         ),
-        mount=placing.mount_of(server),
-        pooler=placing.pooler_of(cell.levels, design.cluster_machines),
+        mount=topologies.mount_of(server),
+        pooler=topologies.pooler_of(cell.levels, design.cluster_machines),
     )
 
 

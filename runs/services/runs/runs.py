@@ -11,9 +11,10 @@ from django.utils.translation import gettext as _
 from runs import dispatch
 from runs.models import Campaign, Lease, Run, RunEvent, Server
 from runs.selectors.runs.runs import machines_of
+from runs.services import connections
 from runs.services.access import audit
 from runs.services.campaigns import remeasuring, repeats, summaries
-from runs.services.changes import events
+from runs.services.changes import webhooks
 from runs.services.errors import ServiceError
 from runs.services.seals import sealing
 from runs.wording import gettext_noop
@@ -78,7 +79,7 @@ def transition(
 def holds(run_id: int, token: int) -> bool:
     """Whether the lease `token` still has the run; locks the lease. Call it in a transaction."""
     lease = Lease.objects.select_for_update().filter(run_id=run_id, token=token)
-    return lease.first() is not None
+    return lease.annotate(limit=connections.ends_if_idle()).first() is not None
 
 
 def record_event(
@@ -228,7 +229,7 @@ def refresh_campaign(*, campaign_id: int) -> None:
     before, campaign.state = campaign.state, campaign_state(states)
     campaign.save(update_fields=["state"])
     if before in GOING_ON and campaign.state not in GOING_ON:
-        events.finished(campaign=campaign)
+        webhooks.finished(campaign=campaign)
 
 
 def campaign_state(states: Counter[str]) -> str:

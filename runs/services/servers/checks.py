@@ -21,7 +21,7 @@ from runs.models import CheckedServer, Server, ServerCheck
 from runs.selectors.operations import sites
 from runs.selectors.operations.checks import to_serve
 from runs.services.access import audit
-from runs.services.campaigns import stored_drafts, trials, workloads
+from runs.services.campaigns import drafts, trials, workloads
 from runs.services.campaigns.designs import resolve
 from runs.services.campaigns.drafts import Draft
 from runs.services.campaigns.workloads import WorkloadContent
@@ -89,7 +89,7 @@ def of_draft(*, draft: Draft, tries_scripts: bool = True) -> ServerCheck:
     tries_scripts = tries_scripts and workloads.names_own(draft.levels)
     machines = (*draft.servers, *draft.generators, *draft.cluster_servers)
     once = list({each.pk: each for each in machines}.values())
-    given = {_TRIES_SCRIPTS: tries_scripts, **stored_drafts.stored(draft)}
+    given = {_TRIES_SCRIPTS: tries_scripts, **drafts.stored(draft)}
     return _ask(Kind.CAMPAIGN, once, given=given)
 
 
@@ -254,7 +254,7 @@ def _fly(check: ServerCheck) -> dict[str, Any]:
 
 
 def _fly_campaign(check: ServerCheck) -> dict[str, Any]:
-    design = resolve(stored_drafts.restored(check.given))
+    design = resolve(drafts.restored(check.given))
     tries, prolong = check.given.get(_TRIES_SCRIPTS, False), partial(_prolong, check)
     return _described(preflight.of_design(design, tries_scripts=tries, before_trial=prolong))
 

@@ -1,22 +1,29 @@
 """Preflight: whether a server can take a campaign now, every problem with its server and remedy.
 
 A worker makes it (runs.services.servers.checks). A dead host costs at most PATIENCE_SECONDS of
-runs.services.servers.preflight_questions; own scripts cost trials.WHOLE_SECONDS each at most.
+runs.services.servers.preflight; own scripts cost trials.WHOLE_SECONDS each at most.
 """
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from asgiref.sync import async_to_sync
+from cryptography.fernet import InvalidToken
 from django.utils.translation import gettext as _
 
-from runs.execution.errors import TargetProblem
+from runs.execution import preflight as engine
+from runs.execution.base_dir import BaseDir
+from runs.execution.errors import HostUnreachable, TargetProblem
 from runs.execution.preflight import Target
 from runs.models import Installation, Server, WorkloadVersion
 from runs.postgresql_settings.effective import Effective
+from runs.services import connections
+from runs.services.access import instances
 from runs.services.campaigns import (
     estimates,
-    placing,
+    topologies,
     treatment_checks,
     treatments,
     trials,
@@ -26,20 +33,83 @@ from runs.services.campaigns.designs import Design, Part
 from runs.services.campaigns.drafts import Draft
 from runs.services.configurations import fitting as fitted_configurations
 from runs.services.errors import ServiceError
-from runs.services.servers import (
-    generator_checks as generator_findings,
-)
-from runs.services.servers import (
-    machine_checks as machine_findings,
-)
-from runs.services.servers import (
-    preflight_questions as questions,
-)
-from runs.services.servers import (
-    tools,
-)
+from runs.services.servers import logins as ways
+from runs.services.servers import machine_checks as generator_findings
+from runs.services.servers import machine_checks as machine_findings
+from runs.services.servers import tools
 from runs.services.servers.machine_checks import Finding, error
-from runs.services.servers.preflight_questions import Question
+
+PATIENCE_SECONDS = 6.0
+
+Refusal = TargetProblem | InvalidToken
+Answer = Target | Refusal
+
+
+@dataclass(frozen=True)
+class Question:
+    """A server, and the PostgreSQL folders to check there.
+
+    `privileges` are checked with sudo; `addresses` are those that it must be able to reach.
+    """
+
+    server: Server
+    bindirs: tuple[str, ...]
+    privileges: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+
+
+def ask_all(questions: Sequence[Question]) -> list[Answer]:
+    """What each server answers, or why it does not, in the given order.
+
+    Takes as long as the slowest, at most PATIENCE_SECONDS. Raises errors that no server caused.
+    """
+    found, instance = [_way(each) for each in questions], instances.name()
+    connections.give_back()
+    return async_to_sync(_gathered)(found, questions, instance)
+
+
+def _way(question: Question) -> ways.Way | Refusal:
+    """How the server is reached, as the database knows it."""
+    server = question.server
+    if server.is_only_a_hop:
+        return TargetProblem(
+            _("%(server)s has no base directory.") % {"server": server.name},
+            code="only_a_hop",
+            remedy=_("Give it one on its page, or choose another server."),
+        )
+    try:
+        return ways.way_to(server)
+    except (TargetProblem, InvalidToken) as problem:
+        return problem
+
+
+async def _gathered(
+    found: Sequence[ways.Way | Refusal], questions: Sequence[Question], instance: str
+) -> list[Answer]:
+    asked = (
+        _answer(way, question, BaseDir(question.server.base_dir, instance))
+        for way, question in zip(found, questions, strict=True)
+    )
+    return list(await asyncio.gather(*asked))
+
+
+async def _answer(way: ways.Way | Refusal, question: Question, base: BaseDir) -> Answer:
+    if isinstance(way, TargetProblem | InvalidToken):
+        return way
+    try:
+        return await asyncio.wait_for(_asked(way, question, base), PATIENCE_SECONDS)
+    except TimeoutError:
+        message = f"{way[-1].address} did not answer within {PATIENCE_SECONDS:.0f} s."
+        return HostUnreachable(message)
+    except (TargetProblem, InvalidToken) as problem:
+        return problem
+
+
+async def _asked(way: ways.Way, question: Question, base: BaseDir) -> Target:
+    async with await ways.connect_along(way) as host:
+        bindirs, privileges = question.bindirs, question.privileges
+        return await engine.look(host, base, bindirs, privileges, question.addresses)
+
 
 LEAST_FREE_BYTES = 512 * 1024 * 1024
 
@@ -190,7 +260,7 @@ def _fly(asked: Sequence[_Asked], design: Design | None) -> Preflight:
     began = time.monotonic()
     findings = list(_faults(design))
     targets: list[Target | None] = []
-    answers = questions.ask_all([_question(each) for each in asked])
+    answers = ask_all([_question(each) for each in asked])
     for each, answer in zip(asked, answers, strict=True):
         if isinstance(answer, Target):
             findings += _of_answer(each, answer)
@@ -220,7 +290,7 @@ def _of_answer(asked: _Asked, target: Target) -> Iterator[Finding]:
     yield from _of_needs(asked, target)
     if asked.part is not None:
         yield from _of_treatment(server, target, design.draft if design else None)
-    if design and server in placing.pooling_servers(design.draft):
+    if design and server in topologies.pooling_servers(design.draft):
         for problem in treatment_checks.arrangement_problems(design.draft, target):
             yield error(server, problem.code, problem.message, problem.remedy)
 

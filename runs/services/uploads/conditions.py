@@ -8,6 +8,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from django.db import connection
+from django.db.models import Model
 from django.utils.translation import gettext as _
 
 from runs.models import (
@@ -21,7 +23,6 @@ from runs.models import (
 )
 from runs.services.errors import Fault
 from runs.services.statements import Rows, Statement, perform
-from runs.services.uploads import lookup
 from runs.services.uploads.uploaded_run import GivenProfile, GivenRevision, GivenRun
 
 PROFILES: dict[str, type[HardwareProfile] | type[Environment]] = {
@@ -48,7 +49,7 @@ def questions(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement
         if given := _given_profiles(name, runs):
             asked[name] = _profile_question(name, given)
     if hashes := {run.settings_hash for run in runs} - {""}:
-        asked["settings"] = lookup.keys(SettingsSnapshot, "content_hash", hashes)
+        asked["settings"] = keys(SettingsSnapshot, "content_hash", hashes)
     if shas := {run.revision.sha for run in runs if run.revision}:
         asked["revisions"] = _revision_question(shas, project)
     return asked
@@ -100,13 +101,13 @@ def _given_profiles(name: str, runs: Sequence[GivenRun]) -> dict[str, GivenProfi
 
 def _profile_question(name: str, given: Mapping[str, GivenProfile]) -> Statement:
     """The query for keys by slug and by fingerprint."""
-    by_content = lookup.keys(
+    by_content = keys(
         PROFILES[name], "fingerprint", [mark for mark, each in given.items() if not each.slug]
     )
     slugs = [mark for mark, each in given.items() if each.slug]
     if not slugs:
         return by_content
-    return lookup.either(by_content, lookup.keys(PROFILES[name], "slug", slugs))
+    return either(by_content, keys(PROFILES[name], "slug", slugs))
 
 
 def _profiles(
@@ -137,7 +138,7 @@ def _settings(runs: Sequence[GivenRun], rows: Rows) -> dict[str, int]:
             [SettingsSnapshot(content_hash=mark, settings=given[mark]) for mark in missing],
             ignore_conflicts=True,
         )
-        found = dict(perform([lookup.keys(SettingsSnapshot, "content_hash", given)])[0])
+        found = dict(perform([keys(SettingsSnapshot, "content_hash", given)])[0])
     return found
 
 
@@ -202,3 +203,19 @@ def _complete(key: int, given: GivenRevision, is_known: Sequence[bool]) -> None:
 def _unknown(run: GivenRun, name: str, slug: str) -> Fault:
     message = _("There is no %(kind)s “%(slug)s”.") % {"kind": name, "slug": slug}
     return Fault(f"{run.at}/{name}", f"{name}_unknown", message)
+
+
+def keys(model: type[Model], column: str, values: Iterable[str]) -> Statement:
+    """The query for text and key of the rows that have one of these values in `column`."""
+    table = connection.ops.quote_name(model._meta.db_table)
+    name = connection.ops.quote_name(column)
+    # Plain SQL: the ORM takes longer to build this query than PostgreSQL to answer it.
+    return Statement(
+        f"SELECT {name}, id FROM {table} WHERE {name} = ANY(%s)",  # noqa: S608 -- our names
+        (list(values),),
+    )
+
+
+def either(first: Statement, second: Statement) -> Statement:
+    """The query for the rows of both."""
+    return Statement(f"{first.sql} UNION ALL {second.sql}", (*first.parameters, *second.parameters))

@@ -1,4 +1,12 @@
-"""Splits the cells of older uploads, stored before workloads separated cells."""
+"""Splits the cells of older uploads, stored before workloads separated cells.
+
+The workload of an uploaded run: part of its cell wherever it differs from pgbench's default.
+
+Runs with different scripts, query modes, rates, connections or tries are not repeats of each other.
+The default that everybody means without saying it (one TPC-B script, simple protocol, kept
+connections, no rate, one try) is not a level, so that it does not separate versions that print
+less.
+"""
 
 import json
 from collections import defaultdict
@@ -12,8 +20,27 @@ from runs.models.campaigns import Origin
 from runs.services.campaigns import summaries
 from runs.services.seals import sealing
 from runs.services.uploads import cells
-from runs.services.uploads.workloads import with_workload
 from runs.tools.pgbench import workload
+
+USUAL: Mapping[str, frozenset[Any]] = {
+    "script": frozenset({"tpcb-like"}),
+    "query_mode": frozenset({"simple"}),
+    "connection": frozenset({"kept"}),
+    "rate": frozenset({0}),
+    "max_tries": frozenset({0, 1}),
+}
+NAMES = frozenset(USUAL)
+
+
+def with_workload(levels: Mapping[str, Any], workload: Mapping[str, Any]) -> dict[str, Any]:
+    """The levels with whatever is unusual about the workload; levels that are given stay."""
+    unusual = {
+        name: value
+        for name, value in workload.items()
+        if name in USUAL and name not in levels and value not in USUAL[name]
+    }
+    return {**levels, **unusual}
+
 
 Levels = dict[str, Any]
 # The level that was once derived from what only some versions print.

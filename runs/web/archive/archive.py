@@ -10,9 +10,11 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from runs.models import PublishedTable
-from runs.selectors.archive import archive, citations, data_package
+from runs.models import Discrepancy, PrintedFigure, PublishedTable
+from runs.selectors.archive import archive, data_package, provenance
 from runs.selectors.archive.archive import Wanted
+from runs.selectors.archive.words import citation, factors
+from runs.templatetags.formats import spoken
 
 FILTERS = {
     "theme": gettext_lazy("Theme"),
@@ -71,7 +73,7 @@ def archive_citation(request: HttpRequest, slug: str, form: str) -> HttpResponse
     """A publication for a reference manager: BibTeX or CSL-JSON."""
     source = get_object_or_404(archive.sources(), slug=slug)
     address = request.build_absolute_uri(reverse("archive-source", args=[slug]))
-    return _reference(citations.of_source(source, address), form)
+    return _reference(data_package.of_source(source, address), form)
 
 
 @require_safe
@@ -80,7 +82,7 @@ def archive_table_citation(request: HttpRequest, slug: str, form: str) -> HttpRe
     tables = PublishedTable.objects.select_related("source", "campaign")
     table = get_object_or_404(tables, campaign__slug=slug)
     address = request.build_absolute_uri(reverse("campaign-detail", args=[slug]))
-    return _reference(citations.of_table(table, address), form)
+    return _reference(data_package.of_table(table, address), form)
 
 
 @require_safe
@@ -92,17 +94,17 @@ def archive_figure_citation(
     if figure is None:
         raise Http404
     address = request.build_absolute_uri(reverse("archive-figure", args=[slug, row, column]))
-    return _reference(citations.of_figure(figure, address), form)
+    return _reference(data_package.of_figure(figure, address), form)
 
 
-def _reference(cited: citations.Cited, form: str) -> HttpResponse:
+def _reference(cited: data_package.Cited, form: str) -> HttpResponse:
     if form == "bib":
         response = HttpResponse(
-            citations.bibtex(cited), content_type="application/x-bibtex; charset=utf-8"
+            data_package.bibtex(cited), content_type="application/x-bibtex; charset=utf-8"
         )
     elif form == "json":
         response = JsonResponse(
-            [citations.csl(cited)],
+            [data_package.csl(cited)],
             safe=False,
             content_type="application/vnd.citationstyles.csl+json",
             json_dumps_params={"ensure_ascii": False},
@@ -143,3 +145,40 @@ def _filters(choices: dict[str, list[archive.Choice]], wanted: Wanted) -> list[d
         }
         for name, label in FILTERS.items()
     ]
+
+
+@require_safe
+def archive_figure(request: HttpRequest, slug: str, row: int, column: int) -> HttpResponse:
+    """A figure by its campaign and its place in the table; both counts start at 1."""
+    figure = archive.figure(slug, row=row - 1, column=column - 1)
+    if figure is None or figure.measurement is None:
+        raise Http404
+    table = figure.table
+    words, column_of = factors(table.columns), table.columns[figure.column]
+    levels = figure.measurement.run.cell.levels
+    context = {
+        "section": "archive",
+        "figure": figure,
+        "table": table,
+        "source": table.source,
+        "campaign": table.campaign,
+        "metric": figure.measurement.metric,
+        "record": provenance.of(figure),
+        "exactness": provenance.exactness([figure]),
+        "head": " · ".join(
+            filter(None, map(spoken, (column_of.get("group"), column_of.get("label"))))
+        ),
+        "levels": [(words.title(name), words.level(name, level)) for name, level in levels.items()],
+        "row": [text for text in table.grid[figure.row] if text],
+        "disputes": Discrepancy.objects.filter(figures=figure).order_by("weight", "ordinal"),
+        "corrections": archive.corrections(table, figure),
+        "conditions": provenance.condition_names(figure),
+        "since": archive.measured_since(figure),
+        "citation": citation(table, request.build_absolute_uri(request.path), facts=_facts(figure)),
+    }
+    return render(request, "archive/figure.html", context)
+
+
+def _facts(figure: PrintedFigure) -> str:
+    unit = figure.measurement.metric.unit if figure.measurement else ""
+    return "; ".join(provenance.lines([figure], unit))

@@ -34,9 +34,9 @@ from runs.web import notices, pages
 from runs.web.archive import page as published_page
 from runs.web.campaigns import annotations, treatment_fields
 from runs.web.campaigns import page as campaign_page
-from runs.web.campaigns.fields import still_ticked
 from runs.web.campaigns.forms import CampaignForm
 from runs.web.campaigns.matrix import matrix
+from runs.web.campaigns.treatment_fields import still_ticked
 from runs.web.configurations import page as configuration_page
 from runs.wording import gettext_noop
 

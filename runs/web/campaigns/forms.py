@@ -16,7 +16,7 @@ from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST
 from runs.services.campaigns.remeasuring import MOST_REMEASURES
 from runs.services.campaigns.repeats import NARROWEST, WIDEST
 from runs.services.configurations import configurations
-from runs.web.campaigns.fields import (
+from runs.web.campaigns.treatment_fields import (
     ChoicesField,
     ClientField,
     ConfigurationsField,
@@ -24,10 +24,10 @@ from runs.web.campaigns.fields import (
     LevelsField,
     ServersField,
     SettingsField,
+    TreatmentFields,
     VersionsField,
     as_offered,
 )
-from runs.web.campaigns.treatment_fields import TreatmentFields
 
 REPEATS = 3
 

@@ -1,15 +1,21 @@
 """The fields of a campaign's treatment in its form."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.execution import cpus, privileged
 from runs.execution.treatment import Treatment
-from runs.models import Server
+from runs.models import Installation, Server
+from runs.postgresql_settings.catalogue import canonical
 from runs.services.campaigns import treatments
+from runs.services.servers.tools import installed
+from runs.tools.pgbench import version_text
 
 EVIDENCE = ("profile", "waits", "statements", "io", "syscalls", "stacks")
 NAMES = ("cold_cache", "governor", "server_cpus", "pgbench_cpus", *EVIDENCE)
@@ -117,3 +123,172 @@ class TreatmentFields(forms.Form):
     def _is_offered(self, name: str) -> bool:
         is_permitted = all(treatments.offered(each)[name] for each in self.servers)
         return is_permitted or bool(self.data.get(name))
+
+
+# Of a campaign, and characters of a value, which is part of the cells' keys.
+MOST_SETTINGS, MOST_CHARACTERS = 20, 60
+# Nobody ticks more; a longer list does not come from our form.
+MOST_CHOSEN = 1000
+
+
+class LevelsField(forms.CharField):
+    """Whole numbers in a line: "1, 2, 4"."""
+
+    def clean(self, value: Any) -> list[int]:
+        """The numbers in the order given; a ValidationError names the first that is none."""
+        words = [word for word in re.split(r"[\s,、;]+", super().clean(value) or "") if word]
+        for word in words:
+            if not re.fullmatch(r"\d{1,9}", word, re.ASCII):
+                message = gettext_lazy("%(word)s is not a whole number.")
+                raise forms.ValidationError(message, params={"word": word[:40]})
+        return [int(word) for word in words]
+
+
+class ChoicesField(forms.MultipleChoiceField):
+    """Levels that have names, as boxes to tick."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def prepare_value(self, value: Any) -> Any:
+        """The ticked ones; also of the text "off, on" that an address or a print gives."""
+        if not isinstance(value, str):
+            return value
+        # Levels may have blanks in their names: "sequential read, sequential write".
+        return [each.strip() for each in re.split(r"[,、;]+", value)]
+
+
+class ClientField(forms.ModelChoiceField):  # type: ignore[type-arg]
+    """The installation whose pgbench generates the load."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        """The version of the tool, which need not be that of a server, and its folder."""
+        return f"pgbench {version_text(obj.pgbench_version_num)} · {obj.bindir}"
+
+
+class InstallationsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
+    """The installations of a server, with their folders."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def label_from_instance(self, obj: Any) -> str:
+        """Version and folder: two builds of one version differ by it."""
+        return f"{obj} · {obj.bindir}"
+
+
+class VersionsField(forms.MultipleChoiceField):
+    """Versions of PostgreSQL on several servers, each with the servers that have it."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def offer(self, servers: Sequence[Server]) -> list[str]:
+        """Offer what is on the servers; the versions that all of them have. One query."""
+        present = installed(servers)
+        found = sorted(
+            (each for server in servers for each in present[server.pk]),
+            key=lambda each: each.version_num,
+        )
+        names: dict[str, dict[str, None]] = {}
+        by_key = {server.pk: server.name for server in servers}
+        for each in found:
+            names.setdefault(each.version, {})[by_key[each.server_id]] = None
+        common = [version for version, on in names.items() if len(on) == len(servers)]
+        self.choices = [
+            (version, _version_label(version, list(on), version in common))
+            for version, on in names.items()
+        ]
+        return common
+
+
+class ServersField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
+    """Servers to tick: further databases, or where the load comes from."""
+
+    widget = forms.CheckboxSelectMultiple
+
+
+class SettingsField(forms.CharField):
+    """Settings that vary, one a line: "shared_buffers: 1GB, 4GB"."""
+
+    widget = forms.Textarea
+
+    def prepare_value(self, value: Any) -> Any:
+        """As text; also of the values by name that a design has."""
+        if isinstance(value, Mapping):
+            return "\n".join(f"{name}: {', '.join(levels)}" for name, levels in value.items())
+        return value
+
+    def clean(self, value: Any) -> dict[str, list[str]]:
+        """The values by the name, as PostgreSQL spells it; a ValidationError names a bad line."""
+        found: dict[str, list[str]] = {}
+        for line in (super().clean(value) or "").splitlines():
+            if not line.strip():
+                continue
+            name, separator, text = re.sub("[：=]", ":", line, count=1).partition(":")
+            levels = [each.strip() for each in re.split(r"[,、;]", text)]
+            name = canonical(name.strip())
+            if not separator or not name or name in found:
+                message = gettext_lazy("“%(line)s” is not a setting with its values.")
+                raise forms.ValidationError(message, params={"line": line.strip()[:60]})
+            found[name] = [each for each in levels if each]
+            if any(len(each) > MOST_CHARACTERS for each in found[name]):
+                message = gettext_lazy("A value of %(name)s is too long to vary.")
+                raise forms.ValidationError(message, params={"name": name[:60]})
+        if len(found) > MOST_SETTINGS:
+            message = gettext_lazy("%(number)d settings are too many to vary.")
+            raise forms.ValidationError(message, params={"number": len(found)})
+        return found
+
+
+class ConfigurationsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
+    """Configurations to tick."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def label_from_instance(self, obj: Any) -> str:
+        """Its name in the reader's language."""
+        return _(obj.name)
+
+
+def as_offered(data: QueryDict, servers: Sequence[Server]) -> QueryDict:
+    """What was sent, with its installations as the form for these servers offers them.
+
+    These are versions where there are several servers, else installations of the one; without
+    JavaScript the form that is sent may be one for another choice of servers. The first server is
+    no further one of its own.
+    """
+    given = data.copy()
+    others = [slug for slug in given.getlist("more_servers") if slug != servers[0].slug]
+    given.setlist("more_servers", others)
+    if chosen := [str(each) for each in given.getlist("installations")]:
+        given.setlist("installations", _translated(chosen, servers))
+    return given
+
+
+def still_ticked(data: QueryDict, servers: Sequence[Server]) -> list[str]:
+    """What was ticked and these servers have as well; of another server's boxes the versions.
+
+    Empty if nothing is available; the form then ticks its defaults.
+    """
+    ticked = as_offered(data, servers).getlist("installations")
+    if len(servers) > 1 or not ticked:
+        return ticked
+    present = installed(servers)[servers[0].pk]
+    elsewhere = Installation.objects.filter(pk__in=ticked[:MOST_CHOSEN]).exclude(server=servers[0])
+    versions = set(elsewhere.values_list("version", flat=True))
+    return [str(each.pk) for each in present if str(each.pk) in ticked or each.version in versions]
+
+
+def _translated(chosen: Sequence[str], servers: Sequence[Server]) -> list[str]:
+    keys = [text for text in chosen if text.isdecimal()]
+    if len(servers) > 1:
+        versions = [text for text in chosen if not text.isdecimal()]
+        found = Installation.objects.filter(pk__in=keys[:MOST_CHOSEN]) if keys else ()
+        return list(dict.fromkeys([*versions, *(each.version for each in found)]))
+    if len(keys) == len(chosen):
+        return keys
+    present = installed(servers)[servers[0].pk]
+    return [*keys, *(str(each.pk) for each in present if each.version in chosen)]
+
+
+def _version_label(version: str, names: Sequence[str], is_common: bool) -> str:
+    where = _("on every server") if is_common else _("only on %(servers)s")
+    return f"PostgreSQL {version} · {where % {'servers': ', '.join(names)}}"

@@ -12,7 +12,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Cell, SavedComparison
 from runs.selectors.archive.words import Factors
-from runs.selectors.compare import candidates, series_words
+from runs.selectors.compare import candidates, series_labels
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.candidates import Candidate, CandidateFilters
 from runs.selectors.compare.cells import compared_cells
@@ -48,7 +48,7 @@ def compare(request: HttpRequest) -> HttpResponse:
     state, faults = compare_state.read(request.GET)
     if getattr(request, "htmx", False) and request.htmx.target == "candidates":  # type: ignore[attr-defined]
         return render(request, "compare/_candidates.html", _search(request, state))
-    words = series_words.wording({key.slug for key in state.series})
+    words = series_labels.wording({key.slug for key in state.series})
     page = compared(state, reader=request.user, wording=words)
     if wanted := request.GET.get("format"):
         answer = compare_exports.answer(page, words, wanted)
@@ -76,7 +76,7 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
             reader=request.user,
             ignore=state.ignored_codes,
             effect=state.effect / 100,
-            wording=series_words.wording(_slugs(a, b)),
+            wording=series_labels.wording(_slugs(a, b)),
         )
     except Cell.DoesNotExist:
         raise Http404("cell") from None
@@ -141,7 +141,7 @@ def _search(request: HttpRequest, state: CompareState) -> dict[str, Any]:
     words = _text(request, "q")
     filters = CandidateFilters(**{name: _text(request, f"in_{name}") for name in FILTERS})
     found = candidates.candidates(words, filters, reader=request.user)
-    told = series_words.wording({each.campaign.slug for each in found})
+    told = series_labels.wording({each.campaign.slug for each in found})
     return {
         "q": words,
         "filters": filters,

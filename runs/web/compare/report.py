@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from runs.reports import formats, tables
 from runs.reports.archive import Block, Facts, Paragraph, Picture, Report, Section, Table
-from runs.selectors.compare import series_words
+from runs.selectors.compare import series_labels
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.comparisons import ComparedPage, compared
 from runs.selectors.compare.series_labels import Wording
@@ -30,7 +30,7 @@ def compare_report(request: HttpRequest) -> HttpResponse:
         raise Http404("format")
     with override(reports.language(request.GET.get("lang", ""))):
         state, _faults = compare_state.read(request.GET)
-        words = series_words.wording({key.slug for key in state.series})
+        words = series_labels.wording({key.slug for key in state.series})
         page = compared(state, reader=request.user, wording=words)
         if not page.loaded.series:
             raise Http404("series")

@@ -15,7 +15,7 @@ from runs.models import Campaign, Change
 from runs.models.campaigns import Origin
 from runs.selectors.access import projects
 from runs.selectors.histories import histories
-from runs.services.changes import changes, events
+from runs.services.changes import changes, webhooks
 from runs.services.changes import missing_uploads as watchdog
 from runs.web.histories import page as history_page
 from runs.web.histories.forms import DecisionForm, WatchForm
@@ -48,7 +48,7 @@ def change_decide(request: HttpRequest, change_id: int) -> HttpResponse:
         messages.error(request, _("This is no decision: confirm the change or dismiss it."))
     if request.POST.get("from") == "inbox":
         return redirect("change-list")
-    return redirect(events.history_path(change.cell.campaign, change))
+    return redirect(webhooks.history_path(change.cell.campaign, change))
 
 
 @require_POST

@@ -3,25 +3,47 @@
 from collections.abc import Callable
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from runs.models import Run
+from runs.models import Artifact, Run
 from runs.models.campaigns import Origin
+from runs.models.runs import CONTROL, MEDIA_TYPE
 from runs.selectors.access import projects
 from runs.selectors.archive import provenance
 from runs.selectors.campaigns import waiting
 from runs.selectors.runs import runs as run_selectors
-from runs.selectors.seals import seals
+from runs.selectors.seals import chain
 from runs.services.errors import ServiceError
-from runs.services.runs import runs
+from runs.services.runs import artifacts, runs
 from runs.services.seals import withdrawals
 from runs.web import notices
 from runs.web.runs import page as run_page
+
+
+@require_safe
+def artifact_download(request: HttpRequest, run_id: int, name: str) -> StreamingHttpResponse:
+    """The file as an attachment: what a target wrote is never shown as a page of ours."""
+    artifact = get_object_or_404(
+        projects.visible(Artifact.objects.all(), to=request.user), run_id=run_id, name=name
+    )
+    try:
+        content = artifacts.open_artifact(artifact)
+    except FileNotFoundError as error:
+        raise Http404(_("This file is no longer kept.")) from error
+    is_known = MEDIA_TYPE.fullmatch(artifact.media_type)
+    media_type = artifact.media_type if is_known else "application/octet-stream"
+    response = StreamingHttpResponse(artifacts.chunks(content), content_type=media_type)
+    response["Content-Length"] = artifact.size
+    filename = CONTROL.sub("_", artifact.name.rsplit("/", 1)[-1])
+    response["Content-Disposition"] = content_disposition_header(True, filename)
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
 
 
 @require_safe
@@ -40,7 +62,7 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     context = {
         "section": "campaigns",
         "hindrances": hindrances,
-        "seals": seals.of_run(run_id),
+        "seals": chain.of_run(run_id),
         **run_page.live(run),
     }
     is_fragment = getattr(request, "htmx", False)

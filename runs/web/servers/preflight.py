@@ -11,7 +11,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Server, ServerCheck
 from runs.scenarios import registry
-from runs.selectors.servers import checks as check_selectors
+from runs.selectors.servers import servers as check_selectors
 from runs.services.errors import ServiceError
 from runs.services.servers import checks
 from runs.web import notices

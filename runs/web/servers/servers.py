@@ -14,7 +14,7 @@ from runs.selectors.access import projects
 from runs.selectors.campaigns import noise, waiting
 from runs.selectors.operations.silences import silences
 from runs.selectors.runs import runs as run_selectors
-from runs.selectors.servers import checks as check_selectors
+from runs.selectors.servers import servers as check_selectors
 from runs.selectors.servers import servers as server_selectors
 from runs.services.errors import ServiceError
 from runs.services.servers import checks, host_keys, servers, ssh_keys

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from runs.analysis import change_points
-from runs.analysis.alarm import expected_range, single_run_alarm
 from runs.analysis.history_noise import estimate
-from runs.analysis.monitoring import Known, news
+from runs.analysis.monitoring import Known, expected_range, news, single_run_alarm
 from tests.histories import noisy
 
 QUIET = np.random.default_rng(11).normal(0, 0.01, 400)

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from django.core.management import call_command
+from django.db import connections
 from playwright.sync_api import expect
 
 from runs.published import reading
@@ -35,6 +36,8 @@ def archive(django_db_setup, django_db_blocker):
         load(files=reading.files())
         yield
         call_command("flush", interactive=False, verbosity=0)
+        # The browser's loop has connections of its own, and the database is dropped without it.
+        connections.close_all()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from runs.scenarios import registry
 from runs.scenarios.definition import ChoiceFactor
 from runs.services.campaigns import scenarios
 from runs.web import pages
-from runs.web.campaigns.fields import ChoicesField
+from runs.web.campaigns.treatment_fields import ChoicesField
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ from django.contrib.auth.models import AnonymousUser
 
 from runs.models import CellSummary
 from runs.selectors.archive import version_line
-from runs.selectors.compare import head_and_base, stored_verdicts, verdicts
+from runs.selectors.compare import head_and_base, verdicts
 from runs.selectors.compare.ratios import ratios
 from runs.selectors.compare.verdict_words import VERDICTS, size
 from tests import factories
@@ -105,11 +105,11 @@ def test_a_stored_verdict_says_the_same_as_when_it_was_given(campaign):
     sides = (f"campaign:lab~version={version}" for version in ("16.14", "18.4"))
     both = head_and_base.both(*sides, campaign="", reader=AnonymousUser())
     given = verdicts.between(*both, verdicts.Asked())
-    stored = json.loads(json.dumps(stored_verdicts.as_json(given)))
+    stored = json.loads(json.dumps(verdicts.as_json(given)))
 
     CellSummary.objects.update(log_mean=1.0, median=5000)
 
-    found = stored_verdicts.from_json(stored, *both)
+    found = verdicts.from_json(stored, *both)
     assert (found.rows, found.together) == (given.rows, given.together)
     assert len(found.together) == 1
 

@@ -41,7 +41,7 @@ from runs.selectors.exchange import exports
 from runs.services import exchange
 from runs.services.access import projects
 from runs.services.errors import Refused, ServiceError
-from runs.services.exchange.format import FORMAT_VERSION
+from runs.services.exchange.exporting import FORMAT_VERSION
 from runs.services.runs import artifacts, attempts
 from runs.services.servers import servers
 from tests import factories
@@ -64,7 +64,14 @@ CONTENTS = {
     Campaign: (
         (*exports.CAMPAIGN, *exports.LINKS["campaign"]),
         {
-            *("project", "created_by", "paused_at", "missing_told_at", "missing_mailed_at"),
+            *(
+                "project",
+                "created_by",
+                "paused_at",
+                "missing_told_at",
+                "missing_mailed_at",
+                "mailing_since",
+            ),
             *("remeasures", "leaves_out_doubtful"),
         },
     ),
@@ -90,7 +97,7 @@ CONTENTS = {
     Change: (
         (*exports.CHANGE, *exports.LINKS["change"]),
         # Where a step lies is judged again by the rules of who imports it.
-        {"cell", "run", "decided_by", "mailed_at", "earliest", "latest", "rules"},
+        {"cell", "run", "decided_by", "mailed_at", "mailing_since", "earliest", "latest", "rules"},
     ),
 }
 

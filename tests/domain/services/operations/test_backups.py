@@ -97,7 +97,8 @@ def test_everything_comes_back_under_another_key(filled, settings, tmp_path):
     settings.ARTIFACTS_DIR = tmp_path / "elsewhere"
     settings.SEAL_KEY = str(tmp_path / "other" / "ed25519.pem")
 
-    text = restored(made)
+    # A version that has not these has those that they replace.
+    text = restored(with_migrations(made, without_steps))
 
     assert everything() == before
     assert len(list(artifacts.changed())) == 0
@@ -130,6 +131,10 @@ def test_what_does_not_fit_is_refused_with_one_line(filled, settings, tmp_path):
     assert Run.objects.count() == 0
 
 
+def without_steps(names):
+    names[:] = [name for name in names if not name[1].endswith("_in_steps")]
+
+
 def with_migrations(made, change):
     """A copy of a backup whose list of migrations is changed."""
     copy = made.with_name("changed")
@@ -154,7 +159,7 @@ def test_a_backup_of_a_newer_version_is_refused(filled, tmp_path):
 def test_what_is_there_is_named_also_where_the_backup_is_of_an_older_version(filled, tmp_path):
     """As when BENCHLAB_RESTORE is still set at the next start: the version is not at fault."""
     made = backups.make(folder=tmp_path, passphrase=PASSPHRASE)
-    older = with_migrations(made, lambda names: names.pop())
+    older = with_migrations(made, lambda names: names.pop(0))
     assert "not empty" in refused(older)
     empty()
     assert "other tables" in refused(older)

@@ -14,7 +14,7 @@ from runs.execution.reporter import Findings
 from runs.models import Campaign, Lease, Run, Server
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.runs import attempts, execution, leases, results, runs, supervision
-from runs.services.runs.pulses import Pulses
+from runs.services.runs.supervision import Pulses
 from runs.services.servers import ssh_keys
 from tests import factories
 

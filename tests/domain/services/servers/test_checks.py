@@ -11,20 +11,12 @@ from django.utils import timezone, translation
 from runs.execution.errors import HostUnreachable
 from runs.models import CheckedServer, Server, ServerCheck
 from runs.scenarios import registry
-from runs.selectors.servers.checks import last_of
+from runs.selectors.servers.servers import last_of
 from runs.services.access import audit
-from runs.services.campaigns import scenarios, stored_drafts, trials, workloads
+from runs.services.campaigns import drafts, scenarios, trials, workloads
 from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import ServiceError
-from runs.services.servers import (
-    checks,
-    edits,
-    logins,
-    preflight,
-    preflight_questions,
-    servers,
-    ssh_keys,
-)
+from runs.services.servers import checks, edits, logins, preflight, servers, ssh_keys
 from runs.tools.pgbench.script_check import GivenScript
 from tests import factories
 from tests.checks import carry_out
@@ -298,7 +290,7 @@ def test_a_draft_comes_back_as_it_was(server):
         wanted_half_width=0.02,
         most_repeats=9,
     )
-    assert stored_drafts.restored(stored_drafts.stored(draft)) == draft
+    assert drafts.restored(drafts.stored(draft)) == draft
 
 
 @pytest.mark.django_db(transaction=True)
@@ -307,7 +299,7 @@ def test_a_request_to_a_silent_machine_is_answered_at_once(
     client, django_user_model, monkeypatch, kind
 ):
     monkeypatch.setattr(logins, "MOST_SECONDS", 3.0)
-    monkeypatch.setattr(preflight_questions, "PATIENCE_SECONDS", 3.0)
+    monkeypatch.setattr(preflight, "PATIENCE_SECONDS", 3.0)
     client.force_login(django_user_model.objects.create_superuser("hanako"))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         given = {"address": "127.0.0.1", "port": silent.getsockname()[1]}

@@ -1,0 +1,14 @@
+"""0037, which goes on where it was cut off."""
+
+from importlib import import_module
+
+from benchlab.gentle_migrations import InSteps, in_steps
+
+landed = import_module("runs.migrations.0037_unsealed").Migration
+
+
+class Migration(InSteps):
+    replaces = [("runs", "0037_unsealed")]
+    dependencies = landed.dependencies
+
+    operations = in_steps(landed.operations)
