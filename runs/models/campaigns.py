@@ -103,6 +103,14 @@ class Campaign(models.Model):
             models.Index(fields=["origin", "-id"], name="campaign_by_origin"),
             # The newest of a theme for the line through versions.
             models.Index(fields=["scenario", "origin", "-id"], name="campaign_by_theme"),
+            # How many a reader may see of each scenario.
+            models.Index(fields=["scenario", "project"], name="campaign_by_scenario"),
+            # The few in progress.
+            models.Index(
+                fields=["state", "-id"],
+                condition=~models.Q(state="finished"),
+                name="campaign_by_state",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -246,6 +246,14 @@ class RunEvent(models.Model):
 
     class Meta:
         ordering = ["run", "id"]
+        indexes = [
+            # The few runs that were passed over, for which each claim looks.
+            models.Index(
+                fields=["run"],
+                condition=models.Q(code="passed_over"),
+                name="run_event_passed_over",
+            ),
+        ]
         constraints = [
             is_one_of("from_state", RunState, name="event_from_state_is_known", or_empty=True),
             is_one_of("to_state", RunState, name="event_to_state_is_known", or_empty=True),

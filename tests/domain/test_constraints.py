@@ -3,10 +3,12 @@
 import pytest
 from django.apps import apps
 from django.db import IntegrityError, connection, models, transaction
+from django.test.utils import CaptureQueriesContext
 
 from benchmarks import cost, cost_database
 from runs.models import Run
 from runs.services.campaigns import scenarios
+from runs.services.runs import leases
 from tests import factories
 from tests.each import check_each
 
@@ -74,6 +76,13 @@ def test_no_request_reads_more_in_a_database_of_ten_times_the_size(settings):
 
     grown = cost.grown(small, cost.measure())
     assert grown == [], "\n".join(grown)
+
+    # A claim, while many runs wait and few of millions of events say that one was passed over.
+    Run.objects.filter(campaign__slug="lab-00001").update(state="queued")
+    connection.cursor().execute("ANALYZE runs_run, runs_runevent")
+    with CaptureQueriesContext(connection) as captured:
+        assert leases.standing(loaded=set()) == []
+    assert sum(cost.buffers(each["sql"]) for each in captured.captured_queries) < 50
 
     with connection.cursor() as cursor:
         cursor.execute("DROP INDEX run_by_major, measurement_by_metric")

@@ -18,7 +18,7 @@ from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.campaigns.extras import CampaignExtras
 from runs.api.doors import ReadOnlyDoor
 from runs.api.histories.histories import ExpectedSerializer, expect
-from runs.models import Campaign, Cell, CellSummary, Project, Token
+from runs.models import Campaign, Cell, CellSummary, Project, Scenario, Token
 from runs.models.campaigns import Origin
 from runs.selectors.access import permissions
 from runs.selectors.campaigns import campaigns
@@ -34,7 +34,11 @@ class CampaignFilters(django_filters.FilterSet):  # type: ignore[misc]
 
     origin = django_filters.ChoiceFilter(choices=Origin.choices)
     state = django_filters.ChoiceFilter(choices=Campaign.State.choices)
-    scenario = django_filters.CharFilter("scenario__slug", label="Slug of the scenario.")
+    scenario = django_filters.CharFilter(method="of_scenario", label="Slug of the scenario.")
+
+    def of_scenario(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+        """Those of a scenario, by its key: an index of campaigns begins with it."""
+        return rows.filter(scenario__in=list(Scenario.objects.filter(slug=value).order_by()))
 
 
 class CampaignSerializer(serializers.Serializer[CampaignRow]):

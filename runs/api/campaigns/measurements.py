@@ -66,7 +66,7 @@ class MeasurementFilters(django_filters.FilterSet):  # type: ignore[misc]
 
     def of_source(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """The figures of a publication."""
-        return metrics.of_tables(rows, source__slug=value)
+        return metrics.of_source(rows, value)
 
     def of_table(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """The figures of the tables with this number, of every publication that has one."""

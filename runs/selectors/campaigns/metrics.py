@@ -129,13 +129,22 @@ def listed() -> QuerySet[Measurement]:
 
 
 def of_tables(rows: QuerySet[Measurement], **which: Any) -> QuerySet[Measurement]:
-    """Those of published tables with these fields (number, source__slug).
+    """Those of published tables with these fields (number).
 
     Reads the tables' campaigns first, in a query of its own: they are few, and with their keys
     PostgreSQL finds their runs directly, however many results there are.
     """
     tables = PublishedTable.objects.filter(**which).order_by()
     return rows.filter(run__campaign__in=list(tables.values_list("campaign_id", flat=True)))
+
+
+def of_source(rows: QuerySet[Measurement], slug: str) -> QuerySet[Measurement]:
+    """Those of a publication, by the keys of its runs.
+
+    It has so many tables that by their campaigns PostgreSQL would look through the newest runs.
+    """
+    runs = Run.objects.filter(campaign__published__source__slug=slug).order_by()
+    return rows.filter(run__in=list(runs.values_list("pk", flat=True)))
 
 
 def stands_for_repeats(measurement: Measurement) -> bool:

@@ -41,7 +41,7 @@ def listed(*, to: Reader) -> QuerySet[Scenario]:
 def rows(found: Sequence[Scenario], *, to: Reader) -> list[ScenarioRow]:
     """These scenarios with their campaigns counted, in one query for all."""
     seen = projects.visible(Campaign.objects.filter(scenario__in=found), to=to)
-    counts = dict(seen.order_by().values_list("scenario").annotate(Count("pk")))
+    counts = dict(seen.order_by().values_list("scenario").annotate(number=Count("*")))
     known = {definition.slug: definition for definition in registry.every()}
     return [
         ScenarioRow(each, known.get(each.slug) if each.runnable else None, counts.get(each.pk, 0))

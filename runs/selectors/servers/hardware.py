@@ -202,9 +202,8 @@ def _servers(keys: Sequence[int]) -> dict[int, list[Server]]:
 
 
 def _runs(keys: Sequence[int], to: Reader) -> dict[int, int]:
-    # Phrased as what is hidden: PostgreSQL then reads only a profile's runs, and stops at the
-    # limit.
-    hidden = Campaign.objects.exclude(pk__in=projects.visible(Campaign.objects.all(), to=to))
+    # PostgreSQL reads only a profile's runs, and stops at the limit.
+    hidden = projects.hidden_campaigns(to)
     own = Run.objects.filter(hardware=OuterRef("pk"), state=Run.State.FINISHED).order_by()
     here = own.exclude(origin=Origin.PUBLISHED)
     first = ArraySubquery(here.exclude(campaign__in=hidden).values("pk")[:MOST_COUNTED])

@@ -30,6 +30,7 @@ from runs.execution.watch import Order
 from runs.models import Build, Lease, Run, RunEvent, Server
 from runs.selectors.operations import sites
 from runs.selectors.runs.runs import machines_of, others_of
+from runs.services import connections
 from runs.services.runs import runs
 
 PATIENCE = timedelta(minutes=10)
@@ -90,6 +91,8 @@ def _usable(server_ids: set[int]) -> set[int]:
 
 # At most this many campaigns that wait for other machines are looked at before giving up.
 MOST_PASSED_OVER = 100
+# How long a transaction that has locked a lease may wait for its server.
+CLEAN_UP_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
@@ -143,14 +146,18 @@ def _claim(server_id: int, holder: str) -> Claim | None:
 def idle_lease(server_id: int) -> Lease | None:
     """Lock the lease of a server that is ready, free, and without the load of a lost run.
 
-    None if it is not, or if somebody else has locked it. In a transaction.
+    None if it is not, or if somebody else has locked it. In a transaction, which may last for as
+    long as a clean-up takes.
     """
-    lease = next(iter(_free_leases([server_id], for_lost=True)), None)
+    free = _free_leases([server_id], for_lost=True, idle_seconds=CLEAN_UP_SECONDS)
+    lease = next(iter(free), None)
     # Checked while holding the lease: no run can get lost here from now on.
     return lease if lease and server_id not in maybe_loaded() else None
 
 
-def _free_leases(server_ids: Sequence[int], *, for_lost: bool) -> list[Lease]:
+def _free_leases(
+    server_ids: Sequence[int], *, for_lost: bool, idle_seconds: float = connections.IDLE_SECONDS
+) -> list[Lease]:
     """Lock those leases of ready and free servers that nobody else has locked.
 
     A lost run also gets servers under maintenance or waiting for a clean-up: it has already started
@@ -159,7 +166,9 @@ def _free_leases(server_ids: Sequence[int], *, for_lost: bool) -> list[Lease]:
     free = Lease.objects.select_for_update(skip_locked=True, of=("self",)).filter(
         server_id__in=server_ids, run=None, server__state=Server.State.READY
     )
-    return list((free if for_lost else free.filter(_is_usable())).order_by("server_id"))
+    usable = free if for_lost else free.filter(_is_usable())
+    limited = usable.annotate(limit=connections.ends_if_idle(idle_seconds))
+    return list(limited.order_by("server_id"))
 
 
 def catch_up(*, run_id: int, token: int, seen: int) -> bool:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from runs import dispatch
 from runs.models import Campaign, Lease, Run, RunEvent, Server
 from runs.selectors.runs.runs import machines_of
+from runs.services import connections
 from runs.services.access import audit
 from runs.services.campaigns import remeasuring, repeats, summaries
 from runs.services.changes import webhooks
@@ -78,7 +79,7 @@ def transition(
 def holds(run_id: int, token: int) -> bool:
     """Whether the lease `token` still has the run; locks the lease. Call it in a transaction."""
     lease = Lease.objects.select_for_update().filter(run_id=run_id, token=token)
-    return lease.first() is not None
+    return lease.annotate(limit=connections.ends_if_idle()).first() is not None
 
 
 def record_event(

@@ -359,6 +359,28 @@ def test_a_claim_does_not_wait_for_who_has_the_lease_locked():
     assert leases.claim(server_id=server.pk, holder="a")
 
 
+def longest_idle() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW idle_in_transaction_session_timeout")
+        return cursor.fetchone()[0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_locks_of_a_frozen_worker_end():
+    server = make_server()
+    run = make_run(server)
+    with transaction.atomic():
+        assert leases.idle_lease(server.pk)
+        assert longest_idle() == "10min"
+    with transaction.atomic():
+        claim = leases.claim(server_id=server.pk, holder="a")
+        assert longest_idle() == "30s"
+    with transaction.atomic():
+        assert runs.holds(run.pk, claim.token)
+        assert longest_idle() == "30s"
+    assert longest_idle() == "0"
+
+
 @pytest.mark.django_db(transaction=True)
 def test_giving_up_does_not_wait_for_a_worker_that_stores(settings):
     settings.HEARTBEAT_TIMEOUT_SECONDS = 20
