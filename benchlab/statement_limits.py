@@ -24,6 +24,8 @@ from django.views.defaults import server_error
 from psycopg import errors
 from psycopg_pool import PoolTimeout
 
+from benchlab.bucket import StoreError
+
 # Pages and reads of the API answer at once; writes may wait for each other, exports read it all.
 PAGE, READ, WRITE, EXPORT = 10, 15, 60, 600
 RETRY_SECONDS = 5
@@ -50,8 +52,10 @@ def problem(error: BaseException) -> str:
     """What keeps the database from answering, as a code; nothing where the error is another one.
 
     `too_slow`: the statement was ended. `too_busy`: others hold what it needs. `disk_full`.
-    `database_away`: it does not answer, starts or ends.
+    `database_away`: it does not answer, starts or ends. `files_away`: the bucket does not answer.
     """
+    if isinstance(error, StoreError):
+        return "files_away"
     if not isinstance(error, OperationalError | InterfaceError):
         return ""
     match error.__cause__:

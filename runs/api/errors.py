@@ -87,6 +87,10 @@ _WITHOUT_DATABASE = {
             "Try again in some seconds. If it lasts, /readyz tells an operator what is missing."
         ),
     ),
+    "files_away": (
+        gettext_lazy("The store of files does not answer."),
+        gettext_lazy("Try again later; manage.py doctor says what is wrong."),
+    ),
 }
 
 
