@@ -12,6 +12,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
 
+from benchlab.bucket import Address, address
+
 T = TypeVar("T")
 
 YES, NO = frozenset({"1", "true", "yes", "on", "y", "ok"}), frozenset({"0", "false", "no", "off"})
@@ -72,6 +74,13 @@ class Environment(environ.Env):  # type: ignore[misc]
         """For kinds of RETAINED how many days they are kept; none by default."""
         what = f"days by kind ({', '.join(RETAINED)}), as in files=365,failures=90"
         return self._read(name, {}, _days, what)
+
+    def bucket(self, name: str) -> Address | None:
+        """The S3-compatible store of files; None for the folder."""
+        what = (
+            "s3://bucket/prefix, with ?endpoint=https://host&region=name where it is not Amazon's"
+        )
+        return self._read(name, None, address, what)
 
     def time_zone(self, name: str, default: str) -> str:
         """A name of the IANA database."""

@@ -175,7 +175,12 @@ WATCH_SECONDS = env.float("BENCHLAB_WATCH_SECONDS", default=15.0)
 # How often a run is started again after its target lost it (a restart of the target).
 MAXIMUM_ATTEMPTS = env.int("BENCHLAB_MAXIMUM_ATTEMPTS", default=3)
 
+# Files of runs: in the folder, or in a bucket, which the folder's go to.
 ARTIFACTS_DIR = VAR_DIR / "artifacts"
+ARTIFACTS_BUCKET = env.bucket("BENCHLAB_ARTIFACTS")
+# Read by django-storages. Without them boto3 looks in its own places, as the role of a machine.
+AWS_ACCESS_KEY_ID = env.str("AWS_ACCESS_KEY_ID", default="")
+AWS_SECRET_ACCESS_KEY = env.str("AWS_SECRET_ACCESS_KEY", default="")
 # After how many days what is removed by `manage.py retain`; what has no number is kept.
 RETENTION = env.days("BENCHLAB_RETENTION")
 

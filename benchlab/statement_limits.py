@@ -1,26 +1,42 @@
 """How long one statement of a request may take, by kind of request; a 503 says what to do then.
 
+So does one where the database is away, full or busy. A 500 would say that BenchLab has a fault, and
+that the same request will fail again.
+
 The limit is a setting of the connection, set again only when the next request is of another kind.
 Behind PgBouncer, which lends one connection to many, it is left to the role (docs/deployment.md).
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any, cast
 
+import psycopg
 from django.conf import settings
-from django.db import OperationalError, connection, connections
+from django.db import InterfaceError, OperationalError, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.http import FileResponse, HttpRequest, StreamingHttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
-from psycopg.errors import QueryCanceled
+from django.template.loader import render_to_string
+from django.views.defaults import server_error
+from psycopg import errors
 from psycopg_pool import PoolTimeout
+
+from benchlab.bucket import StoreError
 
 # Pages and reads of the API answer at once; writes may wait for each other, exports read it all.
 PAGE, READ, WRITE, EXPORT = 10, 15, 60, 600
 RETRY_SECONDS = 5
+
+# Others hold what the request needs; the same request may succeed in a moment.
+_BUSY = (
+    errors.TooManyConnections,
+    errors.DeadlockDetected,
+    errors.LockNotAvailable,
+    errors.SerializationFailure,
+)
 
 
 def seconds(request: HttpRequest) -> int:
@@ -33,13 +49,50 @@ def seconds(request: HttpRequest) -> int:
 
 
 def problem(error: BaseException) -> str:
-    """`too_slow` of a statement that was ended, `too_busy` without a connection, else nothing."""
-    if isinstance(error, OperationalError):
-        if isinstance(error.__cause__, QueryCanceled):
+    """What keeps the database from answering, as a code; nothing where the error is another one.
+
+    `too_slow`: the statement was ended. `too_busy`: others hold what it needs. `disk_full`.
+    `database_away`: it does not answer, starts or ends. `files_away`: the bucket does not answer.
+    """
+    if isinstance(error, StoreError):
+        return "files_away"
+    if not isinstance(error, OperationalError | InterfaceError):
+        return ""
+    match error.__cause__:
+        case errors.QueryCanceled():
             return "too_slow"
-        if isinstance(error.__cause__, PoolTimeout):
+        case PoolTimeout():
+            return "too_busy" if _answers() else "database_away"
+        case errors.DiskFull():
+            return "disk_full"
+        case errors.DatabaseError() as cause if isinstance(cause, _BUSY):
             return "too_busy"
-    return ""
+    return "database_away"
+
+
+def _answers() -> bool:
+    """Whether the database takes a connection, or would if it had not too many."""
+    options = connection.get_connection_params() | {"connect_timeout": 2}
+    options.pop("pool", None)
+    try:
+        psycopg.connect(**options).close()
+    except psycopg.OperationalError as error:
+        return isinstance(error, errors.TooManyConnections) or "too many" in str(error)
+    return True
+
+
+def server_error_page(request: HttpRequest) -> HttpResponse:
+    """What Django calls for an exception that nothing has answered: also those of middleware."""
+    error = sys.exception()
+    code = problem(error) if error else ""
+    return _page(code) if code else server_error(request)
+
+
+def _page(code: str) -> HttpResponse:
+    # Without the request: who is logged in is asked of the database.
+    response = HttpResponse(render_to_string("503.html", {"code": code}), status=503)
+    response.headers["Retry-After"] = str(RETRY_SECONDS)
+    return response
 
 
 class LimitStatements:
@@ -76,11 +129,7 @@ class LimitStatements:
     ) -> HttpResponseBase | None:
         """A page that says what to do; the API has its own."""
         code = problem(exception)
-        if not code:
-            return None
-        response = render(request, "503.html", {"code": code}, status=503)
-        response.headers["Retry-After"] = str(RETRY_SECONDS)
-        return response
+        return _page(code) if code else None
 
 
 def _unhurried(content: Iterator[bytes]) -> Iterator[bytes]:
@@ -95,6 +144,7 @@ def _set(milliseconds: int, of: BaseDatabaseWrapper) -> None:
         return
     is_local = of.in_atomic_block
     # Not counted as a query of the page's own. What a transaction sets may be rolled back.
-    raw.execute(f"SET {'LOCAL ' if is_local else ''}statement_timeout = {milliseconds}")
+    with of.wrap_database_errors:
+        raw.execute(f"SET {'LOCAL ' if is_local else ''}statement_timeout = {milliseconds}")
     if not is_local:
         raw.benchlab_limit = milliseconds

@@ -3,8 +3,10 @@
 from allauth.account import views as account_views
 from django.urls import include, path, re_path
 
-from benchlab import health
+from benchlab import health, statement_limits
 from runs.api.operations.doors import MetricsDoor, readyz
+
+handler500 = statement_limits.server_error_page
 
 urlpatterns = [
     # First, since an address is looked for from above, and programs ask most often.

@@ -112,6 +112,8 @@ class Trial:
         from runs.models import Campaign  # noqa: PLC0415 - Django is set up by the instance
 
         others = self._instance.pids()["worker"]
+        # One that is stopped in a clean-up keeps the server for as long as that may take.
+        self._until(lambda: self._queue.is_idle(self._server))
         processes.kill(others, signal.SIGSTOP)
         try:
             campaign = self._queue.queue(

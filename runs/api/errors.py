@@ -7,6 +7,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from rest_framework import exceptions
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
@@ -39,7 +40,7 @@ def problem_json(exc: Exception, context: dict[str, Any]) -> Response | None:
     if isinstance(exc, RequestDataTooBig):
         exc = TooLarge()
     if code := statement_limits.problem(exc):
-        return _too_slow(code)
+        return _without_database(code)
     response = exception_handler(exc, context)
     if response is None:
         return None
@@ -67,14 +68,35 @@ def _of_service(error: ServiceError) -> Response:
     return Response(body, status=status, content_type=MEDIA_TYPE)
 
 
-def _too_slow(code: str) -> Response:
-    """503: the database was asked for too much, or by too many."""
-    if code == "too_busy":
-        message = _("The database is busy with other requests.")
-        remedy = _("Try again in some seconds.")
-    else:
-        message = _("The database needed longer than a request may take.")
-        remedy = _("Ask for less: one campaign, a further filter, or a smaller page_size.")
+_WITHOUT_DATABASE = {
+    "too_busy": (
+        gettext_lazy("The database is busy with other requests."),
+        gettext_lazy("Try again in some seconds."),
+    ),
+    "too_slow": (
+        gettext_lazy("The database needed longer than a request may take."),
+        gettext_lazy("Ask for less: one campaign, a further filter, or a smaller page_size."),
+    ),
+    "disk_full": (
+        gettext_lazy("The database has no room left on its disk. Nothing was stored."),
+        gettext_lazy("An operator has to make room; then send the same again."),
+    ),
+    "database_away": (
+        gettext_lazy("The database does not answer."),
+        gettext_lazy(
+            "Try again in some seconds. If it lasts, /readyz tells an operator what is missing."
+        ),
+    ),
+    "files_away": (
+        gettext_lazy("The store of files does not answer."),
+        gettext_lazy("Try again later; manage.py doctor says what is wrong."),
+    ),
+}
+
+
+def _without_database(code: str) -> Response:
+    """503: the database was asked for too much or by too many, or cannot answer."""
+    message, remedy = map(str, _WITHOUT_DATABASE[code])
     body = problem(HTTPStatus.SERVICE_UNAVAILABLE, code, message) | {"remedy": remedy}
     again = {"Retry-After": str(statement_limits.RETRY_SECONDS)}
     return Response(body, status=503, headers=again, content_type=MEDIA_TYPE)

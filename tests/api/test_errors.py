@@ -1,14 +1,18 @@
 """Errors over the API: one shape, every fault."""
 
+import psycopg
 import pytest
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connection
+from django.db import OperationalError, connection, connections
 from django.http import Http404
+from psycopg import errors
+from psycopg_pool import PoolTimeout
 from rest_framework.exceptions import ErrorDetail, Throttled, ValidationError
 from rest_framework.test import APIRequestFactory
 
 from benchlab import statement_limits
+from benchlab.embedded.ports import free_port
 from runs.api.errors import problem_json
 from runs.models import Cell, Measurement, Run
 from runs.selectors.access import projects
@@ -191,6 +195,57 @@ def test_a_statement_that_takes_too_long_is_ended_and_the_answer_says_what_to_do
     assert b"This takes too long" in page.content
     assert rows.count(b"\n") == 2  # an export has more time
     assert again == ("10min",)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("address", ["/api/v1/runs/", "/campaigns/", "/tokens/"])
+def test_a_database_that_went_away_is_no_fault_of_benchlab(admin_client, address):
+    """The page of tokens is refused by middleware, which looks for the session."""
+    admin_client.raise_request_exception = False
+    with psycopg.connect(**connection.get_connection_params() | {"autocommit": True}) as other:
+        other.execute(
+            "SELECT pg_terminate_backend(%s, 5000)", [connection.connection.info.backend_pid]
+        )
+
+    answer = admin_client.get(address, headers={"accept-language": "en"})
+
+    connection.close()
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    if address.startswith("/api/"):
+        assert answer.json()["code"] == "database_away"
+    assert "/readyz tells an operator what is missing" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("cause", "code"),
+    [
+        (errors.QueryCanceled(), "too_slow"),
+        (errors.TooManyConnections(), "too_busy"),
+        (errors.DeadlockDetected(), "too_busy"),
+        (errors.DiskFull(), "disk_full"),
+        (errors.AdminShutdown(), "database_away"),
+        (errors.CannotConnectNow(), "database_away"),
+        (psycopg.OperationalError("connection refused"), "database_away"),
+    ],
+)
+def test_what_keeps_the_database_from_answering_has_a_code_and_a_remedy(cause, code):
+    failure = OperationalError()
+    failure.__cause__ = cause
+
+    answer = answered(failure)
+
+    assert (answer.status_code, answer.data["code"]) == (503, code)
+    assert answer.data["remedy"]
+
+
+def test_a_pool_without_a_connection_is_busy_or_has_no_database(monkeypatch):
+    waited = OperationalError()
+    waited.__cause__ = PoolTimeout()
+    assert statement_limits.problem(waited) == "too_busy"
+
+    nobody = connection.get_connection_params() | {"port": free_port()}
+    monkeypatch.setattr(connections["default"], "get_connection_params", lambda: nobody)
+    assert statement_limits.problem(waited) == "database_away"
 
 
 OUTPUT = sample("18.6/a_tpcb").stdout

@@ -17,7 +17,7 @@ import pytest
 
 from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
-from runs.execution import privileged, ssh, treating
+from runs.execution import facts, privileged, ssh, treating
 from runs.execution.base_dir import BaseDir
 from runs.execution.bench import Bench
 from runs.execution.connection import Line
@@ -31,7 +31,7 @@ from runs.scenarios import pgbench_procedure, registry
 from runs.scenarios.pgbench_procedure import Options, WeightedScript
 from runs.services.servers import host_keys, servers
 from tests.ssh.directing import execute
-from tests.ssh.initialised import quick_bindir
+from tests.ssh.initialised import quick_bindir, remember_loads
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 from tests.ssh.recording import RecordingReporter
 
@@ -229,6 +229,48 @@ def unhurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(pgbench_procedure, "measure", measure_with_pauses)
 
 
+# What inspections have found in this process, by the folders of programs and the device.
+INSPECTED: dict[tuple[tuple[str, ...], int], facts.Facts] = {}
+
+
+def device_of(base_dir: str) -> int:
+    """The device that a base directory lies on, or will."""
+    folder = Path(base_dir)
+    return next(each for each in (folder, *folder.parents) if each.exists()).stat().st_dev
+
+
+@pytest.fixture(autouse=True)
+def known_machine(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, test_folder: Path
+) -> None:
+    """Let runs and inspections know what others have found out about this machine before.
+
+    It is a tenth of a short run, and most of an inspection. A test that is about what they find
+    is marked `probes`.
+    """
+    if request.node.get_closest_marker("probes"):
+        return
+    probe, discover = facts.machine_probe, facts.discover
+
+    def known(base_dir: str) -> list[str]:
+        told = test_folder / f"machine-{device_of(base_dir)}"
+        if not told.exists():
+            draft = told.with_name(f"{told.name}.{os.getpid()}")
+            draft.write_bytes(subprocess.check_output(probe(base_dir)))
+            draft.chmod(0o644)
+            draft.rename(told)
+        return ["cat", str(told)]
+
+    async def inspected(host: Host, bindirs: Sequence[str], *, base_dir: str) -> facts.Facts:
+        key = (tuple(bindirs), device_of(base_dir))
+        if key not in INSPECTED:
+            INSPECTED[key] = await discover(host, bindirs, base_dir=base_dir)
+        return INSPECTED[key]
+
+    monkeypatch.setattr(facts, "machine_probe", known)
+    monkeypatch.setattr(servers, "discover", inspected)
+
+
 @pytest.fixture
 def plan(address, base_dir, binaries) -> RunPlan:
     return RunPlan(
@@ -268,6 +310,16 @@ def prepared(direct, plan, base_dir, test_folder) -> None:
         draft.rename(kept)
     except OSError:  # another process has made it
         shutil.rmtree(draft)
+
+
+@pytest.fixture
+def loaded_before(request, test_folder, monkeypatch) -> None:
+    """A run copies what another run has loaded in the same way, for tests of what follows.
+
+    One that is about the loading, in a file of such tests, is marked `loads`.
+    """
+    if not request.node.get_closest_marker("loads"):
+        remember_loads(test_folder, monkeypatch)
 
 
 @pytest.fixture

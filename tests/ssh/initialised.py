@@ -1,17 +1,25 @@
-"""A bin folder whose initdb copies a cluster that it made before with the same options.
+"""Clusters that are copied from what was made before: by initdb, or by a whole load.
 
 Almost every test here makes a cluster, and initdb takes half a second of a processor. PostgreSQL's
-own tests copy a template as well (INITDB_TEMPLATE). Everything else in the folder is the original.
+own tests copy a template as well (INITDB_TEMPLATE). Everything else in the folder of programs is
+the original.
 """
 
+import contextlib
 import hashlib
 import os
 import shlex
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from benchlab.embedded.account import Account
+from runs.execution.plan import RunPlan
+from runs.execution.postgres import Cluster
+from runs.execution.preparing import Preparing
 
 # Options that lead outside of the data folder, or print something else, go to initdb itself.
 SCRIPT = """#!/bin/sh
@@ -81,3 +89,47 @@ def _fill(home: Path, bindir: Path, *, kept: Path) -> None:
         SCRIPT.format(initdb=shlex.quote(str(bindir / "initdb")), kept=shlex.quote(str(kept)))
     )
     initdb.chmod(0o755)
+
+
+def remember_loads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a run copy the cluster that a run before has loaded in the same way.
+
+    As the runs of a campaign do whose cluster is shared: then loading is no part of a run.
+    """
+    make = Preparing._make
+
+    async def remembered(self: Preparing, cluster: Cluster, *, is_shared: bool) -> None:
+        kept = folder / f"loaded-{_digest(self.bench.plan)}"
+        if not kept.exists():
+            await make(self, cluster, is_shared=is_shared)
+            _keep(Path(cluster.data), kept)
+            return
+        await self._replace_folder(cluster)
+        if not Path(cluster.data).exists():  # or another worker has begun the run
+            subprocess.run(["cp", "-a", str(kept), cluster.data], check=True)
+        if is_shared:
+            (Path(cluster.directory) / "prepared").touch()
+            await self.bench.reporter.cluster(cluster.directory, prepared_now=True)
+
+    monkeypatch.setattr(Preparing, "_make", remembered)
+
+
+def _digest(plan: RunPlan) -> str:
+    """Of all that a load may depend on."""
+    given = {**plan.parameters, **plan.levels}
+    told = {name: each for name, each in given.items() if name not in {"duration", "clients"}}
+    clusters = [(each.name, each.role, each.origin) for each in plan.clusters]
+    programs = (plan.bindir, plan.client_bindir)
+    load = (programs, plan.settings, plan.initdb_options, plan.scenario, told, clusters)
+    return hashlib.sha256(repr(load).encode()).hexdigest()[:8]
+
+
+def _keep(data: Path, kept: Path) -> None:
+    """Copy a stopped cluster, but for one whose parts lie elsewhere."""
+    if (data / "pg_wal").is_symlink() or any((data / "pg_tblspc").iterdir()):
+        return
+    draft = Path(tempfile.mkdtemp(prefix="draft-", dir=kept.parent))
+    subprocess.run(["cp", "-a", "--sparse=always", str(data), str(draft / "data")], check=True)
+    with contextlib.suppress(OSError):  # another process has made it
+        (draft / "data").rename(kept)
+    shutil.rmtree(draft)

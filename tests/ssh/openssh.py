@@ -89,7 +89,8 @@ class OpenSSH:
     def start(self) -> None:
         """Start and wait until the port answers."""
         (self.folder / "log").unlink(missing_ok=True)
-        command = [self.binary, "-D", "-f", str(self.folder / "sshd_config")]
+        # -r: it does not execute itself again for each connection, a third of what one takes.
+        command = [self.binary, "-D", "-r", "-f", str(self.folder / "sshd_config")]
         command += ["-E", str(self.folder / "log")]
         if self.account.switch:
             Path("/run/sshd").mkdir(exist_ok=True)

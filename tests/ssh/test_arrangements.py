@@ -16,7 +16,7 @@ from runs.scenarios.fixed_point_update import FixedPointUpdate
 from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left
 from tests.ssh.directing import execute
 
-pytestmark = pytest.mark.openssh
+pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 
 
 def within(plan: RunPlan, level: str, **parameters) -> RunPlan:

@@ -26,7 +26,12 @@ from runs.services.servers import builds
 from tests import factories
 from tests.ssh.openssh import short_folder
 
-pytestmark = [pytest.mark.openssh, pytest.mark.hurried, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.openssh,
+    pytest.mark.probes,
+    pytest.mark.hurried,
+    pytest.mark.django_db(transaction=True),
+]
 
 PROGRAM = """
 #include <stdio.h>

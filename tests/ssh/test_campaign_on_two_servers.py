@@ -13,7 +13,11 @@ from runs.services.runs import clusters, execution, leases
 from runs.services.servers import preflight
 from tests import factories
 
-pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.openssh,
+    pytest.mark.usefixtures("loaded_before"),
+    pytest.mark.django_db(transaction=True),
+]
 
 
 @pytest.fixture

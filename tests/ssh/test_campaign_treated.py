@@ -17,7 +17,7 @@ from tests import factories
 from tests.ssh.openssh import login_name
 from tests.ssh.sudo import needs_writable, sysctl
 
-pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.openssh, pytest.mark.probes, pytest.mark.django_db(transaction=True)]
 
 SETTING = "kernel.perf_event_paranoid"
 

@@ -7,7 +7,12 @@ from runs.services.campaigns import campaigns, scenarios
 from runs.services.runs import execution, leases, supervision
 from tests import factories
 
-pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.openssh,
+    pytest.mark.usefixtures("loaded_before"),
+    pytest.mark.probes,
+    pytest.mark.django_db(transaction=True),
+]
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ pytestmark = pytest.mark.openssh
 prepared = pytest.mark.usefixtures("prepared")
 
 
+@pytest.mark.probes
 def test_a_run_measures_what_pgbench_prints(direct, plan, base_dir):
     director = direct(plan)
     found = execute(director)

@@ -13,7 +13,7 @@ from tests import factories
 from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left
 from tests.ssh.directing import execute
 
-pytestmark = pytest.mark.openssh
+pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 PARAMETERS = {"scale": 1, "duration": 1, "pairs": 4}
 
 

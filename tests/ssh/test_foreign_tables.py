@@ -7,7 +7,7 @@ from runs.scenarios.foreign_tables import ForeignTables
 from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left, with_contrib
 from tests.ssh.directing import execute
 
-pytestmark = pytest.mark.openssh
+pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 PARAMETERS = {"scale": 1, "duration": 2, "warm_up": 1}
 
 

@@ -9,9 +9,9 @@ from runs.scenarios import registry
 from tests.ssh.arranging import NOTHING, arranged, nothing_is_left, with_contrib
 from tests.ssh.directing import execute
 
-pytestmark = pytest.mark.openssh
+pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 
-SMALL = {"records": 3000, "duration": 1, "clients": 1, "insert_rate": 100}
+SMALL = {"records": 1000, "duration": 1, "clients": 1, "insert_rate": 100}
 
 
 @pytest.fixture
@@ -88,7 +88,9 @@ def test_trigrams_find_the_same_records_in_a_fraction_of_the_time(
         levels = plan.levels | {"background_load": "off"}
         settings = registry.get("full-text-search").cluster(plan.version_num, levels).settings
         settings = {"shared_buffers": "64MB", "fsync": "off", **settings}
-        found[index] = execute(direct(replace(plan, levels=levels, settings=settings)))
+        parameters = SMALL | {"records": 3000}
+        changed = {"levels": levels, "settings": settings, "parameters": parameters}
+        found[index] = execute(direct(replace(plan, **changed)))
     hits = {index: each.measurements["hits"] for index, each in found.items()}
     assert hits["trgm"] == hits["none"] > 0
     searches = {index: each.measurements["latency_average"] for index, each in found.items()}

@@ -21,7 +21,11 @@ from tests import factories
 from tests.ssh import namespaces
 from tests.ssh.namespaces import BASTION_INSIDE, DB_ADDRESS, Machine, Network
 
-pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.openssh,
+    pytest.mark.usefixtures("loaded_before"),
+    pytest.mark.django_db(transaction=True),
+]
 
 SECONDS_FOR_LEFTOVERS = 10
 

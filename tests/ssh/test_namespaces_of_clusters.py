@@ -21,7 +21,11 @@ from tests.ssh.test_namespaces import (
 )
 
 __all__ = ["network", "quick_to_notice", "registered"]
-pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.openssh,
+    pytest.mark.usefixtures("loaded_before"),
+    pytest.mark.django_db(transaction=True),
+]
 
 
 def replicated(registered: Registered, *, duration: int, pairs: dict) -> Campaign:

@@ -10,7 +10,7 @@ from runs.execution.director import Director
 from runs.execution.errors import TargetProblem
 from tests.ssh.directing import execute, left_running
 
-pytestmark = pytest.mark.openssh
+pytestmark = [pytest.mark.openssh, pytest.mark.probes]
 
 
 def steady(system: facts.OperatingSystem) -> facts.OperatingSystem:

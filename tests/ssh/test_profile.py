@@ -115,7 +115,7 @@ def test_without_permission_only_postgresqls_processes_are_sampled(direct, plan,
 @prepared
 def test_where_the_kernel_is_strict_the_run_goes_on_without_a_profile(direct, plan, paranoia):
     paranoia("3")
-    found = execute(direct(plan))
+    found = execute(direct(replace(plan, parameters={"scale": 1, "duration": 1})))
     assert found.measurements["tps"] > 0
     assert "does not let this user" in notes(found)["profile_missing"]
     assert "perf-folded.txt" not in kept(found)
@@ -127,7 +127,7 @@ def test_a_machine_without_perf_is_measured_all_the_same(direct, plan, monkeypat
 
     missing = profiling._RECORD.replace("command -v perf", "command -v no-such-program")
     monkeypatch.setattr(profiling, "_RECORD", missing)
-    found = execute(direct(plan))
+    found = execute(direct(replace(plan, parameters={"scale": 1, "duration": 1})))
     assert found.measurements["tps"] > 0
     assert "not installed" in notes(found)["profile_missing"]
     assert "profiled" not in notes(found)

@@ -13,7 +13,7 @@ from runs.execution.plan import RunPlan
 from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left
 from tests.ssh.directing import execute, watched, when_loaded, when_measuring
 
-pytestmark = pytest.mark.openssh
+pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 
 
 def with_standbys(plan: RunPlan, sync: int, asynchronous: int, **levels) -> RunPlan:

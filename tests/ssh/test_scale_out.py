@@ -10,7 +10,7 @@ from runs.execution.errors import TargetProblem
 from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left, with_contrib
 from tests.ssh.directing import execute, watched, when_loaded
 
-pytestmark = pytest.mark.openssh
+pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 PARAMETERS = {"scale": 1, "duration": 2, "clients": 2}
 
 

@@ -151,7 +151,7 @@ def test_a_load_that_fails_leaves_no_template(direct, plan, base_dir):
 @pytest.mark.full_load
 def test_a_checkpoint_while_measuring_is_told_with_the_result(direct, plan):
     small = plan.settings | {"max_wal_size": "32MB", "min_wal_size": "32MB"}
-    director = direct(replace(plan, settings=small, parameters={"scale": 1, "duration": 4}))
+    director = direct(replace(plan, settings=small, parameters={"scale": 1, "duration": 2}))
     found = execute(director)
     assert found.measurements["tps"] > 0
     assert "checkpoint_during_run" in codes(director)

@@ -15,7 +15,11 @@ from runs.services.servers import host_keys, servers, ssh_keys
 from tests import factories
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 
-pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.openssh,
+    pytest.mark.usefixtures("loaded_before"),
+    pytest.mark.django_db(transaction=True),
+]
 
 
 @pytest.fixture
@@ -63,6 +67,7 @@ def test_another_fingerprint_than_the_offered_one_is_not_pinned(registered):
     assert registered.host_key == ""
 
 
+@pytest.mark.probes
 def test_hardware_os_and_installations_are_discovered(ready, binaries):
     assert ready.state == Server.State.READY
     assert ready.hardware.threads > 0
@@ -79,6 +84,7 @@ def test_hardware_os_and_installations_are_discovered(ready, binaries):
     assert "/no/such" not in found
 
 
+@pytest.mark.probes
 def test_inspecting_again_notices_what_is_gone_and_changes_nothing_else(ready):
     count = ready.installations.count()
     hardware = ready.hardware_id
@@ -89,6 +95,7 @@ def test_inspecting_again_notices_what_is_gone_and_changes_nothing_else(ready):
     assert again.hardware_id == hardware
 
 
+@pytest.mark.probes
 def test_folders_that_are_added_are_found_by_the_next_inspection(ready, binaries, base_dir):
     copied = base_dir / "pg" / "bin"
     copied.parent.mkdir()
@@ -209,6 +216,8 @@ def work(server) -> Run | None:
     return Run.objects.get(pk=claim.run_id)
 
 
+@pytest.mark.probes
+@pytest.mark.loads
 def test_a_campaign_ends_finished_and_its_cluster_is_removed(campaign, ready, base_dir):
     first, second = work(ready), work(ready)
     assert [run.state for run in (first, second)] == ["finished", "finished"]

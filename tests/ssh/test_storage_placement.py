@@ -11,7 +11,7 @@ from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left
 from tests.ssh.directing import execute, names
 from tests.ssh.openssh import short_folder
 
-pytestmark = [pytest.mark.openssh, pytest.mark.on_disk]
+pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before"), pytest.mark.on_disk]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from runs.tasks import execute_next
 from tests import factories
 from tests.ssh.openssh import login_name
 
-pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.openssh, pytest.mark.probes, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

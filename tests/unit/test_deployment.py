@@ -192,6 +192,8 @@ WRONG = [
     ("BENCHLAB_RETENTION", "days", {}, "files=-1"),
     ("BENCHLAB_RETENTION", "days", {}, "figures=10"),
     ("BENCHLAB_RETENTION", "days", {}, "files=1,files=2"),
+    ("BENCHLAB_ARTIFACTS", "bucket", {}, "/var/files"),
+    ("BENCHLAB_ARTIFACTS", "bucket", {}, "s3://key:hidden@bucket/files"),
     ("TIME_ZONE", "time_zone", {"default": "UTC"}, "Mars/Olympus"),
     ("TIME_ZONE", "time_zone", {"default": "UTC"}, "../etc/passwd"),
     ("LOG_LEVEL", "one_of", {"choices": ("INFO", "DEBUG"), "default": "INFO"}, "loud"),

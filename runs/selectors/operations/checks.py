@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.utils.translation import gettext as _
 from redis.exceptions import RedisError
 
+from benchlab import bucket
 from benchlab.replica import ALIAS, IS_USABLE
 from runs.selectors.operations import signs
 
@@ -22,6 +24,7 @@ OK, WARNING, FAILED = "ok", "warning", "failed"
 SILENT_SECONDS = 20.0
 LEAST_FREE_BYTES = 256 * 2**20
 LOW_FREE_SHARE = 0.05
+MOST_COUNTED = 10_000
 CONNECT_SECONDS = 2
 MIGRATIONS = Path(settings.BASE_DIR) / "runs" / "migrations"
 
@@ -217,6 +220,21 @@ def disk() -> Outcome:
         return Outcome("disk", FAILED, text, remedy)
     is_low = usage.free < LOW_FREE_SHARE * usage.total
     return Outcome("disk", WARNING if is_low else OK, text, remedy if is_low else "")
+
+
+def files() -> Outcome:
+    """Whether the bucket of files answers; without it files wait in the folder."""
+    folder = Path(settings.ARTIFACTS_DIR)
+    waiting = sum(1 for _path in islice(folder.glob("??/*.gz"), MOST_COUNTED))
+    try:
+        bucket.ask()
+    except OSError as error:
+        wait = _("Nothing is lost: %(number)d files wait in %(folder)s until it answers.")
+        remedy = wait % {"number": waiting, "folder": folder}
+        return Outcome("files", WARNING, one_line(error), remedy)
+    text = _("%(bucket)s answers; %(number)d files wait to be sent there.")
+    told = {"bucket": bucket.described(), "number": waiting}
+    return Outcome("files", OK, text % told)
 
 
 def connected(alias: str = DEFAULT_DB_ALIAS) -> "psycopg.Connection[Any]":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from benchlab import replica
+from benchlab import bucket, replica
 from runs.selectors.operations import checks
 from runs.selectors.operations.checks import FAILED, Outcome
 
@@ -20,6 +20,7 @@ CHECKS: Sequence[Callable[[], Outcome]] = (
     checks.control,
     checks.sites,
     checks.disk,
+    *([checks.files] if bucket.is_set() else ()),
     checks.encryption_key,
 )
 PATIENCE_SECONDS = 4.0

@@ -146,10 +146,11 @@ def _rows(project: Project) -> Iterator[tuple[str, Row]]:
 
 def _file(digest: str) -> Iterator[tuple[str, Row]]:
     """A file in parts, compressed as stored. Nothing for a file that is no longer stored."""
-    path = artifacts.path_of(digest)
-    if not path.exists():
+    try:
+        packed = artifacts.open_packed(digest)
+    except FileNotFoundError:
         return
-    with path.open("rb") as content:
+    with packed as content:
         part = content.read(PART_BYTES)
         while part:
             following = content.read(PART_BYTES)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psycopg
 from django.conf import settings
@@ -93,7 +93,9 @@ def _write(writer: Writer, database: "psycopg.Connection[Any]", passphrase: str)
     digests = database.execute("SELECT DISTINCT sha256 FROM runs_artifact ORDER BY 1").fetchall()
     for (digest,) in digests:
         try:
-            writer.add(f"artifacts/{digest}", _pieces(artifacts.path_of(digest)), is_packed=True)
+            writer.add(
+                f"artifacts/{digest}", _pieces(artifacts.open_packed(digest)), is_packed=True
+            )
         except FileNotFoundError:
             lost += 1  # retired, which its row says
     secrets = json.dumps(sealed(_secrets(), passphrase)).encode()
@@ -128,16 +130,10 @@ class _Copied:
         self.number = self._cursor.rowcount
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
-    """Opened at once: a file that is missing is no member."""
-    file = path.open("rb")
-
-    def read() -> Iterator[bytes]:
-        with file:
-            while piece := file.read(CHUNK_BYTES):
-                yield piece
-
-    return read()
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(CHUNK_BYTES):
+            yield piece
 
 
 def _secrets() -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Checks everything that BenchLab needs, and says what is wrong and what to do."""
 
+import io
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from django.core import checks as system_checks
 from django.utils.translation import gettext as _
 from redis.exceptions import RedisError
 
+from benchlab import bucket
 from runs.models import Artifact, Server
 from runs.selectors.operations import checks, readiness, signs
 from runs.selectors.operations.checks import FAILED, OK, WARNING, Outcome
@@ -20,6 +22,7 @@ from runs.services.servers import preflight
 # Above this, times from several machines cannot be put in one order.
 MOST_SKEW_SECONDS = 5.0
 ARTIFACTS_LOOKED_AT = 100
+PROBE = "benchlab-doctor"
 # Of runs on servers of this instance: those of imported runs have the times of another machine.
 NEWEST_EVENT = """
 SELECT extract(epoch FROM at)::float8 FROM runs_runevent
@@ -36,6 +39,8 @@ def examine(*, with_targets: bool = True) -> Iterator[Outcome]:
     yield _static_files()
     if is_there["database"]:
         yield _secrets()
+        if bucket.is_set():
+            yield _bucket()
         yield _artifacts()
         yield _counts()
         if with_targets:
@@ -128,13 +133,33 @@ def _secrets() -> Outcome:
     return Outcome("secrets", FAILED, text, remedy)
 
 
+def _bucket() -> Outcome:
+    """Whether the key may do in the bucket what BenchLab does there."""
+    try:
+        bucket.write(PROBE, io.BytesIO(b"probe"))
+        with bucket.read(PROBE) as content:
+            is_same = content.read() == b"probe"
+        bucket.remove(PROBE)
+    except OSError as error:
+        remedy = _("Let the key read, write, delete and list below that address.")
+        return Outcome("files in the bucket", FAILED, checks.one_line(error), remedy)
+    if not is_same:
+        text = _("It gives back something else than what was stored.")
+        return Outcome("files in the bucket", FAILED, text)
+    return Outcome("files in the bucket", OK, _("They can be stored, read and removed."))
+
+
 def _artifacts() -> Outcome:
     """Whether the newest artifacts are where this process looks for them."""
     newest = Artifact.objects.order_by("-pk")[:ARTIFACTS_LOOKED_AT]
     digests = list(newest.values_list("sha256", flat=True))
-    missing = sum(not artifacts.path_of(digest).exists() for digest in digests)
+    try:
+        missing = sum(not artifacts.is_stored(digest) for digest in digests)
+    except OSError as error:
+        return Outcome("artifacts", WARNING, checks.one_line(error))
     if missing:
-        told = {"missing": missing, "number": len(digests), "folder": settings.ARTIFACTS_DIR}
+        folder = bucket.described() if bucket.is_set() else settings.ARTIFACTS_DIR
+        told = {"missing": missing, "number": len(digests), "folder": folder}
         text = _("%(missing)d of the newest %(number)d are not in %(folder)s.") % told
         remedy = _("Let web and workers share BENCHLAB_VAR, or restore the files from a backup.")
         return Outcome("artifacts", WARNING, text, remedy)

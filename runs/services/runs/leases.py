@@ -135,9 +135,8 @@ def _claim(server_id: int, holder: str) -> Claim | None:
     )
     taken_over = run.state == Run.State.LOST
     code = "taken_over" if taken_over else "claimed"
-    claimed = runs.transition(
-        run_id=run.pk, to=Run.State.CLAIMED, code=code, message=holder, token=token
-    )
+    # Without the token: the lease is ours since the statement before.
+    claimed = runs.transition(run_id=run.pk, to=Run.State.CLAIMED, code=code, message=holder)
     if not claimed:
         raise _TakenMeanwhile
     return Claim(run.pk, server_id, token, taken_over)

