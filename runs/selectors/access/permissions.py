@@ -80,9 +80,8 @@ def project_of(address: str, named: Mapping[str, Any]) -> int | None:
     model, path = subject
     key, value = next(iter(named.items()))
     field = "slug" if key == "slug" else "pk"
-    found = model._default_manager.filter(**{field: value}).values_list(path, flat=True)
     try:
-        rows = list(found[:1])
+        rows = list(model._default_manager.filter(**{field: value}).values_list(path, flat=True))
     except (ValueError, TypeError):
         return None
     if not rows:

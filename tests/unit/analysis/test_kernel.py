@@ -97,6 +97,15 @@ def test_no_event_on_one_side_leaves_one_bound(base, head):
         assert (found.low, found.high) == (0, pytest.approx((1 - limit) / limit))
 
 
+@pytest.mark.parametrize(
+    ("base", "head"), [([0.0] * 9, [1.0, 0.0]), ([0.0, 1.0], [0.0] * 9)], ids=["head", "base"]
+)
+def test_the_only_event_falls_by_chance_as_often_as_its_side_has_runs(base, head):
+    (found,) = counts(base, head)
+
+    assert found.p_value == pytest.approx(2 * 2 / 11)
+
+
 def test_one_event_among_long_bursts_bounds_nothing():
     (fewer,) = counts([9000.0, 0.0, 0.0], [1.0, 0.0, 0.0])
     (more,) = counts([1.0, 0.0, 0.0], [9000.0, 0.0, 0.0])
