@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runs.execution.base_dir import BaseDir
-from runs.execution.errors import TargetProblem, TargetRestarted, neutralised
+from runs.execution.control_characters import neutralised
+from runs.execution.errors import TargetProblem, TargetRestarted
 from runs.execution.ssh import Host
 from runs.execution.steps import perform, stop_all
 from runs.wording import gettext_noop as _

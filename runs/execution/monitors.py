@@ -9,7 +9,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from runs.execution import cpus, steps
+from runs.execution import cpus, recording
 from runs.execution.background import SECONDS_FOR_ITS_END, Background
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
@@ -153,7 +153,7 @@ class Monitors:
     def begin(self) -> None:
         """Start one on each machine, without waiting; attach to one that runs already."""
         parameters = self._bench.parameters
-        numbers = [str(steps.interval(parameters)), str(steps.samples(parameters))]
+        numbers = [str(recording.interval(parameters)), str(recording.samples(parameters))]
         for node in self._bench.nodes:
             argv = ["sh", "-c", _RECORD, "monitor", f"{node.directory}/monitor.sar", *numbers]
             self._monitors.append(Background(node, self._step_name(node), argv))
@@ -194,7 +194,7 @@ class Monitors:
         if recorded.stdout:
             await self._bench.reporter.command(monitor.node.address, recorded)
             self._keep(f"vmstat-{name}.txt", recorded.stdout)
-            interval_s = steps.interval(self._bench.parameters)
+            interval_s = recording.interval(self._bench.parameters)
             return self._without_cpus(vmstat.read(recorded.stdout, interval_s=interval_s), name)
         of_cpus = self._cpus_of(monitor.node)
         script = _PRINT_EACH_CPU if of_cpus else _PRINT

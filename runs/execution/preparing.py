@@ -5,7 +5,7 @@ Each decision is a durable step, so that a worker that takes the run over decide
 
 from functools import partial
 
-from runs.execution import steps, stopping
+from runs.execution import recording, stopping
 from runs.execution.base_dir import BaseDir
 from runs.execution.bench import LAST_LINES, NOT_A_PROGRAM, Bench, failed
 from runs.execution.errors import TargetProblem
@@ -157,7 +157,7 @@ class Preparing:
             raise stopping.does_not_stop(directory)
 
     def _check_disk(self, free: int) -> None:
-        recorded = steps.needed_bytes(self.bench.parameters)
+        recorded = recording.needed_bytes(self.bench.parameters)
         needed = self.disk_bytes + recorded + BYTES_TO_SPARE
         if not self.taken_over and free < needed:
             raise TargetProblem(

@@ -12,8 +12,9 @@ from runs.execution import privileged, treating
 from runs.execution.background import Background
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import TargetProblem
+from runs.execution.recording import GRACE_SECONDS
 from runs.execution.reporter import ArtifactData
-from runs.execution.steps import GRACE_SECONDS, StepResult
+from runs.execution.steps import StepResult
 
 STEP = "profile"
 REPORT, FOLDED = "perf-report.txt", "perf-folded.txt"

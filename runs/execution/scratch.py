@@ -13,7 +13,8 @@ from typing import NoReturn
 
 from runs.execution import leftovers, stopping
 from runs.execution.base_dir import BaseDir
-from runs.execution.errors import TargetProblem, neutralised
+from runs.execution.control_characters import neutralised
+from runs.execution.errors import TargetProblem
 from runs.execution.plan import WorkloadPlan
 from runs.execution.postgres import DATABASE, SUPERUSER, Cluster
 from runs.execution.ssh import Answer, Host

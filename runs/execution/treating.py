@@ -6,7 +6,7 @@ does nothing twice. The original state is stored in the run's folder first (`set
 
 from functools import partial
 
-from runs.execution import cpus, leftovers, privileged
+from runs.execution import cpus, privileged, set_back
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.nodes import Node
@@ -18,7 +18,7 @@ PARANOIA_FILES = "/proc/sys/kernel/perf_event_paranoid"
 NO_SUCH_SETTING = {"governor": "no_cpufreq", "perf": "no_perf_events"}
 _ALLOWED = ["grep", "Cpus_allowed_list", "/proc/self/status"]
 # A pattern of file names, which the shell must expand.
-_KEEP_BY_PATTERN = 'pattern=$4\nset -- "$1" "$2" "$3" $pattern\n' + leftovers.KEEP
+_KEEP_BY_PATTERN = 'pattern=$4\nset -- "$1" "$2" "$3" $pattern\n' + set_back.KEEP
 
 
 async def check_cpus(bench: Bench) -> None:
@@ -54,7 +54,7 @@ async def change(bench: Bench, node: Node, name: str, files: str, value: str) ->
     allowed = " ".join(privileged.SETTINGS[name])
     argv = ["sh", "-c", _KEEP_BY_PATTERN, "keep", node.directory, name, allowed, files]
     kept = await bench.step(step, argv, check=False, on=node)
-    if kept.exit_status in {leftovers.NOT_THERE, leftovers.NOT_KNOWN}:
+    if kept.exit_status in {set_back.NOT_THERE, set_back.NOT_KNOWN}:
         raise _cannot_be_set_back(node, name, kept)
     if kept.exit_status != 0:
         raise privileged.missing(name, (kept.stderr + kept.stdout).strip()[-500:])
@@ -63,7 +63,7 @@ async def change(bench: Bench, node: Node, name: str, files: str, value: str) ->
         await _as_root(bench, node, name, command, step=_named(bench, node, f"set-{name}"))
     except TargetProblem as problem:
         if problem.code == "privilege_missing":
-            argv = ["sh", "-c", leftovers.FORGET, "forget", node.directory, name, files]
+            argv = ["sh", "-c", set_back.FORGET, "forget", node.directory, name, files]
             await bench.run(*argv, on=node)
         raise
     return kept.stdout.strip()
@@ -78,11 +78,11 @@ async def set_back_now(bench: Bench) -> None:
         if not _may_be_changed(bench, node) or not set(privileged.SETTINGS) & set(node.privileges):
             continue
         step = _named(bench, node, "set-back")
-        argv = leftovers.argv(node.directory)
-        limit = leftovers.LIMIT_SECONDS
+        argv = set_back.argv(node.directory)
+        limit = set_back.LIMIT_SECONDS
         done = await bench.step(step, argv, check=False, limit_s=limit, floor_bytes=0, on=node)
         if done.exit_status != 0:
-            problem = leftovers.not_set_back(node.address, done.stderr)
+            problem = set_back.not_set_back(node.address, done.stderr)
             await bench.reporter.event("cleanup_incomplete", problem.message)
 
 
@@ -92,7 +92,7 @@ async def set_back_whatever_was(bench: Bench, node: Node) -> None:
     The last one first: two may be the same.
     """
     if _may_be_changed(bench, node):
-        await node.on_host(partial(leftovers.set_back, folder=node.directory))
+        await node.on_host(partial(set_back.set_back, folder=node.directory))
 
 
 def _may_be_changed(bench: Bench, node: Node) -> bool:

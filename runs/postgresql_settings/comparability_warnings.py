@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from runs.postgresql_settings import history, values
 from runs.postgresql_settings.catalogue import before, existence, setting
-from runs.postgresql_settings.effective import Effective, Finding
+from runs.postgresql_settings.effective import Effective
+from runs.postgresql_settings.findings import Finding
 from runs.wording import gettext_noop as _
 
 _UNSAFE = _("%(name)s = %(value)s gives up durability; such figures compare only with their like.")

@@ -1,56 +1,9 @@
 """What a server of one version would run with: the settings given, else its defaults."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Mapping
 
-from runs.postgresql_settings import secrets, values
-from runs.postgresql_settings.catalogue import Setting, position, setting
-
-Severity = Literal["error", "warning"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One problem of one setting in one or more versions.
-
-    `message` and `remedy` are English templates with named parameters: translate the template,
-    then put `parameters` in (`gettext(finding.message) % finding.parameters`). An error is
-    something that the server or BenchLab refuses; a warning leaves the decision to a person.
-    """
-
-    severity: Severity
-    code: str
-    name: str
-    majors: tuple[str, ...]
-    message: str
-    parameters: Mapping[str, str]
-    remedy: str = ""
-
-    @property
-    def english(self) -> str:
-        """Message and remedy in English, for logs and the command line."""
-        text = f"{self.message} {self.remedy}" if self.remedy else self.message
-        return text % self.parameters
-
-
-def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """One finding for all versions that say the same, in the order in which they came.
-
-    The parameter `major` names all of these versions.
-    """
-    same: dict[object, list[Finding]] = {}
-    for finding in findings:
-        others = sorted((k, v) for k, v in finding.parameters.items() if k != "major")
-        key = (finding.severity, finding.code, finding.name, finding.message, tuple(others))
-        same.setdefault(key, []).append(finding)
-    return tuple(_joined(group) for group in same.values())
-
-
-def _joined(group: list[Finding]) -> Finding:
-    majors = tuple(sorted({m for finding in group for m in finding.majors}, key=position))
-    parameters = {**group[0].parameters, "major": ", ".join(majors)}
-    return replace(group[0], majors=majors, parameters=parameters)
+from runs.postgresql_settings import hidden, values
+from runs.postgresql_settings.catalogue import Setting, setting
 
 
 class Effective:
@@ -62,7 +15,7 @@ class Effective:
     def __init__(self, settings: Mapping[str, str], major: str) -> None:
         self.major = major
         self.given = {
-            (secrets.alias(name, major) or name).lower(): value for name, value in settings.items()
+            (hidden.alias(name, major) or name).lower(): value for name, value in settings.items()
         }
 
     def number(self, name: str) -> float | None:

@@ -7,7 +7,8 @@ it for hashes), but most connections use none. See docs/configurations.md.
 from collections.abc import Iterator
 
 from runs.postgresql_settings import units
-from runs.postgresql_settings.effective import Effective, Finding, Severity
+from runs.postgresql_settings.effective import Effective
+from runs.postgresql_settings.findings import Finding, Severity
 from runs.wording import gettext_noop as _
 
 MOST_SHARED = 0.9

@@ -7,7 +7,7 @@ nothing else, and its log is a file of the run.
 from collections.abc import Iterator, Mapping
 
 from runs.postgresql_settings import reach
-from runs.postgresql_settings.effective import Finding, Severity
+from runs.postgresql_settings.findings import Finding, Severity
 from runs.wording import gettext_noop as _
 
 _PLACE = _("BenchLab gives each cluster its own %(name)s.")

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 
 from runs.postgresql_settings import units
 from runs.postgresql_settings.catalogue import before, setting
-from runs.postgresql_settings.effective import Effective, Finding, Severity
+from runs.postgresql_settings.effective import Effective
+from runs.postgresql_settings.findings import Finding, Severity
 from runs.wording import gettext_noop as _
 
 # MAX_BACKENDS in PostgreSQL's postmaster.h: since 9.6, and before.

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from runs.postgresql_settings import history, secrets, units, values
+from runs.postgresql_settings import hidden, history, units, values
 from runs.postgresql_settings.catalogue import (
     MAJORS,
     Setting,
@@ -118,7 +118,7 @@ class _Journey:
         self.lost: list[Impossible] = []
         self.signal_file = ""
         for name, value in settings.items():
-            today = canonical(secrets.alias(name, major) or name)
+            today = canonical(hidden.alias(name, major) or name)
             reason = "" if today == canonical(name) else _("Another name of the same setting.")
             self.live[today] = _Live(value, name, value, reason)
 
@@ -204,7 +204,7 @@ class _Journey:
             else live
             for name, live in self.live.items()
         }
-        if mode is not None and mode.value.lower() in secrets.ON:
+        if mode is not None and mode.value.lower() in hidden.ON:
             self.signal_file = "standby.signal"
         elif any(name in history.RECOVERY_CONF for name in self.live):
             self.signal_file = "recovery.signal"
@@ -243,7 +243,7 @@ def _has_file(major: str) -> bool:
 
 def _exists(name: str, major: str) -> bool:
     """Whether the version knows the name, in postgresql.conf or in recovery.conf."""
-    if setting(name, major) is not None or secrets.may_be_backported(name, major):
+    if setting(name, major) is not None or hidden.may_be_backported(name, major):
         return True
     if name == "pause_at_recovery_target":
         return before(major, "9.5")

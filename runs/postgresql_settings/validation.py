@@ -12,7 +12,8 @@ from runs.postgresql_settings import (
     values,
 )
 from runs.postgresql_settings.catalogue import Setting, before, position
-from runs.postgresql_settings.effective import Effective, Finding, merged
+from runs.postgresql_settings.effective import Effective
+from runs.postgresql_settings.findings import Finding, merged
 from runs.wording import gettext_noop as _
 
 # String settings whose value is a list of known words: (word, first version that has it).

@@ -1,6 +1,7 @@
 """Plans of queries as EXPLAIN prints them: read, walked, measured and compared."""
 
-from runs.query_plans.comparing import Difference, Node, Pair, Plan, SubPlan, compare, subplans
+from runs.query_plans.comparing import Difference, Pair, SubPlan, compare, subplans
+from runs.query_plans.node import Node, Plan
 from runs.query_plans.reading import PlanUnreadableError, looks_like_plan, read
 
 __all__ = [

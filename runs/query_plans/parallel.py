@@ -7,7 +7,7 @@ plans that it prints.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from runs.query_plans.comparing import Node, Plan
+from runs.query_plans.node import Node, Plan
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import re
 
 from runs.query_plans import reading_json, reading_text
-from runs.query_plans.comparing import Plan
+from runs.query_plans.node import Plan
 from runs.query_plans.unreadable import PlanUnreadableError
 
 __all__ = ["PlanUnreadableError", "looks_like_plan", "read"]

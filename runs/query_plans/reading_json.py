@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from runs.query_plans.comparing import Node, Plan
+from runs.query_plans.node import Node, Plan
 from runs.query_plans.unreadable import PlanUnreadableError
 
 # Shown by the node itself, not by a line of its own.

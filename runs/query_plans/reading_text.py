@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from runs.query_plans.comparing import Node, Plan
+from runs.query_plans.node import Node, Plan
 from runs.query_plans.unreadable import PlanUnreadableError
 
 _FRAME = re.compile(r"\s*(?:QUERY PLAN|-{5,}|\(\d+ rows?\)|\(\d+行\))\s*")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from runs.reports import html, markdown, rst
-from runs.reports.archive import Report
+from runs.reports.report import Report
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import override
 
 from runs.charts import svg
-from runs.reports.archive import Block, Picture, Report
+from runs.reports.report import Block, Picture, Report
 
 TEMPLATE = "reports/report.html"
 STYLES = ("css/tokens.css", "css/report.css")

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from runs.reports import archive
-from runs.reports.archive import (
+from runs.reports.report import (
     Block,
     Bullets,
     Facts,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from runs.execution import leftovers
+from runs.execution import set_back
 from runs.reports import load_machines
 from runs.reports.load_machines import RecordedGenerator
 from runs.reports.recorded_runs import RecordedRun, generators_of, sockets_of
@@ -134,7 +134,7 @@ def _setting_back(runs: Sequence[RecordedRun]) -> str:
     """Only if something was set; the stored original must stay until it is restored."""
     if not _sets(runs):
         return ""
-    words = Folders({}).words(leftovers.argv("")[:-1])
+    words = Folders({}).words(set_back.argv("")[:-1])
     return f"""\
     for run in "$BASE"/runs/*; do
         {words} "$run" || BENCHLAB_KEEP=yes

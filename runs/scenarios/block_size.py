@@ -24,8 +24,8 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.metrics import comparable
 from runs.scenarios.timed_sql import planned, timed
+from runs.scenarios.version_defaults import comparable
 from runs.wording import gettext_noop as _
 
 REPEATS = 5

@@ -11,6 +11,7 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.scenarios import percentiles
 from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios.checkpoints import count, note
 from runs.scenarios.definition import (
     ByHand,
     ClusterOptions,
@@ -23,28 +24,6 @@ from runs.scenarios.definition import (
 )
 from runs.scenarios.metrics import PGBENCH, TPS
 from runs.wording import gettext_noop as _
-
-# Since PostgreSQL 17 these counters have a view of their own.
-OWN_VIEW_SINCE = 170000
-COUNT = "SELECT checkpoints_timed + checkpoints_req FROM pg_stat_bgwriter;"
-COUNT_FROM_OWN_VIEW = "SELECT num_timed + num_requested FROM pg_stat_checkpointer;"
-
-
-async def count(bench: Bench, step: str) -> int:
-    """How many checkpoints the server has started since its statistics were reset."""
-    has_own_view = bench.plan.version_num >= OWN_VIEW_SINCE
-    return int(await bench.sql(step, COUNT_FROM_OWN_VIEW if has_own_view else COUNT))
-
-
-def note(bench: Bench, before: int, after: int) -> None:
-    """Make the result doubtful if a checkpoint happened in between."""
-    if after > before:
-        bench.note(
-            "checkpoint_during_run",
-            f"{after - before} checkpoint(s) came while the load was on: give the configuration "
-            "more room for WAL, or measure for a shorter time.",
-        )
-
 
 FILLFACTOR = 80
 SCRIPT = r"""\set naccounts 100000 * :scale

@@ -16,7 +16,7 @@ from runs.execution.background import Background
 from runs.execution.bench import Bench, Entrance
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import MAIN
-from runs.execution.steps import GRACE_SECONDS
+from runs.execution.recording import GRACE_SECONDS
 from runs.scenarios import arrangements, percentiles, prewarming
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.datasets import sending, videos
@@ -34,8 +34,9 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.metrics import LATENCY_AVERAGE, PGBENCH, comparable
+from runs.scenarios.metrics import LATENCY_AVERAGE, PGBENCH
 from runs.scenarios.timed_sql import planned
+from runs.scenarios.version_defaults import comparable
 from runs.tools.pgbench import for_tool
 from runs.wording import gettext_noop as _
 

@@ -30,9 +30,10 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.metrics import PGBENCH, TPS, comparable
+from runs.scenarios.metrics import PGBENCH, TPS
 from runs.scenarios.pgbench_procedure import Options, WeightedScript
 from runs.scenarios.sampling import Column, Samples
+from runs.scenarios.version_defaults import comparable
 from runs.wording import gettext_noop as _
 
 # A dip is that of an interval, not of a single second: a minute, or a twentieth of a short run.

@@ -16,7 +16,7 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData
-from runs.scenarios import fixed_point_read, fixed_point_update
+from runs.scenarios import checkpoints, fixed_point_read, fixed_point_update
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
@@ -64,10 +64,10 @@ class OperatingSystems:
         if method != AS_CONFIGURED:
             check_method(bench.findings.settings, method)
             await self._test_fsync(bench, method)
-        before = await fixed_point_update.count(bench, "count-checkpoints")
+        before = await checkpoints.count(bench, "count-checkpoints")
         await pgbench.measure(bench, fixed_point_update.SCRIPT)
-        after = await fixed_point_update.count(bench, "count-checkpoints-again")
-        fixed_point_update.note(bench, before, after)
+        after = await checkpoints.count(bench, "count-checkpoints-again")
+        checkpoints.note(bench, before, after)
 
     async def _test_fsync(self, bench: Bench, method: str) -> None:
         """The time of one write with the method on the disk of the WAL; a note if unknown."""

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from runs.execution.bench import Bench
 from runs.execution.ending import together
@@ -11,7 +10,7 @@ from runs.execution.nodes import Node
 from runs.execution.reporter import ArtifactData
 from runs.scenarios.metrics import LATENCY_PERCENTILES
 from runs.tools import pgbench
-from runs.tools.pgbench import ProgressPoint, histogram, versions
+from runs.tools.pgbench import histogram, versions
 from runs.tools.pgbench.histogram import Histogram
 
 # The maximum number of logged lines of all machines: counted in about half a second, 90 MB.
@@ -125,49 +124,4 @@ def _note_sample(bench: Bench, latencies: Histogram, logs: Sequence[Logged]) -> 
             f"Percentiles of latency are those of {latencies.transactions} transactions, "
             f"drawn by chance from {transactions}.",
             level="info",
-        )
-
-
-# Fewer may be an accident of where an interval ends.
-SHORTEST_SECONDS = 2.0
-# If transactions are rare, a second without one means nothing: this many should have come.
-MISSED_TRANSACTIONS = 20
-
-
-@dataclass(frozen=True)
-class Stall:
-    """No transaction for `seconds`, starting at `begun`; both in seconds of the load."""
-
-    begun: float
-    seconds: float
-
-
-def longest(points: Sequence[ProgressPoint]) -> Stall | None:
-    """The longest stall in a progress at regular intervals; None if there is none.
-
-    The first interval includes connecting and does not count.
-    """
-    known = [point for point in points[1:] if point.tps is not None]
-    usual = sum(point.tps or 0.0 for point in known) / len(known) if known else 0.0
-    found: Stall | None = None
-    begun: float | None = None
-    for before, point in pairwise(points):
-        if point.tps != 0:
-            begun = None
-            continue
-        begun = before.seconds if begun is None else begun
-        if found is None or point.seconds - begun > found.seconds:
-            found = Stall(begun, point.seconds - begun)
-    if found is None or found.seconds < SHORTEST_SECONDS:
-        return None
-    return found if found.seconds * usual >= MISSED_TRANSACTIONS else None
-
-
-def note(bench: Bench, points: Sequence[ProgressPoint]) -> None:
-    """Make the result doubtful if the load stood still."""
-    if stall := longest(points):
-        bench.note(
-            "load_stalled",
-            f"No transaction ended for {stall.seconds:.0f} s, from second {stall.begun:.0f} on: "
-            "the server, its disk or the network stood still. Look at the series of that time.",
         )

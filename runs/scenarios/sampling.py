@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from runs.execution.background import Background
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
+from runs.execution.recording import GRACE_SECONDS
 from runs.execution.reporter import SeriesData
-from runs.execution.steps import GRACE_SECONDS
 from runs.tools.series import regular
 
 STEP = "database-samples"

@@ -22,7 +22,7 @@ from runs.execution.errors import TargetProblem
 from runs.execution.guard import MINUTES
 from runs.execution.members import PLACED, folder_of
 from runs.execution.reporter import ArtifactData
-from runs.scenarios import fixed_point_update, percentiles
+from runs.scenarios import checkpoints, percentiles
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
@@ -119,7 +119,7 @@ class StoragePlacement:
 
     async def measure(self, bench: Bench) -> None:
         """pgbench's own scripts, or the look-up that needs only the index."""
-        before = await fixed_point_update.count(bench, "count-checkpoints")
+        before = await checkpoints.count(bench, "count-checkpoints")
         load = bench.levels["load"]
         script = (
             INDEX_ONLY
@@ -127,8 +127,8 @@ class StoragePlacement:
             else BUILT_IN["tpcb-like" if load == "update" else "select-only"]
         )
         await pgbench.measure(bench, script)
-        after = await fixed_point_update.count(bench, "count-checkpoints-again")
-        fixed_point_update.note(bench, before, after)
+        after = await checkpoints.count(bench, "count-checkpoints-again")
+        checkpoints.note(bench, before, after)
         if load == "index-only":
             await self._check_scan(bench)
 

@@ -20,7 +20,7 @@ from runs.scenarios import registry
 from tests.ssh.directing import execute, names, raised
 from tests.ssh.openssh import short_folder
 
-pytestmark = pytest.mark.openssh
+pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 
 READ = registry.get("fixed-point-read")
 

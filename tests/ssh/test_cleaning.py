@@ -10,7 +10,7 @@ import pytest
 from runs.execution import postgres, steps, stopping
 from tests.ssh.directing import execute, left_running, names
 
-pytestmark = pytest.mark.openssh
+pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 prepared = pytest.mark.usefixtures("prepared")
 
 

@@ -10,7 +10,7 @@ from runs.postgresql_settings.comparing import of_server
 from runs.postgresql_settings.fitting import fit
 from tests.ssh.directing import execute
 
-pytestmark = pytest.mark.openssh
+pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 
 OLD = {"checkpoint_segments": "8", "work_mem": "24MB", "wal_level": "hot_standby", "port": "1"}
 

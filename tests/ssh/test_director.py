@@ -24,11 +24,12 @@ from tests.ssh.directing import (
     when_measuring,
 )
 
-pytestmark = pytest.mark.openssh
+pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 prepared = pytest.mark.usefixtures("prepared")
 
 
 @pytest.mark.probes
+@pytest.mark.loads
 def test_a_run_measures_what_pgbench_prints(direct, plan, base_dir):
     director = direct(plan)
     found = execute(director)

@@ -14,6 +14,7 @@ from tests.ssh.directing import execute
 
 pytestmark = [
     pytest.mark.openssh,
+    pytest.mark.usefixtures("loaded_before"),
     pytest.mark.hurried,
     pytest.mark.skipif(shutil.which("strace") is None, reason="strace is missing"),
 ]

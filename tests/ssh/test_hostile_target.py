@@ -10,7 +10,8 @@ import pytest
 
 from runs.execution import clock_skew, facts, ssh, steps
 from runs.execution.answers import AnswerTooLong
-from runs.execution.errors import ConnectionLost, TargetProblem, neutralised
+from runs.execution.control_characters import neutralised
+from runs.execution.errors import ConnectionLost, TargetProblem
 from runs.execution.ssh import Address, Host
 from tests.ssh.hostile import LIES, hostile
 

@@ -9,7 +9,7 @@ from runs.execution.plan import RunPlan, ScriptPlan, WorkloadPlan
 from runs.scenarios import registry
 from tests.ssh.directing import execute, left_running, names
 
-pytestmark = pytest.mark.openssh
+pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 
 LEVELS = {
     "script": "tpcb-like",

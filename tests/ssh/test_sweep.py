@@ -26,7 +26,11 @@ from tests import factories
 from tests.ssh.directing import left_running, names
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 
-pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.openssh,
+    pytest.mark.usefixtures("loaded_before"),
+    pytest.mark.django_db(transaction=True),
+]
 
 
 @pytest.fixture

@@ -21,7 +21,11 @@ from tests.checks import carry_out
 from tests.ssh.directing import left_running, names
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 
-pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.openssh,
+    pytest.mark.usefixtures("loaded_before"),
+    pytest.mark.django_db(transaction=True),
+]
 
 GOOD = r"""\set aid random(1, 100000 * :scale)
 UPDATE pgbench_accounts SET abalance = abalance + 1

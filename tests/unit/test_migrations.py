@@ -19,9 +19,12 @@ from django.db.migrations.operations import (
     SeparateDatabaseAndState,
 )
 
+from benchlab.gentle_migrations import InSteps
+
 # Those up to here belong to releases and to the state that this rule found.
 LAST_WITHOUT_RULE = 18
 LAST_WITHOUT_OLD_SERVICES = 37
+LAST_WITHOUT_STEPS = 47
 # Tables that grow with runs.
 LARGE = frozenset(
     [
@@ -103,6 +106,19 @@ def test_the_old_version_can_store_rows_while_a_migration_runs():
         and not operation.field.has_db_default()
     ]
     assert needed == []
+
+
+def test_what_is_not_one_transaction_goes_on_where_it_was_cut_off():
+    """Of InSteps, whatever kills it; `migrate` passes over an index that is there already."""
+    loader = MigrationLoader(None)
+    cut = [
+        name
+        for (app, name), migration in loader.disk_migrations.items()
+        if app == "runs" and int(name[:4]) > LAST_WITHOUT_STEPS
+        if not (migration.atomic or isinstance(migration, InSteps))
+        if not all(isinstance(each, AddIndexConcurrently) for each in migration.operations)
+    ]
+    assert cut == []
 
 
 def test_what_replaces_a_migration_makes_the_same_models():

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from benchlab.bucket import StoreError
 from runs.models import Project
 from runs.services import exchange
 
@@ -25,6 +26,9 @@ class Command(BaseCommand):
             known = ", ".join(Project.objects.order_by("slug").values_list("slug", flat=True))
             raise CommandError(f"There is no project {options['slug']}. There are: {known}")
         write = sys.stdout.buffer.write
-        for line in exchange.lines(project):
-            write(line)
+        try:
+            for line in exchange.lines(project):
+                write(line)
+        except StoreError as error:
+            raise CommandError(f"The export is not complete: {error}") from error
         sys.stdout.buffer.flush()

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from benchlab.bucket import StoreError
 from runs.services.access import audit
 from runs.services.runs import artifacts
 
@@ -33,10 +34,13 @@ class Command(BaseCommand):
         """Remove them."""
         if options["older_than"] < 0:
             raise CommandError("--older-than is a number of days.")
-        pruned = artifacts.prune(
-            before=timezone.now() - timedelta(days=options["older_than"]),
-            keep=options["keep"],
-            is_rehearsal=options["dry_run"],
-        )
+        try:
+            pruned = artifacts.prune(
+                before=timezone.now() - timedelta(days=options["older_than"]),
+                keep=options["keep"],
+                is_rehearsal=options["dry_run"],
+            )
+        except StoreError as error:
+            raise CommandError(str(error)) from error
         word = "would be removed" if options["dry_run"] else "removed"
         self.stdout.write(f"{pruned.files} files, {pruned.size / 2**20:.1f} MB, {word}.")

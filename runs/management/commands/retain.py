@@ -4,8 +4,9 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
+from benchlab.bucket import StoreError
 from runs.services.access import audit
 from runs.services.operations import retention
 
@@ -33,7 +34,12 @@ class Command(BaseCommand):
             self.stdout.write("BENCHLAB_RETENTION is not set: everything is kept.")
             return
         is_rehearsal = not options["remove"]
-        found = retention.apply(settings.RETENTION, keep=options["keep"], is_rehearsal=is_rehearsal)
+        try:
+            found = retention.apply(
+                settings.RETENTION, keep=options["keep"], is_rehearsal=is_rehearsal
+            )
+        except StoreError as error:
+            raise CommandError(str(error)) from error
         word = "would be removed" if is_rehearsal else "removed"
         for each in found:
             size = f", {each.size / 2**20:.1f} MB" if each.kind == "files" else ""

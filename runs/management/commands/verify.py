@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection, transaction
 
+from benchlab.bucket import StoreError
 from runs.selectors.seals import verification
 from runs.services.runs import artifacts
 from runs.services.seals import keys
@@ -42,7 +43,10 @@ class Command(BaseCommand):
             raise CommandError(f"{number} findings", returncode=1)
 
     def _files(self) -> int:
-        changed = list(artifacts.changed())
+        try:
+            changed = list(artifacts.changed())
+        except StoreError as error:
+            raise CommandError(f"The files cannot be read: {error}", returncode=2) from error
         for digest in changed:
             self.stdout.write(f"file_changed: the content of the file {digest} is not its own")
         return len(changed)

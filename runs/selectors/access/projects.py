@@ -97,9 +97,3 @@ def joined(user: User) -> QuerySet[Project]:
     return Project.objects.order_by("name", "pk").exclude(
         pk__in=Project.objects.none() if user.is_superuser else hidden(user)
     )
-
-
-def listed(user: User) -> QuerySet[Token]:
-    """A person's own tokens, the newest first; an administrator sees all."""
-    tokens = Token.objects.select_related("project", "created_by").order_by("-created_at", "-pk")
-    return tokens if user.is_superuser else tokens.filter(created_by=user)

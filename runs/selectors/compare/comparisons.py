@@ -11,7 +11,7 @@ from runs.analysis.scalability import Fit, fit_amdahl, fit_usl
 from runs.selectors.access.projects import Reader
 from runs.selectors.compare import judging
 from runs.selectors.compare import series as series_selectors
-from runs.selectors.compare.cells import Difference, differences
+from runs.selectors.compare.condition_differences import Difference, differences
 from runs.selectors.compare.judging import Judge
 from runs.selectors.compare.series import Loaded, Series, SeriesCell
 from runs.selectors.compare.series_keys import level_text

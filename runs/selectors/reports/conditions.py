@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from runs.models import Campaign, Environment, HardwareProfile, Run
-from runs.reports.archive import Block, Facts, Table
+from runs.reports.report import Block, Facts, Table
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import treatments
 from runs.selectors.configurations import configurations

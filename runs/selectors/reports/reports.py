@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import override
 
 from runs.models import Annotation, Campaign, PrintedFigure, PublishedTable
-from runs.reports.archive import (
+from runs.reports.report import (
     Block,
     Bullets,
     Facts,

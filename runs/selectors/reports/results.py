@@ -14,7 +14,7 @@ from runs.charts.forest import Branch, forest
 from runs.charts.forest import Words as ForestWords
 from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, CellSummary, Metric
-from runs.reports.archive import Block, Paragraph, Picture, Table
+from runs.reports.report import Block, Paragraph, Picture, Table
 from runs.selectors.archive.chart import metric_label
 from runs.selectors.campaigns import campaigns, metrics
 from runs.selectors.campaigns import factor_names as designs

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import Model
 
-from runs.execution.errors import neutralised
+from runs.execution.control_characters import neutralised
 from runs.models import AuditEntry, Project
 from runs.postgresql_settings import secrets
 from runs.selectors.access import permissions

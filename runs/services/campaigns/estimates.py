@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runs.postgresql_settings.effective import Finding
+from runs.postgresql_settings.findings import Finding
 from runs.services.campaigns import draft_problems
 from runs.services.campaigns.designs import Design, Part, resolve
 from runs.services.campaigns.drafts import Draft

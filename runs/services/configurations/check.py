@@ -9,7 +9,7 @@ from runs.models import Server
 from runs.postgresql_settings import conf_file, fitting
 from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, canonical
 from runs.postgresql_settings.conf_file import ConfFile, Entry
-from runs.postgresql_settings.effective import Finding
+from runs.postgresql_settings.findings import Finding
 from runs.postgresql_settings.fitting import Fitted
 from runs.services.configurations import fitting as fitted_configurations
 from runs.services.configurations.contents import Content

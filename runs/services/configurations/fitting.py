@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from runs.models import Configuration, Installation
 from runs.postgresql_settings import fitting, initdb_options
 from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, known_major
-from runs.postgresql_settings.effective import Finding
+from runs.postgresql_settings.findings import Finding
 from runs.postgresql_settings.fitting import Fitted
 from runs.services.configurations.contents import Content
 from runs.services.errors import Fault

@@ -10,8 +10,8 @@ from runs.models import Project
 from runs.selectors.exchange.exports import Row
 from runs.services.access import audit
 from runs.services.exchange import reading
-from runs.services.exchange.exporting import FILE, FORMAT
 from runs.services.exchange.files import Files
+from runs.services.exchange.format import FILE, FORMAT
 from runs.services.exchange.reading import refused
 from runs.services.exchange.references import Known
 from runs.services.exchange.results import Results

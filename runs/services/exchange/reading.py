@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop
 from runs.selectors.exchange.exports import Row
 from runs.services.errors import Fault, Refused
 from runs.services.exchange import values
-from runs.services.exchange.exporting import (
+from runs.services.exchange.format import (
     CHOICES,
     END,
     FIELDS,

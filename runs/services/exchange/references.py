@@ -26,7 +26,7 @@ from runs.models import (
 )
 from runs.selectors.exchange import exports
 from runs.selectors.exchange.exports import Row
-from runs.services.exchange.exporting import IMPORTED
+from runs.services.exchange.format import IMPORTED
 from runs.services.exchange.reading import contradicted, refused
 from runs.services.runs import results
 

@@ -11,7 +11,8 @@ from typing import TypeVar
 from asgiref.sync import sync_to_async
 from django.db import InterfaceError, OperationalError, connection, transaction
 
-from runs.execution.errors import Detached, neutralised
+from runs.execution.control_characters import neutralised
+from runs.execution.errors import Detached
 from runs.execution.facts import Facts
 from runs.execution.reporter import Findings, Phase, SeriesData
 from runs.execution.steps import StepResult

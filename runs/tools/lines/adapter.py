@@ -17,7 +17,7 @@ from runs.tools.adapter import (
     UnreadableOutput,
 )
 from runs.tools.documents import number
-from runs.tools.series import MOST, doubled
+from runs.tools.named_values import MOST, doubled
 from runs.tools.text import lines_of, output_of, shown, slug
 from runs.wording import gettext_noop as _
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from runs.selectors.access import projects as token_selectors
+from runs.selectors.access import tokens as token_selectors
 from runs.services.access import projects, tokens
 from runs.services.access.tokens import NewToken
 from runs.services.errors import ServiceError

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from runs.reports import formats, tables
-from runs.reports.archive import Block, Facts, Paragraph, Picture, Report, Section, Table
+from runs.reports.report import Block, Facts, Paragraph, Picture, Report, Section, Table
 from runs.selectors.compare import series_labels
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.comparisons import ComparedPage, compared

@@ -10,7 +10,7 @@ from runs.models import Configuration, ConfigurationRevision
 from runs.postgresql_settings import conf_file, values
 from runs.postgresql_settings.catalogue import Setting, setting
 from runs.postgresql_settings.completion import versions
-from runs.postgresql_settings.effective import Finding
+from runs.postgresql_settings.findings import Finding
 from runs.postgresql_settings.fitting import Fitted, home
 from runs.services.configurations import (
     check as configuration_check,

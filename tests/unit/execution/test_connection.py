@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from runs.execution import connection, steps
+from runs.execution import connection, recording
 from runs.execution.connection import Line
 from runs.execution.ending import end
 from runs.execution.errors import ConnectionLost
@@ -132,12 +132,12 @@ HOUR = 3600
 )
 def test_a_long_run_is_looked_at_more_seldom(seconds, interval, samples):
     parameters = {"duration": seconds}
-    assert steps.interval(parameters) == interval
-    assert steps.samples(parameters) == samples
+    assert recording.interval(parameters) == interval
+    assert recording.samples(parameters) == samples
 
 
 def test_a_recording_of_days_takes_no_more_of_the_disk_than_one_of_hours():
-    assert steps.needed_bytes({}) == 0
-    assert steps.needed_bytes({"duration": 60}) == 60 * steps.BYTES_PER_SAMPLE
-    most = steps.MOST_SAMPLES * steps.BYTES_PER_SAMPLE
-    assert steps.needed_bytes({"duration": 48 * HOUR}) == most < 200e6
+    assert recording.needed_bytes({}) == 0
+    assert recording.needed_bytes({"duration": 60}) == 60 * recording.BYTES_PER_SAMPLE
+    most = recording.MOST_SAMPLES * recording.BYTES_PER_SAMPLE
+    assert recording.needed_bytes({"duration": 48 * HOUR}) == most < 200e6

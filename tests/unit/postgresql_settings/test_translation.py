@@ -7,8 +7,8 @@ import pytest
 
 from runs.postgresql_settings import history, rules, values
 from runs.postgresql_settings.catalogue import MAJORS, before, catalogue, names, setting
+from runs.postgresql_settings.hidden import BACKPORTED
 from runs.postgresql_settings.rules import RULES
-from runs.postgresql_settings.secrets import BACKPORTED
 from runs.postgresql_settings.translation import translate
 from runs.postgresql_settings.validation import check, errors
 

@@ -2,7 +2,7 @@
 
 from runs.charts.palette import STYLES
 from runs.charts.scaling import Line, Point, scaling
-from runs.reports.archive import (
+from runs.reports.report import (
     Bullets,
     Facts,
     Listing,

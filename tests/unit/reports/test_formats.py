@@ -11,7 +11,7 @@ from docutils.nodes import Text, bullet_list, figure, image, literal_block, sect
 from docutils.nodes import table as table_node
 
 from runs.reports import json_stream, markdown, rst
-from runs.reports.archive import Listing, Paragraph, Report, Section, Table
+from runs.reports.report import Listing, Paragraph, Report, Section, Table
 from tests.unit.reports.samples import NASTY, report
 
 

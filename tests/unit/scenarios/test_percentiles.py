@@ -11,8 +11,8 @@ import pytest
 from runs.execution.steps import StepResult
 from runs.scenarios import generator_cpu, percentiles, registry
 from runs.scenarios.metrics import PGBENCH
-from runs.scenarios.percentiles import Stall, longest
 from runs.scenarios.pgbench_procedure import client_shares
+from runs.scenarios.stalls import Stall, longest
 from runs.tools.pgbench import ProgressPoint
 from tests.unit.benches import bench_of, codes
 

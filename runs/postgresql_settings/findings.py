@@ -1,0 +1,52 @@
+"""What a check says about settings: one finding each, in words that pages can translate."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from runs.postgresql_settings.catalogue import position
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One problem of one setting in one or more versions.
+
+    `message` and `remedy` are English templates with named parameters: translate the template,
+    then put `parameters` in (`gettext(finding.message) % finding.parameters`). An error is
+    something that the server or BenchLab refuses; a warning leaves the decision to a person.
+    """
+
+    severity: Severity
+    code: str
+    name: str
+    majors: tuple[str, ...]
+    message: str
+    parameters: Mapping[str, str]
+    remedy: str = ""
+
+    @property
+    def english(self) -> str:
+        """Message and remedy in English, for logs and the command line."""
+        text = f"{self.message} {self.remedy}" if self.remedy else self.message
+        return text % self.parameters
+
+
+def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """One finding for all versions that say the same, in the order in which they came.
+
+    The parameter `major` names all of these versions.
+    """
+    same: dict[object, list[Finding]] = {}
+    for finding in findings:
+        others = sorted((k, v) for k, v in finding.parameters.items() if k != "major")
+        key = (finding.severity, finding.code, finding.name, finding.message, tuple(others))
+        same.setdefault(key, []).append(finding)
+    return tuple(_joined(group) for group in same.values())
+
+
+def _joined(group: list[Finding]) -> Finding:
+    majors = tuple(sorted({m for finding in group for m in finding.majors}, key=position))
+    parameters = {**group[0].parameters, "major": ", ".join(majors)}
+    return replace(group[0], majors=majors, parameters=parameters)

@@ -1,0 +1,145 @@
+"""What servers accept though `pg_settings` does not show it.
+
+Sources: the enum tables and `map_old_guc_names` in PostgreSQL's `guc.c` (`guc_tables.c` from 16
+on), and trying it on servers. Spans are (first, last) major version; None means the newest.
+"""
+
+from collections.abc import Mapping
+
+from runs.postgresql_settings.catalogue import Setting, before, position
+
+Span = tuple[str, str | None]
+
+ON = ("on", "true", "yes", "1")
+OFF = ("off", "false", "no", "0")
+
+# Words that an enum accepts besides those that it lists.
+_BOOLEAN_WORDS: Mapping[str, Span] = {
+    "archive_mode": ("9.5", None),
+    "backslash_quote": ("9.2", None),
+    "compute_query_id": ("14", None),
+    "constraint_exclusion": ("9.2", None),
+    "debug_parallel_query": ("16", None),
+    "force_parallel_mode": ("9.6", "15"),
+    "huge_pages": ("9.4", None),
+    "recovery_prefetch": ("15", None),
+    "synchronous_commit": ("9.2", None),
+    "wal_compression": ("15", None),
+}
+_WORDS: Mapping[str, tuple[tuple[Span, tuple[str, ...]], ...]] = {
+    "client_min_messages": (
+        (("9.2", None), ("debug", "info")),
+        (("9.2", "11"), ("fatal", "panic")),
+    ),
+    "trace_recovery_messages": (
+        (("9.2", "16"), ("debug", "info")),
+        (("9.2", "11"), ("fatal", "panic")),
+    ),
+    "icu_validation_level": ((("16", None), ("debug", "info")),),
+    "log_min_messages": ((("9.2", "18"), ("debug",)),),
+    "log_min_error_statement": ((("9.2", None), ("debug",)),),
+    "password_encryption": ((("10", "13"), ON),),
+    "wal_level": ((("9.6", None), ("archive", "hot_standby")),),
+}
+
+# Words that need a library or another operating system; the recorded servers had neither.
+_BUILD_WORDS: Mapping[str, tuple[tuple[Span, tuple[str, ...]], ...]] = {
+    "default_toast_compression": ((("14", None), ("lz4",)),),
+    "dynamic_shared_memory_type": ((("9.4", None), ("windows",)),),
+    "io_method": ((("18", None), ("io_uring",)),),
+    "shared_memory_type": ((("12", None), ("windows",)),),
+    "wal_compression": ((("15", None), ("lz4", "zstd")),),
+    "wal_sync_method": ((("9.2", None), ("fsync_writethrough",)),),
+}
+
+# Numbers that may be zero, but otherwise not below this, in their own unit.
+LEAST_BUT_ZERO: Mapping[str, float] = {"vacuum_buffer_usage_limit": 128}
+
+# Other names of settings: old name -> (versions that accept it, today's name).
+ALIASES: Mapping[str, tuple[Span, str]] = {
+    "sort_mem": (("9.2", None), "work_mem"),
+    "vacuum_mem": (("9.2", None), "maintenance_work_mem"),
+    "ssl_ecdh_curve": (("18", None), "ssl_groups"),
+}
+
+# Settings that were taken away, but whose harmless value is still accepted.
+HOLLOW: Mapping[str, tuple[Span, str]] = {
+    "default_with_oids": (("12", None), "off"),
+    "ssl_renegotiation_limit": (("9.5", None), "0"),
+}
+
+# Settings of a session that a file cannot give.
+SESSION_ONLY = frozenset({"role", "session_authorization", "is_superuser"})
+
+# Numbers that count in banks.
+MULTIPLE_OF: Mapping[str, int] = {
+    "commit_timestamp_buffers": 16,
+    "multixact_member_buffers": 16,
+    "multixact_offset_buffers": 16,
+    "notify_buffers": 16,
+    "serializable_buffers": 16,
+    "subtransaction_buffers": 16,
+    "transaction_buffers": 16,
+}
+
+# Settings introduced by minor releases: major versions where only some releases have them.
+# Newer ones have it from their beginning; the recorded servers may be older or newer than that.
+BACKPORTED: Mapping[str, Span] = {
+    "allow_in_place_tablespaces": ("10", "14"),
+    "data_sync_retry": ("9.4", "11"),
+    "file_extend_method": ("16", "18"),
+    "output_plugin_libraries": ("18", "18"),
+    "restrict_nonsystem_relation_kind": ("12", "17"),
+}
+
+
+def words(setting: Setting) -> frozenset[str]:
+    """The words that an enum takes without showing them. Lower case."""
+    taken = set(_in_span(_WORDS, setting))
+    span = _BOOLEAN_WORDS.get(setting.name)
+    if span is not None and within(span, setting.major):
+        taken.update(ON, OFF)
+    return frozenset(taken)
+
+
+def build_words(setting: Setting) -> tuple[str, ...]:
+    """The words that an enum has where the server was built with the library for it."""
+    return tuple(_in_span(_BUILD_WORDS, setting))
+
+
+def alias(name: str, major: str) -> str | None:
+    """Today's name of a setting that this version takes by its old name as well."""
+    span, today = ALIASES.get(name.lower(), (None, ""))
+    return today if span is not None and within(span, major) else None
+
+
+def is_hollow(name: str, value: str, major: str) -> bool:
+    """Whether the version ignores that setting with that value, having no such setting."""
+    span, harmless = HOLLOW.get(name.lower(), (None, ""))
+    if span is None or not within(span, major):
+        return False
+    same = {"off": OFF, "0": ("0",)}[harmless]
+    return value.strip().lower() in same
+
+
+def may_be_backported(name: str, major: str) -> bool:
+    """Whether only the later minor releases of the version have the setting."""
+    span = BACKPORTED.get(name.lower())
+    return span is not None and within(span, major)
+
+
+def within(span: Span, major: str) -> bool:
+    """Whether the version is in the span, including its ends."""
+    first, last = span
+    return not before(major, first) and (last is None or position(major) <= position(last))
+
+
+def _in_span(
+    table: Mapping[str, tuple[tuple[Span, tuple[str, ...]], ...]], setting: Setting
+) -> list[str]:
+    return [
+        word
+        for span, taken in table.get(setting.name, ())
+        if within(span, setting.major)
+        for word in taken
+    ]

@@ -1,0 +1,114 @@
+"""A plan as a tree of nodes, independent of its printed format."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Self
+
+GATHERS = ("Gather", "Gather Merge")
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node of a plan.
+
+    `kind` is what it does ("Seq Scan", "Hash Left Join"), `on` its objects ("store_sales",
+    "customer c"), `index` the index used, `role` its role below its parent if that has a name
+    ("SubPlan 1", "CTE year_total"). Costs are in the planner's unit. Times are milliseconds and
+    rows are counts per loop, as EXPLAIN prints them; `loops` of 0 is a node never executed. All of
+    these are None if not printed. `details` are the further lines, in order.
+    """
+
+    kind: str
+    on: str = ""
+    index: str = ""
+    role: str = ""
+    startup_cost: float | None = None
+    total_cost: float | None = None
+    estimated_rows: float | None = None
+    startup_ms: float | None = None
+    total_ms: float | None = None
+    rows: float | None = None
+    loops: int | None = None
+    details: tuple[tuple[str, str], ...] = ()
+    children: tuple[Self, ...] = ()
+
+    @property
+    def is_never_executed(self) -> bool:
+        """Whether the executor never reached it."""
+        return self.loops == 0
+
+    @property
+    def is_gather(self) -> bool:
+        """Whether it collects the rows of parallel workers."""
+        return self.kind in GATHERS
+
+    @property
+    def name(self) -> str:
+        """The node as the text format of EXPLAIN names it, without figures."""
+        using = f" using {self.index}" if self.index else ""
+        return f"{self.kind}{using}{f' on {self.on}' if self.on else ''}"
+
+    @property
+    def whole_ms(self) -> float | None:
+        """The time of all loops, including its children.
+
+        Below a Gather, the loops of several processes run at the same time: there it is more than
+        the elapsed time.
+        """
+        if self.total_ms is None or self.loops is None:
+            return None
+        return self.total_ms * self.loops
+
+    @property
+    def own_ms(self) -> float | None:
+        """The time of all loops without that of its children; never below 0."""
+        whole = self.whole_ms
+        if whole is None:
+            return None
+        below = sum(child.whole_ms or 0.0 for child in self.children if not child.is_init)
+        return max(0.0, whole - below)
+
+    @property
+    def is_init(self) -> bool:
+        """Whether it is a CTE or an InitPlan: its time counts where it is read, not here."""
+        return self.role.startswith(("CTE ", "InitPlan"))
+
+    @property
+    def misestimate(self) -> float | None:
+        """By which factor more or fewer rows came than were estimated: 1 or more."""
+        if not self.loops or self.rows is None or self.estimated_rows is None:
+            return None
+        actual, estimated = max(self.rows, 1.0), max(self.estimated_rows, 1.0)
+        return max(actual / estimated, estimated / actual)
+
+    def detail(self, name: str) -> str:
+        """The text of a further line; empty where there is none."""
+        return next((value for key, value in self.details if key == name), "")
+
+    def walk(self, depth: int = 0) -> Iterator[tuple[int, Self]]:
+        """(depth, node) of this node and all below it, in printed order."""
+        yield depth, self
+        for child in self.children:
+            yield from child.walk(depth + 1)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A complete plan; times in milliseconds, None if not printed.
+
+    `footer` are the further lines at its end (planning, triggers, JIT), as printed.
+    """
+
+    root: Node
+    planning_ms: float | None = None
+    execution_ms: float | None = None
+    footer: tuple[str, ...] = field(default=())
+
+    def nodes(self) -> list[Node]:
+        """All nodes in the order of printing."""
+        return [node for _depth, node in self.root.walk()]
+
+    @property
+    def total_ms(self) -> float | None:
+        """How long the query took: as printed at the end, else by its first node."""
+        return self.execution_ms if self.execution_ms is not None else self.root.whole_ms
