@@ -72,5 +72,8 @@ def test_members_find_it(member, hidden):
     hidden.campaign.project.members.add(User.objects.get(username="ichiro"))
 
     for address in addresses(hidden):
-        assert member.get(address).status_code == 200, address
+        answer = member.get(address)
+        assert answer.status_code == 200, address
+        for close in answer._resource_closers:  # of the download
+            close()
     assert "Hidden" in member.get("/campaigns/").content.decode()
