@@ -9,17 +9,17 @@ from django.core import checks
 from django.core.checks import Error, Tags, register
 from django.urls import URLResolver, get_resolver
 
-from runs.selectors.access import permissions
+from runs.selectors.access.rights import ADDRESSES
 
 
 @register(Tags.urls)
 def addresses_have_rules(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[checks.Warning]:
     """Every address is in the table of permissions; whoever adds one says who may use it."""
-    known = permissions.ADDRESSES
+    known = ADDRESSES
     return [
         checks.Warning(
             f"The address {name} has no rule: nobody may use it.",
-            hint="Add it to ADDRESSES in runs/selectors/access/permissions.py.",
+            hint="Add it to ADDRESSES in runs/selectors/access/rights.py.",
             id="runs.W003",
         )
         for name in sorted(addresses() - known.keys())

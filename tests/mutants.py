@@ -1,29 +1,33 @@
 """Changes one operator or constant of a module at a time and runs the tests: what they do not
 notice, they do not check. `script/mutants MODULE TEST...` prints the survivors and the kill rate.
 
-The file itself stays as it is: a process that tests a mutant imports it through a loader that
-changes the syntax tree (this module is its pytest plugin).
+The file itself stays as it is. A process starts pytest, and when pytest imports the module, forks
+once for each mutant: the child gets a changed syntax tree, and goes on to collect and test. So what
+is imported before the module is imported once. Name quick tests, those of the module itself.
 """
 
 import argparse
 import ast
+import atexit
 import importlib
 import importlib.abc
 import importlib.machinery
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
-# The file and the number of the mutant that the process imports.
-MUTANT = "BENCHLAB_MUTANT"
-SECONDS = 900
+# What the test of a mutant may take; it counts as killed if it takes longer.
+SECONDS = 120
 
 SWAPS: dict[type, type] = {
     ast.Eq: ast.NotEq,
@@ -106,6 +110,13 @@ class _Mutation(ast.NodeTransformer):
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
 
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Without `strict` of zip, which changes nothing where both are of one length."""
+        if isinstance(node.func, ast.Name) and node.func.id == "zip":
+            node.args = [self.visit(each) for each in node.args]
+            return node
+        return self.generic_visit(node)
+
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         """Without its decorators."""
         node.body = [self.visit(each) for each in node.body]
@@ -136,17 +147,36 @@ def compiled(source: str, number: int, path: str) -> CodeType:
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    def __init__(self, fullname: str, path: str, number: int) -> None:
+    """Forks when the module is imported, and goes on in each child with another mutant.
+
+    The first is no change: if the tests fail with that, they say nothing about the others.
+    """
+
+    def __init__(self, fullname: str, path: str, numbers: Sequence[int], results: Path) -> None:
         super().__init__(fullname, path)
-        self.number = number
+        self.numbers, self.results = numbers, results
 
     def get_code(self, fullname: str) -> CodeType:
-        return compiled(Path(self.path).read_text(), self.number, self.path)
+        source = Path(self.path).read_text()
+        for number in self.numbers:
+            child = os.fork()
+            if child == 0:
+                # Also ends a child that does not come as far as pytest's own limit.
+                signal.alarm(SECONDS)
+                return compiled(source, number, self.path)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            with self.results.open("a") as results:
+                results.write(f"{number} {status}\n")
+            if number == self.numbers[0] and status:
+                break
+        # pytest was started for the children.
+        atexit._run_exitfuncs()
+        os._exit(0)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    def __init__(self, path: Path, number: int) -> None:
-        self.path, self.number = path, number
+    def __init__(self, path: Path, numbers: Sequence[int], results: Path) -> None:
+        self.path, self.numbers, self.results = path, numbers, results
         self.name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
     def find_spec(
@@ -154,43 +184,78 @@ class _Finder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != self.name:
             return None
-        loader = _Loader(fullname, str(self.path), self.number)
+        loader = _Loader(fullname, str(self.path), self.numbers, self.results)
         return importlib.machinery.ModuleSpec(fullname, loader, origin=str(self.path))
 
 
-def survives(path: Path, number: int, tests: Sequence[str]) -> bool:
-    """Whether the tests pass with that mutant."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "tests.mutants", "-x", "-q", *tests],
-        cwd=ROOT,
-        # As a worker of pytest-xdist it shares the servers of this process.
-        env=os.environ | {MUTANT: f"{path}:{number}", "PYTEST_XDIST_WORKER": f"mutant{number}"},
-        capture_output=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    return done.returncode == 0
+def serve(path: Path, numbers: Sequence[int], results: Path, tests: Sequence[str]) -> None:
+    """Test these mutants one after the other; append each number and pytest's status to results."""
+    sys.meta_path.insert(0, _Finder(path, numbers, results))
+    status = pytest.main(["-x", "-q", "--timeout", str(SECONDS // 2), *tests])
+    # A child: what was started before the fork is not its to stop.
+    os._exit(int(status))
 
 
-def main() -> int:
-    """Print the survivors and the kill rate; fails where it is below `--least` percent."""
+def statuses(
+    path: Path, numbers: Sequence[int], tests: Sequence[str], processes: int
+) -> dict[int, int]:
+    """Pytest's status for each mutant, and for the module without change (the number after all)."""
+    unchanged = len(mutants(path.read_text()))
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "results"
+        results.touch()
+        # As workers of pytest-xdist they share the servers of this process.
+        serving = [
+            sys.executable,
+            "-m",
+            "tests.mutants",
+            path,
+            *tests,
+            "--serve",
+            results,
+            "--only",
+        ]
+        workers = [
+            subprocess.Popen(
+                [*serving, ",".join(map(str, [unchanged, *numbers[place::processes]]))],
+                cwd=ROOT,
+                env=os.environ | {"PYTEST_XDIST_WORKER": f"mutant{place}"},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            for place in range(min(processes, len(numbers)))
+        ]
+        for worker in workers:
+            worker.wait()
+        rows = [map(int, line.split()) for line in results.read_text().splitlines()]
+    return dict(rows)
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="script/mutants", description=__doc__)
     parser.add_argument("module", type=Path, help="a file, such as runs/tools/pgbench/verdict.py")
     parser.add_argument("tests", nargs="+", help="what goes to pytest")
     parser.add_argument("--least", type=int, default=90, help="percent that tests must kill")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", help="numbers of mutants, by commas")
-    options = parser.parse_args()
-    importlib.import_module("tests.real_services")
+    parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Print the survivors and the kill rate; fails where it is below `--least` percent."""
+    options = _options()
     path = options.module.resolve()
     found = mutants(path.read_text())
     chosen = list(map(int, options.only.split(","))) if options.only else list(range(len(found)))
-    if survives(path, len(found), options.tests) is False:
-        print("The tests fail without any change.")
+    if options.serve:
+        serve(path, chosen, options.serve, options.tests)
+    importlib.import_module("tests.real_services")
+    ended = statuses(path, chosen, options.tests, options.processes)
+    if ended.get(len(found)) != 0:
+        print("The tests fail without any change, or do not import the module.")
         return 2
-    with ThreadPoolExecutor(options.processes) as pool:
-        alive = list(pool.map(lambda number: survives(path, number, options.tests), chosen))
-    survivors = [number for number, lives in zip(chosen, alive, strict=True) if lives]
+    survivors = [number for number in chosen if ended[number] == 0]
     for number in survivors:
         print(f"{number}: {options.module} {found[number]}")
     killed = len(chosen) - len(survivors)
@@ -200,6 +265,3 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
-if MUTANT in os.environ:
-    _file, _, _number = os.environ[MUTANT].rpartition(":")
-    sys.meta_path.insert(0, _Finder(Path(_file), int(_number)))

@@ -25,7 +25,7 @@ class Project(models.Model):
 
 
 class Membership(models.Model):
-    """A person's role in a project; `runs.selectors.access.permissions` says what it allows."""
+    """A person's role in a project; `runs.selectors.access.rights` says what it allows."""
 
     class Role(models.TextChoices):
         VIEWER = "viewer", _("viewer")

@@ -8,7 +8,7 @@ from django.db.models import Model
 
 from runs.models import Campaign, Change, Project, Run, Schedule
 from runs.selectors.access import permissions
-from runs.selectors.access.permissions import Right
+from runs.selectors.access.rights import Right
 
 register = template.Library()
 

@@ -109,13 +109,14 @@ def test_the_old_version_can_store_rows_while_a_migration_runs():
 
 
 def test_what_is_not_one_transaction_goes_on_where_it_was_cut_off():
-    """Of InSteps, whatever kills it: the next `migrate` would meet what is there already."""
+    """Of InSteps, whatever kills it; `migrate` passes over an index that is there already."""
     loader = MigrationLoader(None)
     cut = [
         name
         for (app, name), migration in loader.disk_migrations.items()
         if app == "runs" and int(name[:4]) > LAST_WITHOUT_STEPS
         if not (migration.atomic or isinstance(migration, InSteps))
+        if not all(isinstance(each, AddIndexConcurrently) for each in migration.operations)
     ]
     assert cut == []
 

@@ -150,7 +150,7 @@ def judge(
     significance /= max(other_metrics, 1)
     if as_counts:
         level = significance / max(len(family or pairs), len(pairs), 1)
-        tables = math.log1p(-significance) / math.log1p(-level) if level < 1 else 1.0
+        tables = math.log1p(-significance) / math.log1p(-level)
         return judge_counts(
             model.cells,
             pairs,

@@ -15,6 +15,7 @@ from runs.api.parsing import MOST_BYTES, TooLarge
 from runs.models import Token
 from runs.selectors.access import permissions
 from runs.selectors.access.projects import Reader
+from runs.selectors.access.rights import Right
 from runs.services.access import audit, tokens
 from runs.services.errors import ServiceError
 
@@ -85,7 +86,7 @@ class TablePermission(BasePermission):
         if right is None:
             return True
         actor, project = reader(request), None
-        if not isinstance(actor, Token) and right != permissions.Right.LOOK:
+        if not isinstance(actor, Token) and right != Right.LOOK:
             project = permissions.project_of(match.view_name, match.kwargs)
             if permissions.is_hidden(actor, project):
                 raise NotFound

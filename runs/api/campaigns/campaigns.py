@@ -21,6 +21,7 @@ from runs.api.histories.histories import ExpectedSerializer, expect
 from runs.models import Campaign, Cell, CellSummary, Project, Scenario, Token
 from runs.models.campaigns import Origin
 from runs.selectors.access import permissions
+from runs.selectors.access.rights import Right
 from runs.selectors.campaigns import campaigns
 from runs.selectors.campaigns.campaigns import CampaignRow
 from runs.selectors.compare.series_cells import CONFIGURATION
@@ -157,7 +158,7 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         by = request.user if isinstance(request.user, User) else None
         project, design = _project(request), given.design()
         if design.draft.priority:
-            permissions.require(reader(request), permissions.Right.PRIORITISE, project)
+            permissions.require(reader(request), Right.PRIORITISE, project)
         campaign = campaign_service.queue(design=design, by=by, project=project)
         made = campaigns.with_cells().get(pk=campaign.pk)
         return self._one(made, status.HTTP_201_CREATED)
@@ -226,4 +227,4 @@ def _project(request: Request) -> Project | None:
     if isinstance(request.auth, Token):
         project: Project = request.auth.project
         return project
-    return permissions.project_for(cast(User, request.user), permissions.Right.QUEUE)
+    return permissions.project_for(cast(User, request.user), Right.QUEUE)

@@ -14,6 +14,7 @@ from runs.api.doors import ReadOnlyDoor
 from runs.api.parsing import refuse_others
 from runs.models import Project, Token, Webhook, WebhookDelivery
 from runs.selectors.access import permissions
+from runs.selectors.access.rights import Right
 from runs.selectors.changes import webhooks as webhook_selectors
 from runs.services.access import projects
 from runs.services.changes import webhooks
@@ -117,7 +118,7 @@ class WebhookDoor(ReadOnlyDoor[Webhook]):
         given = NewWebhookSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         project = _project(request)
-        permissions.require(reader(request), permissions.Right.WEBHOOKS, project)
+        permissions.require(reader(request), Right.WEBHOOKS, project)
         made = webhooks.create(project=project, **given.validated_data)
         made.webhook.secret = made.secret  # type: ignore[attr-defined]  # for this answer only
         return Response(MadeWebhookSerializer(made.webhook).data, status.HTTP_201_CREATED)

@@ -20,7 +20,7 @@ from runs.api.doors import ReadOnlyDoor
 from runs.api.parsing import StrictSerializer
 from runs.models import Bisection, Build, Campaign, Configuration, Server, Token
 from runs.selectors.access import permissions, projects
-from runs.selectors.access.permissions import Right
+from runs.selectors.access.rights import Right
 from runs.selectors.compare import bisections as found_by
 from runs.selectors.compare.state import CONDITIONS
 from runs.selectors.compare.verdicts import DEFAULT_EFFECT

@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 
 from runs.api.access.authentication import BearerAuthentication, CookieAuthentication, reader
 from runs.selectors.access import permissions
+from runs.selectors.access.rights import Right
 from runs.selectors.operations import metrics, readiness
 
 
@@ -38,7 +39,7 @@ def _may_operate(request: HttpRequest) -> bool:
     """Asked last: who asks is known by the database, which may be away."""
     asking = Request(request, authenticators=[BearerAuthentication(), CookieAuthentication()])
     try:
-        return permissions.may(reader(asking), permissions.Right.OPERATE)
+        return permissions.may(reader(asking), Right.OPERATE)
     except (DatabaseError, APIException):
         return False
 

@@ -18,6 +18,7 @@ from runs.api.doors import ReadOnlyDoor
 from runs.api.parsing import refuse_others
 from runs.models import Campaign, Schedule, ScheduleEvent, Token
 from runs.selectors.access import permissions, projects
+from runs.selectors.access.rights import Right
 from runs.selectors.schedules import schedules as schedule_selectors
 from runs.services.schedules import schedules
 
@@ -129,9 +130,9 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
         given.is_valid(raise_exception=True)
         wanted = dict(given.validated_data)
         campaign = self._campaign(wanted.pop("campaign"))
-        permissions.require(reader(request), permissions.Right.QUEUE, campaign.project)
+        permissions.require(reader(request), Right.QUEUE, campaign.project)
         by = request.user if isinstance(request.user, User) else None
-        right = permissions.Right.PRIORITISE
+        right = Right.PRIORITISE
         made = schedules.create(
             campaign=campaign,
             by=by,

@@ -20,6 +20,7 @@ from runs.api.uploads.body import Body
 from runs.api.uploads.fields import Faults
 from runs.models import Project, Token
 from runs.selectors.access import permissions
+from runs.selectors.access.rights import Right
 from runs.services import uploads
 from runs.services.access import projects
 from runs.services.uploads import GivenRun, StoredRun
@@ -95,13 +96,13 @@ def _project(request: Request) -> Project:
     if isinstance(request.auth, Token):
         return request.auth.project
     user = cast(User, request.user)
-    return permissions.project_for(user, permissions.Right.UPLOAD) or projects.default()
+    return permissions.project_for(user, Right.UPLOAD) or projects.default()
 
 
 def _stored(request: Request, given: Sequence[GivenRun]) -> list[dict[str, Any]]:
     project = _project(request)
     if any(run.server for run in given):
-        permissions.require(reader(request), permissions.Right.UPLOAD_FOR_SERVER, project)
+        permissions.require(reader(request), Right.UPLOAD_FOR_SERVER, project)
     stored = uploads.store(runs=given, project=project)
     # Built once and not a thousand times.
     page, address = (

@@ -5,7 +5,8 @@ from django.db.models import QuerySet
 
 from runs.models import AuditEntry, Token
 from runs.selectors.access import permissions
-from runs.selectors.access.permissions import Actor, Right
+from runs.selectors.access.permissions import Actor
+from runs.selectors.access.rights import Right
 
 
 def readable(reader: Actor) -> QuerySet[AuditEntry]:

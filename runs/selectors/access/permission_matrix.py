@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from runs.selectors.access.permissions import ADDRESSES, GRANTS, Right, Role
+from runs.selectors.access.rights import ADDRESSES, GRANTS, Right, Role
 
 BEGIN, END = "<!-- permissions: begin -->\n", "<!-- permissions: end -->\n"
 ROLES = (

@@ -5,6 +5,7 @@ from django.db.models import Prefetch, QuerySet
 
 from runs.models import Token, Webhook, WebhookDelivery
 from runs.selectors.access import permissions
+from runs.selectors.access.rights import Right
 
 SHOWN_DELIVERIES = 10
 
@@ -16,7 +17,7 @@ def of(asker: Token | User | AnonymousUser) -> QuerySet[Webhook]:
         return found.filter(project=asker.project_id)
     if not isinstance(asker, User) or not asker.is_active:
         return found.none()
-    maintained = permissions.may_in(asker, permissions.Right.WEBHOOKS)
+    maintained = permissions.may_in(asker, Right.WEBHOOKS)
     return found if maintained is None else found.filter(project__in=maintained)
 
 

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 
 from runs.models import Membership, Project, Token
 from runs.selectors.access import permissions
+from runs.selectors.access.rights import Role
 from runs.services.access import audit
 from runs.services.errors import ServiceError
 from runs.services.statements import Statement, perform
@@ -154,7 +155,7 @@ def _has_lost_its_project(token: Token) -> bool:
     owner, project = token.created_by, token.project
     if owner is None or project.is_public:
         return False
-    return permissions.role_in(owner, project.pk) < permissions.Role.VIEWER
+    return permissions.role_in(owner, project.pk) < Role.VIEWER
 
 
 def _with_prefix(prefix: str) -> Token | None:

@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 
 from runs.models import Annotation, Campaign, Cell
 from runs.selectors.access import permissions
+from runs.selectors.access.rights import Role
 from runs.services.access import audit
 from runs.services.errors import ServiceError
 
@@ -76,7 +77,7 @@ def may_change(annotation: Annotation, user: User) -> bool:
     if user.pk is not None and annotation.author_id == user.pk:
         return True
     project = annotation.campaign.project_id or permissions.default_project()
-    return permissions.role_in(user, project) >= permissions.Role.MAINTAINER
+    return permissions.role_in(user, project) >= Role.MAINTAINER
 
 
 def _require_author(annotation: Annotation, user: User) -> None:

@@ -16,8 +16,8 @@ from runs.models import Bisection, Configuration, Installation, Server
 from runs.scenarios import registry
 from runs.scenarios.definition import Level, Scenario
 from runs.selectors.access import permissions
-from runs.selectors.access.permissions import Right
 from runs.selectors.access.projects import Reader
+from runs.selectors.access.rights import Right
 from runs.selectors.compare import baselines, verdicts
 from runs.selectors.compare import bisections as found_by
 from runs.selectors.compare import head_and_base as sides

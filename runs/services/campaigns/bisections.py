@@ -30,7 +30,7 @@ from runs.models import (
     Token,
 )
 from runs.selectors.access import permissions, projects
-from runs.selectors.access.permissions import Right
+from runs.selectors.access.rights import Right
 from runs.selectors.compare import bisections as found_by
 from runs.selectors.compare import verdicts
 from runs.selectors.compare.verdicts import SideVerdict

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from rest_framework.permissions import SAFE_METHODS
 
 from runs.selectors.access import permissions
+from runs.selectors.access.rights import Right
 from runs.services.access import audit
 
 Answer = Callable[[HttpRequest], HttpResponse]
@@ -40,7 +41,7 @@ class Gate:
         if request.method not in SAFE_METHODS:
             audit.become(request.user.get_username(), "page")
         right = permissions.right_of(address, request.method or "GET")
-        if right is None or right == permissions.Right.LOOK:
+        if right is None or right == Right.LOOK:
             return None
         project = permissions.project_of(address, named)
         if permissions.is_hidden(request.user, project):

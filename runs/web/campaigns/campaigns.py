@@ -21,6 +21,7 @@ from runs.models.campaigns import Origin
 from runs.scenarios import arrangements, common_factors, registry
 from runs.scenarios.definition import ChoiceFactor, FurtherCluster, Scenario
 from runs.selectors.access import permissions, projects
+from runs.selectors.access.rights import Right
 from runs.selectors.archive.reproduction import Reproduction, reproduction
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import noise
@@ -216,9 +217,9 @@ def campaign_cancel(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _queue(draft: Draft, user: User) -> Campaign:
-    project = permissions.project_for(user, permissions.Right.QUEUE)
+    project = permissions.project_for(user, Right.QUEUE)
     if draft.priority:
-        permissions.require(user, permissions.Right.PRIORITISE, project)
+        permissions.require(user, Right.PRIORITISE, project)
     return campaigns.create(draft=draft, by=user, project=project)
 
 

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from runs.models import Project
 from runs.selectors.access import permissions
+from runs.selectors.access.rights import Right
 from runs.services.changes.webhooks import EVENTS
 
 
@@ -35,6 +36,6 @@ class WebhookForm(forms.Form):
     def __init__(self, data: Any = None, *, user: User) -> None:
         super().__init__(data)
         project: Any = self.fields["project"]
-        maintained = permissions.may_in(user, permissions.Right.WEBHOOKS)
+        maintained = permissions.may_in(user, Right.WEBHOOKS)
         if maintained is not None:
             project.queryset = project.queryset.filter(pk__in=maintained)

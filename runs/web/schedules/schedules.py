@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from runs.models import Campaign, Schedule
 from runs.selectors.access import permissions
 from runs.selectors.access.projects import visible
+from runs.selectors.access.rights import Right
 from runs.selectors.schedules import schedules as schedule_selectors
 from runs.services.errors import ServiceError
 from runs.services.schedules import schedules
@@ -111,9 +112,7 @@ def _created(request: HttpRequest, form: ScheduleForm, campaign: Campaign) -> bo
             minute=given["at"].minute,
             time_zone=given["time_zone"],
             by=cast(User, request.user),
-            may_prioritise=permissions.may_for(
-                request.user, permissions.Right.PRIORITISE, campaign.project
-            ),
+            may_prioritise=permissions.may_for(request.user, Right.PRIORITISE, campaign.project),
         )
     except ServiceError as error:
         notices.into_form(form, error)

@@ -18,7 +18,7 @@ from django.utils import timezone
 from runs.checks import addresses
 from runs.models import Annotation, Change, Membership, Schedule, Webhook
 from runs.selectors.access import permissions
-from runs.selectors.access.permissions import ADDRESSES, GRANTS, Right, Role
+from runs.selectors.access.rights import ADDRESSES, GRANTS, Right, Role
 from runs.services.access import projects, tokens
 from tests import factories
 

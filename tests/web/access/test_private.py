@@ -72,5 +72,14 @@ def test_members_find_it(member, hidden):
     hidden.campaign.project.members.add(User.objects.get(username="ichiro"))
 
     for address in addresses(hidden):
-        assert member.get(address).status_code == 200, address
+        answer = member.get(address)
+        assert answer.status_code == 200, address
+        for close in answer._resource_closers:  # of the download
+            close()
     assert "Hidden" in member.get("/campaigns/").content.decode()
+
+
+@pytest.mark.parametrize("key", ["abc", "1e3"])
+def test_a_key_that_is_no_number_is_not_found(member, key):
+    for address in (f"/api/v1/runs/{key}/retry/", f"/api/v1/schedules/{key}/pause/"):
+        assert member.post(address).status_code == 404, address

@@ -1,0 +1,216 @@
+"""Who may do what, asked of the functions that apply the table of rights."""
+
+from types import SimpleNamespace
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.core.exceptions import PermissionDenied
+
+from runs.models import Membership, Project, Schedule, Token
+from runs.selectors.access import permissions
+from runs.selectors.access.permissions import Denied
+from runs.selectors.access.rights import GRANTS, Right, Role
+from runs.services.access import projects
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+SCOPE = Token.Scope
+
+
+def member(role, *of, **fields):
+    """Somebody with that role in these projects."""
+    user = User.objects.create_user(f"user{User.objects.count()}", **fields)
+    for project in of:
+        Membership.objects.create(user=user, project=project, role=role.name.lower())
+    return user
+
+
+def token(*scopes, project, by=None):
+    return Token(name="t", scopes=list(scopes), project=project, created_by=by)
+
+
+@pytest.fixture
+def public():
+    return projects.default()
+
+
+@pytest.fixture
+def private():
+    return projects.create(slug="secret", name="A secret", is_public=False)
+
+
+def test_the_roles_have_an_order():
+    assert [role.name for role in sorted(Role)] == [
+        "ANYBODY",
+        "PERSON",
+        "VIEWER",
+        "OPERATOR",
+        "MAINTAINER",
+        "ADMINISTRATOR",
+    ]
+    assert [int(role) for role in Role] == list(range(6))
+
+
+@pytest.mark.parametrize(
+    ("address", "method", "right"),
+    [
+        ("campaign-new", "GET", Right.QUEUE),
+        ("campaign-list", "HEAD", Right.LOOK),
+        ("campaign-list", "OPTIONS", Right.LOOK),
+        ("campaign-list", "POST", None),
+        ("api:campaign-list", "POST", Right.QUEUE),
+        ("campaign-cancel", "GET", None),
+    ],
+)
+def test_reading_needs_the_right_of_get(address, method, right):
+    assert permissions.right_of(address, method) == right
+
+
+def test_an_address_without_a_rule_is_refused():
+    with pytest.raises(PermissionDenied, match="nowhere-at-all: no rule"):
+        permissions.right_of("nowhere-at-all", "GET")
+
+
+def test_an_address_is_that_of_its_objects_project(public, private):
+    campaign = factories.campaign("hidden", project=private, on=factories.server())
+    run = campaign.runs.first()
+    drafts = [{}, {"project": private.pk}]
+    loose, own = (
+        Schedule.objects.create(
+            title="s", server=run.server, draft=draft, weekdays=[1], next_at=campaign.created_at
+        )
+        for draft in drafts
+    )
+
+    for address, named, project in (
+        ("campaign-detail", {"slug": "hidden"}, private.pk),
+        ("api:campaign-detail", {"slug": "hidden"}, private.pk),
+        ("annotation-add", {"slug": "hidden"}, private.pk),
+        ("run-retry", {"pk": run.pk}, private.pk),
+        ("artifact", {"run_id": run.pk}, None),
+        ("project-people", {"slug": "secret"}, private.pk),
+        ("schedule-switch", {"pk": own.pk}, private.pk),
+        ("schedule-switch", {"pk": loose.pk}, public.pk),
+        ("run-retry", {"run_id": 0}, None),
+        ("run-retry", {"pk": "no number"}, None),
+        ("campaign-list", {}, None),
+        ("server-detail", {"slug": "hidden"}, None),
+    ):
+        assert permissions.project_of(address, named) == project, (address, named)
+
+
+def test_a_role_is_that_in_the_project_or_the_highest_anywhere(public, private):
+    both = member(Role.VIEWER, public)
+    Membership.objects.create(user=both, project=private, role="maintainer")
+
+    assert permissions.role_in(both, public.pk) == Role.VIEWER
+    assert permissions.role_in(both, private.pk) == Role.MAINTAINER
+    assert permissions.role_in(both, None) == Role.MAINTAINER
+    assert permissions.role_in(member(Role.VIEWER), None) == Role.PERSON
+    assert permissions.role_in(member(Role.OPERATOR, public), private.pk) == Role.PERSON
+    assert permissions.role_in(AnonymousUser(), public.pk) == Role.ANYBODY
+    assert permissions.role_in(member(Role.VIEWER, is_superuser=True), None) == Role.ADMINISTRATOR
+    gone = member(Role.VIEWER, is_superuser=True, is_active=False)
+    assert permissions.role_in(gone, public.pk) == Role.ANYBODY
+
+
+def test_roles_are_read_once_and_can_be_known_before(public, private, django_assert_num_queries):
+    user, known = member(Role.VIEWER, public), member(Role.VIEWER)
+    permissions.know(known, private, "operator")
+
+    with django_assert_num_queries(1):
+        assert permissions.role_in(user, public.pk) == Role.VIEWER
+        assert permissions.role_in(user, private.pk) == Role.PERSON
+        assert permissions.role_in(known, private.pk) == Role.OPERATOR
+    permissions.know(known, private, None)
+    assert permissions.role_in(known, private.pk) == Role.PERSON
+
+
+def test_a_right_needs_at_least_its_role(public):
+    operator = member(Role.OPERATOR, public)
+
+    assert permissions.denied(operator, Right.QUEUE, public.pk) is None
+    assert permissions.denied(operator, Right.MAINTAIN, public.pk) == Denied(Right.MAINTAIN)
+    assert permissions.may(operator, Right.QUEUE, public.pk)
+    assert not permissions.may(operator, Right.MAINTAIN, public.pk)
+
+
+def test_a_token_needs_the_scope_and_an_owner_who_may(public, private):
+    viewer, operator = member(Role.VIEWER, public), member(Role.OPERATOR, public)
+
+    for scopes, by, right, expected in (
+        ([SCOPE.QUEUE], operator, Right.QUEUE, None),
+        ([SCOPE.ADMIN], operator, Right.QUEUE, None),
+        ([SCOPE.UPLOAD], operator, Right.QUEUE, Denied(Right.QUEUE, SCOPE.QUEUE)),
+        ([], operator, Right.LOOK, Denied(Right.LOOK, SCOPE.READ)),
+        ([SCOPE.QUEUE], viewer, Right.QUEUE, Denied(Right.QUEUE)),
+        ([SCOPE.ADMIN], operator, Right.MAINTAIN, Denied(Right.MAINTAIN)),
+        # The machine's administrator made it.
+        ([SCOPE.ADMIN], None, Right.SERVERS, None),
+    ):
+        actor = token(*scopes, project=public, by=by)
+        # The token's own project counts, whatever project is asked about.
+        assert permissions.denied(actor, right, private.pk) == expected, (scopes, right)
+
+
+def test_without_a_project_the_default_one_counts(public, private):
+    user = member(Role.OPERATOR, public)
+
+    assert permissions.may_for(user, Right.QUEUE, None)
+    assert not permissions.may_for(user, Right.QUEUE, private)
+    permissions.require(user, Right.QUEUE, None)
+    with pytest.raises(PermissionDenied):
+        permissions.require(user, Right.QUEUE, private)
+
+
+def test_a_private_project_is_hidden_from_all_but_its_members(public, private):
+    viewer, stranger = member(Role.VIEWER, private), member(Role.VIEWER)
+
+    assert permissions.is_hidden(stranger, private.pk)
+    assert permissions.is_hidden(AnonymousUser(), private.pk)
+    assert not permissions.is_hidden(viewer, private.pk)
+    assert not permissions.is_hidden(stranger, public.pk)
+    assert not permissions.is_hidden(stranger, None)
+
+
+def test_a_right_is_had_in_the_projects_where_the_role_suffices(public, private):
+    user = member(Role.OPERATOR, private)
+    Membership.objects.create(user=user, project=public, role="viewer")
+
+    assert permissions.may_in(user, Right.QUEUE) == [private.pk]
+    assert set(permissions.may_in(user, Right.LOOK)) == {public.pk, private.pk}
+    assert permissions.may_in(user, Right.MAINTAIN) == []
+    assert permissions.may_in(member(Role.VIEWER, is_superuser=True), Right.SERVERS) is None
+
+
+@pytest.mark.parametrize(
+    ("role", "scopes"),
+    [
+        (Role.VIEWER, {"read"}),
+        (Role.OPERATOR, {"read", "upload", "queue"}),
+        (Role.MAINTAINER, {"read", "upload", "queue", "server", "admin"}),
+    ],
+)
+def test_a_persons_token_has_only_scopes_that_allow_something(public, private, role, scopes):
+    user = member(role, private)
+
+    assert set(permissions.scopes_of(user, private)) == scopes
+    assert set(permissions.scopes_of(user, public)) == {"read"}
+    assert set(permissions.scopes_anywhere(user)) == scopes
+    # Each scope's lowest role is one of a right.
+    assert {GRANTS[right].scope for right in Right} == set(Token.Scope)
+
+
+def test_a_new_object_is_of_the_default_project_or_of_the_first_that_allows_it(public, private):
+    other = projects.create(slug="b", name="B", is_public=False)
+
+    assert permissions.project_for(member(Role.OPERATOR, public, private), Right.QUEUE) is None
+    assert permissions.project_for(member(Role.OPERATOR, other, private), Right.QUEUE) == private
+    with pytest.raises(PermissionDenied):
+        permissions.project_for(member(Role.VIEWER, public, private), Right.QUEUE)
+    Project.objects.filter(pk=public.pk).delete()
+    assert permissions.project_for(member(Role.OPERATOR, other), Right.QUEUE) == other
+
+
+def test_somebody_who_is_no_account_is_anybody():
+    assert permissions.role_in(SimpleNamespace(is_active=True), None) == Role.ANYBODY
