@@ -4,6 +4,7 @@
 """
 
 import ast
+import functools
 import os
 import re
 import sys
@@ -44,8 +45,13 @@ def _is_translated(catalogue: Catalog, context: str, text: str) -> bool:
     return all(found) if isinstance(found, tuple | list) else bool(found)
 
 
-def in_code_and_templates() -> Iterator[tuple[str, Message]]:
-    """Every text with its file and line."""
+@functools.cache
+def in_code_and_templates() -> tuple[tuple[str, Message], ...]:
+    """Every text with its file and line. Reading them all takes a second of the processor."""
+    return tuple(_in_code_and_templates())
+
+
+def _in_code_and_templates() -> Iterator[tuple[str, Message]]:
     for folder in ("runs", "benchlab"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             yield from _placed(path, of_python(path))
