@@ -8,7 +8,7 @@ import re
 import pytest
 from django.contrib.auth.models import User
 
-from runs.models import Project, Run, SavedComparison
+from runs.models import Bisection, Project, Run, SavedComparison
 from runs.published import reading
 from runs.services import archive
 from tests import factories
@@ -268,3 +268,28 @@ def test_the_page_takes_as_many_queries_for_many_series_as_for_few(
 
     with django_assert_num_queries(15):
         page(client, "s=c")
+
+
+@pytest.fixture
+def bisection(finished_campaign):
+    made = Bisection.objects.create(
+        campaign=finished_campaign,
+        server=finished_campaign.runs.first().server,
+        asked={},
+        draft={},
+        builds=[{"commit": each * 40, "installation": 0} for each in "ab"],
+        high=1,
+    )
+    made.steps.create(campaign=finished_campaign, low=0, high=1)
+    return made
+
+
+@pytest.mark.parametrize(("state", "asks"), [("running", True), ("finished", False)])
+def test_it_asks_for_news_until_it_has_ended(client, bisection, state, asks):
+    Bisection.objects.filter(pk=bisection.pk).update(state=state)
+
+    page = client.get(f"/bisections/{bisection.pk}/").content.decode()
+
+    assert "a" * 12 in page
+    assert "PostgreSQL 16 and 18" in page
+    assert (f'hx-get="/bisections/{bisection.pk}/"' in page) is asks
