@@ -27,10 +27,10 @@ make_environment() {
     python=$venv/bin/python
     mkdir -p "$venv" 2>/dev/null || fail "$venv cannot be written: set BENCHLAB_VENV to another folder"
     # Two scripts started at once must not install at once. A subshell, so that the lock's file
-    # descriptor does not live on in the servers.
+    # descriptor does not live on in the servers. Not .lock: that is uv's own, which would wait for us.
     (
-        if command -v flock >/dev/null && touch "$venv/.lock" 2>/dev/null; then
-            exec 9>"$venv/.lock"
+        if command -v flock >/dev/null && touch "$venv/.benchlab-lock" 2>/dev/null; then
+            exec 9>"$venv/.benchlab-lock"
             flock 9
         fi
         install_requirements "$@"

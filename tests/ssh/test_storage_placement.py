@@ -51,7 +51,7 @@ def test_everything_moves_and_nothing_of_it_is_left(direct, cell, base_dir, fast
     assert "same_device" in codes(found)
     # It listens nowhere: the machine is its own.
     start = next(c.argv for c in director.reporter.commands if c.name == "start")
-    assert "-h" not in start[-1]
+    assert " -h" not in start[-1]
     assert nothing_is_left(base_dir) == NOTHING
     assert names(fast_dir / "clusters") == names(fast_dir / "runs") == []
 
