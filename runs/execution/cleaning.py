@@ -1,7 +1,8 @@
 """Cleans up a run's machines: ends its processes, restores settings, removes its files."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from runs.execution import in_hand, stopping, treating
@@ -16,6 +17,19 @@ from runs.execution.steps import stop_all
 
 INCOMPLETE = "cleanup_incomplete"
 SECONDS_TO_ANSWER = 30
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What has been ended on a run's machines: only that may be removed.
+
+    `folders` are the machines whose folder of the run is needed no longer, `needless` the clusters
+    that no other run can use; `are_all_stopped` says whether no server of the run is left.
+    """
+
+    folders: Sequence[Node]
+    needless: Sequence[tuple[Node, Cluster]]
+    are_all_stopped: bool
 
 
 class Cleaning:
@@ -48,22 +62,34 @@ class Cleaning:
         machine that is not restored. Raises HostUnreachable (and its subclasses) when a machine is
         out of reach: then it is not clean.
         """
+        ended = await self.end()
+        if ended is not None:
+            await self.remove(ended, keeps_folders=keeps_folders)
+
+    async def end(self) -> Ended | None:
+        """The first part, which removes nothing; None if a machine belongs to others now."""
         if not await self.attempt(self._check_fences):
-            return
+            return None
         ended = await self._on_each(self._stop_steps)
         await self.attempt(self._keep_in_hand)
         set_back = await self._on_each(self._set_back)
         served = [each for each in self._clusters() if not await self._stops(*each)]
-        for node, cluster in self._clusters():
-            if node in ended and (node, cluster) not in served:
-                await self.attempt(partial(self._remove_where_needless, node, cluster))
-        if not served:
+        stopped = [each for each in self._clusters() if each[0] in ended and each not in served]
+        needless: list[tuple[Node, Cluster]] = []
+        for each in stopped:
+            await self.attempt(partial(self._note_if_needless, *each, needless))
+        serving = [node for node, _cluster in served]
+        folders = [node for node in ended if node in set_back and node not in serving]
+        return Ended(folders, needless, are_all_stopped=not served)
+
+    async def remove(self, ended: Ended, *, keeps_folders: bool = False) -> None:
+        """The second part: remove what is needed no longer."""
+        for node, cluster in ended.needless:
+            await self.attempt(partial(self._remove, node, cluster.directory))
+        if ended.are_all_stopped:
             await self.attempt(self._remove_placed)
-        ended = [node for node in ended if node not in [at for at, _cluster in served]]
-        if not keeps_folders:
-            for node in ended:
-                if node in set_back:
-                    await self.attempt(partial(self._remove_folder, node))
+        for node in () if keeps_folders else ended.folders:
+            await self.attempt(partial(self._remove, node, node.directory))
 
     async def attempt(self, part: Callable[[], Awaitable[None]], *, told: str = INCOMPLETE) -> bool:
         """Whether it succeeded; if not, the event `told` gives the reason."""
@@ -114,14 +140,16 @@ class Cleaning:
 
         await node.on_host(stop)
 
-    async def _remove_where_needless(self, node: Node, cluster: Cluster) -> None:
-        """Remove what no other run can use: incomplete clusters, and those that do not start."""
+    async def _note_if_needless(
+        self, node: Node, cluster: Cluster, needless: list[tuple[Node, Cluster]]
+    ) -> None:
+        """No other run can use incomplete clusters, and those that do not start."""
         directory = cluster.directory
         marked = await self.bench.run("test", "-f", f"{directory}/{PREPARED}", on=node)
         # A cluster that others connect to has an address and a port by now.
         is_broken = self.preparing.is_broken and directory == self.bench.cluster.directory
         if marked.exit_status != 0 or is_broken:
-            await node.on_host(partial(node.base.remove, path=directory))
+            needless.append((node, cluster))
 
     async def _remove_placed(self) -> None:
         """The folders with parts of the files of a cluster that was stopped."""
@@ -132,8 +160,8 @@ class Cleaning:
             path = node.base.below("clusters", folder_of(run_id, PLACED))
             await node.on_host(partial(node.base.remove, path=path))
 
-    async def _remove_folder(self, node: Node) -> None:
-        await node.on_host(partial(node.base.remove, path=node.directory))
+    async def _remove(self, node: Node, directory: str) -> None:
+        await node.on_host(partial(node.base.remove, path=directory))
 
 
 async def _is_there(host: Host) -> None:

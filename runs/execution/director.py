@@ -4,13 +4,14 @@ Everything it decides is based on durable steps: executing the same plan again i
 takes the same path. That is how another worker can continue a run.
 """
 
+import asyncio
 from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any
 
 from runs.execution import boot, clocks, cores, explaining, listening, release, treating
 from runs.execution.bench import Bench
-from runs.execution.cleaning import Cleaning
+from runs.execution.cleaning import Cleaning, Ended
 from runs.execution.ending import together
 from runs.execution.errors import OUT_OF_REACH, Detached, TargetProblem
 from runs.execution.evidence import Evidence
@@ -66,6 +67,7 @@ class Director:
             disk_bytes=disk_bytes,
             taken_over=taken_over,
         )
+        self.monitors = Monitors(self.bench)
         self.arrangement = Arrangement(self.bench)
         self.cleaning = Cleaning(self.bench, self.preparing)
 
@@ -82,11 +84,11 @@ class Director:
         is_loaded = False
         try:
             await self._prepare()
-            await self.reporter.phase("measuring")
             is_loaded = True
-            await self._measure()
-            await self.reporter.phase("collecting")
-            await self._collect()
+            # No machine waits for the results database meanwhile.
+            await together([self.reporter.phase("measuring"), self._measure()])
+            await together([self.reporter.phase("collecting"), self._collect()])
+            ended = await self._store_and_end()
         except (*OUT_OF_REACH, Detached):
             raise
         except TargetProblem as problem:
@@ -103,7 +105,8 @@ class Director:
                 error.add_note(self._told_where())
             await self.cleaning.clean_up(keeps_folders=is_loaded)
             raise
-        await self.clean_up()
+        if ended is not None:
+            await self.cleaning.remove(ended)
 
     async def clean_up(self) -> None:
         """End what still runs, and leave the machines clean (`Cleaning.clean_up`)."""
@@ -173,7 +176,7 @@ class Director:
 
     async def _measure(self) -> None:
         """Run the load while every machine is watched."""
-        monitors, profile = Monitors(self.bench), Profile(self.bench)
+        monitors, profile = self.monitors, Profile(self.bench)
         evidence = Evidence(self.bench)
         try:
             await profile.begin()
@@ -182,14 +185,12 @@ class Director:
             await self.bench.loaded(self._watched(self.procedure.measure(self.bench)))
             await profile.stop()
             await evidence.stop()
-            await monitors.end()
+            await monitors.stop()
             await profile.read()
         finally:
             await profile.let_go()
             await evidence.let_go()
             await monitors.let_go()
-        for act in self.bench.afterwards:
-            await act()
 
     async def _watched(self, work: Coroutine[Any, Any, None]) -> None:
         if not self.plan.clusters:
@@ -217,11 +218,31 @@ class Director:
             )
 
     async def _collect(self) -> None:
-        """Store what was measured even if the server does not stop: the clean-up is stricter."""
+        """Read what was recorded while the server stops."""
+        self.bench.is_serving = False
+        await together([self._stop_and_set_back(), self._read_records()])
+        await self._keep_log()
+
+    async def _stop_and_set_back(self) -> None:
+        """A server that does not stop costs no result: the clean-up is stricter."""
         await self.cleaning.attempt(self._stop, told="stop_failed")
         await self.cleaning.attempt(partial(treating.set_back_now, self.bench))
-        await self._keep_log()
-        await self.reporter.found(self.bench.findings)
+
+    async def _read_records(self) -> None:
+        await self.monitors.read()
+        for act in self.bench.afterwards:
+            await act()
+
+    async def _store_and_end(self) -> Ended | None:
+        """Store the result, and end what still runs meanwhile; nothing is removed before both."""
+        stored, ended = await asyncio.gather(
+            self.reporter.found(self.bench.findings), self.cleaning.end(), return_exceptions=True
+        )
+        if isinstance(stored, BaseException):
+            raise stored
+        if isinstance(ended, BaseException):
+            raise ended
+        return ended
 
     async def _stop(self) -> None:
         await self.arrangement.stop()

@@ -144,11 +144,12 @@ logger = logging.getLogger(__name__)
 
 
 class Monitors:
-    """The monitors of one run: `begin` before the load, `end` after it."""
+    """The monitors of one run: `begin` before the load, `stop` right after it, then `read`."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._monitors: list[Background] = []
+        self._recorded: list[tuple[Background, StepResult]] = []
 
     def begin(self) -> None:
         """Start one on each machine, without waiting; attach to one that runs already."""
@@ -158,9 +159,13 @@ class Monitors:
             argv = ["sh", "-c", _RECORD, "monitor", f"{node.directory}/monitor.sar", *numbers]
             self._monitors.append(Background(node, self._step_name(node), argv))
 
-    async def end(self) -> None:
-        """End them, and add their records to the findings."""
-        watched = await asyncio.gather(*map(self._collect, self._monitors))
+    async def stop(self) -> None:
+        """End them, so that nothing after the load is recorded."""
+        await asyncio.gather(*map(self._stop, self._monitors))
+
+    async def read(self) -> None:
+        """Add their records to the findings. Needs no server: it may be stopped meanwhile."""
+        watched = await asyncio.gather(*(self._watched(*each) for each in self._recorded))
         conclude(self._bench, [each for each in watched if each is not None])
 
     async def let_go(self) -> None:
@@ -171,28 +176,38 @@ class Monitors:
     def _step_name(self, node: Node) -> str:
         return "monitor" if len(self._bench.nodes) == 1 else f"monitor-{node.name}"
 
-    async def _collect(self, monitor: Background) -> Watched | None:
+    async def _stop(self, monitor: Background) -> None:
         try:
             recorded = await monitor.finish()
+            if recorded.exit_status == NO_SUCH_PROGRAM:
+                raise TargetProblem("Neither sysstat nor vmstat is there.", code="missing_program")
+        except (TargetProblem, TimeoutError) as problem:
+            self._note_missing(monitor, problem)
+            return
+        await self._bench.reporter.command(monitor.node.address, recorded)
+        self._recorded.append((monitor, recorded))
+
+    async def _watched(self, monitor: Background, recorded: StepResult) -> Watched | None:
+        try:
             reading = await self._read(monitor, recorded)
         except (TargetProblem, UnreadableOutput, TimeoutError) as problem:
-            logger.info("run %s: no monitor: %s", self._bench.plan.run_id, problem)
-            said = str(problem) or f"The monitor did not end within {SECONDS_FOR_ITS_END} s."
-            message = f"Nothing tells what {monitor.node.address} did under load. {said}"
-            self._bench.note("monitor_missing", message, level="info")
+            self._note_missing(monitor, problem)
             return None
         return Watched(monitor.node.name, recorded.started, reading)
+
+    def _note_missing(self, monitor: Background, problem: Exception) -> None:
+        logger.info("run %s: no monitor: %s", self._bench.plan.run_id, problem)
+        said = str(problem) or f"The monitor did not end within {SECONDS_FOR_ITS_END} s."
+        message = f"Nothing tells what {monitor.node.address} did under load. {said}"
+        self._bench.note("monitor_missing", message, level="info")
 
     async def _read(self, monitor: Background, recorded: StepResult) -> HostReading:
         """The output of vmstat, or the records in sadc's file.
 
         Raises TargetProblem, UnreadableOutput.
         """
-        if recorded.exit_status == NO_SUCH_PROGRAM:
-            raise TargetProblem("Neither sysstat nor vmstat is there.", code="missing_program")
         name = monitor.node.name
         if recorded.stdout:
-            await self._bench.reporter.command(monitor.node.address, recorded)
             self._keep(f"vmstat-{name}.txt", recorded.stdout)
             interval_s = recording.interval(self._bench.parameters)
             return self._without_cpus(vmstat.read(recorded.stdout, interval_s=interval_s), name)
@@ -202,7 +217,6 @@ class Monitors:
         printed = await self._bench.step(
             f"{monitor.name}-print", argv, check=False, floor_bytes=0, on=monitor.node
         )
-        await self._bench.reporter.command(monitor.node.address, recorded)
         if printed.exit_status != 0:
             raise TargetProblem(f"sadf: {(printed.stderr + recorded.stderr).strip()[-300:]}")
         reading = sar.read(printed.stdout, cpus=of_cpus)

@@ -202,8 +202,8 @@ async def replace_folder(bench: Bench, node: Node, directory: str) -> None:
     if (await bench.run("test", "-e", begun, on=node)).exit_status != 0:
         await node.check()
         await node.on_host(partial(node.base.remove, path=directory))
-        await node.on_host(partial(node.base.make_folder, path=directory))
-        await bench.run("touch", begun, on=node)
+        noted = ("touch", begun)
+        await node.on_host(partial(node.base.make_folder, path=directory, then=noted))
 
 
 def did_not_start(result: StepResult, log: str) -> TargetProblem:

@@ -1,5 +1,6 @@
 """What becomes of a run's result and of its machines where something refuses to end."""
 
+import asyncio
 import os
 import signal
 from dataclasses import replace
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runs.execution import postgres, steps, stopping
-from tests.ssh.directing import execute, left_running, names
+from tests.ssh.directing import execute, left_running, names, processes_below
 
 pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 prepared = pytest.mark.usefixtures("prepared")
@@ -47,10 +48,24 @@ def test_a_server_that_does_not_stop_costs_no_result(direct, plan, base_dir, in_
     director = direct(plan)
     data = base_dir / "clusters" / "shared" / "data"
     in_phase(director, "collecting", lambda: os.kill(postmaster(data), signal.SIGSTOP))
+    keep, kept = director.reporter.found, []
 
+    async def storing(findings):
+        """It is being ended meanwhile, and nothing is removed before the result is stored."""
+        async with asyncio.timeout(60):
+            while processes_below(data):
+                await asyncio.sleep(0.1)
+        kept.extend(names(base_dir / "runs"))
+        await keep(findings)
+
+    monkeypatch.setattr(director.reporter, "found", storing)
     found = execute(director)
 
     assert found.measurements["tps"] > 0
+    assert kept == ["7-1"]
+    commands = {each.name: each for each in director.reporter.commands}
+    read, stopped = commands["count-latencies"], commands["stop"]
+    assert stopped.started < read.finished  # what was recorded is read while the server stops
     [(code, message)] = director.reporter.events
     assert (code, "Step stop" in message) == ("stop_failed", True)
     assert left_running(base_dir) == []

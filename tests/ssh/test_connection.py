@@ -2,6 +2,7 @@
 
 import asyncio
 import subprocess
+import time
 
 import pytest
 
@@ -98,6 +99,18 @@ def test_input_output_and_exit_status_come_back_as_bytes(on_host):
 
     answer = on_host(act)
     assert (answer.exit_status, answer.stdout, answer.stderr) == (7, bytes(range(256)), b"err\n")
+
+
+def test_no_answer_waits_for_a_delayed_acknowledgement(on_host):
+    """sshd sends the first answer when what it said before has been acknowledged."""
+
+    async def seconds(host) -> float:
+        began = time.monotonic()
+        await host.run(["true"])
+        return time.monotonic() - began
+
+    # The kernel delays each by 40 ms at least; other work does not slow down all of them.
+    assert any(on_host(seconds) < 0.038 for _attempt in range(20))
 
 
 def test_a_dropped_connection_is_told_as_lost(on_host, openssh: OpenSSH):

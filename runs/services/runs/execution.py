@@ -174,9 +174,13 @@ def _let_go(claim: Claim) -> Order:
 def _finish(run: Run, claim: Claim) -> None:
     """Finish the run; its findings were stored before the target was cleaned up."""
 
+    def is_now(state: Run.State) -> bool:
+        return runs.transition(run_id=run.pk, to=state, code=state, token=claim.token)
+
     def say() -> None:
-        for state in (Run.State.COLLECTING, Run.State.FINISHED):
-            runs.transition(run_id=run.pk, to=state, code=state, token=claim.token)
+        # Whoever only cleaned up has not entered the state before.
+        if not is_now(Run.State.FINISHED) and is_now(Run.State.COLLECTING):
+            is_now(Run.State.FINISHED)
 
     reporting.retrying(say)
 

@@ -1,6 +1,7 @@
 """Writes what the engine reports about a run into the results database."""
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -29,6 +30,8 @@ logger = logging.getLogger(__name__)
 # How much a command's record shows of each stream; where it matters the artifact has it all.
 SHOWN_CHARACTERS = 16_000
 WAITS_SECONDS = (0.5, 1, 2, 5, 10, 30, 60, 60, 60)
+# Storing a step takes the interpreter from what begins the next one.
+SECONDS_BEFORE_STORING = 0.03
 AWAY = (OperationalError, InterfaceError)
 _ONE_STEP = ("run", "attempt", "step")
 # What a replayed step replaces.
@@ -48,8 +51,9 @@ class DatabaseReporter:
     finished it already.
 
     Steps and clusters are stored while the run goes on with its next step, since the machine that
-    is measured must not wait for the results database. They are stored before the next phase and
-    before the results, and `settle` waits for the last of them.
+    is measured must not wait for the results database; short ones that follow each other together.
+    They are stored before the next phase and before the results, and `settle` waits for the last of
+    them.
     """
 
     def __init__(self, *, run: Run, token: int, is_taken_over: bool = False) -> None:
@@ -59,6 +63,7 @@ class DatabaseReporter:
         self._commands = 0
         self._waiting: list[Callable[[], None]] = []
         self._writing: asyncio.Task[None] | None = None
+        self._is_waited_for = asyncio.Event()
 
     async def phase(self, phase: Phase) -> None:
         """Change the state. Raises Detached when the run belongs to another worker now."""
@@ -129,11 +134,15 @@ class DatabaseReporter:
 
     async def settle(self) -> None:
         """Wait until everything reported so far is stored. Raises Detached."""
-        while self._writing is not None:
-            writing = self._writing
-            await asyncio.shield(writing)
-            if self._writing is writing:
-                self._writing = None
+        self._is_waited_for.set()
+        try:
+            while self._writing is not None:
+                writing = self._writing
+                await asyncio.shield(writing)
+                if self._writing is writing:
+                    self._writing = None
+        finally:
+            self._is_waited_for.clear()
 
     async def _write_meanwhile(self, write: Callable[[], None]) -> None:
         """Store it soon, in the order of the reports. Raises Detached if an earlier one failed."""
@@ -145,6 +154,9 @@ class DatabaseReporter:
 
     async def _write_waiting(self) -> None:
         while self._waiting:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(SECONDS_BEFORE_STORING):
+                    await self._is_waited_for.wait()
             writes, self._waiting = self._waiting, []
             await self._write_as_holder(partial(_all, writes))
 

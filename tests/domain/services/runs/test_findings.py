@@ -1,5 +1,7 @@
 """Storing what a run found: all of it once, or nothing."""
 
+import asyncio
+
 import pytest
 from asgiref.sync import async_to_sync
 
@@ -7,7 +9,7 @@ from runs.execution.reporter import ArtifactData, Findings, Note, SeriesData
 from runs.execution.steps import StepResult
 from runs.models import CellSummary, Lease, Run, Server
 from runs.services.campaigns import scenarios
-from runs.services.runs import artifacts, attempts, leases, runs
+from runs.services.runs import artifacts, attempts, leases, reporting, runs
 from runs.services.runs import results as findings
 from runs.services.runs.reporting import DatabaseReporter
 from tests import factories
@@ -195,7 +197,11 @@ def test_what_the_worker_of_a_run_reports_is_kept(claim, what):
     assert kept == dict.fromkeys(kept, 0) | {what: 1}
 
 
-def test_steps_are_stored_before_the_next_phase_and_the_next_one_does_not_wait_for_them(claim):
+def test_steps_are_stored_before_the_next_phase_and_the_next_one_does_not_wait_for_them(
+    claim, monkeypatch
+):
+    """Short ones that follow each other are stored together, at the latest for the phase."""
+    monkeypatch.setattr(reporting, "SECONDS_BEFORE_STORING", 60)
     run = Run.objects.get(pk=claim.run_id)
     Run.objects.filter(pk=run.pk).update(state="preparing")
     reporter = DatabaseReporter(run=run, token=claim.token)
@@ -205,11 +211,12 @@ def test_steps_are_stored_before_the_next_phase_and_the_next_one_does_not_wait_f
         for name, status in (("initdb", 1), ("load", 0), ("initdb", 0)):
             step = StepResult(name, (name,), "", status, 1.0, 2.0, "", "")
             await reporter.command("db", step)
-        shown.append(bool(reporter._waiting))
+        await asyncio.sleep(0.1)
+        shown.append(len(reporter._waiting))
         await reporter.phase("measuring")
-        shown.append(bool(reporter._waiting))
+        shown.append(len(reporter._waiting))
 
     async_to_sync(prepare)()
-    assert shown == [True, False]
+    assert shown == [3, 0]
     found = run.commands.order_by("ordinal").values_list("step", "ordinal", "exit_status")
     assert list(found) == [("load", 2, 0), ("initdb", 3, 0)]
