@@ -43,7 +43,8 @@ class WebServer:
 
     def __exit__(self, *exc):
         self.process.terminate()
-        self.process.wait(20)
+        # gunicorn gives its workers 30 s.
+        self.process.wait(60)
 
     def workers(self) -> list[int]:
         """The processes that answer."""

@@ -49,4 +49,5 @@ def test_a_turn_with_nothing_to_do_reads_some_buffers_of_a_large_archive(archive
 
     selects = [each["sql"] for each in asked if each["sql"].startswith("SELECT")]
     assert len(selects) == 2
-    assert sum(map(buffers, selects)) < 20
+    # Reading all 20,000 rows takes hundreds of them.
+    assert sum(map(buffers, selects)) < 60
