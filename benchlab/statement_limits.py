@@ -25,6 +25,7 @@ from psycopg import errors
 from psycopg_pool import PoolTimeout
 
 from benchlab.bucket import StoreError
+from runs.selectors.operations import checks
 
 # Pages and reads of the API answer at once; writes may wait for each other, exports read it all.
 PAGE, READ, WRITE, EXPORT = 10, 15, 60, 600
@@ -72,10 +73,8 @@ def problem(error: BaseException) -> str:
 
 def _answers() -> bool:
     """Whether the database takes a connection, or would if it had not too many."""
-    options = connection.get_connection_params() | {"connect_timeout": 2}
-    options.pop("pool", None)
     try:
-        psycopg.connect(**options).close()
+        checks.connected().close()
     except psycopg.OperationalError as error:
         return isinstance(error, errors.TooManyConnections) or "too many" in str(error)
     return True
