@@ -5,13 +5,11 @@ import os
 import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.conf import settings
 from django.db import connections, transaction
 from playwright.sync_api import Browser, sync_playwright
-from xdist.scheduler import LoadFileScheduling
 
 from tests import flushing
 from tests.migrated import TEMPLATE
@@ -39,31 +37,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {name: place for place, name in enumerate(LONGEST_FIRST)}
     tests = Path(__file__).parent
     items.sort(key=lambda item: places.get(item.path.relative_to(tests).parts[0], len(places)))
-
-
-# Files of tests that share what is costly to start: one process runs them one after the other.
-TOGETHER = {
-    "tests/instance/test_accounts.py": "quiet instance",
-    "tests/instance/test_losses.py": "quiet instance",
-    "tests/client/test_campaign_run.py": "server of clients",
-    "tests/client/test_ci_docs.py": "server of clients",
-    "tests/client/test_comment.py": "server of clients",
-    "tests/client/test_upload.py": "server of clients",
-}
-
-
-class Scheduling(LoadFileScheduling):
-    """Each file's tests in one process, and those of some files in the same one."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = str(super()._split_scope(nodeid))
-        return TOGETHER.get(file, file)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
-    """What `--dist loadfile` of script/test does."""
-    return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_finish() -> None:

@@ -1,0 +1,110 @@
+"""A pytest plugin: a file's tests stay in one process of pytest-xdist, which alone collects them.
+
+By itself each process collects all tests, which takes eight seconds of a processor six times. With
+`--collect-late` a process takes each file for one item, and collects the file when its turn comes.
+"""
+
+import gc
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+
+# Files of tests that share what is costly to start: one process runs them one after the other.
+TOGETHER = {
+    "tests/instance/test_accounts.py": "quiet instance",
+    "tests/instance/test_losses.py": "quiet instance",
+    "tests/client/test_campaign_run.py": "server of clients",
+    "tests/client/test_ci_docs.py": "server of clients",
+    "tests/client/test_comment.py": "server of clients",
+    "tests/client/test_upload.py": "server of clients",
+}
+IS_COLLECTED = pytest.StashKey[bool]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--collect-late", action="store_true", help="collect a file where it is run")
+
+
+class Scheduling(LoadFileScheduling):
+    """Each file's tests in one process, and those of some files in the same one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = str(super()._split_scope(nodeid))
+        return TOGETHER.get(file, file)
+
+    def _reschedule(self, node: Any) -> None:
+        # A process knows its next test before it begins one. More than one file in hand would wait
+        # for it while others have nothing to do.
+        if self._pending_of(self.assigned_work[node]) < 2 or not self.workqueue:
+            super()._reschedule(node)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    """What `--dist loadfile` of script/test does."""
+    return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+class File(pytest.Item):
+    """All tests of a module, which is not imported yet."""
+
+    running: pytest.Item | None = None
+    failure: Exception | None = None
+
+    @property
+    def nodeid(self) -> str:
+        """That of the test which runs: pytest-xdist asserts that a report is of its item."""
+        return self.running.nodeid if self.running else super().nodeid
+
+    def module(self) -> pytest.Module | None:
+        """The module, imported; None where that cannot be done, which the test `file` then says."""
+        module = self.getparent(pytest.Module)
+        try:
+            return module if module is not None and module.obj else None
+        except Exception as failure:  # noqa: BLE001  it may be anything that a module does
+            self.failure = failure
+            return None
+
+    def run(self, module: pytest.Module, following: pytest.Item | None) -> None:
+        """Collect the tests and run them; `following` is what this process runs afterwards."""
+        module.stash[IS_COLLECTED] = True
+        items = list(self.session.genitems(module))
+        self.config.hook.pytest_collection_modifyitems(
+            session=self.session, config=self.config, items=items
+        )
+        # As after the collection of all: modules and tests stay until the end.
+        gc.collect()
+        gc.freeze()
+        for item, after in pairwise([*items, following]):
+            self.running = item
+            item.ihook.pytest_runtest_protocol(item=item, nextitem=after)
+
+    def runtest(self) -> None:
+        """Only for a module that cannot be imported."""
+        assert self.failure is not None
+        raise self.failure
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> pytest.CollectReport | None:
+    """In a process of pytest-xdist: a module is one item until that is run."""
+    is_late = collector.config.getoption("collect_late") and hasattr(
+        collector.config, "workerinput"
+    )
+    if not is_late or not isinstance(collector, pytest.Module) or IS_COLLECTED in collector.stash:
+        return None
+    file = File.from_parent(collector, name="file")
+    # Its tests have limits of their own.
+    file.add_marker(pytest.mark.timeout(0))
+    return pytest.CollectReport(collector.nodeid, "passed", None, [file])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run the tests of a file instead of the file."""
+    if not isinstance(item, File) or (module := item.module()) is None:
+        return None
+    item.run(module, nextitem)
+    return True
