@@ -1,6 +1,7 @@
 """Prepares a BenchLab that `script/server` starts: tables, a user, this machine, a campaign.
 
 `BENCHLAB_FIRST_RUN_SECONDS` is the length of the first campaign's runs; with 0 none is queued.
+`BENCHLAB_FIRST_REPEATS` is how often it measures each version with each number of clients.
 """
 
 import secrets
@@ -130,7 +131,7 @@ class Command(BaseCommand):
             installations=list((chosen or {each.major: each for each in found}).values()),
             levels={"clients": FIRST_CLIENTS},
             parameters={"scale": FIRST_SCALE, "duration": seconds},
-            repeats=FIRST_REPEATS,
+            repeats=Environment().int("BENCHLAB_FIRST_REPEATS", default=FIRST_REPEATS),
             # It ends after some minutes, whatever else the machine does.
             remeasures=0,
         )
