@@ -237,6 +237,8 @@ def _set_up() -> None:
     settings.STORAGES = {**settings.STORAGES, "staticfiles": plain}
     Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
     django.setup()
+    # As gunicorn's processes are: everything is loaded, and passed over by the garbage collector.
+    import benchlab.wsgi  # noqa: F401, PLC0415
 
 
 def _options() -> argparse.Namespace:

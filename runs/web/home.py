@@ -38,7 +38,7 @@ _finished: Kept[SafeString] = Kept(most=8)
 @vary_on_headers("HX-Request")
 def home(request: HttpRequest) -> HttpResponse:
     """The page, or its live part when htmx asks."""
-    overview = servers.overview()
+    overview = servers.at_a_glance()
     newest, finished = campaigns.recent_and_finished(limit=NEWEST, to=request.user)
     running, latest = run_selectors.now_and_latest(NEWEST, to=request.user)
     context = {

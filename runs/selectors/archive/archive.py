@@ -22,6 +22,7 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 
 from runs.models import (
+    Campaign,
     CellSummary,
     Discrepancy,
     PrintedFigure,
@@ -114,6 +115,12 @@ def shelves(listed: Iterable[Entry]) -> list[Shelf]:
     for entry in listed:
         made.setdefault(entry.table.source_id, Shelf(entry.table.source)).entries.append(entry)
     return list(made.values())
+
+
+def campaigns() -> QuerySet[Campaign, int]:
+    """The keys of all published campaigns."""
+    published = Campaign.objects.filter(origin=Origin.PUBLISHED)
+    return published.order_by().values_list("pk", flat=True)
 
 
 def entries(source: Source | None = None) -> list[Entry]:

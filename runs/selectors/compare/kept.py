@@ -19,7 +19,8 @@ T = TypeVar("T")
 
 # PostgreSQL gives a row that is stored or changed the number of the transaction (xmin), and none
 # twice: the sum over some rows stays only while all of them do. Summaries and measurements change
-# in the transactions that change their runs; hardware, environments and settings never do.
+# in the transactions that change their runs; hardware and environments change in publications
+# only, where they have a slug, and settings never.
 _STAMP = """
 WITH newest AS MATERIALIZED (
     SELECT id FROM runs_campaign WHERE origin = %(executed)s AND treatment = '{}'
@@ -51,6 +52,8 @@ WITH newest AS MATERIALIZED (
     UNION ALL SELECT 13, xmin FROM runs_installation
     UNION ALL SELECT 14, xmin FROM runs_server
     UNION ALL SELECT 15, xmin FROM runs_topologynode
+    UNION ALL SELECT 16, xmin FROM runs_hardwareprofile WHERE slug <> ''
+    UNION ALL SELECT 17, xmin FROM runs_environment WHERE slug <> ''
 )
 SELECT of, count(*), sum(xmin::text::bigint) FROM version GROUP BY of ORDER BY of
 """
