@@ -90,7 +90,8 @@ def pack_all(*, is_rehearsal: bool = False) -> Iterator[Packed]:
 
 def _following(position: int) -> list[int]:
     """The next runs with artifacts, in the order of their keys; some may have nothing to pack."""
-    rows = Artifact.objects.filter(run__gt=position).order_by("run", "name")
+    # By the index of names, and not in the order in which runs are listed.
+    rows = Artifact.objects.filter(run_id__gt=position).order_by("run_id", "name")
     return sorted(set(rows.values_list("run_id", flat=True)[:ROWS]))
 
 

@@ -144,7 +144,8 @@ def write(files: Mapping[str, bytes], *, is_double: bool = False) -> list[str]:
         keys.append(key_of(pack.id))
         content, places = zipped(pack.id, group)
         file_store.write(keys[-1], content)
-        file_store.keep_name(keys[-1])
+        if is_double:  # others will be removed for it
+            file_store.keep_name(keys[-1])
         pack.size = len(content)
         pack.save(force_insert=True)
         PackedFile.objects.bulk_create(

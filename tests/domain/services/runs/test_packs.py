@@ -162,6 +162,18 @@ def test_a_part_that_unpacks_to_more_than_a_small_file_is_refused_before_it_take
 # What is there already
 
 
+def test_all_runs_are_looked_at_however_many_at_a_time(db, monkeypatch, capsys):
+    monkeypatch.setattr(packing, "ROWS", 4)
+    runs = [finished(f"campaign-{number}") for number in range(5)]
+    Run.objects.filter(pk=runs[0].pk).update(queued_at=timezone.now() + OLD)
+    for each in runs:
+        store_singles(each, {"a": b"1 of %d" % each.pk, "b": b"2 of %d" % each.pk})
+    call_command("pack_files", "--dry-run")
+    assert "10 files (0.0 MB) of 5 runs would become 5 packs" in capsys.readouterr().out
+    packing.pack_some()
+    assert Pack.objects.count() == 5
+
+
 def test_what_is_there_is_packed_after_a_rehearsal(run, settings, capsys):
     store_singles(run, FILES)
     store_singles(finished("two"), {"stdout": b"alone"})
