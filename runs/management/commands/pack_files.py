@@ -26,6 +26,9 @@ class Command(BaseCommand):
         """Pack run by run, and say how far it is."""
         is_rehearsal, done = options["dry_run"], packing.Packed()
         try:
+            if not is_rehearsal:
+                for key, number in packing.take_up_nameless():
+                    self.stdout.write(f"{key}: took up {number} files of a pack without rows")
             for number, packed in enumerate(packing.pack_all(is_rehearsal=is_rehearsal), start=1):
                 done += packed
                 if number % TOLD_AFTER == 0:

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db import connection, transaction
+from django.utils import timezone
 
+from benchlab.bucket import ContentChanged
 from runs.models import Artifact, Instance, PackedFile, Run
 from runs.services.runs import artifacts, file_store, packs
 
@@ -86,6 +88,21 @@ def pack_all(*, is_rehearsal: bool = False) -> Iterator[Packed]:
         for run in _ended(runs):
             yield _counted(run) if is_rehearsal else pack(run)
         position = runs[-1]
+
+
+def take_up_nameless() -> Iterator[tuple[str, int]]:
+    """Packs that this database does not know, and the number of files that it took from each.
+
+    As where the database came back from a copy that is older than the files. Raises OSError.
+    """
+    for pack, stored in packs.nameless(timezone.now()):
+        with file_store.opened(stored.key) as file:
+            content = file.read()
+        try:
+            if number := packs.take_up(pack, content):
+                yield stored.key, number
+        except ContentChanged as error:
+            logger.error("%s", error)
 
 
 def _following(position: int) -> list[int]:

@@ -24,6 +24,7 @@ from django.utils import timezone
 
 from benchlab.bucket import ContentChanged
 from runs.models import Artifact, Pack, PackedFile
+from runs.models.runs import DIGEST
 from runs.selectors.operations import checks
 from runs.services.runs import file_store
 
@@ -149,7 +150,7 @@ def write(files: Mapping[str, bytes], *, is_double: bool = False) -> list[str]:
         pack.size = len(content)
         pack.save(force_insert=True)
         PackedFile.objects.bulk_create(
-            [_row(digest, place, is_double) for digest, place in places.items()],
+            [_row(digest, place, is_double=is_double) for digest, place in places.items()],
             ignore_conflicts=True,
         )
     return keys
@@ -179,7 +180,7 @@ def _groups(files: Iterable[tuple[str, bytes]]) -> Iterator[list[tuple[str, byte
         yield group
 
 
-def _row(digest: str, place: Place, is_double: bool) -> PackedFile:
+def _row(digest: str, place: Place, *, is_double: bool) -> PackedFile:
     return PackedFile(
         digest=bytes.fromhex(digest),
         pack_id=place.pack,
@@ -321,14 +322,46 @@ def _write_again(old: Pack, rows: Sequence[PackedFile]) -> Pack | None:
 
 
 def _prune_nameless(before: datetime, is_rehearsal: bool) -> Iterator[Freed]:
+    for _pack, stored in nameless(before):
+        if not is_rehearsal:
+            stored.remove()
+        yield Freed(1, stored.size)
+
+
+def nameless(before: datetime) -> Iterator[tuple[UUID, file_store.Stored]]:
+    """Packs that no row names, as after a transaction that was rolled back, and that are so old.
+
+    Those of the last hour may belong to a transaction that goes on.
+    """
     until = min(before, timezone.now() - YOUNG).timestamp()
     for chunk in batches(file_store.stored(file_store.PACKS, below=BELOW), 1000):
         found = ((pack_of(each.key), each) for each in chunk if each.changed_at < until)
         old = {pack: each for pack, each in found if pack is not None}
         known = set(Pack.objects.filter(pk__in=old).values_list("pk", flat=True))
-        for pack, each in old.items():
-            if pack in known:
-                continue
-            if not is_rehearsal:
-                each.remove()
-            yield Freed(1, each.size)
+        yield from ((pack, each) for pack, each in old.items() if pack not in known)
+
+
+@transaction.atomic
+def take_up(pack: UUID, content: bytes) -> int:
+    """Read from a pack without a row what artifacts name and no other pack has; how many files.
+
+    Each of them is checked, and may be a file of its own as well. Raises ContentChanged for what
+    is no zip of ours.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = {each.filename.removesuffix(".gz"): each for each in archive.infolist()}
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise ContentChanged(f"{key_of(pack)} is no pack: {error}") from error
+    digests = [each for each in members if DIGEST.fullmatch(each)]
+    wanted = needs(digests, Q()).known - located(digests).keys()
+    rows = []
+    for digest in sorted(wanted):
+        start = members[digest].header_offset + HEAD_BYTES
+        length = members[digest].compress_size
+        if is_content_of(digest, content[start : start + length]):
+            rows.append(_row(digest, Place(pack, start, length), is_double=True))
+    if rows:
+        Pack.objects.create(id=pack, size=len(content))
+        PackedFile.objects.bulk_create(rows, ignore_conflicts=True)
+    return len(rows)

@@ -6,6 +6,7 @@ import threading
 import time
 import zipfile
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -411,6 +412,32 @@ def test_who_reads_an_old_snapshot_finds_what_was_packed_and_written_again_since
 
 
 # Backups
+
+
+def test_a_database_that_is_older_than_the_files_takes_up_packs(run, settings, capsys):
+    """As after pg_restore of a copy that was made before the files were packed."""
+    store(run, {**FILES, "plan": b"Seq Scan"})
+    broken = run.artifacts.get(name="plan").sha256
+    place = packs.located([broken])[broken]
+    content = bytearray(the_pack().read_bytes())
+    content[place.start + 10] ^= 1
+    the_pack().write_bytes(content)
+    old = (timezone.now() - OLD).timestamp()
+    os.utime(the_pack(), (old, old))
+    theirs = packs.key_of(UUID("ab" * 16))
+    file_store.write(theirs, b"no zip")
+    os.utime(file_store.path_of(theirs), (old, old))
+    Pack.objects.all().delete()
+    with pytest.raises(FileNotFoundError):
+        content_of(run)
+
+    call_command("pack_files")
+    assert "took up 3 files" in capsys.readouterr().out
+    assert artifacts.missing(list(run.artifacts.values_list("sha256", flat=True))) == {broken}
+    run.artifacts.filter(name="plan").delete()
+    assert content_of(run) == FILES
+    call_command("pack_files")
+    assert "took up" not in capsys.readouterr().out
 
 
 @pytest.mark.django_db(transaction=True)
