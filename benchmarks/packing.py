@@ -52,7 +52,7 @@ def main() -> None:
 def measure(number: int) -> None:
     """In this process, whose instance is empty."""
     from django.core.management import call_command  # noqa: PLC0415 -- after the settings
-    from django.db import connection, transaction  # noqa: PLC0415
+    from django.db import transaction  # noqa: PLC0415
 
     from runs.models import Artifact  # noqa: PLC0415
     from runs.services.runs import artifacts  # noqa: PLC0415
@@ -85,10 +85,18 @@ def measure(number: int) -> None:
     print(f"pack {number} runs: {took:.1f} s, {time.process_time() - used:.1f} s CPU", flush=True)
     _told("packs", number)
     _timed("read a file of a pack", read, each_once)
+    moved = _bytes_of_tables()
+    _timed("store a run as a pack", together, range(number, 2 * number))
+    stored = _bytes_of_tables() - moved
+    print(f"tables: {moved / number:.0f} bytes a run that was moved, {stored / number:.0f} else")
+
+
+def _bytes_of_tables() -> int:
+    from django.db import connection  # noqa: PLC0415
+
     with connection.cursor() as cursor:
         cursor.execute(TABLES)
-        print(f"tables: {cursor.fetchone()[0] / number:.0f} bytes a run")
-    _timed("store a run as a pack", together, range(number, 2 * number))
+        return int(cursor.fetchone()[0])
 
 
 def files_of(run: int) -> list[Any]:
