@@ -3,9 +3,9 @@
     .venv/bin/python -m benchmarks.packing [--runs 1000] [--folder /var/tmp]
 
 The files of a run are like those of an executed one with 60 s of load: summary and progress of
-pgbench, its histogram, sysstat's recording and the server's log. The first half of the runs stores
-each as a file of its own, which the command then packs; the second half stores packs at once. The
-folder is to be on a disk: in memory a flush costs nothing.
+pgbench, its histogram, sysstat's recording and the server's log. Every second run stores each as a
+file of its own, which the command packs in the end; the others store packs at once. The folder is
+to be on a disk: in memory a flush costs nothing.
 """
 
 import argparse
@@ -14,7 +14,8 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,13 @@ from tests.migrated import create_database
 
 SECONDS = 60
 READS = 500
+TIMES: dict[str, list[tuple[float, float]]] = defaultdict(list)
 TABLES = """
 SELECT pg_total_relation_size('runs_pack') + pg_total_relation_size('runs_packedfile')"""
 
 
 def main() -> None:
-    """Store, read, pack, read, and store again."""
+    """Store, read, and pack."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--folder", default="/var/tmp")
@@ -71,24 +73,37 @@ def measure(number: int) -> None:
         with transaction.atomic():
             artifacts.store_all((runs[place].pk, each) for each in files[place])
 
-    def read(artifact: Any) -> None:
+    def read_own(artifact: Any) -> None:
         with artifacts.open_artifact(artifact) as content:
             content.read()
 
-    _timed("store a run, each file its own", singles, range(number))
-    _told("files of their own", number)
-    each_once = random.Random(1).sample(list(Artifact.objects.all()), READS)
-    _timed("read a file of its own", read, each_once)
+    def read_packed(artifact: Any) -> None:
+        read_own(artifact)
+
+    for place in range(number):
+        _timed(singles, place)
+        _timed(together, number + place)
+    stored = _bytes_of_tables()
+    _told("*.gz")
+    _told("*.zip")
+    own = Artifact.objects.filter(run__in=[each.pk for each in runs[:number]])
+    packed = Artifact.objects.exclude(pk__in=own)
+    luck = random.Random(1)
+    for one, other in zip(
+        luck.sample(list(own), READS), luck.sample(list(packed), READS), strict=True
+    ):
+        _timed(read_own, one)
+        _timed(read_packed, other)
+    for name, took in TIMES.items():
+        _sum_up(name, took)
     began, used = time.monotonic(), time.process_time()
     call_command("pack_files")
     took = time.monotonic() - began
     print(f"pack {number} runs: {took:.1f} s, {time.process_time() - used:.1f} s CPU", flush=True)
-    _told("packs", number)
-    _timed("read a file of a pack", read, each_once)
-    moved = _bytes_of_tables()
-    _timed("store a run as a pack", together, range(number, 2 * number))
-    stored = _bytes_of_tables() - moved
-    print(f"tables: {moved / number:.0f} bytes a run that was moved, {stored / number:.0f} else")
+    _told("*.gz")
+    _told("*.zip")
+    moved = _bytes_of_tables() - stored
+    print(f"tables: {stored / number:.0f} bytes a run, {moved / number:.0f} of one that was moved")
 
 
 def _bytes_of_tables() -> int:
@@ -131,25 +146,30 @@ def files_of(run: int) -> list[Any]:
     return [ArtifactData(name, "\n".join(lines).encode()) for name, lines in named.items()]
 
 
-def _timed(what: str, do: Callable[[Any], None], over: Sequence[Any] | range) -> None:
-    took, used = [], time.process_time()
-    for each in over:
-        began = time.perf_counter()
-        do(each)
-        took.append(1000 * (time.perf_counter() - began))
-    cpu = 1000 * (time.process_time() - used) / len(took)
-    p95 = statistics.quantiles(took, n=20)[-1]
-    print(f"{what}: {statistics.median(took):.2f} ms, p95 {p95:.2f} ms, CPU {cpu:.2f} ms")
+def _timed(do: Callable[[Any], None], over: Any) -> None:
+    began, used = time.perf_counter(), time.process_time()
+    do(over)
+    took = time.perf_counter() - began, time.process_time() - used
+    TIMES[do.__name__].append((1000 * took[0], 1000 * took[1]))
 
 
-def _told(what: str, runs: int) -> None:
+def _sum_up(name: str, took: list[tuple[float, float]]) -> None:
+    walls, cpus = zip(*took, strict=True)
+    p95 = statistics.quantiles(walls, n=20)[-1]
+    print(
+        f"{name}: {statistics.median(walls):.2f} ms, p95 {p95:.2f} ms,"
+        f" CPU {statistics.fmean(cpus):.2f} ms",
+        flush=True,
+    )
+
+
+def _told(pattern: str) -> None:
     from django.conf import settings  # noqa: PLC0415
 
-    found = [each.stat() for each in Path(settings.ARTIFACTS_DIR).rglob("*") if each.is_file()]
+    found = [each.stat() for each in Path(settings.ARTIFACTS_DIR).rglob(pattern)]
     size, on_disk = sum(each.st_size for each in found), sum(each.st_blocks for each in found) * 512
     print(
-        f"{what}: {len(found)} for {runs} runs, {size / 2**20:.1f} MB,"
-        f" {on_disk / 2**20:.1f} MB on disk",
+        f"{pattern}: {len(found)}, {size / 2**20:.1f} MB, {on_disk / 2**20:.1f} MB on disk",
         flush=True,
     )
 
