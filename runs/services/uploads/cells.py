@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any
@@ -32,7 +32,6 @@ NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
 class Placed:
     """Where a run belongs."""
 
-    run_id: int
     cell_id: int
     repeat: int
 
@@ -54,17 +53,24 @@ def question(runs: Sequence[GivenRun]) -> Statement:
     )
 
 
+def numbering(runs: Sequence[GivenRun]) -> Statement:
+    """Takes keys for these runs, so that what follows can use them before the runs are there."""
+    sql = "SELECT nextval('runs_run_id_seq') FROM generate_series(1, %s::integer)"
+    return Statement(sql, (len(runs),))
+
+
 def place(
     runs: Sequence[GivenRun],
     rows: Rows,
     campaigns: Mapping[str, Known],
     conditions: Sequence[Conditions],
 ) -> list[Placed]:
-    """The cell, repeat and new key of each run; `rows` are the query's result.
+    """The cell and repeat of each run; `rows` are the query's result.
 
-    Locks the cells until the transaction ends. Two uploads at once must not assign the same number,
-    so each cell is locked before its repeats are read; always in the same order, to avoid
-    deadlocks. For the same reason new cells are created before any lock.
+    Locks the cells that were there until the transaction ends: two uploads at once must not assign
+    the same number, so each cell is locked before its repeats are read; always in the same order,
+    to avoid deadlocks. For the same reason new cells are created before any lock. They need none:
+    nobody else sees them yet.
     """
     places = [(campaigns[run.campaign].pk, run.cell_key) for run in runs]
     made: dict[Place, Row] = {}
@@ -76,22 +82,23 @@ def place(
         for run, where, what in zip(runs, places, conditions, strict=True):
             if where in missing:
                 made.setdefault(where, _row(run, where, what))
-    cells, repeats, ids = _locked(sorted(set(places)), len(runs), _making(made))
+    cells = _made(made)
+    found, repeats = _locked(sorted(set(places) - cells.keys()))
+    cells |= found
     placed = []
-    for each, run_id in zip(places, ids, strict=True):
+    for each in places:
         repeats[cells[each]] += 1
-        placed.append(Placed(run_id, cells[each], repeats[cells[each]]))
+        placed.append(Placed(cells[each], repeats[cells[each]]))
     return placed
 
 
-def _locked(
-    places: list[Place], runs: int, making: list[Statement]
-) -> tuple[dict[Place, int], Counter[int], list[int]]:
-    """The cells, made and locked; the last repeat of each; and keys for this many new runs."""
+def _locked(places: list[Place]) -> tuple[dict[Place, int], Counter[int]]:
+    """The cells, locked, and the last repeat of each."""
+    if not places:
+        return {}, Counter()
     wanted = [list(each) for each in zip(*places, strict=True)]
-    *_made, locked, repeats, ids = perform(
+    locked, repeats = perform(
         [
-            *making,
             Statement(
                 f"SELECT cell.campaign_id, cell.key, cell.id {WANTED}"
                 " ORDER BY cell.id FOR NO KEY UPDATE OF cell",
@@ -103,46 +110,38 @@ def _locked(
                 f" ORDER BY repeat DESC LIMIT 1) {WANTED}",
                 (*wanted,),
             ),
-            Statement(
-                "SELECT nextval(pg_get_serial_sequence('runs_run', 'id'))"
-                " FROM generate_series(1, %s)",
-                (runs,),
-            ),
         ]
     )
     cells = {(campaign, key): cell for campaign, key, cell in locked}
-    last = Counter({cell: repeat or 0 for cell, repeat in repeats})
-    return cells, last, [row[0] for row in ids]
+    return cells, Counter({cell: repeat or 0 for cell, repeat in repeats})
 
 
-def _making(made: Mapping[Place, Row]) -> list[Statement]:
-    """Creates cells, or finds that another upload has created them in the meantime.
+def _made(new: Mapping[Place, Row]) -> dict[Place, int]:
+    """Cells created in the order of their keys, but those that another upload has created since.
 
     Nothing of the campaign is locked, so cells made at the same time can have the same ordinal.
     """
-    if not made:
-        return []
-    columns = zip(*(row for _place, row in sorted(made.items())), strict=True)
-    return [
-        Statement(
-            "INSERT INTO runs_cell (campaign_id, key, series_key, levels, workload, revision_id,"
-            " version, version_num, ordinal)"
-            " SELECT campaign, key, series, levels, workload, revision, version, number,"
-            " row_number() OVER (PARTITION BY campaign ORDER BY place) + coalesce((SELECT"
-            " max(ordinal) FROM runs_cell WHERE campaign_id = campaign), 0)"
-            " FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::jsonb[], %s::jsonb[],"
-            " %s::bigint[], %s::text[], %s::integer[], %s::integer[])"
-            " AS made (campaign, key, series, levels, workload, revision, version, number, place)"
-            " ORDER BY campaign, key ON CONFLICT (campaign_id, key) DO NOTHING",
-            (*map(list, columns), list(_places_in(made))),
-        )
-    ]
-
-
-def _places_in(made: Mapping[Place, Row]) -> Iterator[int]:
-    """Where each cell stands in the request, in the order of their keys."""
-    order = {where: number for number, where in enumerate(made)}
-    return (order[where] for where in sorted(made))
+    if not new:
+        return {}
+    places = Counter[int]()
+    numbered = {}
+    for where, row in new.items():
+        places[where[0]] += 1
+        numbered[where] = (*row, places[where[0]])
+    columns = zip(*(row for _place, row in sorted(numbered.items())), strict=True)
+    making = Statement(
+        "INSERT INTO runs_cell (campaign_id, key, series_key, levels, workload, revision_id,"
+        " version, version_num, ordinal)"
+        " SELECT campaign, key, series, levels, workload, revision, version, number,"
+        " place + coalesce((SELECT max(ordinal) FROM runs_cell WHERE campaign_id = campaign), 0)"
+        " FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::jsonb[], %s::jsonb[],"
+        " %s::bigint[], %s::text[], %s::integer[], %s::integer[])"
+        " AS made (campaign, key, series, levels, workload, revision, version, number, place)"
+        " ON CONFLICT (campaign_id, key) DO NOTHING RETURNING campaign_id, key, id",
+        tuple(map(list, columns)),
+    )
+    (rows,) = perform([making])
+    return {(campaign, key): cell for campaign, key, cell in rows}
 
 
 def _row(run: GivenRun, where: Place, condition: Conditions) -> Row:

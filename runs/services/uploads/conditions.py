@@ -29,6 +29,8 @@ PROFILES: dict[str, type[HardwareProfile] | type[Environment]] = {
     "hardware": HardwareProfile,
     "environment": Environment,
 }
+# Of a revision: its sha and key, and whether each further field is set.
+FURTHER = "sha, id, ref, url <> '', committed_at IS NOT NULL, parents <> '[]'"
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,8 @@ def questions(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement
             asked[name] = _profile_question(name, given)
     if hashes := {run.settings_hash for run in runs} - {""}:
         asked["settings"] = keys(SettingsSnapshot, "content_hash", hashes)
-    if shas := {run.revision.sha for run in runs if run.revision}:
-        asked["revisions"] = _revision_question(shas, project)
+    if revisions := _given_revisions(runs):
+        asked["revisions"] = _revision_question(revisions, project)
     return asked
 
 
@@ -142,39 +144,44 @@ def _settings(runs: Sequence[GivenRun], rows: Rows) -> dict[str, int]:
     return found
 
 
-def _revision_question(shas: Iterable[str], project: Project) -> Statement:
-    """The query for known revisions: sha, key, and whether each further field is set."""
+def _given_revisions(runs: Sequence[GivenRun]) -> dict[str, GivenRevision]:
+    return {run.revision.sha: run.revision for run in runs if run.revision}
+
+
+def _revision_question(given: Mapping[str, GivenRevision], project: Project) -> Statement:
+    """Makes the revisions that are new: a run of CI is that of a new commit.
+
+    Returns sha, key, and whether each further field is set; nothing of a revision that another
+    upload has made in the meantime.
+    """
+    rows = [
+        (sha, each.ref, each.url, each.committed_at, json.dumps(each.parents))
+        for sha, each in sorted(given.items())
+    ]
     return Statement(
-        "SELECT sha, id, ref, url <> '', committed_at IS NOT NULL, parents <> '[]'"
-        " FROM runs_revision WHERE project_id = %s AND sha = ANY(%s)",
-        (project.pk, list(shas)),
+        "WITH given AS (SELECT * FROM unnest(%s::text[], %s::text[], %s::text[],"  # noqa: S608
+        " %s::timestamptz[], %s::jsonb[]) AS given (sha, ref, url, committed_at, parents)),"
+        f" known AS (SELECT {FURTHER} FROM runs_revision"
+        " WHERE project_id = %s AND sha = ANY(%s::text[])),"
+        " made AS (INSERT INTO runs_revision"
+        " (project_id, sha, ref, url, committed_at, parents, created_at)"
+        " SELECT %s::bigint, given.*, now() FROM given"
+        " WHERE sha NOT IN (SELECT sha FROM known)"
+        f" ON CONFLICT (project_id, sha) DO NOTHING RETURNING {FURTHER})"
+        " SELECT * FROM known UNION ALL SELECT * FROM made",
+        (*map(list, zip(*rows, strict=True)), project.pk, list(given), project.pk),
     )
 
 
 def _revisions(runs: Sequence[GivenRun], rows: Rows, project: Project) -> dict[str, int]:
-    given = {run.revision.sha: run.revision for run in runs if run.revision}
-    missing = sorted(set(given) - {row[0] for row in rows})
-    if missing:
-        asked = _revision_question(given, project)
-        rows = perform([_making([given[sha] for sha in missing], project), asked])[-1]
+    given = _given_revisions(runs)
+    if given.keys() - {row[0] for row in rows}:
+        # Another upload was faster with one of them; by now it is committed.
+        (rows,) = perform([_revision_question(given, project)])
     for sha, key, ref, *is_known in rows:
         _complete(key, given[sha], [bool(ref), *is_known])
     _add_refs(runs, {row[0]: (row[1], row[2]) for row in rows})
     return {row[0]: row[1] for row in rows}
-
-
-def _making(given: Sequence[GivenRevision], project: Project) -> Statement:
-    """Creates revisions; those that another upload has created in the meantime stay."""
-    rows = [
-        (each.sha, each.ref, each.url, each.committed_at, json.dumps(each.parents))
-        for each in given
-    ]
-    return Statement(
-        "INSERT INTO runs_revision (project_id, sha, ref, url, committed_at, parents, created_at)"
-        " SELECT %s, made.*, now() FROM unnest(%s::text[], %s::text[], %s::text[],"
-        " %s::timestamptz[], %s::jsonb[]) AS made ON CONFLICT (project_id, sha) DO NOTHING",
-        (project.pk, *map(list, zip(*rows, strict=True))),
-    )
 
 
 def _add_refs(runs: Sequence[GivenRun], known: Mapping[str, tuple[int, str]]) -> None:

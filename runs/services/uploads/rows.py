@@ -1,4 +1,4 @@
-"""Rows of uploaded runs: a batch of tens of thousands is copied, a single run is inserted."""
+"""Rows of uploaded runs: those of a batch are copied, those of a single run inserted."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,8 +25,6 @@ RUNS = (
 )
 MEASUREMENTS = "runs_measurement (run_id, metric_id, value, n, statistic)"
 SERIES = 'runs_series (run_id, name, unit, start, "interval", "values")'
-# Up to this many runs and numbers INSERT is cheaper; it shares a message with other statements.
-FEW = 60
 Numbers = tuple[int, int, float, int, str]
 STATES = {
     "finished": Run.State.FINISHED,
@@ -39,6 +37,7 @@ STATES = {
 def store(
     runs: Sequence[GivenRun],
     *,
+    ids: Sequence[int],
     campaign_ids: Sequence[int],
     placed: Sequence[Placed],
     conditions: Sequence[Conditions],
@@ -50,20 +49,21 @@ def store(
     Raises IntegrityError for an external id that exists already.
     """
     now = timezone.now()
-    each = zip(runs, campaign_ids, placed, conditions, strict=True)
-    run_rows = [_run(run, campaign, where, what, now) for run, campaign, where, what in each]
+    each = zip(runs, ids, campaign_ids, placed, conditions, strict=True)
+    run_rows = [(key, *_run(run, *where, now)) for run, key, *where in each]
     numbers = [
-        (where.run_id, metrics[each.metric], each.value, each.n, each.statistic)
-        for run, where in zip(runs, placed, strict=True)
+        (key, metrics[each.metric], each.value, each.n, each.statistic)
+        for run, key in zip(runs, ids, strict=True)
         for each in run.measurements
     ]
     series = [
-        (where.run_id, each.name, each.unit, each.start, each.interval, _array(each))
-        for run, where in zip(runs, placed, strict=True)
+        (key, each.name, each.unit, each.start, each.interval, _array(each))
+        for run, key in zip(runs, ids, strict=True)
         for each in run.series
     ]
-    if len(run_rows) + len(numbers) <= FEW:
-        perform([_inserting(RUNS, run_rows), *_inserting_numbers(numbers), *then])
+    if len(run_rows) == 1:
+        # It shares a message with the other statements.
+        perform([_inserting(RUNS, run_rows[0]), *_inserting_numbers(numbers), *then])
     else:
         _copy(RUNS, run_rows)
         _copy_numbers(numbers)
@@ -72,12 +72,9 @@ def store(
         _copy(SERIES, series)
 
 
-def _inserting(target: str, rows: Sequence[Sequence[Any]]) -> Statement:
-    places = f"({', '.join(['%s'] * len(rows[0]))})"
-    return Statement(
-        f"INSERT INTO {target} VALUES {', '.join([places] * len(rows))}",  # noqa: S608 -- our names
-        tuple(value for row in rows for value in row),
-    )
+def _inserting(target: str, row: Sequence[Any]) -> Statement:
+    places = ", ".join(["%s"] * len(row))
+    return Statement(f"INSERT INTO {target} VALUES ({places})", tuple(row))  # noqa: S608 -- ours
 
 
 def _inserting_numbers(rows: Sequence[Numbers]) -> list[Statement]:
@@ -121,7 +118,7 @@ def _run(
     run: GivenRun, campaign: int, where: Placed, what: Conditions, now: datetime
 ) -> tuple[Any, ...]:
     return (
-        *(where.run_id, campaign, where.cell_id, where.repeat),
+        *(campaign, where.cell_id, where.repeat),
         # Only `started_at` gives the order of execution.
         *(0, Origin.UPLOADED.value, STATES[run.status].value, run.code, run.message, "", 1),
         *(what.server_id, what.hardware_id, what.environment_id, what.settings_id),

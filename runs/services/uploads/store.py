@@ -16,7 +16,6 @@ from runs.services.seals import sealing
 from runs.services.statements import Statement, ask
 from runs.services.uploads import campaigns, cells, conditions, metrics, rows
 from runs.services.uploads.campaigns import Known
-from runs.services.uploads.cells import Placed
 from runs.services.uploads.uploaded_run import GivenRun
 
 EXTERNAL_ID = "run_once_an_external_id"
@@ -58,6 +57,7 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
             "metrics": metrics.question(runs),
             "cells": cells.question(runs),
             **conditions.questions(runs, project),
+            "ids": cells.numbering(runs),
         }
     )
     known = campaigns.resolve(runs, found["campaigns"], project, faults)
@@ -67,30 +67,32 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
         raise Refused("contradicts", faults)
     _refuse_known_external_ids(runs, known)
     placed = cells.place(runs, found["cells"], known, under)
+    ids = [key for (key,) in found["ids"]]
     finished = {
         (known[run.campaign].pk, where.cell_id)
         for run, where in zip(runs, placed, strict=True)
         if _counts(run)
     }
-    to_seal = _sealing(runs, placed)
+    to_seal = _sealing(runs, ids)
     rows.store(
         runs,
+        ids=ids,
         campaign_ids=[known[run.campaign].pk for run in runs],
         placed=placed,
         conditions=under,
         metrics=metric_ids,
         then=[*_consequences(finished), *to_seal],
     )
-    _keep_files(runs, placed)
+    _keep_files(runs, ids)
     changes.find_once_committed(campaign_ids={campaign for campaign, _cell in finished})
     if to_seal:
         sealing.seal_once_committed()
     return [
         StoredRun(
-            *(where.run_id, run.campaign, rows.STATES[run.status]),
+            *(key, run.campaign, rows.STATES[run.status]),
             *(run.code, run.message, where.repeat),
         )
-        for run, where in zip(runs, placed, strict=True)
+        for run, key, where in zip(runs, ids, placed, strict=True)
     ]
 
 
@@ -104,9 +106,9 @@ def _consequences(finished: Set[tuple[int, int]]) -> list[Statement]:
     ]
 
 
-def _sealing(runs: Sequence[GivenRun], placed: Sequence[Placed]) -> list[Statement]:
-    both = zip(runs, placed, strict=True)
-    ended = [where.run_id for run, where in both if run.status == "finished"]
+def _sealing(runs: Sequence[GivenRun], ids: Sequence[int]) -> list[Statement]:
+    both = zip(runs, ids, strict=True)
+    ended = [key for run, key in both if run.status == "finished"]
     return [sealing.requesting(runs=ended)] if ended else []
 
 
@@ -135,7 +137,7 @@ def _taken(run: GivenRun) -> Fault:
     return Fault(f"{run.at}/external_id", "external_id_taken", message % names)
 
 
-def _keep_files(runs: Sequence[GivenRun], placed: Sequence[Placed]) -> None:
-    for run, where in zip(runs, placed, strict=True):
+def _keep_files(runs: Sequence[GivenRun], ids: Sequence[int]) -> None:
+    for run, key in zip(runs, ids, strict=True):
         for file in run.files:
-            artifacts.store(run=Run(pk=where.run_id), data=file)
+            artifacts.store(run=Run(pk=key), data=file)
