@@ -7,7 +7,8 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg import errors, pq
 from psycopg.adapt import Transformer
 from psycopg.waiting import Ready, Wait
@@ -15,6 +16,9 @@ from psycopg.waiting import Ready, Wait
 Rows = list[tuple[Any, ...]]
 # The most statements that a connection keeps prepared; beyond them the text is sent each time.
 MOST_PREPARED = 100
+# A kept plan may have been made when tables had no rows, and then reads all of them for each key:
+# seconds for a thousand runs. For more keys than these, making a plan anew costs little.
+FEW = 50
 DONE = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 
 
@@ -29,8 +33,17 @@ class Statement(NamedTuple):
     parameters: tuple[Any, ...] = ()
 
 
-def perform(statements: Iterable[Statement]) -> list[Rows]:
+BEGIN, COMMIT = Statement("BEGIN"), Statement("COMMIT")
+
+
+def perform(
+    statements: Iterable[Statement], *, keeps_plans: bool = True, commits: bool = False
+) -> list[Rows]:
     """Execute statements in order, and return the rows of each. Call it in a transaction.
+
+    `keeps_plans`: prepare them, and use the plans of those that are prepared; see FEW.
+    `commits`: nothing else follows in the transaction. If it is the outermost one, it is committed
+    in the same message, and Django finds nothing left to commit.
 
     If one fails, all end. Each sees what was committed before it started itself, so one can wait
     for a lock, and the next one can read what the lock protects.
@@ -38,89 +51,98 @@ def perform(statements: Iterable[Statement]) -> list[Rows]:
     listed = list(statements)
     if not listed:
         return []
+    # Not by `connection`, which looks for it at each use.
+    database = connections[DEFAULT_DB_ALIAS]
     asked = ";\n".join(each.sql for each in listed)
     if settings.PGBOUNCER:
         values = [value for each in listed for value in each.parameters]
-        with connection.cursor() as cursor:
+        with database.cursor() as cursor:
             cursor.execute(asked, values)
             return _all_rows(cursor)
 
     # As Django's cursors do it, which cannot prepare: for limits of time, and tests that count.
     def execute(*_asked: Any) -> list[Rows]:
-        if connection.queries_logged:
-            connection.queries_log.append({"sql": asked, "time": "0"})
-        return _pipelined(listed)
+        if database.queries_logged:
+            database.queries_log.append({"sql": asked, "time": "0"})
+        end = [COMMIT] if commits and len(database.atomic_blocks) == 1 else []
+        return _pipelined(database, [*listed, *end], keeps_plans=keeps_plans)[: len(listed)]
 
     proceed: Callable[..., Any] = execute
-    for wrapper in reversed(connection.execute_wrappers):
+    for wrapper in reversed(database.execute_wrappers):
         proceed = partial(wrapper, proceed)
-    connection.ensure_connection()
-    found: list[Rows] = proceed(asked, None, False, {"connection": connection, "cursor": None})
+    database.ensure_connection()
+    found: list[Rows] = proceed(asked, None, False, {"connection": database, "cursor": None})
     return found
 
 
-def _pipelined(listed: Sequence[Statement]) -> list[Rows]:
+def _pipelined(
+    database: BaseDatabaseWrapper, listed: Sequence[Statement], *, keeps_plans: bool
+) -> list[Rows]:
     """Send all in one packet, and then read all results.
 
     By libpq itself: psycopg's pipeline sends a packet for each statement, and waits after BEGIN,
     which costs the application and PostgreSQL more than most statements do.
     """
-    connection.validate_no_broken_transaction()
-    raw: Any = connection.connection
+    database.validate_no_broken_transaction()
+    raw: Any = database.connection
     if not hasattr(raw, "benchlab_prepared"):
         raw.benchlab_prepared, raw.benchlab_reader = {}, Transformer(raw)
-    values = [[_literal(value) for value in each.parameters] for each in listed]
-    with connection.wrap_database_errors:
+    begins = _begins(raw)
+    asked = [BEGIN, *listed] if begins else listed
+    values = [[_literal(value) for value in each.parameters] for each in asked]
+    with database.wrap_database_errors:
         try:
-            results = raw.wait(_exchanged(raw, listed, values))
+            results = raw.wait(_exchanged(raw, asked, values, keeps_plans=keeps_plans))
         except BaseException:
             raw.close()  # nobody knows what of it has arrived
             raise
         for result in results:
             if result.status not in DONE:
                 raise errors.error_from_result(result)
-        return [_loaded(raw.benchlab_reader, result) for result in results]
+        return [_loaded(raw.benchlab_reader, result) for result in results[begins:]]
+
+
+def _begins(raw: Any) -> bool:
+    """Whether to begin the transaction, which Django leaves to its first statement."""
+    return not raw.autocommit and raw.pgconn.transaction_status == pq.TransactionStatus.IDLE
 
 
 def _exchanged(
-    raw: Any, listed: Sequence[Statement], values: Sequence[Sequence[bytes | None]]
+    raw: Any,
+    listed: Sequence[Statement],
+    values: Sequence[Sequence[bytes | None]],
+    *,
+    keeps_plans: bool,
 ) -> Generator[Wait, Ready, list[pq.abc.PGresult]]:
-    """The result of each statement, or what came before the first error and the error."""
+    """The result of each statement; of those behind one that failed, that they were not executed.
+
+    Raises OperationalError where the connection is lost.
+    """
     link: pq.abc.PGconn = raw.pgconn
-    new: dict[int, str] = {}
+    known: dict[str, bytes] = raw.benchlab_prepared
+    new: list[str] = []  # for each result: what it prepares
     link.enter_pipeline_mode()
-    sent = _begin(raw)
     for each, given in zip(listed, values, strict=True):
-        name = raw.benchlab_prepared.get(each.sql)
-        if name is None and len(raw.benchlab_prepared) < MOST_PREPARED:
-            name = b"benchlab_%d" % len(raw.benchlab_prepared)
-            raw.benchlab_prepared[each.sql] = name
+        name = known.get(each.sql) if keeps_plans else None
+        if name is None and keeps_plans and len(known) < MOST_PREPARED:
+            name = known[each.sql] = b"benchlab_%d" % len(known)
             link.send_prepare(name, _numbered(each.sql))
-            new[sent] = each.sql
-            sent += 1
+            new.append(each.sql)
         if name is None:
             link.send_query_params(_numbered(each.sql), given)
         else:
             link.send_query_prepared(name, given)
-        sent += 1
+        new.append("")
     link.pipeline_sync()
     found = yield from _received(link)
     link.exit_pipeline_mode()
-    for place, sql in new.items():
+    for sql, result in zip(new, found, strict=True):
         # What comes after an error is not prepared.
-        if found[place].status not in DONE:
-            del raw.benchlab_prepared[sql]
-    failed = [each for each in found if each.status not in DONE]
-    asked = [each for place, each in enumerate(found) if place not in new]
-    return failed[:1] or asked[len(asked) - len(listed) :]
-
-
-def _begin(raw: Any) -> int:
-    """Begin the transaction that Django leaves to the first statement; how many were sent."""
-    if raw.autocommit or raw.pgconn.transaction_status != pq.TransactionStatus.IDLE:
-        return 0
-    raw.pgconn.send_query_params(b"BEGIN", None)
-    return 1
+        if sql and result.status not in DONE:
+            del known[sql]
+    return [
+        each for sql, each in zip(new, found, strict=True) if not sql or each.status not in DONE
+    ]
 
 
 def _received(link: pq.abc.PGconn) -> Generator[Wait, Ready, list[pq.abc.PGresult]]:
@@ -182,11 +204,12 @@ def _text(value: Any) -> str:
     raise TypeError(f"{type(value).__name__} has no literal")
 
 
-def _loaded(reader: Transformer, result: pq.abc.PGresult) -> Rows:
+def _loaded(reader: Any, result: pq.abc.PGresult) -> Rows:
     if not result.nfields:
         return []
     reader.set_pgresult(result)
-    return reader.load_rows(0, result.ntuples, tuple)
+    rows: Rows = reader.load_rows(0, result.ntuples, tuple)
+    return rows
 
 
 def _all_rows(cursor: Any) -> list[Rows]:
@@ -202,6 +225,7 @@ def _rows(cursor: Any) -> Rows:
     return cursor.fetchall() if found is not None and found.nfields else []
 
 
-def ask(questions: Mapping[str, Statement]) -> dict[str, Rows]:
+def ask(questions: Mapping[str, Statement], *, keeps_plans: bool = True) -> dict[str, Rows]:
     """Run queries in one message; the rows of each under its name."""
-    return dict(zip(questions, perform(questions.values()), strict=True))
+    found = perform(questions.values(), keeps_plans=keeps_plans)
+    return dict(zip(questions, found, strict=True))

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from runs.models import Campaign
 from runs.selectors.archive import versions
 from runs.services.errors import Fault, Refused
-from runs.services.statements import Rows, Statement, perform
+from runs.services.statements import FEW, Rows, Statement, perform
 from runs.services.uploads.campaigns import Known
 from runs.services.uploads.conditions import Conditions
 from runs.services.uploads.uploaded_run import GivenRun
@@ -77,11 +77,12 @@ def place(
     there = {(campaign, key) for campaign, key, cell, _alike in rows if cell}
     if missing := set(places) - there:
         alike = {(campaign, key) for campaign, key, _cell, is_alike in rows if is_alike}
-        new = [each in missing - alike for each in places]
+        unlike = missing - alike
+        new = [each in unlike for each in places]
         _note_levels(compress(runs, new), sorted({where[0] for where in compress(places, new)}))
         for run, where, what in zip(runs, places, conditions, strict=True):
-            if where in missing:
-                made.setdefault(where, _row(run, where, what))
+            if where in missing and where not in made:
+                made[where] = _row(run, where, what)
     cells = _made(made)
     found, repeats = _locked(sorted(set(places) - cells.keys()))
     cells |= found
@@ -110,7 +111,8 @@ def _locked(places: list[Place]) -> tuple[dict[Place, int], Counter[int]]:
                 f" ORDER BY repeat DESC LIMIT 1) {WANTED}",
                 (*wanted,),
             ),
-        ]
+        ],
+        keeps_plans=len(places) <= FEW,
     )
     cells = {(campaign, key): cell for campaign, key, cell in locked}
     return cells, Counter({cell: repeat or 0 for cell, repeat in repeats})
@@ -140,7 +142,7 @@ def _made(new: Mapping[Place, Row]) -> dict[Place, int]:
         " ON CONFLICT (campaign_id, key) DO NOTHING RETURNING campaign_id, key, id",
         tuple(map(list, columns)),
     )
-    (rows,) = perform([making])
+    (rows,) = perform([making], keeps_plans=len(new) <= FEW)
     return {(campaign, key): cell for campaign, key, cell in rows}
 
 

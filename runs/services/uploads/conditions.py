@@ -29,8 +29,6 @@ PROFILES: dict[str, type[HardwareProfile] | type[Environment]] = {
     "hardware": HardwareProfile,
     "environment": Environment,
 }
-# Of a revision: its sha and key, and whether each further field is set.
-FURTHER = "sha, id, ref, url <> '', committed_at IS NOT NULL, parents <> '[]'"
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,7 @@ def questions(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement
     if hashes := {run.settings_hash for run in runs} - {""}:
         asked["settings"] = keys(SettingsSnapshot, "content_hash", hashes)
     if revisions := _given_revisions(runs):
+        asked["new revisions"] = _making(revisions, project)
         asked["revisions"] = _revision_question(revisions, project)
     return asked
 
@@ -66,7 +65,7 @@ def resolve(
         _profiles(name, runs, known.get(name, []), faults) for name in PROFILES
     )
     settings = _settings(runs, known.get("settings", []))
-    revisions = _revisions(runs, known.get("revisions", []), project)
+    revisions = _revisions(runs, known.get("revisions", []))
     made = []
     for run in runs:
         server = servers.get(run.server)
@@ -148,36 +147,37 @@ def _given_revisions(runs: Sequence[GivenRun]) -> dict[str, GivenRevision]:
     return {run.revision.sha: run.revision for run in runs if run.revision}
 
 
-def _revision_question(given: Mapping[str, GivenRevision], project: Project) -> Statement:
-    """Makes the revisions that are new: a run of CI is that of a new commit.
-
-    Returns sha, key, and whether each further field is set; nothing of a revision that another
-    upload has made in the meantime.
-    """
+def _making(given: Mapping[str, GivenRevision], project: Project) -> Statement:
+    """Creates revisions that are new: a run of CI is that of a new commit."""
     rows = [
         (sha, each.ref, each.url, each.committed_at, json.dumps(each.parents))
         for sha, each in sorted(given.items())
     ]
     return Statement(
-        "WITH given AS (SELECT * FROM unnest(%s::text[], %s::text[], %s::text[],"  # noqa: S608
-        " %s::timestamptz[], %s::jsonb[]) AS given (sha, ref, url, committed_at, parents)),"
-        f" known AS (SELECT {FURTHER} FROM runs_revision"
-        " WHERE project_id = %s AND sha = ANY(%s::text[])),"
-        " made AS (INSERT INTO runs_revision"
-        " (project_id, sha, ref, url, committed_at, parents, created_at)"
-        " SELECT %s::bigint, given.*, now() FROM given"
-        " WHERE sha NOT IN (SELECT sha FROM known)"
-        f" ON CONFLICT (project_id, sha) DO NOTHING RETURNING {FURTHER})"
-        " SELECT * FROM known UNION ALL SELECT * FROM made",
-        (*map(list, zip(*rows, strict=True)), project.pk, list(given), project.pk),
+        "INSERT INTO runs_revision (project_id, sha, ref, url, committed_at, parents, created_at)"
+        " SELECT %s::bigint, made.*, now() FROM unnest(%s::text[], %s::text[], %s::text[],"
+        " %s::timestamptz[], %s::jsonb[]) AS made (sha, ref, url, committed_at, parents)"
+        " WHERE NOT EXISTS (SELECT FROM runs_revision known"
+        " WHERE known.project_id = %s AND known.sha = made.sha)"
+        " ON CONFLICT (project_id, sha) DO NOTHING",
+        (project.pk, *map(list, zip(*rows, strict=True)), project.pk),
     )
 
 
-def _revisions(runs: Sequence[GivenRun], rows: Rows, project: Project) -> dict[str, int]:
+def _revision_question(given: Iterable[str], project: Project) -> Statement:
+    """The query for revisions: sha, key, ref, and whether each further field is set.
+
+    After they were made: it also sees those that another upload made in the meantime.
+    """
+    return Statement(
+        "SELECT sha, id, ref, url <> '', committed_at IS NOT NULL, parents <> '[]'"
+        " FROM runs_revision WHERE project_id = %s AND sha = ANY(%s)",
+        (project.pk, list(given)),
+    )
+
+
+def _revisions(runs: Sequence[GivenRun], rows: Rows) -> dict[str, int]:
     given = _given_revisions(runs)
-    if given.keys() - {row[0] for row in rows}:
-        # Another upload was faster with one of them; by now it is committed.
-        (rows,) = perform([_revision_question(given, project)])
     for sha, key, ref, *is_known in rows:
         _complete(key, given[sha], [bool(ref), *is_known])
     _add_refs(runs, {row[0]: (row[1], row[2]) for row in rows})

@@ -13,7 +13,7 @@ from runs.services.changes import changes
 from runs.services.errors import Fault, Refused
 from runs.services.runs import artifacts
 from runs.services.seals import sealing
-from runs.services.statements import Statement, ask
+from runs.services.statements import FEW, Statement, ask
 from runs.services.uploads import campaigns, cells, conditions, metrics, rows
 from runs.services.uploads.campaigns import Known
 from runs.services.uploads.uploaded_run import GivenRun
@@ -53,12 +53,14 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
     faults: list[Fault] = []
     found = ask(
         {
+            # First: who waits here for another upload of a new commit sees below what it has made.
+            **conditions.questions(runs, project),
             "campaigns": campaigns.question(runs),
             "metrics": metrics.question(runs),
             "cells": cells.question(runs),
-            **conditions.questions(runs, project),
             "ids": cells.numbering(runs),
-        }
+        },
+        keeps_plans=len(runs) <= FEW,
     )
     known = campaigns.resolve(runs, found["campaigns"], project, faults)
     under = conditions.resolve(runs, found, project, faults)
@@ -82,6 +84,7 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
         conditions=under,
         metrics=metric_ids,
         then=[*_consequences(finished), *to_seal],
+        commits=not any(run.files for run in runs),
     )
     _keep_files(runs, ids)
     changes.find_once_committed(campaign_ids={campaign for campaign, _cell in finished})
