@@ -14,7 +14,7 @@ from runs.models import Campaign
 from runs.selectors.archive import versions
 from runs.services.errors import Fault, Refused
 from runs.services.statements import FEW, Rows, Statement, perform
-from runs.services.uploads.campaigns import Known
+from runs.services.uploads.campaigns import COLUMNS, TABLES, Known
 from runs.services.uploads.conditions import Conditions
 from runs.services.uploads.uploaded_run import GivenRun
 
@@ -39,15 +39,16 @@ class Placed:
 def question(runs: Sequence[GivenRun]) -> Statement:
     """The query for the cells of these runs, whose campaigns are known only by slug.
 
-    Of a place without a cell, it tells whether the campaign has other cells of the same levels.
+    Each row begins with what is asked of a campaign. Of a place without a cell, it tells whether
+    the campaign has other cells of the same levels.
     """
     wanted = {(run.campaign, run.cell_key): run.series_key for run in runs}
     return Statement(
-        "SELECT campaign.id, wanted.key, cell.id, cell.id IS NULL AND EXISTS (SELECT"
+        f"SELECT {COLUMNS}, wanted.key, cell.id, cell.id IS NULL AND EXISTS (SELECT"  # noqa: S608
         " FROM runs_cell alike WHERE alike.campaign_id = campaign.id"
         " AND alike.series_key = wanted.series)"
         " FROM unnest(%s::text[], %s::text[], %s::text[]) AS wanted (slug, key, series)"
-        " JOIN runs_campaign campaign ON campaign.slug = wanted.slug"
+        f" JOIN ({TABLES}) ON campaign.slug = wanted.slug"
         " LEFT JOIN runs_cell cell ON cell.campaign_id = campaign.id AND cell.key = wanted.key",
         (*map(list, zip(*wanted, strict=True)), list(wanted.values())),
     )
@@ -74,9 +75,10 @@ def place(
     """
     places = [(campaigns[run.campaign].pk, run.cell_key) for run in runs]
     made: dict[Place, Row] = {}
-    there = {(campaign, key) for campaign, key, cell, _alike in rows if cell}
+    asked = [(row[1], *row[-3:]) for row in rows]
+    there = {(campaign, key) for campaign, key, cell, _alike in asked if cell}
     if missing := set(places) - there:
-        alike = {(campaign, key) for campaign, key, _cell, is_alike in rows if is_alike}
+        alike = {(campaign, key) for campaign, key, _cell, is_alike in asked if is_alike}
         unlike = missing - alike
         new = [each in unlike for each in places]
         _note_levels(compress(runs, new), sorted({where[0] for where in compress(places, new)}))

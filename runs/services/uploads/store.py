@@ -55,14 +55,13 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
         {
             # First: who waits here for another upload of a new commit sees below what it has made.
             **conditions.questions(runs, project),
-            "campaigns": campaigns.question(runs),
             "metrics": metrics.question(runs),
             "cells": cells.question(runs),
             "ids": cells.numbering(runs),
         },
         keeps_plans=len(runs) <= FEW,
     )
-    known = campaigns.resolve(runs, found["campaigns"], project, faults)
+    known = campaigns.resolve(runs, found["cells"], project, faults)
     under = conditions.resolve(runs, found, project, faults)
     metric_ids = metrics.resolve(runs, found["metrics"], faults)
     if faults:
