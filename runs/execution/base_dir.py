@@ -16,18 +16,18 @@ from pathlib import Path
 from runs.execution.errors import TargetProblem
 from runs.execution.fence import Fence, raise_if_behind
 from runs.execution.ssh import COMMAND_SECONDS, REMOVAL_SECONDS, Address, Answer, Host
-from runs.execution.steps import disk_full
+from runs.execution.steps import FREE, disk_full
 from runs.wording import gettext_noop as _
 
 # A Unix socket's path has at most 107 bytes; this is what BenchLab itself adds to base_dir.
 LONGEST_BASE_DIR = 70
 
-_COMMON = """
+_COMMON = f"""
 set -u
 umask 077
 export LC_ALL=C
 dir=$1 mark=$2
-free() { df -Pk "$1" 2>/dev/null | awk 'NR == 2 { print $4 }'; }
+{FREE}""" + """
 cannot() {
     rm -f "$dir/.benchlab.new"
     left=$(free "$dir")
@@ -58,7 +58,10 @@ _CLAIM = (
 # Without its disk the folder would be an ordinary one of the disk above it.
 near=$dir
 while [ ! -e "$near" ]; do near=${near%/*} near=${near:-/}; done
-found=$(df -Pk "$near" 2>/dev/null | awk 'NR == 2 { print $4, $6 }')
+found=$(df -Pk "$near" 2>/dev/null | {
+    read -r title
+    read -r device blocks used left share mounted rest && echo "$left $mounted"
+})
 left=${found%% *} mounted=${found#* }
 [ -z "$3" ] || [ -z "$mounted" ] || [ "$mounted" = "$3" ] || { echo "$mounted"; exit 89; }
 [ -d "$dir" ] || mkdir -p "$dir" || cannot
@@ -76,7 +79,12 @@ for folder in runs clusters leases; do
     [ -d "$folder" ] || mkdir -p "$folder" || cannot
 done
 command -v setsid >/dev/null || exit 93
-[ "$(id -u)" -ne 0 ] || exit 94
+# The kernel tells the real user, the one in effect, and more.
+user=
+while [ -z "$user" ] && read -r key real effective rest; do
+    [ "$key" != Uid: ] || user=$effective
+done 2>/dev/null <"/proc/$$/status"
+[ "${user:-$(id -u)}" -ne 0 ] || exit 94
 echo "benchlab-free $left"
 """
 )

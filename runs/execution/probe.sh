@@ -95,7 +95,8 @@ section sysctl
     }'
 # Any further fact: a line "name<tab>value", shown and compared as it is. See docs/adding-a-condition.md.
 section more
-printf 'clocksource\t'; cat /sys/devices/system/clocksource/clocksource0/current_clocksource 2>/dev/null || echo
+first /sys/devices/system/clocksource/clocksource0/current_clocksource
+printf 'clocksource\t%s\n' "$line"
 section limits; cat /proc/self/limits 2>/dev/null
 section tools
 printf 'sysstat\t%s\n' "$(sar -V 2>/dev/null | sed -n 's/^sysstat version \([^ ]*\).*/\1/p')"
