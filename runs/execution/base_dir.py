@@ -16,18 +16,19 @@ from pathlib import Path
 from runs.execution.errors import TargetProblem
 from runs.execution.fence import Fence, raise_if_behind
 from runs.execution.ssh import COMMAND_SECONDS, REMOVAL_SECONDS, Address, Answer, Host
-from runs.execution.steps import FREE, disk_full
+from runs.execution.steps import FREE, Condition, disk_full
 from runs.wording import gettext_noop as _
 
 # A Unix socket's path has at most 107 bytes; this is what BenchLab itself adds to base_dir.
 LONGEST_BASE_DIR = 70
 
-_COMMON = f"""
+_COMMON = (
+    FREE
+    + """
 set -u
 umask 077
 export LC_ALL=C
 dir=$1 mark=$2
-{FREE}""" + """
 cannot() {
     rm -f "$dir/.benchlab.new"
     left=$(free "$dir")
@@ -51,6 +52,7 @@ marked() {
 }
 foreign() { ls -A "$1" | grep -v -x -F .benchlab.new | head -n 5; }
 """
+)
 
 _CLAIM = (
     _COMMON
@@ -256,6 +258,14 @@ class BaseDir:
         """
         await self.run(host, _CHECK, path)
 
+    def being_ours(self, path: str) -> Condition:
+        """What `check` checks, for a step in the folder or about its server."""
+
+        def refused(status: int, said: bytes) -> TargetProblem:
+            return self._refusal_at(path, status, said.decode(errors="replace").strip())
+
+        return Condition(_CHECK, self._words(path), refused)
+
     def checked(self, host: Host, path: str) -> "Checked":
         """The host, whose commands first `check` the folder in the same round trip."""
         return Checked(self, host, path)
@@ -274,12 +284,15 @@ class BaseDir:
         Raises TargetProblem for a refusal.
         """
         path = self.below(path)
-        words = (path, self.mark(path), self.path, self.mark(self.path))
-        answer = await host.run(_command(script, words, then), timeout_s=timeout_s)
+        answer = await host.run(_command(script, self._words(path), then), timeout_s=timeout_s)
         if answer.exit_status in _STATUSES or (answer.exit_status != 0 and not then):
             found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
             raise self._refusal_at(path, answer.exit_status, found)
         return answer
+
+    def _words(self, path: str) -> tuple[str, str, str, str]:
+        """What the scripts that know `within` get."""
+        return path, self.mark(path), self.path, self.mark(self.path)
 
     def _other_file_system(self, expected: str, found: str) -> TargetProblem:
         return TargetProblem(

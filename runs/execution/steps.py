@@ -8,7 +8,7 @@ steps answer from their files.
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +68,41 @@ report
 _STOP = RECORD + (Path(__file__).parent / "stop_steps.sh").read_text()
 
 
+# A condition's own exit statuses are told apart from those of a step by this number more.
+REFUSED = 20
+_IF = """(
+{script}
+) || exit $(($? + {more}))
+shift {words}
+"""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What must hold on the target for a step to be begun or waited for, in the same round trip.
+
+    The script with its words succeeds then; `refused` makes an error of its status and output.
+    """
+
+    script: str
+    words: tuple[str, ...]
+    refused: Callable[[int, bytes], TargetProblem]
+
+    @property
+    def text(self) -> str:
+        """What precedes the step's script; it removes its words."""
+        return _IF.format(script=self.script, more=REFUSED, words=len(self.words))
+
+    def raise_if_refused(self, answer: Answer) -> None:
+        """Raise what the answer tells of it."""
+        if answer.exit_status in _STATUSES_OF_CONDITIONS:
+            status = answer.exit_status - REFUSED
+            raise self.refused(status, answer.stdout + answer.stderr)
+
+
+_STATUSES_OF_CONDITIONS = range(REFUSED + 89, REFUSED + 99)
+
+
 @dataclass(frozen=True)
 class StepResult:
     """A finished step. Times are seconds since the epoch on the target's clock at its start.
@@ -102,16 +137,24 @@ async def perform(
     *,
     stdin: str = "",
     fence: Fence | None = None,
+    condition: Condition | None = None,
+    through: Sequence[str] = (),
 ) -> StepResult:
     """Start the step in `directory/name`, or attach to it, and return its result.
 
+    The command `through` executes that of the step, and does not show in the result.
+
     Raises ConnectionLost (call it again after connecting), TargetRestarted when its process
     vanished without an exit status, TargetProblem `disk_full` when the step cannot be written,
-    LeaseLost when the fence is higher than this worker's token.
+    LeaseLost when the fence is higher than this worker's token, and what the condition raises.
     """
     folder, end = f"{directory}/{name}", secrets.token_hex(8)
-    script, fenced = (CHECK + _STEP, fence.arguments) if fence else (_STEP, ())
-    words = (*fenced, folder, str(OUTPUT_CAP_BYTES), end, str(_lines_of(stdin)), *argv)
+    script, sizes = _STEP, (str(OUTPUT_CAP_BYTES), end, str(_lines_of(stdin)))
+    words = (folder, *sizes, *through, *argv)
+    if condition:
+        script, words = condition.text + script, (*condition.words, *words)
+    if fence:
+        script, words = CHECK + script, (*fence.arguments, *words)
 
     async def ask() -> Answer:
         return await host.run(
@@ -128,6 +171,8 @@ async def perform(
         answer = await ask()
     if answer.exit_status == BEHIND:
         raise lease_lost(answer.stdout)
+    if condition:
+        condition.raise_if_refused(answer)
     if answer.exit_status == STDIN_CUT_OFF:
         raise ConnectionLost(f"The input of step {name} did not arrive whole.")
     if answer.exit_status != 0:
