@@ -31,7 +31,7 @@ SERVING = "serving "
 _SERVING = """
 for dir; do
     read -r pid <"$dir/data/postmaster.pid" || continue
-    [ "$(readlink "/proc/$pid/cwd")" = "$(readlink -f "$dir/data")" ] && echo "serving $dir"
+    [ "/proc/$pid/cwd" -ef "$dir/data" ] && echo "serving $dir"
 done 2>/dev/null
 """
 _LOOK_FOR_CLUSTER = _SERVING + 'if [ -f "$1/prepared" ]; then cat "$1/prepared"; fi'

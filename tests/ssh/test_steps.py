@@ -15,6 +15,7 @@ from runs.execution.errors import ConnectionLost, TargetProblem, TargetRestarted
 from runs.execution.sessions import IN_OWN_SESSION, shell_line
 from runs.execution.ssh import Answer
 from runs.execution.steps import peek, perform, stop_all
+from tests.ssh.directing import recorded_programs
 
 pytestmark = pytest.mark.openssh
 
@@ -32,10 +33,10 @@ def test_a_step_gives_its_streams_status_and_times(on_host, base_dir):
     assert abs(result.started - time.time()) < 60
 
 
-PROGRAMS = (
-    "awk", "cat", "cut", "date", "df", "head", "ln", "mkdir", "mv", "readlink", "rm", "sed",
-    "setsid", "sh", "sleep", "tr", "wc",
-)  # fmt: skip
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    """What ignores a signal gets the next one after a second."""
+    monkeypatch.setattr(steps, "SECONDS_BETWEEN_SIGNALS", 1)
 
 
 def locally(base_dir, *argv, stdin="", lines=None, shell=("sh",), environment=None):
@@ -57,12 +58,9 @@ def locally(base_dir, *argv, stdin="", lines=None, shell=("sh",), environment=No
 
 def test_a_step_starts_few_programs_beyond_its_own(tmp_path):
     """Each takes a millisecond from the machine that is measured, and a run has dozens of steps."""
-    started, folder = tmp_path / "started", tmp_path / "bin"
+    folder = tmp_path / "bin"
     folder.mkdir()
-    for name in PROGRAMS:
-        script = f'#!/bin/sh\necho {name} >>{started}\nexec {shutil.which(name)} "$@"\n'
-        (folder / name).write_text(script)
-        (folder / name).chmod(0o755)
+    started = recorded_programs(folder)
     path = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
     report = locally(tmp_path, "cat", stdin="given\n", environment=path).stdout
     assert report.startswith(b"benchlab-step 0 ")
