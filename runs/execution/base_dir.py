@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runs.execution.errors import TargetProblem
-from runs.execution.fence import Fence, raise_if_behind
+from runs.execution.fence import CHECK, Fence, raise_if_behind
 from runs.execution.ssh import COMMAND_SECONDS, REMOVAL_SECONDS, Address, Answer, Host
 from runs.execution.steps import FREE, Condition, disk_full
 from runs.wording import gettext_noop as _
@@ -136,6 +136,18 @@ done
 """
 )
 
+# Once: $5 tells that it was done, and what has been made there since is kept.
+_REPLACE = f"""
+[ ! -e "$5" ] || exit 0
+(
+{_REMOVE}
+) || exit
+(
+{_MARKED_FOLDER}
+) || exit
+true >"$5"
+"""
+
 _RELEASE = (
     _COMMON
     + """
@@ -250,6 +262,13 @@ class BaseDir:
         """
         await self.run(host, _REMOVE, path, timeout_s=REMOVAL_SECONDS)
 
+    async def replace(self, host: Host, path: str, *, noted: str, fence: Fence | None) -> None:
+        """Remove a folder and make it anew, unless the file `noted` is there, which tells of it.
+
+        Raises what `remove` and `make_folder` raise, and LeaseLost.
+        """
+        await self.run(host, _REPLACE, path, more=(noted,), timeout_s=REMOVAL_SECONDS, fence=fence)
+
     async def check(self, host: Host, path: str) -> None:
         """Check before starting or ending something in a folder: it is ours, and no link leads out.
 
@@ -266,9 +285,12 @@ class BaseDir:
 
         return Condition(_CHECK, self._words(path), refused)
 
-    def checked(self, host: Host, path: str) -> "Checked":
-        """The host, whose commands first `check` the folder in the same round trip."""
-        return Checked(self, host, path)
+    def checked(self, host: Host, path: str, fence: Fence | None = None) -> "Checked":
+        """The host, whose commands first `check` the folder in the same round trip.
+
+        If there is a fence, they first check that, too, and raise LeaseLost.
+        """
+        return Checked(self, host, path, fence)
 
     async def run(
         self,
@@ -277,14 +299,21 @@ class BaseDir:
         path: str,
         *,
         timeout_s: float | None = COMMAND_SECONDS,
+        more: Sequence[str] = (),
         then: Sequence[str] = (),
+        fence: Fence | None = None,
     ) -> Answer:
         """Run one of the scripts above on a folder, and the command `then` if it allows that.
 
-        Raises TargetProblem for a refusal.
+        `more` are further words of the script. Raises TargetProblem for a refusal, LeaseLost.
         """
         path = self.below(path)
-        answer = await host.run(_command(script, self._words(path), then), timeout_s=timeout_s)
+        words: Sequence[str] = (*self._words(path), *more)
+        if fence:
+            script, words = CHECK + script, (*fence.arguments, *words)
+        answer = await host.run(_command(script, words, then), timeout_s=timeout_s)
+        if fence:
+            raise_if_behind(answer)
         if answer.exit_status in _STATUSES or (answer.exit_status != 0 and not then):
             found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
             raise self._refusal_at(path, answer.exit_status, found)
@@ -381,6 +410,7 @@ class Checked:
     base: BaseDir
     host: Host
     path: str
+    fence: Fence | None = None
 
     @property
     def address(self) -> Address:
@@ -391,4 +421,6 @@ class Checked:
         self, argv: Sequence[str], *, timeout_s: float | None = COMMAND_SECONDS
     ) -> Answer:
         """Run the command. Raises TargetProblem `not_ours`, `leads_out`: then nothing was run."""
-        return await self.base.run(self.host, _CHECK, self.path, timeout_s=timeout_s, then=argv)
+        return await self.base.run(
+            self.host, _CHECK, self.path, timeout_s=timeout_s, then=argv, fence=self.fence
+        )

@@ -210,7 +210,7 @@ class Arrangement:
         )
         if left.exit_status != 0:
             raise stopping.does_not_stop(cluster.directory)
-        await replace_folder(bench, node, cluster.directory)
+        await replace_folder(node, cluster.directory)
         lines = lines_for(member.plan.settings)
         if member.plan.origin == "initdb":
             options = member.plan.initdb_options

@@ -187,7 +187,7 @@ class Preparing:
             await bench.reporter.cluster(cluster.directory, prepared_now=True)
 
     async def _replace_folder(self, cluster: Cluster) -> None:
-        await replace_folder(self.bench, self.bench.database, cluster.directory)
+        await replace_folder(self.bench.database, cluster.directory)
 
     def _template(self) -> Cluster | None:
         key = self.bench.plan.template_key
@@ -196,14 +196,10 @@ class Preparing:
         return self.cluster.elsewhere(self.base.below("clusters", key))
 
 
-async def replace_folder(bench: Bench, node: Node, directory: str) -> None:
+async def replace_folder(node: Node, directory: str) -> None:
     """Start with an empty, marked folder, once: a replay must not remove what it then finds."""
-    begun = f"{node.directory}/begun-{directory.rpartition('/')[2]}"
-    if (await bench.run("test", "-e", begun, on=node)).exit_status != 0:
-        await node.check()
-        await node.on_host(partial(node.base.remove, path=directory))
-        noted = ("touch", begun)
-        await node.on_host(partial(node.base.make_folder, path=directory, then=noted))
+    noted = f"{node.directory}/begun-{directory.rpartition('/')[2]}"
+    await node.on_host(partial(node.base.replace, path=directory, noted=noted, fence=node.fence))
 
 
 def did_not_start(result: StepResult, log: str) -> TargetProblem:

@@ -5,7 +5,7 @@ within
 # A removal whose connection broke goes on: the next one waits for it. What has been made in its
 # place meanwhile is not what was to be removed.
 same() {
-    [ -e "$dir" ] && { [ ! -e "/proc/$$/fd/9" ] || [ "$dir" -ef "/proc/$$/fd/9" ]; }
+    [ -e "$dir" ] && { [ ! -e "/proc/self/fd/9" ] || [ "$dir" -ef "/proc/self/fd/9" ]; }
 }
 if { command exec 9<"$dir"; } 2>/dev/null && command -v flock >/dev/null; then
     flock 9 2>/dev/null

@@ -15,7 +15,7 @@ shift 4
 
 cannot_write() {
     left=$(free "${dir%/*}")
-    [ "${left:-64}" -lt 64 ] && exit 95
+    [ "${left:-64}" -lt 64 ] && { echo "No space left on device" >&2; exit 95; }
     exit 90
 }
 
