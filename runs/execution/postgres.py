@@ -114,9 +114,9 @@ before="$pid $begun"
 [ $wanted = start ] || [ -n "$pid" ] || exec "$@"
 "$@" &
 looks=0
-while [ $looks -lt 50 ]; do
+while [ $looks -lt 25 ]; do
     looks=$((looks + 1))
-    sleep 0.02
+    if [ $looks -le 6 ]; then sleep 0.02; else sleep 0.05; fi
     if is_done && kill "$!" 2>/dev/null; then
         echo " done"
         [ $wanted = start ] && echo "server started" || echo "server stopped"
