@@ -285,12 +285,9 @@ class BaseDir:
 
         return Condition(_CHECK, self._words(path), refused)
 
-    def checked(self, host: Host, path: str, fence: Fence | None = None) -> "Checked":
-        """The host, whose commands first `check` the folder in the same round trip.
-
-        If there is a fence, they first check that, too, and raise LeaseLost.
-        """
-        return Checked(self, host, path, fence)
+    def checked(self, host: Host, path: str) -> "Checked":
+        """The host, whose commands first `check` the folder in the same round trip."""
+        return Checked(self, host, path)
 
     async def run(
         self,
@@ -410,7 +407,6 @@ class Checked:
     base: BaseDir
     host: Host
     path: str
-    fence: Fence | None = None
 
     @property
     def address(self) -> Address:
@@ -421,6 +417,4 @@ class Checked:
         self, argv: Sequence[str], *, timeout_s: float | None = COMMAND_SECONDS
     ) -> Answer:
         """Run the command. Raises TargetProblem `not_ours`, `leads_out`: then nothing was run."""
-        return await self.base.run(
-            self.host, _CHECK, self.path, timeout_s=timeout_s, then=argv, fence=self.fence
-        )
+        return await self.base.run(self.host, _CHECK, self.path, timeout_s=timeout_s, then=argv)

@@ -68,8 +68,7 @@ class Cleaning:
 
     async def end(self) -> Ended | None:
         """The first part, which removes nothing; None if a machine belongs to others now."""
-        # Of a single machine the first command checks it.
-        if len(self.bench.nodes) > 1 and not await self.attempt(self._check_fences):
+        if not await self.attempt(self._check_fences):
             return None
         ended = await self._on_each(self._stop_steps)
         await self.attempt(self._keep_in_hand)
@@ -125,8 +124,7 @@ class Cleaning:
 
     async def _stop_steps(self, node: Node) -> None:
         async def stop(host: Host) -> None:
-            ours = node.base.checked(host, node.directory, node.fence)
-            await stop_all(ours, node.steps_directory)
+            await stop_all(node.base.checked(host, node.directory), node.steps_directory)
 
         await node.on_host(stop)
 
