@@ -136,6 +136,7 @@ def _taken(run: GivenRun) -> Fault:
 
 
 def _keep_files(runs: Sequence[GivenRun], placed: Sequence[Placed]) -> None:
-    for run, where in zip(runs, placed, strict=True):
-        for file in run.files:
-            artifacts.store(run=Run(pk=where.run_id), data=file)
+    both = zip(runs, placed, strict=True)
+    kept = [(where.run_id, file) for run, where in both for file in run.files]
+    for _file, error in artifacts.store_all(kept):
+        raise error
