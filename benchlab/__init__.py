@@ -1,6 +1,11 @@
 """The project: settings, URLs, Celery and the embedded services."""
 
 import gc
+import os
+
+# numpy's matrices are small: a thread for each processor waits actively for the others, which costs
+# more than the work, and memory. Read when numpy is loaded.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # A full collection of all that is loaded takes 100 to 200 ms, in which nobody else of the process
 # works, and by Python's own thresholds it is a seventh of each program's start: it comes seldom.

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from runs.analysis import fact_readers
@@ -23,6 +24,12 @@ Unknown = Literal[
 ]
 # Facts that both sides hardly ever state: a missing one is reported only if one side states it.
 _ALWAYS_TOLD: tuple[Kind, ...] = ("hardware", "environment")
+# The facts that are judged, in the order in which differences are listed.
+_ORDER = {
+    fact: place
+    for place, fact in enumerate((*FACTS, *SETTINGS.values()))
+    if fact.weight != "ignored"
+}
 
 
 @dataclass(frozen=True)
@@ -37,9 +44,10 @@ class Conditions:
     defaults: frozenset[str] = frozenset()
     levels: Mapping[str, Any] = field(default_factory=dict)
 
-    def knows(self, kind: Kind) -> bool:
-        """Whether anything of that kind is known."""
-        return any(fact.kind == kind for fact in self.facts)
+    @cached_property
+    def known(self) -> frozenset[Kind]:
+        """The kinds of which anything is known."""
+        return frozenset(fact.kind for fact in self.facts)
 
 
 @dataclass(frozen=True)
@@ -110,7 +118,7 @@ def judge(base: Conditions, head: Conditions, ignore: Collection[str] = ()) -> J
 
 
 def _differing(base: Conditions, head: Conditions) -> Iterator[Differing]:
-    common = [fact for fact in (*FACTS, *SETTINGS.values()) if _is_known(fact, base, head)]
+    common = sorted(_ORDER.keys() & base.facts.keys() & head.facts.keys(), key=_ORDER.__getitem__)
     told_by = {fact.kind for fact in common if not fact.last_resort}
     for fact in common:
         is_moot = fact.last_resort and fact.kind in told_by
@@ -128,11 +136,9 @@ def _differing(base: Conditions, head: Conditions) -> Iterator[Differing]:
         )
 
 
-def _is_known(fact: Fact, base: Conditions, head: Conditions) -> bool:
-    return fact.weight != "ignored" and fact in base.facts and fact in head.facts
-
-
 def _is_same(fact: Fact, base: frozenset[Value], head: frozenset[Value]) -> bool:
+    if base == head and not fact.spoils and len(base) == 1:
+        return True
     return all(
         any(fact.is_same(one, other) for other in others)
         for ones, others in ((base, head), (head, base))
@@ -155,7 +161,7 @@ def _codes(differing: Iterable[Differing]) -> tuple[Difference, ...]:
 def _unknown(base: Conditions, head: Conditions) -> tuple[Unknown, ...]:
     found = []
     for kind in KINDS:
-        known = (base.knows(kind), head.knows(kind))
+        known = (kind in base.known, kind in head.known)
         if not all(known) and (any(known) or kind in _ALWAYS_TOLD):
             found.append(f"{kind}_unknown")
     return tuple(found)  # type: ignore[arg-type]

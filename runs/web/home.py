@@ -1,17 +1,24 @@
 """The first page: what runs now, the newest findings, the line through versions."""
 
-from django.db.models import Exists, OuterRef
+from collections.abc import Sequence
+
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from runs.models import Campaign, Cell
+from runs.models import BisectionStep, Campaign, Cell
 from runs.models.campaigns import Origin
 from runs.selectors.access import projects
-from runs.selectors.archive import archive
+from runs.selectors.archive import archive, version_line
 from runs.selectors.campaigns import campaigns, metrics
 from runs.selectors.campaigns import factor_names as designs
+from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.ratios import ratios_of_executed
 from runs.selectors.operations.silences import silences
 from runs.selectors.runs import runs as run_selectors
@@ -23,15 +30,15 @@ from runs.web.changes import inbox
 NEWEST = 6
 NEWEST_FINDINGS = 3
 MOST_CELLS = 200
-# Of each step from a version to the next; the page of versions has the others.
-NEWEST_PAIRS = 3
+# For readers with different rights, in both languages.
+_finished: Kept[SafeString] = Kept(most=8)
 
 
 @require_safe
 @vary_on_headers("HX-Request")
 def home(request: HttpRequest) -> HttpResponse:
     """The page, or its live part when htmx asks."""
-    overview = servers.overview()
+    overview = servers.at_a_glance()
     newest, finished = campaigns.recent_and_finished(limit=NEWEST, to=request.user)
     running, latest = run_selectors.now_and_latest(NEWEST, to=request.user)
     context = {
@@ -46,34 +53,48 @@ def home(request: HttpRequest) -> HttpResponse:
     }
     if getattr(request, "htmx", False):
         return render(request, "home/_live.html", context)
-    line = versions.context(request)
     context |= {
         "asked": list(archive.asked()),
-        "newest_findings": _newest_findings(request.user),
         "new_changes": inbox.newest(request.user),
         "decisions": inbox.DECISIONS,
-        "line": line["figure"],
-        "measured": [pair for step in line["steps"] for pair in step.pairs[-NEWEST_PAIRS:]],
+        "finished_things": _finished_things(request.user),
     }
     return render(request, "home/index.html", context)
 
 
-def _newest_findings(
-    to: projects.Reader,
-) -> list[tuple[Campaign, list[campaign_page.Finding]]]:
-    """The results of the campaigns that finished last, if they compare anything.
+def _finished_things(to: projects.Reader) -> SafeString:
+    """The newest findings and the line through versions, the same for all who may see both."""
+    used = version_line.used(version_line.READ, to=to)
+    newest = tuple(_newest(to))
 
-    One of hundreds of cells has its own page for what it says.
+    def make() -> SafeString:
+        context = {"newest_findings": _findings(newest), **versions.context(used)}
+        return render_to_string("home/_finished.html", context)
+
+    return _finished.get((get_language(), used, newest), {*used.campaigns, *newest}, make)
+
+
+def _newest(to: projects.Reader) -> QuerySet[Campaign, int]:
+    """The campaigns of up to MOST_CELLS that finished last. One query, which reads no older ones.
+
+    One of hundreds of cells has its own page for what it says, and what the steps of a bisection
+    say is part of its answer.
     """
+    executed = Campaign.objects.filter(origin=Origin.EXECUTED, state=Campaign.State.FINISHED)
+    # No anti-joins, for which all campaigns would be read: the last cell is found by an index.
+    cells = Cell.objects.filter(campaign=OuterRef("pk")).order_by("-ordinal").values("ordinal")[:1]
+    steps = BisectionStep.objects.filter(campaign=OuterRef("pk")).values("pk")[:1]
+    few = executed.alias(last=Coalesce(Subquery(cells), 0), step=Subquery(steps))
+    alone = few.filter(last__lte=MOST_CELLS, step=None)
+    listed = projects.visible(alone, to=to).order_by("-pk")
+    return listed.values_list("pk", flat=True)[:NEWEST_FINDINGS]
+
+
+def _findings(of: Sequence[int]) -> list[tuple[Campaign, list[campaign_page.Finding]]]:
+    """The results of these campaigns, if they compare anything."""
     found = []
-    executed = projects.visible(campaigns.of_origin(Origin.EXECUTED), to=to)
-    wide = Cell.objects.filter(campaign=OuterRef("pk"), ordinal__gt=MOST_CELLS)
-    # What the steps of a bisection say is part of its answer.
-    alone = executed.filter(bisection_step=None)
-    finished = alone.filter(~Exists(wide), state=Campaign.State.FINISHED)
-    newest = metrics.primary_names(finished.select_related("scenario")[:NEWEST_FINDINGS])
+    newest = metrics.primary_names(campaigns.listed().filter(pk__in=of))
     for campaign, rows in ratios_of_executed(newest).items():
         if rows:
-            words = designs.words(campaign)
-            found.append((campaign, campaign_page.findings(rows, words)))
+            found.append((campaign, campaign_page.findings(rows, designs.words(campaign))))
     return found

@@ -1,9 +1,11 @@
 """The verdict for a CI job: head against base, as JSON or as Markdown for a pull request."""
 
+from collections.abc import Hashable
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase
 from django.urls import reverse
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework.renderers import BaseRenderer, JSONRenderer
@@ -20,9 +22,13 @@ from runs.models import Metric
 from runs.selectors.compare import baselines, bisections, verdicts
 from runs.selectors.compare import head_and_base as sides
 from runs.selectors.compare.head_and_base import BadSide, NoBaseline, Side
+from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.state import CONDITIONS
 from runs.selectors.compare.verdict_words import HEADLINES, REASONS, size
 from runs.selectors.compare.verdicts import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
+
+# As JSON, some hundred kB each.
+_bodies: Kept[bytes] = Kept(most=6)
 
 
 class MarkdownRenderer(JSONRenderer):
@@ -50,21 +56,33 @@ class CompareDoor(QueryDoor):
         first revision of a campaign is its baseline: `overall` is baseline_made, `base` is null.
         """
         try:
-            found = _compared(request)
+            base, head, asked = _question(request)
         except NoBaseline as first:
             return _baseline_made(first.head, request)
         if isinstance(request.accepted_renderer, MarkdownRenderer):
+            found = _compared(base, head, asked)
             text = markdown(found, request.build_absolute_uri)
-            asked = request.query_params.getlist("metric")
-            ignored = _ignored(request.query_params.get("ignore", ""))
-            settling = bisections.settling(found, metrics=asked, ignore=ignored, to=reader(request))
+            settling = bisections.settling(
+                found, metrics=list(asked.metrics), ignore=asked.ignore, to=reader(request)
+            )
             if settling is not None:
                 text += f"\n---\n\n{settled(settling, request.build_absolute_uri)}"
             return HttpResponse(text, content_type="text/markdown; charset=utf-8")
-        return Response(_body(found, request))
+        # Absolute addresses are those of the host that was asked.
+        key = (*map(_named, (base, head)), asked, get_language(), request.build_absolute_uri("/"))
+        body = _bodies.get(
+            key,
+            {base.campaign.pk, head.campaign.pk},
+            lambda: JSONRenderer().render(_body(_compared(base, head, asked), request)),
+        )
+        return HttpResponse(body, content_type=JSONRenderer.media_type)
 
 
-def _compared(request: Request) -> SideVerdict:
+def _named(side: Side) -> Hashable:
+    return side.text, side.campaign.pk, side.revision and side.revision.pk, side.run
+
+
+def _question(request: Request) -> tuple[Side, Side, Asked]:
     given = request.query_params
     asked = Asked(
         metrics=tuple(given.getlist("metric")),
@@ -82,6 +100,10 @@ def _compared(request: Request) -> SideVerdict:
         )
     except BadSide as error:
         raise queries.refuse(error.parameter, error.code, error.message) from error
+    return base, head, asked
+
+
+def _compared(base: Side, head: Side, asked: Asked) -> SideVerdict:
     if base.points:
         return baselines.between(base, head, asked)
     return verdicts.between(base, head, asked)

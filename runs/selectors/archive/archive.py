@@ -4,12 +4,25 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from django.contrib.postgres.search import SearchQuery, SearchRank
-from django.db.models import BooleanField, Count, ExpressionWrapper, Prefetch, Q, QuerySet
+from django.db.models import (
+    BooleanField,
+    Count,
+    ExpressionWrapper,
+    Model,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+    Subquery,
+)
+from django.db.models.functions import Coalesce
 
 from runs.models import (
+    Campaign,
     CellSummary,
     Discrepancy,
     PrintedFigure,
@@ -63,6 +76,21 @@ class Entry:
         found = () if self.table.has_figures else conclusions.printed(self.table.findings)
         return found[0] if found else {}
 
+    @cached_property
+    def offers(self) -> Mapping[str, Mapping[str, str]]:
+        """By the name of each filter its values that find this table, each with its label."""
+        campaign, source = self.table.campaign, self.table.source
+        year = str(campaign.year or source.year)
+        topology = campaign.topology
+        return {
+            "theme": {campaign.scenario.slug: campaign.scenario.title},
+            "year": {year: year},
+            "version": {version: version for version in self.versions},
+            "os": {name: name for name in self.systems},
+            "topology": {topology.kind: str(topology.get_kind_display())} if topology else {},
+            "hardware": self.hardware,
+        }
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -89,15 +117,23 @@ def shelves(listed: Iterable[Entry]) -> list[Shelf]:
     return list(made.values())
 
 
+def campaigns() -> QuerySet[Campaign, int]:
+    """The keys of all published campaigns."""
+    published = Campaign.objects.filter(origin=Origin.PUBLISHED)
+    return published.order_by().values_list("pk", flat=True)
+
+
 def entries(source: Source | None = None) -> list[Entry]:
     """Every table of the archive, or of one source. Two queries, whatever the size."""
-    nodes = PublishedNode.objects.select_related("hardware", "environment")
+    nodes = PublishedNode.objects.select_related("hardware", "environment").defer(
+        "hardware__facts", "environment__facts"
+    )
     tables = (
         PublishedTable.objects.select_related("source", "campaign__scenario", "campaign__topology")
         .prefetch_related(Prefetch("nodes", nodes))
         .annotate(
-            figure_count=Count("printed", distinct=True),
-            discrepancy_count=Count("discrepancies", distinct=True),
+            figure_count=_number_of(PrintedFigure, "table"),
+            discrepancy_count=_number_of(Discrepancy, "table"),
         )
         .defer("grid", "columns", "method", "reproduce", "chart", "search")
         .order_by("source__year", "source__slug", "ordinal")
@@ -177,11 +213,11 @@ def choices(
     labels: dict[str, dict[str, str]] = defaultdict(dict)
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for entry in listed:
-        for name, offered in _offers(entry).items():
+        for name, offered in entry.offers.items():
             labels[name] |= offered
     for entry in found:
         unmet = _unmet(entry, wanted)
-        for name, offered in _offers(entry).items():
+        for name, offered in entry.offers.items():
             if unmet <= {name}:
                 counts[name].update(offered.keys())
     return {
@@ -199,10 +235,16 @@ def choices(
 def sources() -> QuerySet[Source]:
     """Publications by year, each with its numbers of tables, figures and discrepancies."""
     return Source.objects.annotate(
-        table_count=Count("tables", distinct=True),
-        figure_count=Count("tables__printed", distinct=True),
-        discrepancy_count=Count("tables__discrepancies", distinct=True),
+        table_count=_number_of(PublishedTable, "source"),
+        figure_count=_number_of(PrintedFigure, "table__source"),
+        discrepancy_count=_number_of(Discrepancy, "table__source"),
     ).order_by("year", "slug")
+
+
+def _number_of(rows: type[Model], path: str) -> Coalesce:
+    """How many rows belong to one of the query; joined they would be multiplied with others."""
+    mine = rows.objects.filter(**{path: OuterRef("pk")}).order_by().values(path)  # type: ignore[attr-defined]
+    return Coalesce(Subquery(mine.values(number=Count("pk"))), 0)
 
 
 def tables(source: Source) -> QuerySet[PublishedTable]:
@@ -210,8 +252,8 @@ def tables(source: Source) -> QuerySet[PublishedTable]:
     return (
         source.tables.select_related("campaign__scenario")
         .annotate(
-            figure_count=Count("printed", distinct=True),
-            discrepancy_count=Count("discrepancies", distinct=True),
+            figure_count=_number_of(PrintedFigure, "table"),
+            discrepancy_count=_number_of(Discrepancy, "table"),
         )
         .defer("grid", "columns", "method", "reproduce", "chart", "search")
         .order_by("ordinal")
@@ -284,24 +326,10 @@ def operating_system(name: str) -> str:
     return match.group(1) if match else name
 
 
-def _offers(entry: Entry) -> dict[str, dict[str, str]]:
-    campaign = entry.table.campaign
-    year = str(campaign.year or entry.table.source.year)
-    topology = campaign.topology
-    return {
-        "theme": {campaign.scenario.slug: campaign.scenario.title},
-        "year": {year: year},
-        "version": {version: version for version in entry.versions},
-        "os": {name: name for name in entry.systems},
-        "topology": {topology.kind: str(topology.get_kind_display())} if topology else {},
-        "hardware": dict(entry.hardware),
-    }
-
-
 def _unmet(entry: Entry, wanted: Wanted) -> set[str]:
     """The filters that the table does not match."""
     slug = entry.table.source.slug
-    offers: Mapping[str, Mapping[str, str]] = {"source": {slug: slug}, **_offers(entry)}
+    offers: Mapping[str, Mapping[str, str]] = {"source": {slug: slug}, **entry.offers}
     asked = {name: getattr(wanted, name) for name in offers}
     return {name for name, value in asked.items() if value and value not in offers[name]}
 

@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +20,7 @@ from runs.selectors.archive import conclusions, provenance, versions
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import judging, series_cells
 from runs.selectors.compare.judging import Judge
+from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.known_noise import Scope
 
 READ, UPDATE = "fixed-point-read", "fixed-point-update"
@@ -97,25 +98,89 @@ class Undocumented:
 
 @dataclass(frozen=True)
 class Material:
-    """What a line is made of. `leaves_out` says that older campaigns executed here are not used.
-
-    `cells` are all of these campaigns.
-    """
+    """What a line is made of: the cells of its campaigns, and which of them have its figures."""
 
     measured: Mapping[Campaign, Sequence[Measured]]
     cells: Sequence[Cell]
-    undocumented: Sequence[Undocumented]
+
+
+@dataclass(frozen=True)
+class Line:
+    """The pairs of a theme at `clients`, or where each campaign does best.
+
+    `counts` are the client counts that a reader may choose. `records` are those of the figures of
+    published pairs, by version. `leaves_out` says that older campaigns executed here are not used.
+    """
+
+    clients: int | None
+    counts: tuple[int, ...]
+    pairs: tuple[Pair, ...]
+    records: Mapping[str, Sequence[str]]
+    undocumented: tuple[Undocumented, ...]
+    leaves_out: bool
+    _trends: dict[tuple[str, str], Trend] = field(default_factory=dict)
+
+    def trend(self, origin: str, base: str) -> Trend:
+        """The pairs of one origin chained to an index; `base` is 1.0 if the chain reaches it."""
+        if (origin, base) not in self._trends:
+            self._trends[origin, base] = line(self.pairs, origin=origin, base=base)
+        return self._trends[origin, base]
+
+
+# A theme, for each number of clients that somebody looks at.
+_lines: Kept[Line] = Kept(most=12)
+
+
+@dataclass(frozen=True)
+class Used:
+    """The campaigns of a theme that a line is made of, by their keys, as a reader may see them."""
+
+    theme: str
+    campaigns: tuple[int, ...]
     leaves_out: bool
 
 
-def material(theme: str, *, to: Reader = NOBODY) -> Material:
-    """What the campaigns of a theme that the reader may see say about versions and clients.
+def used(theme: str, *, to: Reader = NOBODY) -> Used:
+    """All published campaigns of the line, and the newest MOST_EXECUTED executed here. One query.
 
-    Of those executed here only the newest MOST_EXECUTED are used: a dozen say as much as all, and
-    the work does not grow with the lab. Two queries.
+    A dozen say as much as all, and the work does not grow with the lab.
     """
-    published, executed = _campaigns(theme, to)
-    used = {each.pk: each for each in (*published, *executed[:MOST_EXECUTED])}
+    published = Campaign.objects.filter(scenario__slug=theme, origin=Origin.PUBLISHED)
+    listed = visible(published, to=to).order_by().values_list("pk", "origin")
+    # One more than is used: it says that there are others.
+    executed = _executed(theme, to).values_list("pk", "origin")[: MOST_EXECUTED + 1]
+    found = sorted(listed.union(executed, all=True), reverse=True)
+    newest = [pk for pk, origin in found if origin == Origin.EXECUTED]
+    printed = [pk for pk, origin in found if origin == Origin.PUBLISHED]
+    return Used(theme, (*newest[:MOST_EXECUTED], *printed), len(newest) > MOST_EXECUTED)
+
+
+def read(of: Used, *, clients: int | None = None) -> Line:
+    """The line of these campaigns; without `clients` if no campaign has them.
+
+    A query where it is kept, else ten.
+    """
+    # What anybody may write into an address is kept only where it is a choice.
+    known = _kept(of, None)
+    return _kept(of, clients) if clients in known.counts else known
+
+
+def _kept(of: Used, clients: int | None) -> Line:
+    def make() -> Line:
+        related = Campaign.objects.select_related("scenario", "published__source")
+        campaigns = list(related.filter(pk__in=of.campaigns))
+        found = material(campaigns)
+        made = tuple(pairs(found, clients=clients))
+        counts = tuple(client_counts(found.measured))
+        undocumented = tuple(_undocumented(campaigns))
+        return Line(clients, counts, made, records(made), undocumented, of.leaves_out)
+
+    return _lines.get((of.theme, clients, of.leaves_out), of.campaigns, make)
+
+
+def material(campaigns: Iterable[Campaign]) -> Material:
+    """What these campaigns say about versions and clients. One query."""
+    used = {each.pk: each for each in campaigns}
     found: dict[Campaign, list[Measured]] = defaultdict(list)
     cells = list(_cells(used))
     for cell in cells:
@@ -128,7 +193,7 @@ def material(theme: str, *, to: Reader = NOBODY) -> Material:
             found[campaign].append(
                 Measured(cell.pk, cell.version, clients, summary, server, cell.revision_id)
             )
-    return Material(found, cells, _undocumented(published), len(executed) > MOST_EXECUTED)
+    return Material(found, cells)
 
 
 def _cells(campaigns: Collection[int]) -> QuerySet[Cell, Any]:
@@ -147,22 +212,6 @@ def _enters(campaign: Campaign, summary: Summary) -> bool:
     seconds = campaign.parameters.get("duration")
     is_long = not isinstance(seconds, int | float) or seconds >= LEAST_SECONDS
     return is_long and (summary.n or 0) >= LEAST_REPEATS
-
-
-def _campaigns(theme: str, to: Reader) -> tuple[list[Campaign], list[Campaign]]:
-    """All published campaigns of the line, and the newest executed ones. One query.
-
-    One executed campaign more than is used: it says that there are others.
-    """
-    published = Campaign.objects.filter(scenario__slug=theme, origin=Origin.PUBLISHED)
-    listed = visible(published, to=to).select_related("scenario", "published__source").order_by()
-    executed = _executed(theme, to).select_related("scenario", "published__source")
-    found = list(listed.union(executed[: MOST_EXECUTED + 1], all=True))
-    newest = sorted(found, key=lambda each: each.pk, reverse=True)
-    return (
-        [each for each in found if each.origin == Origin.PUBLISHED],
-        [each for each in newest if each.origin == Origin.EXECUTED],
-    )
 
 
 def _executed(theme: str, to: Reader) -> QuerySet[Campaign]:
@@ -219,7 +268,7 @@ def client_counts(found: Mapping[Campaign, Sequence[Measured]]) -> list[int]:
 
 
 def line(found: Iterable[Pair], *, origin: str, base: str) -> Trend:
-    """The pairs of one origin chained to an index; `base` is 1.0 if the chain reaches it."""
+    """See Line.trend."""
     drawn = [pair for pair in found if pair.campaign.origin == origin and pair.link is not None]
     links = [pair.link for pair in drawn if pair.link is not None]
     names = {end for link in links for end in (link.base, link.head)} | {base} | set(MAJORS)

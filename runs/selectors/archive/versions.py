@@ -48,7 +48,8 @@ def matching(version: str, *, field: str) -> Q:
     condition = Q(**{field: version})
     for continued in (".", "devel", "alpha", "beta", "rc"):
         condition |= Q(**{f"{field}__startswith": version + continued})
-    return condition
+    # All of them begin alike, which an index looks up; it does not look up alternatives.
+    return Q(**{f"{field}__startswith": version}) & condition
 
 
 def first_year(version: str) -> int | None:

@@ -1,6 +1,6 @@
 """Metrics: the one that a campaign shows first, and its summaries for cells."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -17,16 +17,17 @@ from runs.selectors.archive import provenance
 FIELDS = ("n", "median", "minimum", "maximum", "mean", "log_mean", "log_variance")
 
 
-def primary(campaign: Campaign) -> Metric | None:
+def primary(campaign: Campaign, among: Sequence[Metric] | None = None) -> Metric | None:
     """The metric that the campaign's charts and tables show first; None if there is none yet.
 
     A scenario that can run names it. One with data only (published, uploaded) shows tps if it has
-    it, otherwise its first metric with a better direction.
+    it, otherwise its first metric with a better direction. One query, unless it is `among` all
+    metrics of the campaign.
     """
     try:
         name = registry.get(campaign.scenario.slug).primary_metric
     except KeyError:
-        return _first_found(campaign)
+        return _first_found(campaign) if among is None else next(iter(by_use(among)), None)
     return Metric.objects.filter(name=name).first()
 
 

@@ -48,6 +48,7 @@ class Comparability:
     """The conditions of some cells, by cell."""
 
     of: Mapping[int, Conditions] = field(default_factory=dict)
+    _judged: dict[tuple[int, int, Collection[str]], Judgement] = field(default_factory=dict)
 
     def judgement(
         self, base: int | None, head: int | None, *, ignore: Collection[str] = ()
@@ -59,8 +60,13 @@ class Comparability:
         """
         if base is None or head is None:
             return Judgement()
-        nothing = Conditions()
-        return judge(self.of.get(base, nothing), self.of.get(head, nothing), ignore)
+        # A pair has the same answer for each of its metrics.
+        asked = (base, head, tuple(ignore))
+        if asked not in self._judged:
+            nothing = Conditions()
+            sides = (self.of.get(base, nothing), self.of.get(head, nothing))
+            self._judged[asked] = judge(*sides, ignore)
+        return self._judged[asked]
 
 
 def of_cells(

@@ -20,6 +20,8 @@ MOST_READ = 2300
 
 # The scatter of the newest campaigns' cells and of those asked for, and where they ran. Each table
 # is read once, by a list of keys that follow each other: a large one costs what a small one does.
+# Each machine has a scatter: its join is FULL since that is never made by nested loops. The planner
+# expects ten rows of a list of any length, and compared each of 2,300 cells with each machine.
 _ON_SERVERS = """
 WITH newest AS MATERIALIZED (
     SELECT id FROM runs_campaign WHERE origin = %(executed)s AND treatment = '{}'
@@ -40,7 +42,7 @@ WITH newest AS MATERIALIZED (
 )
 SELECT campaign_id, metric_id, server, hardware, coalesce(doubted, false),
     campaign_id IN (SELECT id FROM newest), n, log_variance
-FROM scatter JOIN cell ON cell.id = scatter.cell_id LEFT JOIN machine USING (cell_id)
+FROM scatter FULL JOIN machine USING (cell_id) JOIN cell ON cell.id = cell_id
 ORDER BY cell_id DESC
 """
 

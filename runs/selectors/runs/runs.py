@@ -67,11 +67,19 @@ def latest(limit: int, *, to: Reader = NOBODY) -> QuerySet[Run]:
 
 def now_and_latest(limit: int, *, to: Reader = NOBODY) -> tuple[list[Run], list[Run]]:
     """What `running_now` has that the reader may see, and `latest`. One query."""
-    running = visible(running_now(), to=to).select_related("cell__revision").order_by()
-    found = list(latest(limit, to=to).union(running, all=True))
+    running = visible(running_now(), to=to).order_by()
+    found = list(_lines(latest(limit, to=to)).union(_lines(running), all=True))
     now = [each for each in found if each.is_active]
-    ended = [each for each in found if not each.is_active]
-    return sorted(now, key=_since), ended
+    return sorted(now, key=_since), [each for each in found if not each.is_active]
+
+
+def _lines(of: QuerySet[Run]) -> QuerySet[Run]:
+    """With what a line of a list says of a run, and nothing else."""
+    related = of.select_related(None).select_related("campaign", "cell__revision", "server")
+    return related.only(
+        *("state", "validity", "repeat", "started_at", "finished_at"),
+        *("campaign__title", "cell__levels", "cell__revision__sha", "server__name"),
+    )
 
 
 def _since(run: Run) -> tuple[bool, float, int]:

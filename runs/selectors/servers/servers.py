@@ -58,15 +58,38 @@ class ServerRow:
 
 def listed() -> QuerySet[Server]:
     """Servers with hardware, environment, and the installations that they have now."""
+    related = ("hardware", "environment", "ssh_key", "jump")
+    return Server.objects.select_related(*related).prefetch_related(_present())
+
+
+def _present() -> "Prefetch[str]":
     present = Installation.objects.filter(removed_at=None).order_by("version_num", "bindir")
-    return Server.objects.select_related(
-        "hardware", "environment", "ssh_key", "jump"
-    ).prefetch_related(Prefetch("installations", present, to_attr="present_installations"))
+    return Prefetch("installations", present, to_attr="present_installations")
+
+
+def _waiting() -> Coalesce:
+    """How many runs wait: queued ones, and those that lost their worker."""
+    waiting = Run.objects.filter(
+        server=OuterRef("pk"), state__in=(Run.State.QUEUED, Run.State.LOST)
+    ).order_by()
+    counted = waiting.values("server").annotate(number=Count("pk")).values("number")
+    return Coalesce(Subquery(counted), 0)
 
 
 def overview(*, to: projects.Reader = projects.NOBODY) -> list[ServerRow]:
     """All servers by name. Two queries, whatever their number."""
     return _rows(listed().order_by("name", "pk"), to)
+
+
+def at_a_glance() -> list[ServerRow]:
+    """All servers by name with what waits for them, not with what holds them. Two queries."""
+    servers = Server.objects.prefetch_related(_present()).order_by("name", "pk")
+    return [
+        ServerRow(
+            each, tuple(getattr(each, "present_installations", ())), None, False, each.waiting
+        )
+        for each in servers.annotate(waiting=_waiting())
+    ]
 
 
 def detail(slug: str, *, to: projects.Reader = projects.NOBODY) -> ServerRow:
@@ -95,18 +118,11 @@ def registration_events(server: Server) -> QuerySet[ServerEvent]:
 
 
 def _rows(servers: QuerySet[Server], to: projects.Reader) -> list[ServerRow]:
-    # How many runs wait: queued ones, and those that lost their worker.
-    waiting = Run.objects.filter(
-        server=OuterRef("pk"), state__in=(Run.State.QUEUED, Run.State.LOST)
-    ).order_by()
-    counted = waiting.values("server").annotate(number=Count("pk")).values("number")
     # Who holds the server, and whether the reader may see that run.
     open_ = Exists(projects.visible(Run.objects.filter(pk=OuterRef("lease__run")), to=to))
     held = servers.select_related("lease__run__campaign", "lease__run__cell")
     rows = []
-    for server in held.defer("lease__run__plan").annotate(
-        waiting=Coalesce(Subquery(counted), 0), is_open=open_
-    ):
+    for server in held.defer("lease__run__plan").annotate(waiting=_waiting(), is_open=open_):
         lease = getattr(server, "lease", None)
         run = lease.run if lease and lease.run and lease.run.is_active else None
         rows.append(

@@ -140,6 +140,6 @@ def _taken(run: GivenRun) -> Fault:
 
 
 def _keep_files(runs: Sequence[GivenRun], ids: Sequence[int]) -> None:
-    for run, key in zip(runs, ids, strict=True):
-        for file in run.files:
-            artifacts.store(run=Run(pk=key), data=file)
+    kept = [(key, file) for run, key in zip(runs, ids, strict=True) for file in run.files]
+    for _file, error in artifacts.store_all(kept):
+        raise error

@@ -4,9 +4,11 @@ from typing import Any
 
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
+from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
@@ -14,6 +16,7 @@ from runs.models import Discrepancy, PrintedFigure, PublishedTable
 from runs.selectors.archive import archive, data_package, provenance
 from runs.selectors.archive.archive import Wanted
 from runs.selectors.archive.words import citation, factors
+from runs.selectors.compare.kept import Kept
 from runs.templatetags.formats import spoken
 
 FILTERS = {
@@ -25,6 +28,8 @@ FILTERS = {
     "hardware": gettext_lazy("Hardware"),
 }
 LONGEST_SEARCH = 200
+# By filters, in both languages; the unfiltered one among them.
+_pages: Kept[SafeString] = Kept(most=16)
 
 
 @require_safe
@@ -32,11 +37,26 @@ LONGEST_SEARCH = 200
 def archive_index(request: HttpRequest) -> HttpResponse:
     """Every publication with its tables, narrowed by search and filters."""
     wanted = _wanted(request)
+    name = "_found" if getattr(request, "htmx", False) else "_publications"
+
+    def make() -> SafeString:
+        return render_to_string(f"archive/{name}.html", _context(wanted))
+
+    # A search asks again with each letter that is typed.
+    if wanted.words:
+        shown = make()
+    else:
+        shown = _pages.get((name, get_language(), wanted), archive.campaigns(), make)
+    if name == "_found":
+        return HttpResponse(shown)
+    return render(request, "archive/index.html", {"section": "archive", "publications": shown})
+
+
+def _context(wanted: Wanted) -> dict[str, Any]:
     listed = archive.entries()
     found = archive.saying(listed, wanted.words)
     shelves = archive.shelves(archive.filtered(found, wanted))
-    context = {
-        "section": "archive",
+    return {
         "wanted": wanted,
         "sources": list(archive.sources()),
         "filters": _filters(archive.choices(listed, found, wanted), wanted),
@@ -44,8 +64,6 @@ def archive_index(request: HttpRequest) -> HttpResponse:
         "shown": sum(len(shelf.entries) for shelf in shelves),
         "total": len(listed),
     }
-    is_fragment = getattr(request, "htmx", False)
-    return render(request, "archive/_found.html" if is_fragment else "archive/index.html", context)
 
 
 @require_safe

@@ -7,19 +7,29 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from runs.analysis.trend import Trend
 from runs.charts import version_line as drawing
 from runs.charts.figure import Figure
 from runs.models.campaigns import Origin
 from runs.selectors.archive import provenance, versions
 from runs.selectors.archive import version_line as lines
-from runs.selectors.archive.version_line import Pair, Undocumented
+from runs.selectors.archive.version_line import Line, Pair, Undocumented, Used
+from runs.selectors.compare.kept import Kept
 
 THEMES = (lines.READ, lines.UPDATE)
+LONGEST = 9  # digits of a number of clients
+# Of each step from a version to the next on the first page; the page of versions has the others.
+NEWEST_PAIRS = 3
+
+
+# Choices that people made of late, in both languages.
+_pages: Kept[SafeString] = Kept(most=16)
 
 
 @dataclass(frozen=True)
@@ -36,30 +46,38 @@ class Step:
 @require_safe
 def version_page(request: HttpRequest) -> HttpResponse:
     """The line, and a row for each step with the campaigns behind it."""
-    return render(request, "versions/index.html", {"section": "versions", **context(request)})
-
-
-def context(request: HttpRequest) -> dict[str, Any]:
-    """What the page and the first page's line show, by the address."""
     given = request.GET
     theme = _one_of(given.get("theme", ""), THEMES, lines.READ)
-    material = lines.material(theme, to=request.user)
-    counts = lines.client_counts(material.measured)
-    clients = next((each for each in counts if str(each) == given.get("clients")), None)
-    pairs = lines.pairs(material, clients=clients)
-    base = _one_of(given.get("base", ""), lines.MAJORS, _base(pairs))
-    trends = {origin: lines.line(pairs, origin=origin, base=base) for origin in lines.ORIGINS}
+    used = lines.used(theme, to=request.user)
+    base = _one_of(given.get("base", ""), lines.MAJORS, "")
+    clients = _number(given.get("clients", ""))
+    if clients is not None:
+        clients = lines.read(used, clients=clients).clients
+    shown = _pages.get(
+        (get_language(), used, clients, base),
+        used.campaigns,
+        lambda: render_to_string("versions/_line.html", context(used, clients=clients, base=base)),
+    )
+    return render(request, "versions/index.html", {"section": "versions", "shown": shown})
+
+
+def context(of: Used, *, clients: int | None = None, base: str = "") -> dict[str, Any]:
+    """What the page and the first page's line show of these campaigns, the same for all readers."""
+    line = lines.read(of, clients=clients)
+    base = base or _base(line.pairs)
+    steps = _steps(line.pairs, line.undocumented)
     return {
         "themes": [(lines.READ, _("Reading")), (lines.UPDATE, _("Updating"))],
-        "theme": theme,
-        "counts": counts,
-        "clients": clients,
+        "theme": of.theme,
+        "counts": line.counts,
+        "clients": line.clients,
         "bases": lines.MAJORS,
         "base": base,
-        "figure": _figure(trends, pairs),
-        "steps": _steps(pairs, material.undocumented),
-        "pairs": pairs,
-        "leaves_out": material.leaves_out,
+        "figure": _figure(line, base),
+        "steps": steps,
+        "newest": [pair for step in steps for pair in step.pairs[-NEWEST_PAIRS:]],
+        "pairs": line.pairs,
+        "leaves_out": line.leaves_out,
         "most_executed": lines.MOST_EXECUTED,
         "least_repeats": lines.LEAST_REPEATS,
         "least_seconds": lines.LEAST_SECONDS,
@@ -70,18 +88,23 @@ def _one_of(given: str, known: Sequence[str], otherwise: str) -> str:
     return given if given in known else otherwise
 
 
+def _number(given: str) -> int | None:
+    return int(given) if given.isdecimal() and len(given) <= LONGEST else None
+
+
 def _base(pairs: Sequence[Pair]) -> str:
     """The oldest version about which anything is known."""
     known = {end for pair in pairs for end in pair.ends}
     return next((major for major in lines.MAJORS if major in known), lines.MAJORS[0])
 
 
-def _figure(trends: dict[Origin, Trend], pairs: Sequence[Pair]) -> Figure | None:
-    notes = {name: provenance.hover(found) for name, found in lines.records(pairs).items()}
+def _figure(line: Line, base: str) -> Figure | None:
+    notes = {name: provenance.hover(found) for name, found in line.records.items()}
+    pairs = line.pairs
     drawn = [
         drawing.Origin(
             str(origin.label),
-            trends[origin].chains,
+            line.trend(origin, base).chains,
             _urls(pairs, origin),
             dash,
             doubtful=_doubtful(pairs, origin),

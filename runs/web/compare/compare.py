@@ -1,22 +1,30 @@
 """The compare page: series of every origin side by side, two cells, and kept comparisons."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.auth.models import AnonymousUser, User
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from runs.models import Cell, SavedComparison
+from runs.models import Campaign, Cell, SavedComparison
+from runs.selectors.access import permissions, projects
+from runs.selectors.access.rights import Right
 from runs.selectors.archive.words import Factors
 from runs.selectors.compare import candidates, series_labels
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.candidates import Candidate, CandidateFilters
 from runs.selectors.compare.cells import compared_cells
-from runs.selectors.compare.comparisons import ComparedPage, compared
+from runs.selectors.compare.comparisons import compared
+from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.series_labels import spoken_level
 from runs.selectors.compare.state import CompareState
 from runs.services.compare import saved_comparisons as comparisons
@@ -41,6 +49,19 @@ NEWEST_SAVED = 5
 PAGE_SIZE = 50
 
 
+@dataclass(frozen=True)
+class Shown:
+    """A comparison as the page shows it: empty without series. `state` has them written out."""
+
+    html: SafeString
+    state: CompareState
+    faults: tuple[str, ...]
+
+
+# Some hundred kB each.
+_comparisons: Kept[Shown] = Kept(most=8)
+
+
 @require_safe
 @vary_on_headers("HX-Request")
 def compare(request: HttpRequest) -> HttpResponse:
@@ -48,15 +69,16 @@ def compare(request: HttpRequest) -> HttpResponse:
     state, faults = compare_state.read(request.GET)
     if getattr(request, "htmx", False) and request.htmx.target == "candidates":  # type: ignore[attr-defined]
         return render(request, "compare/_candidates.html", _search(request, state))
-    words = series_labels.wording({key.slug for key in state.series})
-    page = compared(state, reader=request.user, wording=words)
     if wanted := request.GET.get("format"):
+        words = series_labels.wording({key.slug for key in state.series})
+        page = compared(state, reader=request.user, wording=words)
         answer = compare_exports.answer(page, words, wanted)
         if answer is None:
             raise Http404(f"format={wanted}")
         return answer
-    context = {"section": "compare", "faults": [*faults, *page.loaded.faults]}
-    return render(request, "compare/index.html", context | _shown(request, state, page, words))
+    shown = _shown(state, request.user)
+    context = {"section": "compare", "faults": [*faults, *shown.faults]}
+    return render(request, "compare/index.html", context | _context(request, shown))
 
 
 @require_safe
@@ -119,20 +141,37 @@ def compare_save(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('compare')}?{state.query}")
 
 
-def _shown(
-    request: HttpRequest, state: CompareState, page: ComparedPage, words: Factors
-) -> dict[str, Any]:
+def _shown(state: CompareState, reader: User | AnonymousUser) -> Shown:
+    """The comparison, kept for all who may see its campaigns and have the same right to queue."""
+    may_queue = permissions.may(reader, Right.QUEUE)
+
+    def make() -> Shown:
+        words = series_labels.wording({key.slug for key in state.series})
+        page = compared(state, reader=reader, wording=words)
+        if not page.loaded.series:
+            return Shown(SafeString(), page.state, page.loaded.faults)
+        context = {**compare_page.context(page, words), **compare_page.form(page, words)}
+        html = render_to_string("compare/_compared.html", {**context, "may_queue": may_queue})
+        return Shown(html, page.state, page.loaded.faults)
+
+    if not state.series:
+        return make()
+    named = Campaign.objects.filter(slug__in={key.slug for key in state.series}).order_by()
+    campaigns = projects.visible(named, to=reader).values_list("pk", flat=True)
+    return _comparisons.get((state, get_language(), may_queue), campaigns, make)
+
+
+def _context(request: HttpRequest, shown: Shown) -> dict[str, Any]:
     """The comparison; before there is one, examples and what can be added."""
-    searched = "q" in request.GET or not page.loaded.series
+    searched = "q" in request.GET or not shown.html
+    saved = SavedComparison.objects.select_related("created_by")[:NEWEST_SAVED]
     return {
-        **compare_page.context(page, words),
-        **compare_page.form(page, words),
-        **(_search(request, page.state) if searched else {"q": "", "filters": CandidateFilters()}),
+        "state": shown.state,
+        "shown": shown.html,
+        **(_search(request, shown.state) if searched else {"q": "", "filters": CandidateFilters()}),
         "is_picking": searched,
-        "examples": [] if page.loaded.series else compare_examples.examples(request.user),
-        "saved": []
-        if page.loaded.series
-        else list(SavedComparison.objects.select_related("created_by")[:NEWEST_SAVED]),
+        "examples": [] if shown.html else compare_examples.examples(request.user),
+        "saved": [] if shown.html else list(saved),
     }
 
 

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from runs.charts.history import Decided, HostMark, Mark, Point, Words, history
 from runs.models import Campaign, Change
+from runs.selectors.campaigns import metrics as campaign_metrics
 from runs.selectors.histories import histories, host_changes
 from runs.selectors.histories.histories import Histories, History
 from runs.selectors.histories.host_changes import HostChange
@@ -50,6 +51,7 @@ def context(campaign: Campaign, metric_name: str, levels: list[tuple[str, str]])
     """Everything of the page but the forms. An unknown metric is the campaign's first."""
     metrics = histories.metrics_of(campaign)
     metric = next((each for each in metrics if each.name == metric_name), None)
+    metric = metric or campaign_metrics.primary(campaign, among=metrics)
     found = histories.histories(campaign, metric=metric, levels=levels)
     hosts = host_changes.of(found.series)
     return {

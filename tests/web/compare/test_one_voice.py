@@ -7,10 +7,14 @@ from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
+from django.db import transaction
+from django.utils import translation
+from django.utils.translation import gettext
 
-from runs.models import CellSummary
+from runs.models import Campaign, CellSummary, Project, Server
 from runs.selectors.archive import version_line
 from runs.selectors.compare import head_and_base, verdicts
+from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.ratios import ratios
 from runs.selectors.compare.verdict_words import VERDICTS, size
 from tests import factories
@@ -52,8 +56,7 @@ def test_nine_doors_say_the_same_of_the_same_cells(client, campaign):
 
     api = client.get(f"/api/v1/compare/?{SIDES}").json()
     answers = {row["levels"]["clients"]: row for row in api["rows"]}
-    material = version_line.material("fixed-point-read")
-    (line,) = version_line.pairs(material)
+    (line,) = version_line.read(version_line.used("fixed-point-read")).pairs
     pages = {
         "campaign": text_of(client, "/campaigns/lab/"),
         "compare": text_of(client, "/compare/?s=lab"),
@@ -172,3 +175,74 @@ def test_badge_and_gate_say_how_much_slower_a_commit_is(client):
     assert (row["verdict"], api["exit_code"]) == ("slower", 1)
     for name, page in pages.items():
         assert row["size"] in page, name
+
+
+def other(campaign):
+    """One more campaign executed here: what the noise of its machine is like."""
+    made = factories.campaign("other", on=campaign.runs.first().server)
+    factories.finish_all(made)
+
+
+TOKEN = re.compile(r'(?<=name="csrfmiddlewaretoken" value=")[^"]+')
+CHANGES = {
+    "a run in doubt": lambda lab: lab.runs.filter(repeat=1).update(validity="doubtful"),
+    "a run withdrawn": lambda lab: lab.runs.filter(repeat=1).update(state="withdrawn"),
+    "a run removed": lambda lab: lab.runs.filter(repeat=2)[0].delete(),
+    "a title": lambda lab: Campaign.objects.filter(pk=lab.pk).update(title="Another title"),
+    "a server's name": lambda lab: Server.objects.update(name="Renamed"),
+    "another campaign": other,
+    "another scenario's title": lambda lab: lab.scenario.save(),
+}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_answer_is_kept_until_anything_changes_that_it_is_made_of():
+    lab = factories.campaign("lab", repeats=3, on=factories.server())
+    factories.finish_all(lab)
+    answers, made = Kept(most=2), []
+
+    def ask(key="key"):
+        before = len(made)
+        answers.get(key, [lab.pk], lambda: made.append(key))
+        return len(made) > before
+
+    assert [ask(), ask(), ask("other"), ask(), ask("third"), ask("other")] == [
+        *(True, False, True, False, True),
+        True,  # it was asked longest ago, and two are kept
+    ]
+    for what, change in CHANGES.items():
+        ask()
+        change(lab)
+        assert (ask(), ask()) == (True, False), what
+    with transaction.atomic():
+        assert (ask(), ask()) == (True, True)
+    Campaign.objects.update(origin="uploaded")
+    assert (ask(), ask()) == (True, True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_pages_of_what_is_finished_are_read_from_what_is_kept(client, django_assert_num_queries):
+    lab = factories.campaign("lab", repeats=3, parameters={"duration": 60})
+    factories.finish_all(lab)
+    Campaign.objects.update(state="finished")
+    addresses = ("/versions/", "/compare/?s=lab", f"/api/v1/compare/?{SIDES}")
+
+    def ask(address, **headers):
+        return TOKEN.sub("", client.get(address, headers=headers).content.decode())
+
+    first = {address: ask(address) for address in ("/", *addresses)}
+    for address, count in zip(addresses, (2, 2, 6), strict=True):
+        with django_assert_num_queries(count):
+            assert ask(address) == first[address]
+    assert ask("/") == first["/"]
+    for address, title in zip(addresses[:2], ("Step by step", "Ratios by effect"), strict=True):
+        with translation.override("ja"):
+            japanese = gettext(title)
+        assert japanese in ask(address, **{"Accept-Language": "ja"}), address
+        assert ask(address) == first[address]
+
+    lab.project = Project.objects.create(slug="secret", name="s", is_public=False)
+    lab.save()
+    for address in ("/", *addresses[:2]):
+        assert "16.14" not in ask(address), address
+    assert client.get(addresses[2]).status_code == 400

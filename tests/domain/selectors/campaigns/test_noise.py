@@ -235,7 +235,7 @@ def test_servers_that_share_load_generators_are_added():
 def test_the_version_line_pairs_versions_of_one_server():
     made = finish(campaign(), {"beta": 3, "18.4": 1.2})
     Campaign.objects.update(state="finished")
-    found = version_line.pairs(version_line.material("fixed-point-read"))
+    found = version_line.read(version_line.used("fixed-point-read")).pairs
     assert [pair.campaign for pair in found] == [made, made]
     assert [pair.base.server for pair in found] == ["alpha", "beta"]
     assert all(pair.link.ratio == pytest.approx(1.2, rel=0.01) for pair in found)

@@ -98,7 +98,7 @@ def verdicts_of_all_doors(campaign):
     asked = [f"campaign:c~version={cell.version}" for cell in (base, head)]
     both = sides.both(*asked, campaign="", reader=reader)
     state, _faults = compare_state.read(QueryDict("s=c"))
-    line = version_line.pairs(version_line.material("fixed-point-read", to=reader))
+    line = version_line.read(version_line.used("fixed-point-read", to=reader)).pairs
     page = comparisons.compared(state, reader=reader)
     found = {
         "ratios": ratios(campaign, "tps")[0].comparison,

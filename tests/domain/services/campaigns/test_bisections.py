@@ -307,9 +307,9 @@ def test_steps_take_no_place_in_the_line_through_versions(lab, nightly, boss):
     made, _is_new = started(lab, boss, parameters={"scale": 1, "duration": 60})
     for run in made.steps.get().campaign.runs.all():
         factories.finish(run, tps=1000)
-    assert version_line.material("fixed-point-read", to=boss).measured == {}
+    assert version_line.used("fixed-point-read", to=boss).campaigns == ()
     BisectionStep.objects.all().delete()
-    assert len(version_line.material("fixed-point-read", to=boss).measured) == 1
+    assert len(version_line.used("fixed-point-read", to=boss).campaigns) == 1
 
 
 def test_one_that_cannot_go_on_holds_up_no_other(lab, nightly, boss):
