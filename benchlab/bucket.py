@@ -23,9 +23,16 @@ _PREFIX = re.compile(r"(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*")
 _REGION = re.compile(r"[a-z0-9-]+")
 REFUSED = frozenset({"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "403"})
 
+ABSENT = frozenset({"NoSuchKey", "404"})
+TOO_SHORT = frozenset({"InvalidRange", "416"})
+
 
 class StoreError(OSError):
     """The store does not do what it was asked for; the text is one line."""
+
+
+class ContentChanged(StoreError):
+    """A file is there, and its content is not what was stored; the text is one line."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +119,34 @@ def _received(content: Any) -> IO[bytes]:
     return received
 
 
+def read_part(key: str, start: int, length: int) -> bytes:
+    """Some bytes of an object, which alone are transferred. One request.
+
+    Raises ContentChanged for an object that is shorter.
+    """
+    at = _at()
+    wanted = f"bytes={start}-{start + length - 1}"
+    with _told():
+        client = _storage(at).connection.meta.client
+        answer = client.get_object(Bucket=at.bucket, Key=f"{at.prefix}{key}", Range=wanted)
+        with answer["Body"] as body:
+            part: bytes = body.read()
+    return part
+
+
+def size(key: str) -> int | None:
+    """Bytes of an object; None where there is none. One request, and a second one where not."""
+    at = _at()
+    try:
+        with _told():
+            client = _storage(at).connection.meta.client
+            told = client.head_object(Bucket=at.bucket, Key=f"{at.prefix}{key}")
+    except FileNotFoundError:
+        ask()  # without the bucket the first answer is the same
+        return None
+    return int(told["ContentLength"])
+
+
 def write(key: str, content: IO[bytes]) -> None:
     """Store it, in one piece for every reader; what is there is replaced."""
     with _told():
@@ -124,11 +159,11 @@ def remove(key: str) -> None:
         _storage(_at()).delete(key)
 
 
-def stored() -> Iterator[Stored]:
-    """All objects below the prefix, 1,000 a request."""
+def stored(below: str = "") -> Iterator[Stored]:
+    """All objects below the prefix whose keys begin so, 1,000 a request."""
     prefix = _at().prefix
     with _told():
-        for each in _storage(_at()).bucket.objects.filter(Prefix=prefix):
+        for each in _storage(_at()).bucket.objects.filter(Prefix=f"{prefix}{below}"):
             key = each.key.removeprefix(prefix)
             yield Stored(key, each.size, each.last_modified.timestamp())
 
@@ -190,7 +225,12 @@ def _told() -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        raise StoreError(_reason(error.response.get("Error", {}))) from error
+        told = error.response.get("Error", {})
+        if told.get("Code") in ABSENT:
+            raise FileNotFoundError(described()) from error
+        if told.get("Code") in TOO_SHORT:
+            raise ContentChanged(f"{described()}: an object is shorter than it was") from error
+        raise StoreError(_reason(told)) from error
     except (BotoCoreError, Boto3Error) as error:
         raise StoreError(f"{described()}: {str(error).splitlines()[0]}") from error
 

@@ -24,7 +24,7 @@ from django.views.defaults import server_error
 from psycopg import errors
 from psycopg_pool import PoolTimeout
 
-from benchlab.bucket import StoreError
+from benchlab.bucket import ContentChanged, StoreError
 from runs.selectors.operations import checks
 
 # Pages and reads of the API answer at once; writes may wait for each other, exports read it all.
@@ -54,7 +54,10 @@ def problem(error: BaseException) -> str:
 
     `too_slow`: the statement was ended. `too_busy`: others hold what it needs. `disk_full`.
     `database_away`: it does not answer, starts or ends. `files_away`: the bucket does not answer.
+    `file_changed`: what the store of files gives back is not what was stored.
     """
+    if isinstance(error, ContentChanged):
+        return "file_changed"
     if isinstance(error, StoreError):
         return "files_away"
     if not isinstance(error, OperationalError | InterfaceError):

@@ -1,6 +1,7 @@
 """What each page costs in a large results database.
 
-    .venv/bin/python -m benchmarks.pages [--runs 200000] [--rounds 20] [--only WORD] [--afresh] [--folder F]
+    .venv/bin/python -m benchmarks.pages [--runs 200000] [--rounds 20] [--only WORD] [--afresh]
+                                         [--folder F]
 
 Starts an embedded PostgreSQL and Redis, fills the database (ten measurements a run), and asks for
 each page in this process. Prints a page a line: queries, CPU in ms (application + PostgreSQL), wall
@@ -157,7 +158,7 @@ def _keep_nothing() -> None:
     """As if something had changed before each request."""
     from runs.selectors.compare.kept import Kept  # noqa: PLC0415
 
-    Kept.get = lambda _self, _key, _campaigns, make: make()  # type: ignore[method-assign]
+    Kept.get = lambda _self, _key, _campaigns, make: make()  # type: ignore
 
 
 def _newest_executed() -> int:

@@ -16,7 +16,7 @@ from runs.services.campaigns import bisections
 from runs.services.changes import changes, deliveries, mails, rejudging
 from runs.services.changes import missing_uploads as watchdog
 from runs.services.operations import signs
-from runs.services.runs import artifacts, certificates, counts, supervision
+from runs.services.runs import artifacts, certificates, counts, packing, supervision
 from runs.services.runs.supervision import held_here
 from runs.services.seals import sealing
 from runs.services.servers import builds
@@ -99,6 +99,7 @@ DUTIES: tuple[Callable[[], object], ...] = (
     certificates.judge_some,
     rejudging.judge_some,
     artifacts.send_waiting,
+    packing.pack_some,
 )
 
 

@@ -91,6 +91,10 @@ _WITHOUT_DATABASE = {
         gettext_lazy("The store of files does not answer."),
         gettext_lazy("Try again later; manage.py doctor says what is wrong."),
     ),
+    "file_changed": (
+        gettext_lazy("The content of this file is not what was stored."),
+        gettext_lazy("An operator has to bring it back from a backup; see the log for its name."),
+    ),
 }
 
 

@@ -156,8 +156,11 @@ class Host:
         stdin: bytes = b"",
         timeout_s: float | None = COMMAND_SECONDS,
         most_bytes: int = ANSWER_BYTES,
+        in_own_session: bool = False,
     ) -> Answer:
         """Run a command and wait for its end, at most `timeout_s` (None: forever).
+
+        In a session of its own (`setsid`) it goes on when the connection breaks.
 
         The output does not include what a login shell prints itself. Raises TooFewSessions,
         `no_report` if it was not started, ConnectionLost when the connection breaks first, or may
@@ -170,7 +173,9 @@ class Host:
         # Without an input the command would wait for the end of its standard input.
         source = {"input": stdin} if stdin else {"stdin": asyncssh.DEVNULL}
         try:
-            process = await sessions.begin(self._connection, self.address, argv, **source)
+            line = sessions.shell_line(argv)
+            line = sessions.IN_OWN_SESSION.format(line) if in_own_session else line
+            process = await sessions.begin(self._connection, self.address, line, **source)
             async with asyncio.timeout(timeout_s) as limit:
                 stdout, stderr = await answers.read_all(process, Budget(most_bytes, self.address))
                 await process.wait_closed()

@@ -21,7 +21,16 @@ from runs.models.postgres import (
     SettingsSnapshot,
 )
 from runs.models.projects import AuditEntry, Invitation, Membership, Project, Token
-from runs.models.runs import Artifact, Command, Instance, Run, RunCount, RunEvent
+from runs.models.runs import (
+    Artifact,
+    Command,
+    Instance,
+    Pack,
+    PackedFile,
+    Run,
+    RunCount,
+    RunEvent,
+)
 from runs.models.schedules import Schedule, ScheduleEvent
 from runs.models.seals import Seal, SealRequest
 from runs.models.server_checks import CheckedServer, ServerCheck
@@ -65,6 +74,8 @@ __all__ = [
     "Measurement",
     "Membership",
     "Metric",
+    "Pack",
+    "PackedFile",
     "PreparedCluster",
     "PrintedFigure",
     "Project",

@@ -4,7 +4,7 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -225,7 +225,8 @@ def disk() -> Outcome:
 def files() -> Outcome:
     """Whether the bucket of files answers; without it files wait in the folder."""
     folder = Path(settings.ARTIFACTS_DIR)
-    waiting = sum(1 for _path in islice(folder.glob("??/*.gz"), MOST_COUNTED))
+    found = chain(folder.glob("??/*.gz"), folder.glob("packs/??/*.zip"))
+    waiting = sum(1 for _path in islice(found, MOST_COUNTED))
     try:
         bucket.ask()
     except OSError as error:

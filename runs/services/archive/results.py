@@ -363,5 +363,9 @@ def _artifacts(
     for row in Artifact.objects.filter(run__in=runs.values()):
         if (row.run_id, row.name) not in wanted:
             row.delete()
-    for run, artifact in wanted.values():
-        artifacts.store(run=run, data=ArtifactData(artifact.name, artifact.text.encode()))
+    kept = [
+        (run.pk, ArtifactData(artifact.name, artifact.text.encode()))
+        for run, artifact in wanted.values()
+    ]
+    for _file, error in artifacts.store_all(kept):
+        raise error

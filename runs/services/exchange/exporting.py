@@ -4,7 +4,7 @@ import base64
 import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import IO, Any
 
 from django.db import connection, transaction
 
@@ -52,8 +52,9 @@ def _rows(project: Project) -> Iterator[tuple[str, Row]]:
         if kind == "topology":
             row["slug"] = row["slug"].removeprefix(IMPORTED)
         yield kind, row
-    for digest in exports.files(project):
-        yield from _file(digest)
+    for digest, content in artifacts.opened(exports.files(project)):
+        if content is not None:
+            yield from _file(digest, content)
     for campaign in exports.campaigns(project).iterator(exports.CHUNK):
         for kind, row in exports.results(campaign):
             yield kind, TOLD.get(kind, _told)(row)
@@ -61,12 +62,8 @@ def _rows(project: Project) -> Iterator[tuple[str, Row]]:
         yield "seal", row
 
 
-def _file(digest: str) -> Iterator[tuple[str, Row]]:
-    """A file in parts, compressed as stored. Nothing for a file that is no longer stored."""
-    try:
-        packed = artifacts.open_packed(digest)
-    except FileNotFoundError:
-        return
+def _file(digest: str, packed: IO[bytes]) -> Iterator[tuple[str, Row]]:
+    """A file in parts, compressed as stored."""
     with packed as content:
         part = content.read(PART_BYTES)
         while part:

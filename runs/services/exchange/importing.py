@@ -15,6 +15,7 @@ from runs.services.exchange.format import FILE, FORMAT
 from runs.services.exchange.reading import refused
 from runs.services.exchange.references import Known
 from runs.services.exchange.results import Results
+from runs.services.runs import packing
 from runs.services.seals import sealing
 
 RESULTS = frozenset({"campaign", "cell", "run", "series", "command", "annotation"})
@@ -58,6 +59,8 @@ def _load(rows: Iterator[tuple[int, str, Row]], into: Project | None, files: Fil
         told = {"campaigns": results.campaigns, "runs": results.runs, "there": results.skipped}
         audit.record("imported", f"project {project.slug}", project=project, after=told)
         files.place()
+        if results.first_run is not None:
+            packing.begin_again_at(results.first_run)
         sealing.seal_once_committed()
     except (DataError, IntegrityError, KeyError, TypeError, ValueError) as error:
         # Rows are stored many at a time: the fault is in this line or one shortly before it.

@@ -1,69 +1,121 @@
 """Artifacts: compressed files, named by the hash of their content.
 
-They are stored below ARTIFACTS_DIR. Where BENCHLAB_ARTIFACTS names a bucket, what is in the folder
-waits to be sent there: no run, upload or import waits for the bucket, or fails with it.
+The small ones that are stored together are in a pack, which is one file; others are files of their
+own. Both are in the store of files (`file_store`), which is a folder or a bucket.
 """
 
 import gzip
 import hashlib
-import logging
-import os
-import tempfile
-import time
+import io
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from benchlab import bucket
+from benchlab.bucket import StoreError
 from runs.execution.reporter import ArtifactData
 from runs.models import Artifact, Run
 from runs.models.runs import DIGEST
 from runs.services.access import audit
+from runs.services.runs import file_store, packs
 
 CHUNK_BYTES = 64 * 1024
 CHUNK_ROWS = 1000
-# A bucket that has failed is not asked again by whoever stores a file for so long.
-PAUSE_SECONDS = 30.0
-# For so long the duty of control sends what waits; the rest follows with its next turn.
-SENDING_SECONDS = 10.0
-logger = logging.getLogger(__name__)
-_silent_until = 0.0
 
 
 def store(*, run: Run, data: ArtifactData) -> Artifact:
     """Store a file of a run; the same content is stored once. Raises OSError if it cannot be."""
-    digest = hashlib.sha256(data.content).hexdigest()
-    path = path_of(digest)
-    if not path.exists():
-        _write(path, [gzip.compress(data.content, mtime=0)])
-    artifact = Artifact(
-        run=run, name=data.name, media_type=data.media_type, size=len(data.content), sha256=digest
-    )
-    Artifact.objects.bulk_create(
-        [artifact],
-        update_conflicts=True,
-        unique_fields=("run", "name"),
-        update_fields=("media_type", "size", "sha256"),
-    )
-    if bucket.is_set():
-        transaction.on_commit(partial(_send_soon, path))
+    [artifact], failed = _store([(run.pk, data)])
+    for error in failed.values():
+        raise error
     return artifact
 
 
-def open_artifact(artifact: Artifact) -> BinaryIO:
-    """The uncompressed content as a stream.
+def store_all(files: Iterable[tuple[int, ArtifactData]]) -> list[tuple[ArtifactData, OSError]]:
+    """Store files of runs, given by their keys, together; return those that cannot be kept.
 
-    Raises FileNotFoundError when it was pruned, StoreError when its bucket does not answer.
+    Small ones go into a pack: one file to write, and to wait for, in place of many. Four
+    statements at most, whatever the number of files.
     """
+    latest = {(run, data.name): data for run, data in files}
+    given = [(run, data) for (run, _name), data in latest.items()]
+    if not given:
+        return []
+    _made, failed = _store(given)
+    named = [(data, _digest(data)) for _run, data in given] if failed else []
+    return [(data, failed[digest]) for data, digest in named if digest in failed]
+
+
+def _store(
+    files: Sequence[tuple[int, ArtifactData]],
+) -> tuple[list[Artifact], dict[str, OSError]]:
+    """The rows of what was stored, and by digest what cannot be."""
+    rows, contents = [], {}
+    for run, data in files:
+        digest = _digest(data)
+        contents[digest] = data.content
+        rows.append(
+            Artifact(
+                run_id=run,
+                name=data.name,
+                media_type=data.media_type,
+                size=len(data.content),
+                sha256=digest,
+            )
+        )
+    failed = _keep(contents)
+    kept = [each for each in rows if each.sha256 not in failed]
+    Artifact.objects.bulk_create(
+        kept,
+        update_conflicts=True,
+        unique_fields=("run", "name"),
+        update_fields=("media_type", "size", "sha256"),
+        batch_size=CHUNK_ROWS,
+    )
+    return kept or rows, failed
+
+
+def _digest(data: ArtifactData) -> str:
+    return hashlib.sha256(data.content).hexdigest()
+
+
+def _keep(contents: Mapping[str, bytes]) -> dict[str, OSError]:
+    """Store each content that is not stored yet, and send it once that is committed."""
+    held = packs.hold(contents)
+    new = [each for each in contents if each not in held and not path_of(each).exists()]
+    small = [each for each in new if len(contents[each]) <= packs.MOST_BYTES]
+    if len(small) < packs.LEAST_FILES:
+        small = []
+    failed: dict[str, OSError] = {}
+    keys: list[str] = []
+    try:
+        keys += packs.write({each: _compressed(contents[each]) for each in small})
+    except OSError as error:
+        failed = dict.fromkeys(small, error)
+    for digest in set(new) - set(small):
+        try:
+            file_store.write(key_of(digest), _compressed(contents[digest]))
+            keys.append(key_of(digest))
+        except OSError as error:
+            failed[digest] = error
+    for key in keys:
+        transaction.on_commit(partial(file_store.send_soon, key))
+    return failed
+
+
+def _compressed(content: bytes) -> bytes:
+    return gzip.compress(content, mtime=0)
+
+
+def open_artifact(artifact: Artifact) -> BinaryIO:
+    """The uncompressed content as a stream. Errors as of `open_packed`."""
     return _unpacked(open_packed(artifact.sha256))
 
 
@@ -74,56 +126,73 @@ def _unpacked(packed: IO[bytes]) -> BinaryIO:
 
 
 def open_packed(digest: str) -> IO[bytes]:
-    """The compressed content with this SHA-256; errors as of `open_artifact`."""
+    """The compressed content with this SHA-256, wherever it is.
+
+    Raises FileNotFoundError when it was pruned, StoreError when its bucket does not answer, and
+    ContentChanged when its pack has another content.
+    """
+    [(_digest, content)] = opened([digest])
+    if content is None:
+        raise FileNotFoundError(digest)
+    return content
+
+
+def opened(digests: Iterable[str]) -> Iterator[tuple[str, IO[bytes] | None]]:
+    """The compressed contents one by one; None for what was pruned. Errors as of `open_packed`.
+
+    Two statements at most for each 1,000 of them.
+    """
+    for chunk in packs.batches(digests, CHUNK_ROWS):
+        singles = {each for each in chunk if path_of(each).exists()}
+        places = packs.located(set(chunk) - singles) if len(singles) < len(chunk) else {}
+        now: dict[str, packs.Place] | None = None
+        for digest in chunk:
+            content = _opened(digest, places)
+            if content is None:
+                # It was moved a moment ago, or after the snapshot that the caller reads.
+                now = packs.located_now(chunk) if now is None else now
+                if now.get(digest) != places.get(digest):
+                    content = _opened(digest, now)
+            yield digest, content
+
+
+def _opened(digest: str, places: Mapping[str, packs.Place]) -> IO[bytes] | None:
     path = path_of(digest)
+    place = None if path.exists() else places.get(digest)
     try:
-        return path.open("rb")
+        if place is not None:
+            return io.BytesIO(packs.read(digest, place))
     except FileNotFoundError:
-        if not bucket.is_set():
-            raise
-    return bucket.read(_key(path))
+        pass
+    try:
+        return file_store.opened(key_of(digest))
+    except FileNotFoundError:
+        return None
+
+
+def missing(digests: Sequence[str]) -> set[str]:
+    """Those whose content is nowhere. One statement, and a look at each file or pack.
+
+    Raises StoreError.
+    """
+    away = {each for each in digests if not path_of(each).exists()}
+    if not away:
+        return away
+    places = packs.located(away)
+    there = {each.pack for each in places.values()}
+    there = {each for each in there if file_store.exists(packs.key_of(each))}
+    away -= {each for each, place in places.items() if place.pack in there}
+    return {each for each in away if not file_store.exists(key_of(each))}
 
 
 def is_stored(digest: str) -> bool:
     """Whether its content is here, or in the bucket. Raises StoreError."""
-    path = path_of(digest)
-    return path.exists() or (bucket.is_set() and bucket.exists(_key(path)))
+    return not missing([digest])
 
 
 def send_waiting() -> None:
     """Send what waits to the bucket, for some seconds: a duty of control."""
-    if not bucket.is_set() or time.monotonic() < _silent_until:
-        return
-    until = time.monotonic() + SENDING_SECONDS
-    for path in _in_folder():
-        if not _sent(path) or time.monotonic() > until:
-            return
-
-
-def _send_soon(path: Path) -> None:
-    """Send what was just stored, unless the bucket failed a moment ago."""
-    if time.monotonic() >= _silent_until:
-        _sent(path)
-
-
-def _sent(path: Path) -> bool:
-    """Whether a file was sent; it is in one of the two places at any moment."""
-    global _silent_until  # noqa: PLW0603 -- of this process
-    try:
-        with path.open("rb") as packed:
-            bucket.write(_key(path), packed)
-        path.unlink(missing_ok=True)
-    except FileNotFoundError:
-        return True  # somebody else was quicker
-    except OSError as error:
-        _silent_until = time.monotonic() + PAUSE_SECONDS
-        logger.warning("files wait in %s: %s", settings.ARTIFACTS_DIR, error)
-        return False
-    return True
-
-
-def _key(path: Path) -> str:
-    return f"{path.parent.name}/{path.name}"
+    file_store.send_all(chain(_in_folder(), file_store.in_folder(file_store.PACKS)))
 
 
 def chunks(content: BinaryIO) -> Iterator[bytes]:
@@ -136,14 +205,19 @@ def chunks(content: BinaryIO) -> Iterator[bytes]:
             yield piece
 
 
-def path_of(digest: str) -> Path:
-    """The path of the compressed content with this SHA-256, if it is stored.
+def key_of(digest: str) -> str:
+    """Of a compressed content that is a file of its own, in the store of files.
 
     Raises ValueError for anything but 64 lower-case hexadecimal digits: it is part of a path.
     """
     if not DIGEST.fullmatch(digest):
         raise ValueError("not a SHA-256 of 64 lower-case hexadecimal digits")
-    return Path(settings.ARTIFACTS_DIR) / digest[:2] / f"{digest}.gz"
+    return f"{digest[:2]}/{digest}.gz"
+
+
+def path_of(digest: str) -> Path:
+    """The path of such a file, if it is in the folder. Errors as of `key_of`."""
+    return file_store.path_of(key_of(digest))
 
 
 @dataclass(frozen=True)
@@ -159,23 +233,17 @@ def prune(*, before: datetime, keep: Sequence[str], is_rehearsal: bool = False) 
 
     `keep` are slugs of campaigns and names of files. Content that an artifact of another run still
     needs stays, whatever its age. Content of that age that no artifact names any more, such as
-    that of an earlier attempt, is removed as well.
+    that of an earlier attempt, is removed as well. A pack of which only a part goes is written
+    again without it.
     """
     kept = Q(created_at__gte=before) | Q(name__in=keep) | Q(run__campaign__slug__in=keep)
     files = size = 0
-    stored = _stored()
     try:
-        while chunk := list(islice(stored, CHUNK_ROWS)):
-            named = Artifact.objects.filter(sha256__in=[each.digest for each in chunk])
-            needed = set(named.filter(kept).values_list("sha256", flat=True))
-            known = set(named.values_list("sha256", flat=True))
-            for each in chunk:
-                is_old = each.digest in known or each.changed_at < before.timestamp()
-                if each.digest in needed or not is_old:
-                    continue
-                if not is_rehearsal:
-                    each.remove()
-                files, size = files + 1, size + each.size
+        for freed in chain(
+            _prune_singles(before, kept, is_rehearsal),
+            packs.prune(before=before, kept=kept, is_rehearsal=is_rehearsal),
+        ):
+            files, size = files + freed.files, size + freed.size
     finally:
         # Also of a removal that was interrupted.
         if files and not is_rehearsal:
@@ -184,36 +252,36 @@ def prune(*, before: datetime, keep: Sequence[str], is_rehearsal: bool = False) 
     return Pruned(files, size)
 
 
-@dataclass(frozen=True)
-class _Stored:
-    """A compressed file, here or in the bucket: its bytes, and when it was stored."""
-
-    digest: str
-    size: int
-    changed_at: float
-    remove: Callable[[], None]
-
-
-def _in_folder() -> Iterator[Path]:
-    """Those below the folder that are named as ours are."""
-    for path in Path(settings.ARTIFACTS_DIR).glob("??/*.gz"):
-        if DIGEST.fullmatch(path.stem):
-            yield path
+def _prune_singles(before: datetime, kept: Q, is_rehearsal: bool) -> Iterator[packs.Freed]:
+    for chunk in packs.batches(_singles(), CHUNK_ROWS):
+        found = packs.needs([digest for digest, _stored in chunk], kept)
+        for digest, stored in chunk:
+            stored_at = datetime.fromtimestamp(stored.changed_at, UTC)
+            if not found.is_free(digest, stored_at, before):
+                continue
+            if not is_rehearsal:
+                stored.remove()
+            yield packs.Freed(1, stored.size)
 
 
-def _stored() -> Iterator[_Stored]:
-    """All of them. What else is in the bucket is nobody's of ours."""
-    for path in _in_folder():
-        try:
-            told = path.stat()
-        except FileNotFoundError:
-            continue
-        remove = partial(path.unlink, missing_ok=True)
-        yield _Stored(path.stem, told.st_size, told.st_mtime, remove)
-    for each in bucket.stored() if bucket.is_set() else ():
-        digest = each.key.rpartition("/")[2].removesuffix(".gz")
-        if DIGEST.fullmatch(digest) and each.key == _key(path_of(digest)):
-            yield _Stored(digest, each.size, each.changed_at, partial(bucket.remove, each.key))
+def _in_folder() -> Iterator[str]:
+    """The keys of those in the folder that are named as ours are."""
+    for key in file_store.in_folder(file_store.SINGLE_FILES):
+        if _digest_of(key):
+            yield key
+
+
+def _digest_of(key: str) -> str:
+    """Empty for what is nobody's of ours."""
+    digest = key.rpartition("/")[2].removesuffix(".gz")
+    return digest if DIGEST.fullmatch(digest) and key == key_of(digest) else ""
+
+
+def _singles() -> Iterator[tuple[str, file_store.Stored]]:
+    """All files of their own, with their digests."""
+    for each in file_store.stored(file_store.SINGLE_FILES):
+        if digest := _digest_of(each.key):
+            yield digest, each
 
 
 def changed() -> Iterator[str]:
@@ -221,19 +289,20 @@ def changed() -> Iterator[str]:
 
     Raises StoreError when the bucket does not answer.
     """
-    for each in _stored():
+    for digest, stored in _singles():
         found = hashlib.sha256()
         try:
-            with _unpacked(open_packed(each.digest)) as content:
+            with _unpacked(file_store.opened(stored.key)) as content:
                 while piece := content.read(CHUNK_BYTES):
                     found.update(piece)
-        except bucket.StoreError:
+        except StoreError:
             raise
         except (OSError, EOFError, zlib.error):
-            yield each.digest
+            yield digest
             continue
-        if found.hexdigest() != each.digest:
-            yield each.digest
+        if found.hexdigest() != digest:
+            yield digest
+    yield from packs.changed()
 
 
 def adopt(*, digest: str, packed: Path) -> None:
@@ -245,18 +314,3 @@ def adopt(*, digest: str, packed: Path) -> None:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         packed.rename(path)
-
-
-def _write(path: Path, packed: Iterable[bytes]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # First under a temporary name: no reader, and no crash, meets a partial file.
-    handle, temporary = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.writelines(packed)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).rename(path)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -79,14 +79,12 @@ def _store(run: Run, findings: Findings) -> None:
     run.artifacts.all().delete()
     notes = [vars(note) for note in findings.notes]
     pictures = flame_graphs.drawn(run, findings.artifacts)
-    for data in (*findings.artifacts, *pictures):
-        try:
-            artifacts.store(run=run, data=data)
-        except OSError as error:
-            # The figures matter more than the file: report the problem, and keep them.
-            logger.exception("artifact %s of run %s was not kept", data.name, run.pk)
-            message = f"{data.name}: {error}"
-            notes.append({"code": "artifact_not_kept", "message": message, "level": "warning"})
+    kept = [(run.pk, data) for data in (*findings.artifacts, *pictures)]
+    for data, error in artifacts.store_all(kept):
+        # The figures matter more than the file: report the problem, and keep them.
+        logger.error("artifact %s of run %s was not kept", data.name, run.pk, exc_info=error)
+        message = f"{data.name}: {error}"
+        notes.append({"code": "artifact_not_kept", "message": message, "level": "warning"})
     store_series(run_id=run.pk, series=findings.series)
     if findings.settings:
         run.settings = snapshot(settings=findings.settings)

@@ -1,0 +1,176 @@
+"""Where files of runs are: below ARTIFACTS_DIR, or in the bucket that BENCHLAB_ARTIFACTS names.
+
+With a bucket, what is in the folder waits to be sent there: no run, upload or import waits for the
+bucket, or fails with it. A file has a key such as `ab/ab12….gz`, which is its path below both.
+"""
+
+import logging
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from django.conf import settings
+
+from benchlab import bucket
+
+# A bucket that has failed is not asked again by whoever stores a file for so long.
+PAUSE_SECONDS = 30.0
+# For so long the duty of control sends what waits; the rest follows with its next turn.
+SENDING_SECONDS = 10.0
+SINGLE_FILES, PACKS = "??/*.gz", "packs/??/*.zip"
+logger = logging.getLogger(__name__)
+_silent_until = 0.0
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A file, here or in the bucket: its bytes, and seconds since 1970 when it was stored."""
+
+    key: str
+    size: int
+    changed_at: float
+    remove: Callable[[], None]
+
+
+def path_of(key: str) -> Path:
+    """Where it is, or waits, in the folder."""
+    return Path(settings.ARTIFACTS_DIR) / key
+
+
+def opened(key: str) -> IO[bytes]:
+    """The file. Raises FileNotFoundError, StoreError when the bucket does not answer."""
+    try:
+        return path_of(key).open("rb")
+    except FileNotFoundError:
+        if not bucket.is_set():
+            raise
+    return bucket.read(key)
+
+
+def part(key: str, start: int, length: int) -> bytes:
+    """Some bytes of a file, fewer at its end; nothing else of it is read. Errors as of `opened`."""
+    try:
+        with path_of(key).open("rb") as file:
+            file.seek(start)
+            return file.read(length)
+    except FileNotFoundError:
+        if not bucket.is_set():
+            raise
+    return bucket.read_part(key, start, length)
+
+
+def exists(key: str) -> bool:
+    """Whether it is here, or in the bucket. Raises StoreError."""
+    return path_of(key).exists() or (bucket.is_set() and bucket.exists(key))
+
+
+def size(key: str) -> int | None:
+    """Its bytes; None where it is in neither place. Raises StoreError."""
+    try:
+        return path_of(key).stat().st_size
+    except FileNotFoundError:
+        return bucket.size(key) if bucket.is_set() else None
+
+
+def waits(key: str) -> bool:
+    """Whether it is not in the bucket where it belongs."""
+    return bucket.is_set() and path_of(key).exists()
+
+
+def write(key: str, content: bytes) -> None:
+    """Store it in the folder, whence `send_soon` takes it. Raises OSError."""
+    path = path_of(key)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # First under a temporary name: no reader, and no crash, meets a partial file.
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).rename(path)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def keep_name(key: str) -> None:
+    """See to it that a loss of power does not take the name of a file that others are removed for.
+
+    Raises OSError.
+    """
+    folder = os.open(path_of(key).parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def remove(key: str) -> None:
+    """Remove it from both places. Raises StoreError."""
+    path_of(key).unlink(missing_ok=True)
+    if bucket.is_set():
+        bucket.remove(key)
+
+
+def stored(pattern: str, *, below: str = "") -> Iterator[Stored]:
+    """Those in the folder that match, and all in the bucket whose keys begin as given."""
+    for key in in_folder(pattern):
+        path = path_of(key)
+        try:
+            told = path.stat()
+        except FileNotFoundError:
+            continue
+        yield Stored(key, told.st_size, told.st_mtime, partial(path.unlink, missing_ok=True))
+    for each in bucket.stored(below) if bucket.is_set() else ():
+        yield Stored(each.key, each.size, each.changed_at, partial(bucket.remove, each.key))
+
+
+def in_folder(pattern: str) -> Iterator[str]:
+    """The keys in the folder that match."""
+    folder = Path(settings.ARTIFACTS_DIR)
+    for path in folder.glob(pattern):
+        yield path.relative_to(folder).as_posix()
+
+
+def is_silent() -> bool:
+    """Whether the bucket failed a moment ago."""
+    return time.monotonic() < _silent_until
+
+
+def send_soon(key: str) -> None:
+    """Send what was just stored, unless the bucket failed a moment ago."""
+    if bucket.is_set() and not is_silent():
+        sent(key)
+
+
+def send_all(keys: Iterable[str]) -> None:
+    """Send these for some seconds, unless the bucket failed a moment ago or fails now."""
+    if not bucket.is_set() or is_silent():
+        return
+    until = time.monotonic() + SENDING_SECONDS
+    for key in keys:
+        if not sent(key) or time.monotonic() > until:
+            return
+
+
+def sent(key: str) -> bool:
+    """Whether a file was sent; it is in one of the two places at any moment."""
+    global _silent_until  # noqa: PLW0603 -- of this process
+    path = path_of(key)
+    try:
+        with path.open("rb") as content:
+            bucket.write(key, content)
+        path.unlink(missing_ok=True)
+    except FileNotFoundError:
+        return True  # somebody else was quicker
+    except OSError as error:
+        _silent_until = time.monotonic() + PAUSE_SECONDS
+        logger.warning("files wait in %s: %s", settings.ARTIFACTS_DIR, error)
+        return False
+    return True
