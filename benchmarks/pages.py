@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import django
 from cryptography.fernet import Fernet
@@ -158,7 +159,7 @@ def _keep_nothing() -> None:
     """As if something had changed before each request."""
     from runs.selectors.compare.kept import Kept  # noqa: PLC0415
 
-    Kept.get = lambda _self, _key, _campaigns, make: make()  # type: ignore
+    mock.patch.object(Kept, "get", lambda _self, _key, _campaigns, make: make()).start()
 
 
 def _newest_executed() -> int:
