@@ -85,9 +85,11 @@ def load() -> None:
     import benchlab.worker  # noqa: F401, PLC0415
     from benchlab import quick_celery, wsgi  # noqa: F401, PLC0415
     from benchlab.celery import app  # noqa: PLC0415
+    from runs.execution import ssh  # noqa: PLC0415
 
     quick_celery.load()
     app.loader.import_default_modules()
+    ssh.load()
     if (threads := threading.active_count()) > 1:
         raise SystemExit(f"{threads} threads have been started: no program can be forked safely")
     gc.collect()

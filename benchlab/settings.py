@@ -122,8 +122,9 @@ _POOL = {"pool": {"min_size": 1, "max_size": DATABASE_POOL, "timeout": 20}} if D
 def _database(url: dict[str, Any]) -> dict[str, Any]:
     return {
         **url,
+        "ENGINE": "benchlab.database",
         "CONN_MAX_AGE": 0 if _POOL else env.int("DATABASE_CONN_MAX_AGE", default=60),
-        "CONN_HEALTH_CHECKS": True,
+        "CONN_HEALTH_CHECKS": not _POOL,  # the engine looks at those of a pool
         "DISABLE_SERVER_SIDE_CURSORS": PGBOUNCER,
         "OPTIONS": {**_PATIENCE, **_PREPARED, **url.get("OPTIONS", {}), **_POOL},
     }

@@ -1,11 +1,14 @@
 """gunicorn's worker with threads, which does not wait forever for a client's data."""
 
 import contextlib
+import logging
 import os
 import socket
+import threading
 import time
 from typing import Any
 
+from django.db import connections
 from gunicorn.glogging import Logger
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
@@ -56,10 +59,27 @@ class Connection(TConn):  # type: ignore[misc]
 class Worker(ThreadWorker):  # type: ignore[misc]
     """For `gunicorn --worker-class benchlab.worker.Worker`."""
 
+    def init_process(self) -> None:
+        """Called in the new process: it answers, and meanwhile makes what the first page needs."""
+        threading.Thread(target=_warm, name="benchlab-warm", daemon=True).start()
+        super().init_process()
+
     def handle(self, conn: Any) -> Any:
         """Handle a request on a connection; runs in a thread."""
         conn.__class__ = Connection  # the worker makes its connections where nobody can choose
         return super().handle(conn)
+
+
+def _warm() -> None:
+    from runs.web import home  # noqa: PLC0415 - Django is set up by the application
+
+    try:
+        home.warm()
+    except Exception:
+        # A database that is away is told by each request; the first page is then made by the first.
+        logging.getLogger(__name__).info("The first page is not prepared.", exc_info=True)
+    finally:
+        connections.close_all()
 
 
 class LinesAsOthers(Logger):  # type: ignore[misc]

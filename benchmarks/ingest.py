@@ -29,6 +29,7 @@ import psycopg
 from cryptography.fernet import Fernet
 
 from benchmarks.own_services import own_services
+from benchmarks.uploads import UPLOADED
 
 ROOT = Path(__file__).parents[1]
 BATCH = 1000
@@ -192,15 +193,10 @@ def _copy(url: str, options: argparse.Namespace) -> None:
 
 def _run(number: int, options: argparse.Namespace) -> dict[str, object]:
     return {
+        **UPLOADED,
         "campaign": "ingest",
         "scenario": "ingest",
         "levels": {"clients": number % CELLS + 1, "scale": 100},
-        "started_at": "2026-01-31T02:00:00Z",
-        "status": "finished",
-        "hardware": {"cpu_model": "EPYC", "cores": 32, "memory_bytes": 2**37},
-        "environment": {"os_name": "Debian 13", "kernel": "6.12"},
-        "postgresql": {"version": "18.1"},
-        "tool": {"name": "pgbench", "version": "18.1"},
         "revision": {"sha": f"{number // BATCH:040x}"},
         "labels": {"job": str(number)},
         "measurements": [

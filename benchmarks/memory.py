@@ -34,7 +34,7 @@ PAGES = ("/", "/versions/", "/compare/", "/campaigns/", "/api/v1/runs/")
 def main() -> None:
     """Execute, watch and print."""
     options = _options()
-    with _servers(options.servers) as (instance, server_ids):
+    with _servers(options.servers, apart=options.apart) as (instance, server_ids):
         worker = instance.pids()["worker"]
         points = list(_watch(worker, server_ids, options.runs))
         _read_pages(instance)
@@ -104,11 +104,11 @@ def _queue(server_ids: list[int], runs: int) -> int:
 
 
 @contextmanager
-def _servers(number: int) -> Iterator[tuple[WholeInstance, list[int]]]:
+def _servers(number: int, *, apart: bool) -> Iterator[tuple[WholeInstance, list[int]]]:
     """An instance, and the ids of that many servers in it."""
     folder = Path(tempfile.mkdtemp(prefix="bl-"))
     folder.chmod(0o755)
-    instance = WholeInstance(folder)
+    instance = WholeInstance(folder, apart=apart)
     target, lines = None, []
     try:
         instance.start()
@@ -146,6 +146,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--servers", type=int, default=4, help="that execute at once")
+    parser.add_argument(
+        "--apart", action="store_true", help="each program loads BenchLab itself, as in containers"
+    )
     parser.add_argument("--warm", type=int, default=20, help="runs that the slope leaves out")
     return parser.parse_args()
 

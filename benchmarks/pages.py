@@ -1,6 +1,7 @@
 """What each page costs in a large results database.
 
-    .venv/bin/python -m benchmarks.pages [--runs 200000] [--rounds 20] [--only WORD] [--folder F]
+    .venv/bin/python -m benchmarks.pages [--runs 200000] [--rounds 20] [--only WORD] [--afresh]
+                                         [--folder F]
 
 Starts an embedded PostgreSQL and Redis, fills the database (ten measurements a run), and asks for
 each page in this process. Prints a page a line: queries, CPU in ms (application + PostgreSQL), wall
@@ -20,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import django
 from cryptography.fernet import Fernet
@@ -104,6 +106,8 @@ def main() -> None:
     """Measure and print."""
     options = _options()
     with instance(options.folder):
+        if options.afresh:
+            _keep_nothing()
         _fill(options.runs)
         from benchmarks import big_database  # noqa: PLC0415 -- needs Django set up
 
@@ -149,6 +153,13 @@ def _cost(page: Page, rounds: int) -> Cost:
     application, postgresql = (1000 * each / len(walls) for each in spent)
     p95 = statistics.quantiles(walls, n=20)[18]
     return Cost(queries, application, postgresql, statistics.median(walls), p95, size)
+
+
+def _keep_nothing() -> None:
+    """As if something had changed before each request."""
+    from runs.selectors.compare.kept import Kept  # noqa: PLC0415
+
+    mock.patch.object(Kept, "get", lambda _self, _key, _campaigns, make: make()).start()
 
 
 def _newest_executed() -> int:
@@ -246,6 +257,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--only", default="", help="pages whose name has this")
+    parser.add_argument("--afresh", action="store_true", help="keep no answers between requests")
     parser.add_argument("--folder", type=Path, help="keep the database here, and use it again")
     return parser.parse_args()
 

@@ -22,17 +22,27 @@ PACE = {
     "BENCHLAB_HEARTBEAT_TIMEOUT_SECONDS": "6",
     "BENCHLAB_SUPERVISE_SECONDS": "1",
 }
+# Each program loads BenchLab itself, as in containers of their own.
+APART = """
+from benchlab.embedded.parent import Parent
+Parent.works_here = staticmethod(lambda: False)
+import runpy
+runpy.run_module("benchlab.embedded", run_name="__main__")
+"""
 OURS = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY")
 
 
 class WholeInstance:
     """`python -m benchlab.embedded` in a separate folder, and one additional worker.
 
-    It queues no first campaign: that is not what is measured.
+    It queues no first campaign: that is not what is measured. `apart`: without a common parent.
     """
 
-    def __init__(self, folder: Path, pace: Mapping[str, str] = PACE) -> None:
+    def __init__(
+        self, folder: Path, pace: Mapping[str, str] = PACE, *, apart: bool = False
+    ) -> None:
         self._pace = dict(pace)
+        self._start = ["-c", APART] if apart else ["-m", "benchlab.embedded"]
         self.var = folder / "var"
         self._log = folder / "instance.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -66,7 +76,7 @@ class WholeInstance:
         own["BENCHLAB_FIRST_RUN_SECONDS"] = "0"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "benchlab.embedded"],
+                [sys.executable, *self._start],
                 env={**others, **own, **self._pace},
                 cwd=REPOSITORY,
                 stdin=subprocess.DEVNULL,

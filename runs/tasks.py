@@ -14,6 +14,7 @@ from django.conf import settings
 
 from runs import dispatch
 from runs.background import Background
+from runs.execution import ssh
 from runs.selectors.operations import sites
 from runs.services.changes import changes, deliveries, mails
 from runs.services.operations import signs
@@ -73,10 +74,11 @@ def seal() -> None:
 
 @celeryd_after_setup.connect
 def serve_sites(instance: Any, **_kwargs: Any) -> None:
-    """A worker of runs takes from the queues of its sites too."""
+    """A worker of runs takes from the queues of its sites too, and loads what connects to them."""
     queues = instance.app.amqp.queues
-    if any(dispatch.is_for_runs(each) for each in queues.consume_from) and settings.SITES:
-        for queue in dispatch.queues_of(settings.SITES):
+    if any(dispatch.is_for_runs(each) for each in queues.consume_from):
+        ssh.load()
+        for queue in dispatch.queues_of(settings.SITES) if settings.SITES else ():
             queues.select_add(queue)
 
 

@@ -4,11 +4,13 @@ A target may be hostile, or just broken: it must not fill the memory of a worker
 """
 
 import asyncio
-
-import asyncssh
+from typing import TYPE_CHECKING
 
 from runs.execution.errors import TargetProblem
 from runs.wording import gettext_noop as _
+
+if TYPE_CHECKING:
+    import asyncssh
 
 # No question of BenchLab has a longer answer; the output of benchmarks is read by steps instead.
 ANSWER_BYTES = 4 * 1024 * 1024

@@ -7,10 +7,10 @@ from pathlib import Path
 from runs.execution.ending import end
 from runs.execution.nodes import Node
 from runs.execution.ssh import Host
-from runs.execution.steps import StepResult, perform
+from runs.execution.steps import RECORD, StepResult, perform
 
 SECONDS_FOR_ITS_END = 30
-_END = (Path(__file__).parent / "end_monitor.sh").read_text()
+_END = RECORD + (Path(__file__).parent / "end_monitor.sh").read_text()
 
 
 class Background:

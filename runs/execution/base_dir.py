@@ -14,20 +14,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runs.execution.errors import TargetProblem
-from runs.execution.fence import Fence, raise_if_behind
+from runs.execution.fence import CHECK, Fence, raise_if_behind
 from runs.execution.ssh import COMMAND_SECONDS, REMOVAL_SECONDS, Address, Answer, Host
-from runs.execution.steps import disk_full
+from runs.execution.steps import FREE, Condition, disk_full
 from runs.wording import gettext_noop as _
 
 # A Unix socket's path has at most 107 bytes; this is what BenchLab itself adds to base_dir.
 LONGEST_BASE_DIR = 70
 
-_COMMON = """
+_COMMON = (
+    FREE
+    + """
 set -u
 umask 077
 export LC_ALL=C
 dir=$1 mark=$2
-free() { df -Pk "$1" 2>/dev/null | awk 'NR == 2 { print $4 }'; }
 cannot() {
     rm -f "$dir/.benchlab.new"
     left=$(free "$dir")
@@ -51,6 +52,7 @@ marked() {
 }
 foreign() { ls -A "$1" | grep -v -x -F .benchlab.new | head -n 5; }
 """
+)
 
 _CLAIM = (
     _COMMON
@@ -58,7 +60,10 @@ _CLAIM = (
 # Without its disk the folder would be an ordinary one of the disk above it.
 near=$dir
 while [ ! -e "$near" ]; do near=${near%/*} near=${near:-/}; done
-found=$(df -Pk "$near" 2>/dev/null | awk 'NR == 2 { print $4, $6 }')
+found=$(df -Pk "$near" 2>/dev/null | {
+    read -r title
+    read -r device blocks used left share mounted rest && echo "$left $mounted"
+})
 left=${found%% *} mounted=${found#* }
 [ -z "$3" ] || [ -z "$mounted" ] || [ "$mounted" = "$3" ] || { echo "$mounted"; exit 89; }
 [ -d "$dir" ] || mkdir -p "$dir" || cannot
@@ -76,7 +81,12 @@ for folder in runs clusters leases; do
     [ -d "$folder" ] || mkdir -p "$folder" || cannot
 done
 command -v setsid >/dev/null || exit 93
-[ "$(id -u)" -ne 0 ] || exit 94
+# The kernel tells the real user, the one in effect, and more.
+user=
+while [ -z "$user" ] && read -r key real effective rest; do
+    [ "$key" != Uid: ] || user=$effective
+done 2>/dev/null <"/proc/$$/status"
+[ "${user:-$(id -u)}" -ne 0 ] || exit 94
 echo "benchlab-free $left"
 """
 )
@@ -125,6 +135,18 @@ for part in "$dir/data" "$dir/steps" "$dir/prepared"; do
 done
 """
 )
+
+# Once: $5 tells that it was done, and what has been made there since is kept.
+_REPLACE = f"""
+[ ! -e "$5" ] || exit 0
+(
+{_REMOVE}
+) || exit
+(
+{_MARKED_FOLDER}
+) || exit
+true >"$5"
+"""
 
 _RELEASE = (
     _COMMON
@@ -240,6 +262,13 @@ class BaseDir:
         """
         await self.run(host, _REMOVE, path, timeout_s=REMOVAL_SECONDS)
 
+    async def replace(self, host: Host, path: str, *, noted: str, fence: Fence | None) -> None:
+        """Remove a folder and make it anew, unless the file `noted` is there, which tells of it.
+
+        Raises what `remove` and `make_folder` raise, and LeaseLost.
+        """
+        await self.run(host, _REPLACE, path, more=(noted,), timeout_s=REMOVAL_SECONDS, fence=fence)
+
     async def check(self, host: Host, path: str) -> None:
         """Check before starting or ending something in a folder: it is ours, and no link leads out.
 
@@ -247,6 +276,14 @@ class BaseDir:
         folder that does not exist is fine. Raises TargetProblem `not_ours`, `leads_out`.
         """
         await self.run(host, _CHECK, path)
+
+    def being_ours(self, path: str) -> Condition:
+        """What `check` checks, for a step in the folder or about its server."""
+
+        def refused(status: int, said: bytes) -> TargetProblem:
+            return self._refusal_at(path, status, said.decode(errors="replace").strip())
+
+        return Condition(_CHECK, self._words(path), refused)
 
     def checked(self, host: Host, path: str) -> "Checked":
         """The host, whose commands first `check` the folder in the same round trip."""
@@ -259,19 +296,29 @@ class BaseDir:
         path: str,
         *,
         timeout_s: float | None = COMMAND_SECONDS,
+        more: Sequence[str] = (),
         then: Sequence[str] = (),
+        fence: Fence | None = None,
     ) -> Answer:
         """Run one of the scripts above on a folder, and the command `then` if it allows that.
 
-        Raises TargetProblem for a refusal.
+        `more` are further words of the script. Raises TargetProblem for a refusal, LeaseLost.
         """
         path = self.below(path)
-        words = (path, self.mark(path), self.path, self.mark(self.path))
+        words: Sequence[str] = (*self._words(path), *more)
+        if fence:
+            script, words = CHECK + script, (*fence.arguments, *words)
         answer = await host.run(_command(script, words, then), timeout_s=timeout_s)
+        if fence:
+            raise_if_behind(answer)
         if answer.exit_status in _STATUSES or (answer.exit_status != 0 and not then):
             found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
             raise self._refusal_at(path, answer.exit_status, found)
         return answer
+
+    def _words(self, path: str) -> tuple[str, str, str, str]:
+        """What the scripts that know `within` get."""
+        return path, self.mark(path), self.path, self.mark(self.path)
 
     def _other_file_system(self, expected: str, found: str) -> TargetProblem:
         return TargetProblem(

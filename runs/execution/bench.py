@@ -181,8 +181,12 @@ class Bench:
         limit_s: float | None = None,
         floor_bytes: int | None = None,
         on: Node | None = None,
+        serving: Cluster | None = None,
     ) -> StepResult:
         """Execute a durable step; names are unique within a run, on all machines.
+
+        A command that starts or stops a server names its cluster (`serving`), whose folder must be
+        ours (BaseDir.check).
 
         Raises TargetProblem `step_failed` for an exit status other than 0 unless `check` is off,
         `step_timeout` for one that runs longer than `limit_s`, and `disk_almost_full` when less
@@ -193,9 +197,19 @@ class Bench:
         node = on or self.database
         self.in_hand[name] = self._named(InHand(node, name, tuple(argv), stdin))
 
+        condition = node.base.being_ours(serving.directory) if serving else None
+        through = serving.promptly(argv) if serving else ()
+
         async def act(host: Host) -> StepResult:
             return await perform(
-                host, node.steps_directory, name, argv, stdin=stdin, fence=node.fence
+                host,
+                node.steps_directory,
+                name,
+                argv,
+                stdin=stdin,
+                fence=node.fence,
+                condition=condition,
+                through=through,
             )
 
         guard = Guard(

@@ -13,7 +13,7 @@ _MAKE_FOLDERS = """
 boot=$1 now=$2
 shift 2
 mkdir -p "$@"
-[ -e "$boot" ] || [ ! -r "$now" ] || cat "$now" >"$boot"
+[ -e "$boot" ] || [ ! -r "$now" ] || { read -r id <"$now" && echo "$id" >"$boot"; }
 """
 _COMPARE = '[ ! -s "$1" ] || [ ! -r "$2" ] || [ "$(cat "$1")" = "$(cat "$2")" ]'
 

@@ -11,7 +11,7 @@ from runs.execution.errors import OUT_OF_REACH, TargetProblem
 from runs.execution.members import PLACED, folder_of
 from runs.execution.nodes import Node
 from runs.execution.postgres import Cluster
-from runs.execution.preparing import PREPARED, Preparing
+from runs.execution.preparing import Preparing
 from runs.execution.ssh import Host
 from runs.execution.steps import stop_all
 
@@ -73,11 +73,15 @@ class Cleaning:
         ended = await self._on_each(self._stop_steps)
         await self.attempt(self._keep_in_hand)
         set_back = await self._on_each(self._set_back)
-        served = [each for each in self._clusters() if not await self._stops(*each)]
-        stopped = [each for each in self._clusters() if each[0] in ended and each not in served]
-        needless: list[tuple[Node, Cluster]] = []
-        for each in stopped:
-            await self.attempt(partial(self._note_if_needless, *each, needless))
+        prepared: dict[tuple[Node, Cluster], bool] = {}
+        for each in self._clusters():
+            await self.attempt(partial(self._stop_cluster, *each, prepared))
+        served = [each for each in self._clusters() if each not in prepared]
+        needless = [
+            (node, cluster)
+            for (node, cluster), is_prepared in prepared.items()
+            if node in ended and self._is_needless(cluster, is_prepared=is_prepared)
+        ]
         serving = [node for node, _cluster in served]
         folders = [node for node in ended if node in set_back and node not in serving]
         return Ended(folders, needless, are_all_stopped=not served)
@@ -130,26 +134,22 @@ class Cleaning:
     async def _set_back(self, node: Node) -> None:
         await treating.set_back_whatever_was(self.bench, node)
 
-    async def _stops(self, node: Node, cluster: Cluster) -> bool:
-        return await self.attempt(partial(self._stop_cluster, node, cluster))
-
-    async def _stop_cluster(self, node: Node, cluster: Cluster) -> None:
-        async def stop(host: Host) -> None:
-            directory = cluster.directory
-            await stopping.stop(node.base.checked(host, directory), directory)
-
-        await node.on_host(stop)
-
-    async def _note_if_needless(
-        self, node: Node, cluster: Cluster, needless: list[tuple[Node, Cluster]]
+    async def _stop_cluster(
+        self, node: Node, cluster: Cluster, prepared: dict[tuple[Node, Cluster], bool]
     ) -> None:
-        """No other run can use incomplete clusters, and those that do not start."""
+        """Stop its server; then `prepared` has whether it is one of a prepared cluster."""
         directory = cluster.directory
-        marked = await self.bench.run("test", "-f", f"{directory}/{PREPARED}", on=node)
+
+        async def stop(host: Host) -> bool:
+            return await stopping.stop(node.base.checked(host, directory), directory)
+
+        prepared[node, cluster] = await node.on_host(stop)
+
+    def _is_needless(self, cluster: Cluster, *, is_prepared: bool) -> bool:
+        """No other run can use incomplete clusters, and those that do not start."""
         # A cluster that others connect to has an address and a port by now.
-        is_broken = self.preparing.is_broken and directory == self.bench.cluster.directory
-        if marked.exit_status != 0 or is_broken:
-            needless.append((node, cluster))
+        is_broken = self.preparing.is_broken and cluster.directory == self.bench.cluster.directory
+        return is_broken or not is_prepared
 
     async def _remove_placed(self) -> None:
         """The folders with parts of the files of a cluster that was stopped."""

@@ -246,9 +246,11 @@ class Director:
 
     async def _stop(self) -> None:
         await self.arrangement.stop()
-        await self.preparing.check(self.bench.cluster)
+        cluster = self.bench.cluster
         # A disk that is almost full must not cost the result: stopping needs little space.
-        await self.bench.step("stop", self.bench.cluster.stop(), limit_s=MINUTES, floor_bytes=0)
+        await self.bench.step(
+            "stop", cluster.stop(), limit_s=MINUTES, floor_bytes=0, serving=cluster
+        )
 
     def _told_where(self) -> str:
         folders = ", ".join(f"{node.directory} on {node.address}" for node in self.bench.nodes)

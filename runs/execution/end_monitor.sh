@@ -1,21 +1,8 @@
 # End what a durable step started, but not the shell that keeps its exit status: INT, TERM, KILL.
-# usage: sh -c "$this" end DIR
+# usage: sh -c "$(cat step_record.sh)$this" end DIR
 set -u
 dir=$1
-process=$(readlink "$dir/process") || exit 0
-leader=${process%% *}
-boot=
-{ read -r boot </proc/sys/kernel/random/boot_id; } 2>/dev/null
-
-# PID STARTTIME BOOT: whether that very process is still there.
-is_there() {
-    [ "${3:-$boot}" = "$boot" ] || return 1
-    begun=$2
-    { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
-    set -- ${line##*) }
-    [ "${20}" = "$begun" ]
-}
-is_there $process || exit 0
+find_process && is_there || exit 0
 
 # Everything of the step's process group but its leader. The shell reads byte by byte, which takes a
 # twentieth of a second for a hundred processes.
@@ -25,11 +12,6 @@ others() {
         sub(/.*\) /, "")
         if ($3 == leader && pid != leader) printf "%s ", pid
     }'
-}
-
-has_ended() {
-    set -- "$dir"/exit.*
-    [ -e "$1" ]
 }
 
 for signal in INT TERM KILL; do

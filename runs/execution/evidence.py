@@ -15,7 +15,7 @@ from runs.execution.background import Background
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData, SeriesData
-from runs.execution.steps import StepResult
+from runs.execution.steps import RECORD, StepResult
 
 WAITS_SINCE, CLIENT_BACKEND_SINCE, EXEC_TIME_SINCE, IO_SINCE = 90600, 100000, 130000, 160000
 LIBRARY = "pg_stat_statements"
@@ -39,11 +39,11 @@ attach=$(ps -o pid= --ppid "$postmaster" | sed 's/^ */-p /' | tr '\\n' ' ')
 timeout -s INT "$3" strace -f -k -e trace=semop,semtimedop,futex $attach \\
     -o "|head -c $4 >$2/strace-stacks.txt"
 """
-_ATTACHED = """
+_ATTACHED = f"""{RECORD}
 read -r postmaster <"$1/postmaster.pid"
-tries=0
+tries=0 dir=$2
 while grep -q '^TracerPid:[[:space:]]*0$' "/proc/$postmaster/status" && [ $tries -lt 100 ]; do
-    [ -L "$2/exit" ] && exit 1
+    has_ended && exit 1
     tries=$((tries + 1))
     sleep 0.1
 done

@@ -65,7 +65,7 @@ class Fence:
 
 def raise_if_behind(answer: Answer) -> None:
     """Raise LeaseLost if the answer reports a higher token."""
-    if answer.exit_status == BEHIND:
+    if answer.exit_status == BEHIND and _MARKER in answer.stdout:
         raise lease_lost(answer.stdout)
 
 

@@ -95,9 +95,13 @@ class Arrangement:
         """Stop every cluster cleanly, the last first; the run's own is stopped after them."""
         for member in reversed(self.members):
             node, cluster = member.node, member.cluster
-            await node.on_host(partial(node.base.check, path=cluster.directory))
             await self.bench.step(
-                f"stop-{member.name}", cluster.stop(), limit_s=MINUTES, floor_bytes=0, on=node
+                f"stop-{member.name}",
+                cluster.stop(),
+                limit_s=MINUTES,
+                floor_bytes=0,
+                on=node,
+                serving=cluster,
             )
 
     async def keep_logs(self) -> None:
@@ -206,7 +210,7 @@ class Arrangement:
         )
         if left.exit_status != 0:
             raise stopping.does_not_stop(cluster.directory)
-        await replace_folder(bench, node, cluster.directory)
+        await replace_folder(node, cluster.directory)
         lines = lines_for(member.plan.settings)
         if member.plan.origin == "initdb":
             options = member.plan.initdb_options
@@ -262,7 +266,12 @@ class Arrangement:
     async def _start(self, member: Member) -> None:
         bench, cluster = self.bench, member.cluster
         result = await bench.step(
-            f"start-{member.name}", cluster.start(), check=False, limit_s=MINUTES, on=member.node
+            f"start-{member.name}",
+            cluster.start(),
+            check=False,
+            limit_s=MINUTES,
+            on=member.node,
+            serving=cluster,
         )
         if result.exit_status != 0:
             problem = did_not_start(result, await bench.server_log(LAST_LINES, member))

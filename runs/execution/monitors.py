@@ -137,7 +137,7 @@ done
 command -v vmstat >/dev/null || exit 127
 exec vmstat -n "$2" $(($3 + 1))
 """
-_PRINT = """sadf -j "$1" -- -u -r -q -d -n DEV"""
+_PRINT = """exec sadf -j "$1" -- -u -r -q -d -n DEV"""
 _PRINT_EACH_CPU = f"{_PRINT} -P ALL"
 
 logger = logging.getLogger(__name__)

@@ -31,7 +31,7 @@ SERVING = "serving "
 _SERVING = """
 for dir; do
     read -r pid <"$dir/data/postmaster.pid" || continue
-    [ "$(readlink "/proc/$pid/cwd")" = "$(readlink -f "$dir/data")" ] && echo "serving $dir"
+    [ "/proc/$pid/cwd" -ef "$dir/data" ] && echo "serving $dir"
 done 2>/dev/null
 """
 _LOOK_FOR_CLUSTER = _SERVING + 'if [ -f "$1/prepared" ]; then cat "$1/prepared"; fi'
@@ -91,14 +91,14 @@ class Preparing:
             await self._make(self.cluster, is_shared=bool(self.bench.plan.cluster_key))
 
     async def check(self, cluster: Cluster) -> None:
-        """Before it is started or stopped: raise TargetProblem unless the cluster is ours."""
+        """Before it is copied: raise TargetProblem unless the cluster is ours."""
         await self.bench.on_host(lambda host: self.base.check(host, cluster.directory))
 
     async def start(self, step: str) -> None:
         """Start the bench's cluster. Raises TargetProblem with the end of its log."""
-        await self.check(self.bench.cluster)
+        cluster = self.bench.cluster
         result = await self.bench.step(
-            step, self.bench.cluster.start(), check=False, limit_s=MINUTES
+            step, cluster.start(), check=False, limit_s=MINUTES, serving=cluster
         )
         if result.exit_status in NOT_A_PROGRAM:
             raise failed(result, self.base.path)
@@ -150,8 +150,8 @@ class Preparing:
         return "\n".join(line for line in lines if not line.startswith(SERVING))
 
     async def _stop_what_was_left(self, directory: str) -> None:
-        await self.bench.on_host(lambda host: self.base.check(host, directory))
         step = f"stop-what-was-left-{directory.rpartition('/')[2]}"
+        await self.bench.on_host(lambda host: self.base.check(host, directory))
         done = await self.bench.step(step, stopping.argv(directory), check=False, limit_s=MINUTES)
         if done.exit_status != 0:
             raise stopping.does_not_stop(directory)
@@ -178,7 +178,7 @@ class Preparing:
         await self.start("start-to-load")
         await bench.sql("create-database", f"CREATE DATABASE {DATABASE};", database="postgres")
         await self.procedure.load(bench)
-        await bench.step("stop-after-load", cluster.stop(), limit_s=MINUTES)
+        await bench.step("stop-after-load", cluster.stop(), limit_s=MINUTES, serving=cluster)
         bench.is_serving = False
         bench.cluster = self.cluster
         if is_shared:
@@ -187,7 +187,7 @@ class Preparing:
             await bench.reporter.cluster(cluster.directory, prepared_now=True)
 
     async def _replace_folder(self, cluster: Cluster) -> None:
-        await replace_folder(self.bench, self.bench.database, cluster.directory)
+        await replace_folder(self.bench.database, cluster.directory)
 
     def _template(self) -> Cluster | None:
         key = self.bench.plan.template_key
@@ -196,14 +196,10 @@ class Preparing:
         return self.cluster.elsewhere(self.base.below("clusters", key))
 
 
-async def replace_folder(bench: Bench, node: Node, directory: str) -> None:
+async def replace_folder(node: Node, directory: str) -> None:
     """Start with an empty, marked folder, once: a replay must not remove what it then finds."""
-    begun = f"{node.directory}/begun-{directory.rpartition('/')[2]}"
-    if (await bench.run("test", "-e", begun, on=node)).exit_status != 0:
-        await node.check()
-        await node.on_host(partial(node.base.remove, path=directory))
-        noted = ("touch", begun)
-        await node.on_host(partial(node.base.make_folder, path=directory, then=noted))
+    noted = f"{node.directory}/begun-{directory.rpartition('/')[2]}"
+    await node.on_host(partial(node.base.replace, path=directory, noted=noted, fence=node.fence))
 
 
 def did_not_start(result: StepResult, log: str) -> TargetProblem:

@@ -28,9 +28,12 @@ section meminfo; cat /proc/meminfo 2>/dev/null
 section virtualization; systemd-detect-virt 2>/dev/null
 # Written by cloud-init where there is one; asking the cloud's own address could hang.
 section cloud
-grep -o -E '"(cloud_name|instance_type|machine_type|vmSize)": *"[^"]*"' \
-    /run/cloud-init/instance-data.json 2>/dev/null
-section product; cat /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name 2>/dev/null
+told=/run/cloud-init/instance-data.json
+[ ! -r $told ] || grep -o -E '"(cloud_name|instance_type|machine_type|vmSize)": *"[^"]*"' $told
+section product
+for told in /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name; do
+    [ ! -r $told ] || { first $told && printf '%s\n' "$line"; }
+done
 section disks
 for disk in /sys/block/*; do
     case ${disk##*/} in loop* | ram* | zram* | dm-* | sr*) continue ;; esac
@@ -50,7 +53,10 @@ for card in /sys/class/net/*; do
 done
 section storage
 while [ ! -e "$base_dir" ]; do base_dir=$(dirname "$base_dir"); done
-mounted=$(df -Pk "$base_dir" 2>/dev/null | awk 'NR == 2 { print $6 }')
+mounted=$(df -Pk "$base_dir" 2>/dev/null | {
+    read -r title
+    read -r source blocks used left share mounted rest && printf '%s\n' "$mounted"
+})
 # The last mount on a place is the one that is seen there.
 mount=$(awk -v at="$mounted" '$5 == at {
     for (i = 7; i <= NF; i++) if ($i == "-") last = $3 "\t" $(i + 1) "\t" $6 "," $(i + 3) "\t" $(i + 2)
@@ -77,7 +83,10 @@ first "$device/queue/scheduler"
 line=${line##*\[}
 printf 'scheduler\t%s\n' "${line%%]*}"
 
-section governor; cat /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor 2>/dev/null | sort -u
+section governor
+if [ -r /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor ]; then
+    cat /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor 2>/dev/null | sort -u
+fi
 tell_first smt /sys/devices/system/cpu/smt/active
 tell_first no_turbo /sys/devices/system/cpu/intel_pstate/no_turbo
 tell_first huge_pages /sys/kernel/mm/transparent_hugepage/enabled
@@ -95,7 +104,10 @@ section sysctl
     }'
 # Any further fact: a line "name<tab>value", shown and compared as it is. See docs/adding-a-condition.md.
 section more
-printf 'clocksource\t'; cat /sys/devices/system/clocksource/clocksource0/current_clocksource 2>/dev/null || echo
+first /sys/devices/system/clocksource/clocksource0/current_clocksource
+printf 'clocksource\t%s\n' "$line"
 section limits; cat /proc/self/limits 2>/dev/null
 section tools
-printf 'sysstat\t%s\n' "$(sar -V 2>/dev/null | sed -n 's/^sysstat version \([^ ]*\).*/\1/p')"
+printf 'sysstat\t%s\n' "$(sar -V 2>/dev/null | while read -r name word version rest; do
+    [ "$name $word" != "sysstat version" ] || printf '%s\n' "$version"
+done)"

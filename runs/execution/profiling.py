@@ -14,7 +14,7 @@ from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.recording import GRACE_SECONDS
 from runs.execution.reporter import ArtifactData
-from runs.execution.steps import StepResult
+from runs.execution.steps import RECORD, StepResult
 
 STEP = "profile"
 REPORT, FOLDED = "perf-report.txt", "perf-folded.txt"
@@ -35,13 +35,9 @@ PERF_CONFIG=/dev/null perf report --stdio --no-inline --no-children -n -g none \
     --percent-limit 0.1 --sort comm,dso,symbol -i "$1/perf.data" 2>/dev/null | head -c "$2"
 """
 # Before the load starts, so that its own processes are sampled; at most 15 s.
-_WAIT = """
-has_ended() {
-    set -- "$1"/exit.*
-    [ -e "$1" ]
-}
-tries=0
-while [ ! -s "$1/perf.data" ] && ! has_ended "$1/steps/$2" && [ $tries -lt 150 ]; do
+_WAIT = f"""{RECORD}
+tries=0 dir=$1/steps/$2
+while [ ! -s "$1/perf.data" ] && ! has_ended && [ $tries -lt 150 ]; do
     tries=$((tries + 1))
     sleep 0.1
 done

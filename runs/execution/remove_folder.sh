@@ -5,8 +5,7 @@ within
 # A removal whose connection broke goes on: the next one waits for it. What has been made in its
 # place meanwhile is not what was to be removed.
 same() {
-    case $(readlink "/proc/$$/fd/9") in *' (deleted)') return 1 ;; esac
-    [ -e "$dir" ]
+    [ -e "$dir" ] && { [ ! -e "/proc/self/fd/9" ] || [ "$dir" -ef "/proc/self/fd/9" ]; }
 }
 if { command exec 9<"$dir"; } 2>/dev/null && command -v flock >/dev/null; then
     flock 9 2>/dev/null

@@ -3,12 +3,13 @@
 import asyncio
 import shlex
 from collections.abc import Sequence
-from typing import Any
-
-import asyncssh
+from typing import TYPE_CHECKING, Any
 
 from runs.execution.errors import TargetProblem, TooFewSessions
 from runs.wording import gettext_noop as _
+
+if TYPE_CHECKING:
+    import asyncssh
 
 
 def shell_line(argv: Sequence[str]) -> str:
@@ -25,19 +26,24 @@ def shell_line(argv: Sequence[str]) -> str:
 NEEDED = 5
 # Sessions that have just ended may still be counted.
 WAITS_SECONDS = (0.2, 0.5, 1.0, 2.0)
+# A shell that had nothing left to do would become the program itself, which then starts another one
+# for the session, and ends at once. Every shell's `exit` repeats the status.
+IN_OWN_SESSION = "setsid {}; exit"
 # Separates a command's output from what a login shell prints before it.
 _BEGIN = b"benchlab-begin\n"
 
 
 async def begin(
-    connection: asyncssh.SSHClientConnection, address: object, argv: Sequence[str], **streams: Any
+    connection: "asyncssh.SSHClientConnection", address: object, line: str, **streams: Any
 ) -> "asyncssh.SSHClientProcess[bytes]":
-    """Start a command in a session of its own; `own_output` extracts what it printed itself.
+    """Start a line of `shell_line` in a channel; `own_output` extracts what it printed itself.
 
     Raises TooFewSessions when the connection is open but allows no further one, asyncssh.Error or
-    OSError when it is broken, ValueError for an invalid argument.
+    OSError when it is broken.
     """
-    line = f"echo {_BEGIN.decode().strip()}; {shell_line(argv)}"
+    import asyncssh  # noqa: PLC0415 - see runs.execution.ssh
+
+    line = f"echo {_BEGIN.decode().strip()}; {line}"
     for wait in (*WAITS_SECONDS, None):
         try:
             return await connection.create_process(line, encoding=None, **streams)
@@ -68,12 +74,14 @@ def own_output(stdout: bytes | bytearray, exit_status: int, stderr: bytes | byte
     return bytes(memoryview(stdout)[begin + len(_BEGIN) :])
 
 
-async def allows(connection: asyncssh.SSHClientConnection, count: int = NEEDED) -> bool:
+async def allows(connection: "asyncssh.SSHClientConnection", count: int = NEEDED) -> bool:
     """Whether this many sessions can be open at once; they are closed again.
 
     Raises asyncssh.Error or OSError when the connection is broken.
     """
-    begun = (begin(connection, "", ["cat"]) for _each in range(count))
+    import asyncssh  # noqa: PLC0415 - see runs.execution.ssh
+
+    begun = (begin(connection, "", "cat") for _each in range(count))
     found = await asyncio.gather(*begun, return_exceptions=True)
     for each in found:
         if isinstance(each, asyncssh.SSHClientProcess):

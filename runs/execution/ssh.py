@@ -1,4 +1,7 @@
-"""SSH to a target: pinned host keys, explicit keys, no agent and no configuration files."""
+"""SSH to a target: pinned host keys, explicit keys, no agent and no configuration files.
+
+asyncssh takes 10 MB: only those who connect load it, and control and most of the web do not.
+"""
 
 import asyncio
 import contextlib
@@ -8,10 +11,8 @@ import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, Self
-
-import asyncssh
-from asyncssh.public_key import get_default_public_key_algs
+from functools import cache
+from typing import TYPE_CHECKING, Protocol, Self
 
 from runs.execution import answers, sessions
 from runs.execution.answers import ANSWER_BYTES, AnswerTooLong, Budget
@@ -24,6 +25,9 @@ from runs.execution.errors import (
     TargetProblem,
 )
 from runs.wording import gettext_noop as _
+
+if TYPE_CHECKING:
+    import asyncssh
 
 CONNECT_TIMEOUT_SECONDS = 15
 CLOSING_SECONDS = 5
@@ -79,14 +83,23 @@ class Answer:
     stderr: bytes
 
 
+def load() -> None:
+    """Load now what connecting needs, so that no run waits for it."""
+    import asyncssh  # noqa: F401, PLC0415 - see the top
+
+
 def generate_private_key() -> tuple[str, str]:
     """Make an ed25519 key pair: (private key in OpenSSH form, public key line)."""
+    import asyncssh  # noqa: PLC0415 - see the top
+
     key = asyncssh.generate_private_key("ssh-ed25519", comment="benchlab")
     return key.export_private_key().decode(), key.export_public_key().decode().strip()
 
 
 def fingerprint(host_key: str) -> str:
     """`SHA256:...` of a public key line, as `ssh-keygen -lf` prints it."""
+    import asyncssh  # noqa: PLC0415 - see the top
+
     return asyncssh.import_public_key(host_key).get_fingerprint()
 
 
@@ -95,6 +108,8 @@ async def offered_host_key(address: Address, through: Sequence[Login] = ()) -> s
 
     Raises HostUnreachable, and for a hop what `connect` raises.
     """
+    import asyncssh  # noqa: PLC0415 - see the top
+
     async with _tunnel(through) as tunnel:
         try:
             key = await asyncio.wait_for(
@@ -127,7 +142,7 @@ class Host:
     def __init__(
         self,
         address: Address,
-        connection: asyncssh.SSHClientConnection,
+        connection: "asyncssh.SSHClientConnection",
         hops: contextlib.AsyncExitStack | None = None,
     ) -> None:
         self.address = address
@@ -141,8 +156,11 @@ class Host:
         stdin: bytes = b"",
         timeout_s: float | None = COMMAND_SECONDS,
         most_bytes: int = ANSWER_BYTES,
+        in_own_session: bool = False,
     ) -> Answer:
         """Run a command and wait for its end, at most `timeout_s` (None: forever).
+
+        In a session of its own (`setsid`) it goes on when the connection breaks.
 
         The output does not include what a login shell prints itself. Raises TooFewSessions,
         `no_report` if it was not started, ConnectionLost when the connection breaks first, or may
@@ -150,10 +168,14 @@ class Host:
         by TERM as far as that is possible, but may still be running. The same holds for
         AnswerTooLong, raised when both streams together have more than `most_bytes`.
         """
+        import asyncssh  # noqa: PLC0415 - see the top
+
         # Without an input the command would wait for the end of its standard input.
         source = {"input": stdin} if stdin else {"stdin": asyncssh.DEVNULL}
         try:
-            process = await sessions.begin(self._connection, self.address, argv, **source)
+            line = sessions.shell_line(argv)
+            line = sessions.IN_OWN_SESSION.format(line) if in_own_session else line
+            process = await sessions.begin(self._connection, self.address, line, **source)
             async with asyncio.timeout(timeout_s) as limit:
                 stdout, stderr = await answers.read_all(process, Budget(most_bytes, self.address))
                 await process.wait_closed()
@@ -174,6 +196,8 @@ class Host:
 
     async def allows_sessions(self) -> bool:
         """Whether as many sessions can be open at once as a run needs. Raises ConnectionLost."""
+        import asyncssh  # noqa: PLC0415 - see the top
+
         try:
             return await sessions.allows(self._connection)
         except (OSError, asyncssh.Error) as error:
@@ -227,7 +251,7 @@ async def connect(
 @asynccontextmanager
 async def _tunnel(
     through: Sequence[Login],
-) -> AsyncIterator[asyncssh.SSHClientConnection | None]:
+) -> "AsyncIterator[asyncssh.SSHClientConnection | None]":
     """The connection to the last hop, each opened through the one before; None without hops."""
     opened: list[asyncssh.SSHClientConnection] = []
     try:
@@ -244,8 +268,10 @@ async def _tunnel(
 
 
 async def _log_in(
-    login: Login, tunnel: asyncssh.SSHClientConnection | None, through: Sequence[Login]
-) -> asyncssh.SSHClientConnection:
+    login: Login, tunnel: "asyncssh.SSHClientConnection | None", through: Sequence[Login]
+) -> "asyncssh.SSHClientConnection":
+    import asyncssh  # noqa: PLC0415 - see the top
+
     address = login.address
     if not login.host_key:
         raise HostKeyChanged(f"The host key of {address} is not confirmed yet.")
@@ -254,7 +280,7 @@ async def _log_in(
         return await asyncssh.connect(
             address.host,
             address.port,
-            client_factory=_Prompt,
+            client_factory=_prompt(),
             tunnel=tunnel,
             username=address.username,
             known_hosts=([pinned], [], []),
@@ -279,28 +305,38 @@ async def _log_in(
         raise _unreachable(address, error, through) from error
 
 
-class _Prompt(asyncssh.SSHClient):
-    """Acknowledges at once what arrives.
+@cache
+def _prompt() -> "type[asyncssh.SSHClient]":
+    import asyncssh  # noqa: PLC0415 - see the top
 
-    sshd does not set TCP_NODELAY: it holds back a small answer until the packet before it is
-    acknowledged, which the kernel here would delay by 40 ms in the hope of something to send.
-    """
+    class Prompt(asyncssh.SSHClient):
+        """Acknowledges at once what arrives.
 
-    def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
-        """Called before anything is received."""
-        connected = conn.get_extra_info("socket")
-        option = getattr(socket, "TCP_QUICKACK", None)
-        if option is None or connected is None or connected.family == socket.AF_UNIX:
-            return
-        receive = conn.data_received
+        sshd does not set TCP_NODELAY: it holds back a small answer until the packet before it is
+        acknowledged, which the kernel here would delay by 40 ms in the hope of something to send.
+        """
 
-        def received(data: bytes, datatype: int | None = None) -> None:
-            # The kernel forgets it with the next packet that is sent.
-            with contextlib.suppress(OSError):
-                connected.setsockopt(socket.IPPROTO_TCP, option, 1)
-            receive(data, datatype)
+        def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
+            """Called before anything is received."""
+            _acknowledge_at_once(conn)
 
-        conn.data_received = received  # type: ignore[method-assign]
+    return Prompt
+
+
+def _acknowledge_at_once(conn: "asyncssh.SSHClientConnection") -> None:
+    connected = conn.get_extra_info("socket")
+    option = getattr(socket, "TCP_QUICKACK", None)
+    if option is None or connected is None or connected.family == socket.AF_UNIX:
+        return
+    receive = conn.data_received
+
+    def received(data: bytes, datatype: int | None = None) -> None:
+        # The kernel forgets it with the next packet that is sent.
+        with contextlib.suppress(OSError):
+            connected.setsockopt(socket.IPPROTO_TCP, option, 1)
+        receive(data, datatype)
+
+    conn.data_received = received  # type: ignore[method-assign]
 
 
 def _at_a_hop(problem: TargetProblem, hop: Address) -> TargetProblem:
@@ -310,11 +346,13 @@ def _at_a_hop(problem: TargetProblem, hop: Address) -> TargetProblem:
     return type(problem)(f"At the hop {hop}: {problem.message}", code=code, remedy=remedy)
 
 
-def _pinned_first(key: asyncssh.SSHKey) -> list[str]:
+def _pinned_first(key: "asyncssh.SSHKey") -> list[str]:
     """The pinned key's type first: a server with several keys then shows exactly that one.
 
     The others stay allowed, so that a server without that type shows a key that can be refused.
     """
+    from asyncssh.public_key import get_default_public_key_algs  # noqa: PLC0415 - see the top
+
     others = [each for each in get_default_public_key_algs() if each not in key.sig_algorithms]
     return [algorithm.decode() for algorithm in (*key.sig_algorithms, *others)]
 
@@ -345,12 +383,14 @@ def _reason(error: Exception) -> str:
 
 def _let_go(process: "asyncssh.SSHClientProcess[bytes]") -> None:
     """End a command as far as possible, and read no more of it."""
+    import asyncssh  # noqa: PLC0415 - see the top
+
     with contextlib.suppress(OSError, asyncssh.Error):
         process.terminate()
         process.close()
 
 
-async def _close(connection: asyncssh.SSHClientConnection) -> None:
+async def _close(connection: "asyncssh.SSHClientConnection") -> None:
     """Close a connection; abort it if the other end does not respond any more."""
     connection.close()
     try:

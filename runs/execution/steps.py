@@ -7,7 +7,8 @@ steps answer from their files.
 """
 
 import re
-from collections.abc import Sequence
+import secrets
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,47 +25,82 @@ STDIN_CUT_OFF = 94
 DISK_FULL = 95
 # The message of every program of a target (LC_ALL=C).
 NO_SPACE = "No space left on device"
-MARKER = b"benchlab-step "
+_MARKER, _MARKER_OF_ERRORS = b"benchlab-step ", b"benchlab-err\n"
+# The shell's exit status for a program that a signal has ended is higher.
+ENDED_BY_SIGNAL = 128
 SECONDS_BETWEEN_SIGNALS = 3
 # More than a clock and the kernel's counter can differ by themselves.
 CLOCK_WAS_SET_SECONDS = 0.5
 
-# Whether the step with this folder has an exit status (step.sh).
-HAS_ENDED = """
-for ended in "$1"/exit.*; do
-    [ -e "$ended" ]
-    exit
-done
+# The functions of the record of a step, and `free`: the free kB of a disk.
+RECORD = (Path(__file__).parent / "step_record.sh").read_text()
+# usage: sh -c HAS_ENDED ended DIR
+HAS_ENDED = f"dir=$1\n{RECORD}has_ended\n"
+FREE = """
+free() {
+    df -Pk "$1" 2>/dev/null | {
+        read -r title
+        read -r device blocks used left rest && echo "$left"
+    }
+}
 """
-_LOOK = (
-    f"""
+_LOOK = f"""{RECORD}{FREE}
 export LC_ALL=C
-state=running
-({HAS_ENDED}) && state=ended
+state=running dir=$1
+has_ended && state=ended
+echo "benchlab-look $state $(free "$2")"
 """
-    """
-echo "benchlab-look $state $(df -Pk "$2" 2>/dev/null | awk 'NR == 2 { print $4 }')"
-"""
-)
 _LOOKED = re.compile(rb"benchlab-look (running|ended) (\d{0,15})(?!\d)")
-_FREE = """LC_ALL=C df -Pk "$1" | awk 'NR == 2 { print $4 }'"""
+_FREE = f"""{FREE}export LC_ALL=C; free "$1\""""
 _MINUTES_AND_SECONDS = re.compile(r"(\d{1,9})m(\d{1,2}(?:\.\d{1,9})?)s", re.ASCII)
-# The first line of step_report.sh: status, start, end, bytes of both streams, processor time. A
-# time is seconds since the epoch and, after a comma, since the boot; a `date` without nanoseconds
-# leaves its `%N`, or `N`, behind.
+# The first line of a report: status, start, end, processor time. A time is seconds since the epoch
+# and, after a comma, since the boot; a `date` without nanoseconds leaves its `%N`, or `N`, behind.
 _TIME = r"(?:-?\d{1,10}(?:\.\d{0,9}%?N?)?(?:,\d{0,10}(?:\.\d{1,9})?)?|-)"
-_HEAD = re.compile(
-    rf"(\d{{1,3}}|-) ({_TIME}) ({_TIME}) (\d{{1,9}}) (\d{{1,9}})(?: (\S{{1,60}}))?", re.ASCII
-)
-_REPORT = (Path(__file__).parent / "step_report.sh").read_text()
-_STEP = (Path(__file__).parent / "step.sh").read_text() + _REPORT
+_HEAD = re.compile(rf"(\d{{1,3}}|-) ({_TIME}) ({_TIME}) (\S{{1,60}})", re.ASCII)
+_STEP = RECORD + FREE + (Path(__file__).parent / "step.sh").read_text()
 # For a step that was never started there is nothing to report.
-_SO_FAR = f"""
+_SO_FAR = f"""{RECORD}
 export LC_ALL=C
-dir=$1 cap=$2
+dir=$1 cap=$2 end=$3
 for started in "$dir"/started.*; do [ -e "$started" ] || exit 0; done
-{_REPORT}"""
-_STOP = (Path(__file__).parent / "stop_steps.sh").read_text()
+report
+"""
+_STOP = RECORD + (Path(__file__).parent / "stop_steps.sh").read_text()
+
+
+# A condition's own exit statuses are told apart from those of a step by this number more.
+REFUSED = 20
+_IF = """(
+{script}
+) || exit $(($? + {more}))
+shift {words}
+"""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What must hold on the target for a step to be begun or waited for, in the same round trip.
+
+    The script with its words succeeds then; `refused` makes an error of its status and output.
+    """
+
+    script: str
+    words: tuple[str, ...]
+    refused: Callable[[int, bytes], TargetProblem]
+
+    @property
+    def text(self) -> str:
+        """What precedes the step's script; it removes its words."""
+        return _IF.format(script=self.script, more=REFUSED, words=len(self.words))
+
+    def raise_if_refused(self, answer: Answer) -> None:
+        """Raise what the answer tells of it."""
+        if answer.exit_status in _STATUSES_OF_CONDITIONS:
+            status = answer.exit_status - REFUSED
+            raise self.refused(status, answer.stdout + answer.stderr)
+
+
+_STATUSES_OF_CONDITIONS = range(REFUSED + 89, REFUSED + 99)
 
 
 @dataclass(frozen=True)
@@ -101,32 +137,57 @@ async def perform(
     *,
     stdin: str = "",
     fence: Fence | None = None,
+    condition: Condition | None = None,
+    through: Sequence[str] = (),
 ) -> StepResult:
     """Start the step in `directory/name`, or attach to it, and return its result.
 
+    The command `through` executes that of the step, and does not show in the result.
+
     Raises ConnectionLost (call it again after connecting), TargetRestarted when its process
     vanished without an exit status, TargetProblem `disk_full` when the step cannot be written,
-    LeaseLost when the fence is higher than this worker's token.
+    LeaseLost when the fence is higher than this worker's token, and what the condition raises.
     """
-    folder, given = f"{directory}/{name}", stdin.encode()
-    script, fenced = (CHECK + _STEP, fence.arguments) if fence else (_STEP, ())
-    sizes = (str(OUTPUT_CAP_BYTES), str(len(given)))
-    answer = await host.run(
-        ["sh", "-c", script, "step", *fenced, folder, *sizes, *argv],
-        stdin=given,
-        timeout_s=None,
-        most_bytes=REPORT_BYTES,
-    )
+    folder, end = f"{directory}/{name}", secrets.token_hex(8)
+    script, sizes = _STEP, (str(OUTPUT_CAP_BYTES), end, str(_lines_of(stdin)))
+    words = (folder, *sizes, *through, *argv)
+    if condition:
+        script, words = condition.text + script, (*condition.words, *words)
+    if fence:
+        script, words = CHECK + script, (*fence.arguments, *words)
+
+    async def ask() -> Answer:
+        return await host.run(
+            ["sh", "-c", script, "step", *words],
+            stdin=f"{stdin}\n".encode() if stdin else b"",
+            timeout_s=None,
+            most_bytes=REPORT_BYTES,
+            in_own_session=True,
+        )
+
+    answer = await ask()
+    if answer.exit_status > ENDED_BY_SIGNAL:
+        # Whoever ended the step's processes has ended the one that reports it, too.
+        answer = await ask()
     if answer.exit_status == BEHIND:
         raise lease_lost(answer.stdout)
+    if condition:
+        condition.raise_if_refused(answer)
     if answer.exit_status == STDIN_CUT_OFF:
         raise ConnectionLost(f"The input of step {name} did not arrive whole.")
     if answer.exit_status != 0:
         raise _cannot_write(folder, answer)
-    result = _read(name, tuple(argv), stdin, answer.stdout)
+    result = _read(name, tuple(argv), stdin, answer, end)
     if result.exit_status is None:
         raise TargetRestarted(f"Step {name} vanished from the target without an exit status.")
     return result
+
+
+def _lines_of(stdin: str) -> int:
+    """The lines that a step's input is sent as. Raises ValueError for what a shell cannot read."""
+    if "\0" in stdin:
+        raise ValueError("the input of a step holds a null byte")
+    return stdin.count("\n") + 1 if stdin else 0
 
 
 async def so_far(
@@ -136,12 +197,10 @@ async def so_far(
 
     Does not start or wait for anything. Raises ConnectionLost, CommandTimeout.
     """
-    folder = f"{directory}/{name}"
-    answer = await host.run(
-        ["sh", "-c", _SO_FAR, "step", folder, str(OUTPUT_CAP_BYTES)], most_bytes=REPORT_BYTES
-    )
-    is_there = MARKER in answer.stdout
-    return _read(name, tuple(argv), stdin, answer.stdout) if is_there else None
+    words = (f"{directory}/{name}", str(OUTPUT_CAP_BYTES), end := secrets.token_hex(8))
+    answer = await host.run(["sh", "-c", _SO_FAR, "step", *words], most_bytes=REPORT_BYTES)
+    is_there = _MARKER in answer.stdout
+    return _read(name, tuple(argv), stdin, answer, end) if is_there else None
 
 
 async def stop_all(host: Commands, directory: str) -> None:
@@ -193,19 +252,18 @@ async def peek(host: Host, directory: str, name: str, stream: str, offset: int) 
     return answer.stdout if answer.exit_status == 0 else b""
 
 
-def _read(name: str, argv: tuple[str, ...], stdin: str, report: bytes) -> StepResult:
-    # A login shell with a greeting prints it before the marker.
-    begin = report.find(MARKER)
-    newline = report.find(b"\n", max(begin, 0))
-    head = report[begin + len(MARKER) : newline].decode(errors="replace").strip()
+def _read(name: str, argv: tuple[str, ...], stdin: str, answer: Answer, end: str) -> StepResult:
+    # What a login shell says by itself comes before the markers.
+    begin = answer.stdout.find(_MARKER)
+    newline = answer.stdout.find(b"\n", max(begin, 0))
+    head = answer.stdout[begin + len(_MARKER) : newline].decode(errors="replace").strip()
     told = _HEAD.fullmatch(head) if 0 <= begin < newline else None
-    if told is None:
-        raise _no_report(name, report)
-    exit_status, started, finished, out_size, err_size, cpu = told.groups()
-    body = memoryview(report)[newline + 1 :]
-    if len(body) < int(out_size) + int(err_size):
-        raise _no_report(name, report)
-    out, err = bytes(body[: int(out_size)]), bytes(body[int(out_size) :][: int(err_size)])
+    out = _until(end, answer.stdout, newline + 1)
+    begin_of_err = answer.stderr.find(_MARKER_OF_ERRORS)
+    err = _until(end, answer.stderr, begin_of_err + len(_MARKER_OF_ERRORS))
+    if told is None or out is None or begin_of_err < 0 or err is None:
+        raise _no_report(name, answer.stdout)
+    exit_status, started, finished, cpu = told.groups()
     return StepResult(
         name=name,
         argv=argv,
@@ -215,13 +273,19 @@ def _read(name: str, argv: tuple[str, ...], stdin: str, report: bytes) -> StepRe
         finished=_end(started, started if finished == "-" else finished),
         stdout=out.decode(errors="replace"),
         stderr=err.decode(errors="replace"),
-        cpu_seconds=_cpu_seconds(cpu or ""),
+        cpu_seconds=_cpu_seconds(cpu),
     )
 
 
-def _no_report(name: str, report: bytes) -> TargetProblem:
+def _until(end: str, printed: bytes, begin: int) -> bytes | None:
+    """A stream of the step; None for one that was cut off."""
+    close = printed.rfind(f"benchlab-end {end}\n".encode())
+    return printed[begin:close] if begin <= close else None
+
+
+def _no_report(name: str, said: bytes) -> TargetProblem:
     return TargetProblem(
-        f"Step {name} gave no report: {report[:200]!r}",
+        f"Step {name} gave no report: {said[:200]!r}",
         code="no_report",
         remedy=_("Log in as that user by hand: does its shell start programs as usual?"),
     )

@@ -1,8 +1,11 @@
 # Stop the PostgreSQL that serves a data directory, whatever its version: fast, immediate, KILL.
 # usage: sh -c "$this" stop DATA SECONDS        (SECONDS between two signals)
+# Prints "prepared" where the cluster is.
 set -u
 data=$1
 patience=$2
+# The mark of a cluster that is loaded (preparing.py).
+[ ! -f "${data%/*}/prepared" ] || echo prepared
 [ -f "$data/postmaster.pid" ] || exit 0
 read -r pid <"$data/postmaster.pid"
 case $pid in
@@ -10,7 +13,7 @@ case $pid in
 esac
 
 # The file may be old, and the number another process's: a postmaster works in its data directory.
-serves() { [ "$(readlink "/proc/$pid/cwd" 2>/dev/null)" = "$(readlink -f "$data")" ]; }
+serves() { [ "/proc/$pid/cwd" -ef "$data" ]; }
 
 # Killed and not reaped yet, it counts as running for the next start, which would refuse.
 is_reaped() {

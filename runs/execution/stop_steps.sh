@@ -1,6 +1,7 @@
 # End every durable step in a folder that still runs, with all its processes: INT, TERM, KILL.
 # One that leaves no exit status gets `finished` from here.
-# usage: sh -c "$this" stop STEPS SECONDS        (SECONDS between two signals; after KILL 20 times that)
+# usage: sh -c "$(cat step_record.sh)$this" stop STEPS SECONDS
+#                                      (SECONDS between two signals; after KILL 20 times that)
 #
 # Numbers of processes are given anew, after a restart at once: nothing is signalled that is not
 # known to be the step's.
@@ -8,29 +9,9 @@ set -u
 steps=$1
 patience=$2
 left=0
-boot=
-{ read -r boot </proc/sys/kernel/random/boot_id; } 2>/dev/null
 # For steps whose own record does not tell their boot: that in which the run began here.
 noted=
 { read -r noted <"$steps/../boot"; } 2>/dev/null
-
-start_time() {
-    start=
-    { read -r line <"/proc/$1/stat"; } 2>/dev/null || return
-    set -- ${line##*) }
-    start=${20}
-}
-
-now() {
-    up=
-    { read -r up rest </proc/uptime; } 2>/dev/null
-    echo "$(date +%s.%N),$up"
-}
-
-has_ended() {
-    set -- "$dir"/exit.*
-    [ -e "$1" ]
-}
 
 group() { kill -s 0 -- "-$leader" 2>/dev/null; }
 
@@ -59,11 +40,10 @@ is_of_step() {
 # The step's own leader, or a group without one to which the step's processes belong: then all of
 # it is the step's, since a group lies within one session.
 ours() {
-    [ "${3:-${noted:-$boot}}" = "$boot" ] || return 1
-    leader=$1
+    [ "${begun_in:-${noted:-$boot}}" = "$boot" ] || return 1
     start_time "$leader"
     if [ -n "$start" ]; then
-        [ "$start" = "$2" ]
+        [ "$start" = "$begun" ]
         return
     fi
     real=$(cd -P "$dir" && pwd -P) || return 1
@@ -92,13 +72,14 @@ end() {
     return 1
 }
 
-# From now on none is begun there (step.sh): one may be on its way. A link is made on a full disk too.
-ln -s "$(now)" "$steps/.ended" 2>/dev/null
+# From now on none is begun there (step.sh): one may be on its way.
+{ true >"$steps/.ended"; } 2>/dev/null
 for dir in "$steps"/*; do
     has_ended && continue
-    process=$(readlink "$dir/process") || continue
-    ours $process || continue
+    find_process && ours || continue
     end || left=1
-    has_ended || { true >"$dir/finished.$(now)"; } 2>/dev/null
+    has_ended && continue
+    read_clocks
+    { true >"$dir/finished.$now"; } 2>/dev/null
 done
 exit $left

@@ -17,8 +17,8 @@ def argv(directory: str) -> tuple[str, ...]:
     return ("sh", "-c", _STOP, "stop", f"{directory}/data", str(SECONDS_BETWEEN_SIGNALS))
 
 
-async def stop(host: Commands, directory: str) -> None:
-    """Stop it. Raises TargetProblem `postgres_does_not_stop`.
+async def stop(host: Commands, directory: str) -> bool:
+    """Stop it; whether its cluster is prepared. Raises TargetProblem `postgres_does_not_stop`.
 
     Check first (`BaseDir.checked`) whether the folder is ours.
     """
@@ -26,6 +26,7 @@ async def stop(host: Commands, directory: str) -> None:
     answer = await host.run(argv(directory), timeout_s=patience)
     if answer.exit_status != 0:
         raise does_not_stop(directory)
+    return answer.stdout.startswith(b"prepared\n")
 
 
 def does_not_stop(directory: str) -> TargetProblem:

@@ -16,13 +16,13 @@ from typing import Any
 
 from runs.execution.errors import CommandTimeout
 from runs.execution.nodes import Node
-from runs.execution.steps import StepResult
+from runs.execution.steps import RECORD, StepResult
 
 # The part of a load's time between the readings around it.
 WHOLE = 0.98
 # Of a shorter load the readings say more about themselves: they take some hundredths of a second.
 SHORTEST_SECONDS = 1.0
-_SCRIPT = (Path(__file__).parent / "usage.sh").read_text()
+_SCRIPT = RECORD + (Path(__file__).parent / "usage.sh").read_text()
 
 logger = logging.getLogger(__name__)
 

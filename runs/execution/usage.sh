@@ -1,14 +1,16 @@
 # Print what has taken the processors until now, in ticks: of the machine, of its kernel's own
 # threads, and of the PostgreSQL servers whose data folders are given, with all their processes,
 # and of the running steps whose folders are given.
-# usage: sh -c "$this" usage FOLDER...
+# usage: sh -c "$(cat step_record.sh)$this" usage FOLDER...
 export LC_ALL=C
 servers= steps=
 for folder; do
     { read -r pid <"$folder/postmaster.pid"; } 2>/dev/null && servers="$servers $pid"
-    process=$(readlink "$folder/process") && steps="$steps ${process%% *}"
+    dir=$folder
+    find_process && steps="$steps $leader"
 done
-echo "ticks $(getconf CLK_TCK)"
+# Of every machine on which PostgreSQL still runs.
+echo "ticks 100"
 read -r up rest </proc/uptime && echo "uptime $up"
 while read -r name user nice system idle iowait irq softirq steal rest; do
     case $name in

@@ -147,8 +147,8 @@ async def _note_sizes(bench: Bench) -> None:
 async def _restart(bench: Bench) -> None:
     """To empty shared buffers; the operating system's cache stays as the load left it."""
     cluster = bench.cluster
-    await bench.step("stop-to-empty-buffers", cluster.stop(), limit_s=MINUTES)
-    await bench.step("start-with-empty-buffers", cluster.start(), limit_s=MINUTES)
+    await bench.step("stop-to-empty-buffers", cluster.stop(), limit_s=MINUTES, serving=cluster)
+    await bench.step("start-with-empty-buffers", cluster.start(), limit_s=MINUTES, serving=cluster)
 
 
 async def _note_cached(bench: Bench) -> None:

@@ -104,15 +104,16 @@ class StoragePlacement:
             await bench.sql("move", _move_sql(placement, folder), database="postgres")
         if bench.levels["index_only_scan"] == "fails":
             await bench.sql("update-each-page", UPDATE_EACH_PAGE)
-        await bench.step("stop-to-place", bench.cluster.stop(), limit_s=MINUTES)
+        cluster = bench.cluster
+        await bench.step("stop-to-place", cluster.stop(), limit_s=MINUTES, serving=cluster)
         if placement in {WAL, ALL}:
-            argv = ["sh", "-c", _MOVE_WAL, "move-wal", bench.cluster.data, folder]
+            argv = ["sh", "-c", _MOVE_WAL, "move-wal", cluster.data, folder]
             await bench.step("move-wal", argv)
-        places = [bench.cluster.data, *([folder] if folder else [])]
+        places = [cluster.data, *([folder] if folder else [])]
         forgot = await bench.step("forget", ["sh", "-c", _FORGET, "forget", *places], check=False)
         if forgot.exit_status != 0:
             bench.note("cache_kept", "The system's cache may still hold the files of the cluster.")
-        await bench.step("start-placed", bench.cluster.start(), limit_s=MINUTES)
+        await bench.step("start-placed", cluster.start(), limit_s=MINUTES, serving=cluster)
 
     async def warm(self, bench: Bench) -> None:
         """Nothing: the devices are what is measured."""

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils import translation
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
@@ -72,6 +75,13 @@ def _finished_things(to: projects.Reader) -> SafeString:
         return render_to_string("home/_finished.html", context)
 
     return _finished.get((get_language(), used, newest), {*used.campaigns, *newest}, make)
+
+
+def warm() -> None:
+    """Make what the first page keeps for readers without a login, in each language."""
+    for language, _name in settings.LANGUAGES:
+        with translation.override(language):
+            _finished_things(AnonymousUser())
 
 
 def _newest(to: projects.Reader) -> QuerySet[Campaign, int]:

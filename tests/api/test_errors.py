@@ -12,6 +12,7 @@ from rest_framework.exceptions import ErrorDetail, Throttled, ValidationError
 from rest_framework.test import APIRequestFactory
 
 from benchlab import statement_limits
+from benchlab.database.base import DatabaseWrapper
 from benchlab.embedded.ports import free_port
 from runs.api.errors import problem_json
 from runs.models import Cell, Measurement, Run
@@ -214,6 +215,35 @@ def test_a_database_that_went_away_is_no_fault_of_benchlab(admin_client, address
     if address.startswith("/api/"):
         assert answer.json()["code"] == "database_away"
     assert "/readyz tells an operator what is missing" in answer.content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_pooled_connection_is_asked_for_its_health_only_after_postgresql_ended_it():
+    options = {**connection.settings_dict["OPTIONS"], "pool": {"min_size": 1, "max_size": 2}}
+    given = {"OPTIONS": options, "CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False}
+    pooled = DatabaseWrapper({**connection.settings_dict, **given}, alias="default")
+
+    def process(sql="SELECT pg_backend_pid() AS asked"):
+        with pooled.cursor() as cursor:
+            cursor.execute(sql)
+            return cursor.fetchone()[0]
+
+    try:
+        first = process()
+        pooled.close()
+        pooled.connect()
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT query FROM pg_stat_activity WHERE pid = %s", [first])
+            last = cursor.fetchone()[0]
+            pooled.close()
+            cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [first])
+        second = process()
+    finally:
+        pooled.close()
+        pooled.close_pool()
+
+    assert last.endswith("AS asked")
+    assert second != first
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def through(pgbouncer, settings, monkeypatch):
 
 def test_several_statements_in_one_message_go_through(through):
     asked = [Statement("SELECT %s::int", (1,)), Statement("SELECT %s::text, 2", ("a;b",))]
-    for _time in range(2 * statements.PREPARED_AFTER):
+    for _time in range(6):
         assert statements.perform(asked) == [[(1,)], [("a;b", 2)]]
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_prepared_statements")

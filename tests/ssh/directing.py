@@ -1,6 +1,7 @@
 """Executing whole runs by a director, and looking at what they leave on the target."""
 
 import asyncio
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,6 +42,26 @@ def left_running(folder: Path) -> list[str]:
     while (found := processes_below(folder)) and time.monotonic() < until:
         time.sleep(0.1)
     return found
+
+
+# What the scripts on a target may start by name.
+PROGRAMS = (
+    "awk", "cat", "cut", "date", "df", "find", "flock", "getconf", "grep", "head", "id", "ln", "ls",
+    "mkdir", "mv", "readlink", "rm", "rmdir", "sed", "setsid", "sh", "sleep", "sort", "tail",
+    "test", "touch", "tr", "wc",
+)  # fmt: skip
+
+
+def recorded_programs(folder: Path) -> Path:
+    """Put programs into an empty folder that note their names in the file and do their work."""
+    started = folder / "started"
+    started.touch()
+    started.chmod(0o666)
+    for name in PROGRAMS:
+        script = f'#!/bin/sh\necho {name} >>{started}\nexec {shutil.which(name)} "$@"\n'
+        (folder / name).write_text(script)
+        (folder / name).chmod(0o755)
+    return started
 
 
 def names(folder: Path) -> list[str]:

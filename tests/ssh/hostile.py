@@ -17,14 +17,14 @@ import asyncssh
 
 BEGIN = b"benchlab-begin\n"
 CHUNK = b"\x1b]0;owned\x07" + b"x" * 65_000
+# What they say of a step, and what they have written to both streams of it.
 LIES = {
-    "nan": b"benchlab-step 0 nan inf 0 0\n",
-    "huge": b"benchlab-step 0 1" + b"0" * 400 + b" 2 0 0\n",
-    "short": b"benchlab-step 0 1.0 2.0 99 0\nabc",
-    "negative": b"benchlab-step 0 1.0 2.0 -1 0\n",
-    "more": b"benchlab-step 0 1.0 2.0 0 0 0m0s extra words\n",
-    "digits": "benchlab-step 0 \u0661.0 2.0 0 0\n".encode(),
-    "status": b"benchlab-step 4000000000 1.0 2.0 0 0\n",
+    "nan": b"benchlab-step 0 nan inf -\n",
+    "huge": b"benchlab-step 0 1" + b"0" * 400 + b" 2 -\n",
+    "more": b"benchlab-step 0 1.0 2.0 0m0s extra words\n",
+    "less": b"benchlab-step 0 1.0 2.0\n",
+    "digits": "benchlab-step 0 \u0661.0 2.0 -\n".encode(),
+    "status": b"benchlab-step 4000000000 1.0 2.0 -\n",
     "nothing": b"",
     "binary": bytes(range(256)) * 8,
 }

@@ -1,8 +1,10 @@
 """Whole runs on a real OpenSSH server with real PostgreSQL and pgbench."""
 
 import re
+import shutil
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -20,9 +22,11 @@ from tests.ssh.directing import (
     left_running,
     names,
     processes_below,
+    recorded_programs,
     watched,
     when_measuring,
 )
+from tests.ssh.openssh import short_folder
 
 pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 prepared = pytest.mark.usefixtures("prepared")
@@ -77,10 +81,24 @@ def test_the_load_is_the_one_of_the_reports(direct, plan):
     )
 
 
-def test_the_second_run_shares_the_prepared_cluster(direct, plan, base_dir):
+# By name, of the shells and their small programs. Each takes a millisecond of the machine or two.
+STARTED_IN_A_RUN = 105
+
+
+def test_the_second_run_shares_the_prepared_cluster_and_starts_few_programs(
+    direct, plan, base_dir, openssh
+):
     execute(direct(plan))
     second = direct(replace(plan, run_id=8))
+    folder = short_folder()
+    started = recorded_programs(folder)
+    openssh.configure(f"SetEnv PATH={folder}:/usr/sbin:/usr/bin:/sbin:/bin")
     execute(second)
+    found = Counter(started.read_text().split())
+    shutil.rmtree(folder)
+    # How often is looked for the server's start depends on what else the machine does.
+    del found["sleep"]
+    assert found.total() <= STARTED_IN_A_RUN, found
     assert "initdb" not in second.reporter.steps
     assert "prewarm" in second.reporter.steps
     assert second.reporter.clusters == [(f"{base_dir}/clusters/shared", False)]

@@ -65,11 +65,12 @@ def test_a_sudo_that_hangs_at_the_end_does_not_cost_the_result(
     monkeypatch.setattr(set_back, "LIMIT_SECONDS", 1)
     monkeypatch.setattr(ssh, "SECONDS_TO_NOTICE", 0.5)
     director = direct(treated(governor="performance"), privileges=GOVERNOR)
+    director.bench.look_s = 0.5
 
     def orders():
         for order in when_measuring(director, "go_on"):
             if director.bench.running_step == "pgbench":
-                program.write_text("#!/bin/sh\nsleep 12\nexit 1\n")
+                program.write_text("#!/bin/sh\nsleep 6\nexit 1\n")
             yield order
 
     found = watched(director, orders())

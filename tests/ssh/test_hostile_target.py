@@ -78,11 +78,22 @@ def test_a_connection_that_is_closed_in_the_middle_is_lost():
     on("close", lose)
 
 
+END, NO_ERRORS = b"benchlab-end x\n", b"benchlab-err\nbenchlab-end x\n"
+GOOD = b"benchlab-step 0 1.0 2.0 -\n"
+
+
 def test_a_step_that_lies_is_a_problem_of_the_target_and_no_error_of_ours():
+    lies = {lie: (said + END, NO_ERRORS) for lie, said in LIES.items()}
+    lies |= {
+        "cut off": (GOOD + b"abc", NO_ERRORS),
+        "end of another": (GOOD + b"benchlab-end y\n", NO_ERRORS),
+        "errors cut off": (GOOD + END, b"benchlab-err\nabc"),
+        "no errors": (GOOD + END, END),
+    }
     wrong = []
-    for lie, said in LIES.items():
+    for lie, said in lies.items():
         try:
-            result = steps._read(lie, ("true",), "", said)
+            result = steps._read(lie, ("true",), "", ssh.Answer(0, *said), "x")
         except TargetProblem as problem:
             wrong += [f"{lie}: {problem.code}"] if problem.code != "no_report" else []
         else:

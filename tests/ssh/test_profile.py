@@ -155,7 +155,7 @@ def test_a_cancel_ends_perf_and_sets_the_kernel_back(direct, plan, permitted, ba
 
 @prepared
 def test_another_worker_goes_on_with_the_profile_and_sets_back(direct, plan, permitted, base_dir):
-    plan = replace(plan, parameters={"scale": 1, "duration": 8})
+    plan = replace(plan, parameters={"scale": 1, "duration": 5})
     first = direct(plan, privileges=PERF)
     with pytest.raises(Detached):
         watched(first, when_measuring(first, "detach"))

@@ -1,8 +1,10 @@
 """Durable steps on a real OpenSSH server: they outlive the connection, and are done once."""
 
 import asyncio
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import time
 from collections import Counter
@@ -12,8 +14,10 @@ import pytest
 
 from runs.execution import steps
 from runs.execution.errors import ConnectionLost, TargetProblem, TargetRestarted
-from runs.execution.sessions import shell_line
+from runs.execution.sessions import IN_OWN_SESSION, shell_line
+from runs.execution.ssh import Answer
 from runs.execution.steps import peek, perform, stop_all
+from tests.ssh.directing import recorded_programs
 
 pytestmark = pytest.mark.openssh
 
@@ -31,26 +35,66 @@ def test_a_step_gives_its_streams_status_and_times(on_host, base_dir):
     assert abs(result.started - time.time()) < 60
 
 
-PROGRAMS = (
-    "awk", "cat", "cut", "date", "df", "head", "ln", "mkdir", "mv", "readlink", "rm", "sed",
-    "setsid", "sleep", "tr", "wc",
-)  # fmt: skip
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    """What ignores a signal gets the next one after a second."""
+    monkeypatch.setattr(steps, "SECONDS_BETWEEN_SIGNALS", 1)
+
+
+def locally(base_dir, *argv, stdin="", lines=None, shell=("sh",), environment=None):
+    """What the shell of a step prints that this machine performs, with its name and CAP 1000."""
+    words = [
+        str(base_dir / "one"),
+        "1000",
+        "x",
+        str(steps._lines_of(stdin) if lines is None else lines),
+    ]
+    return subprocess.run(
+        ["setsid", *shell, "-c", steps._STEP, "step", *words, *argv],
+        input=f"{stdin}\n".encode() if stdin else b"",
+        env=environment,
+        capture_output=True,
+        check=True,
+    )
 
 
 def test_a_step_starts_few_programs_beyond_its_own(tmp_path):
     """Each takes a millisecond from the machine that is measured, and a run has dozens of steps."""
-    started, folder = tmp_path / "started", tmp_path / "bin"
+    folder = tmp_path / "bin"
     folder.mkdir()
-    for name in PROGRAMS:
-        script = f'#!/bin/sh\necho {name} >>{started}\nexec {shutil.which(name)} "$@"\n'
-        (folder / name).write_text(script)
-        (folder / name).chmod(0o755)
-    argv = ["sh", "-c", steps._STEP, "step", str(tmp_path / "one"), "1000", "0", "true"]
+    started = recorded_programs(folder)
     path = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
-    report = subprocess.run(argv, env=path, capture_output=True, check=True).stdout
+    report = locally(tmp_path, "cat", stdin="given\n", environment=path).stdout
     assert report.startswith(b"benchlab-step 0 ")
-    expected = {"setsid": 1, "mkdir": 1, "date": 2, "ln": 1}
-    assert Counter(started.read_text().split()) == expected
+    assert report.endswith(b"given\nbenchlab-end x\n")
+    # One `cat` is the step's own; shells that know the time need no `date`.
+    expected = {"setsid": 1, "sh": 1, "mkdir": 1, "date": 2, "cat": 1, "head": 1}
+    found = Counter(started.read_text().split())
+    assert found <= Counter(expected), found
+
+
+SHELLS = [["dash"], ["bash"], ["bash", "--posix"], ["busybox", "sh"], ["ksh"], ["zsh"]]
+HARD = (
+    "  blanks at\tboth ends \t\n\n\\\\ \\n %s \\c $HOME `id` $(id)\n-n\n日本語ぁぁ\x81\x88\n"
+    + "".join(map(chr, [*range(1, 10), *range(11, 127)]))
+)
+
+
+@pytest.mark.parametrize("shell", [each for each in SHELLS if shutil.which(each[0])], ids=" ".join)
+@pytest.mark.parametrize("stdin", [HARD, f"{HARD}\n\n", "\n", "x" * 5000])
+def test_a_step_gets_exactly_its_input_in_every_shell(tmp_path, shell, stdin):
+    argv = ["sh", "-c", "cat; printf 'told\\n\\0\\377' >&2; exit 3"]
+    done = locally(tmp_path, *argv, stdin=stdin, shell=shell)
+    result = steps._read("one", tuple(argv), stdin, Answer(0, done.stdout, done.stderr), "x")
+    expected = stdin.encode()[:1000].decode(errors="replace")
+    assert (result.stdout, result.stderr) == (expected, "told\n\0\ufffd")
+    assert result.exit_status == 3
+    assert (tmp_path / "one" / "in").read_bytes() == stdin.encode()
+
+
+def test_a_null_byte_is_not_lost_on_the_way(tmp_path):
+    with pytest.raises(ValueError, match="null byte"):
+        steps._lines_of("a\0b")
 
 
 def test_performing_a_finished_step_again_takes_its_result(on_host, base_dir):
@@ -144,8 +188,7 @@ def test_a_step_whose_process_vanished_is_told_as_restarted(on_host, base_dir):
     async def act(host):
         step = asyncio.create_task(perform(host, str(base_dir), "gone", ["sleep", "74"]))
         await asyncio.sleep(0.5)
-        process = await host.run(["readlink", f"{base_dir}/gone/process"])
-        leader = process.stdout.decode().split()[0]
+        leader = recorded(base_dir / "gone")[0]
         await host.run(["sh", "-c", 'kill -s KILL -- "-$1"', "kill", leader])
         with pytest.raises(TargetRestarted):
             await step
@@ -155,10 +198,11 @@ def test_a_step_whose_process_vanished_is_told_as_restarted(on_host, base_dir):
     on_host(act)
 
 
-def test_a_process_number_used_anew_is_not_taken_for_the_step(on_host, base_dir):
+@pytest.mark.parametrize("record", ['ln -s "$$ 1" process', "touch process.$$.1"])
+def test_a_process_number_used_anew_is_not_taken_for_the_step(on_host, base_dir, record):
     async def act(host):
         folder = base_dir / "old"
-        make = f'mkdir {folder} && ln -s "$$ 1" {folder}/process && sleep 3'
+        make = f"mkdir {folder} && cd {folder} && {record} && sleep 3"
         other = asyncio.create_task(host.run(["sh", "-c", make]))
         await asyncio.sleep(0.3)
         with pytest.raises(TargetRestarted):
@@ -215,19 +259,19 @@ def _running(answer) -> int:
 
 def test_half_an_input_is_not_run(on_host, base_dir):
     async def act(host):
-        script = steps._STEP
-        answer = await host.run(
-            ["sh", "-c", script, "step", f"{base_dir}/cut", "1000", "20", "cat"], stdin=b"only half"
-        )
-        assert answer.exit_status == steps.STDIN_CUT_OFF
+        command = ["sh", "-c", steps._STEP, "step", f"{base_dir}/cut", "1000", "x", "2", "cat"]
+        for half in (b"only half", b"one line\nand half", b"one line\n"):
+            answer = await host.run(command, stdin=half, in_own_session=True)
+            assert answer.exit_status == steps.STDIN_CUT_OFF
         return await perform(host, str(base_dir), "cut", ["cat"], stdin="all of the input")
 
     assert on_host(act).stdout == "all of the input"
 
 
 def test_a_shell_that_greets_and_a_clock_without_nanoseconds_do_not_disturb():
-    report = b"Welcome\nbenchlab-step 0 1.5 2.%N 2 0\nok"
-    result = steps._read("greeted", ("true",), "", report)
+    report = b"Welcome\nbenchlab-step 0 1.5 2.%N -\nokbenchlab-end x\n"
+    errors = b"No mail\nbenchlab-err\nbenchlab-end x\nBye\n"
+    result = steps._read("greeted", ("true",), "", Answer(0, report, errors), "x")
     assert (result.stdout, result.started, result.finished) == ("ok", 1.5, 2.0)
 
 
@@ -243,8 +287,10 @@ def test_a_shell_that_greets_and_a_clock_without_nanoseconds_do_not_disturb():
     ],
 )
 def test_a_clock_that_was_set_does_not_change_how_long_a_step_took(started, finished, seconds):
-    report = f"benchlab-step 0 {started} {finished} 0 0\n".encode()
-    result = steps._read("timed", ("true",), "", report)
+    report = f"benchlab-step 0 {started} {finished} -\nbenchlab-end x\n".encode()
+    result = steps._read(
+        "timed", ("true",), "", Answer(0, report, b"benchlab-err\nbenchlab-end x\n"), "x"
+    )
     assert (result.started, result.seconds) == (1000.25, seconds)
 
 
@@ -256,19 +302,54 @@ exec setsid -w sh -c 'exec 3>&1 >"$1" 2>&1; sleep 75 3>&- & echo $$ >&3' leave "
 """
 
 
-async def stopped(host, base_dir, *, record: str, mark: str = "", stream: str = "/dev/null"):
+def recorded(folder: Path) -> list[str]:
+    """The process of a step: number, start and boot."""
+    (name,) = folder.glob("process.*")
+    return name.name.split(".")[1:]
+
+
+def record_anew(folder: Path, process: list[str], *, as_before: bool = False) -> None:
+    """Replace the process of a step, or record it as the releases before did."""
+    for name in folder.glob("process*"):
+        name.unlink()
+    if as_before:
+        (folder / "process").symlink_to(" ".join(process))
+    else:
+        (folder / ".".join(["process", *process])).touch()
+
+
+async def stopped(
+    host, base_dir, *, record: str, mark="", stream="/dev/null", as_before=False
+) -> bool:
     """Whether stopping ends a group without a leader that the record of a step names."""
     folder = f"{base_dir}/steps/left"
     leave = ["sh", "-c", LEAVE_A_GROUP, "leave", folder, mark, stream]
     group = (await host.run(leave)).stdout.decode().strip()
-    await host.run(["ln", "-s", f"{group} {record}".strip(), f"{folder}/process"])
+    record_anew(Path(folder), [group, *record.split()], as_before=as_before)
     await stop_all(host, f"{base_dir}/steps")
-    return (await host.run(["sh", "-c", 'kill -s KILL -- "-$1"', "kill", group])).exit_status != 0
+    left = lives(group)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(int(group), signal.SIGKILL)
+    return not left
 
 
-@pytest.mark.parametrize("record", ["1", f"1 {BOOT}", "1 of-another-boot"])
-def test_a_foreign_group_with_the_number_of_a_step_is_left_alone(on_host, base_dir, record):
-    assert not on_host(lambda host: stopped(host, base_dir, record=record))
+def lives(group: str) -> bool:
+    """Whether a process of the group runs; what has ended may not be reaped yet."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            found.append(stat.read_text().rpartition(") ")[2].split())
+    return any(fields[2] == group and fields[0] != "Z" for fields in found)
+
+
+@pytest.mark.parametrize(
+    ("record", "as_before"),
+    [("1", True), (f"1 {BOOT}", True), (f"1 {BOOT}", False), ("1 of-another-boot", False)],
+)
+def test_a_foreign_group_with_the_number_of_a_step_is_left_alone(
+    on_host, base_dir, record, as_before
+):
+    assert not on_host(lambda host: stopped(host, base_dir, record=record, as_before=as_before))
 
 
 def test_what_a_step_left_without_its_leader_is_ended(on_host, base_dir):
@@ -278,7 +359,9 @@ def test_what_a_step_left_without_its_leader_is_ended(on_host, base_dir):
         marked = await stopped(host, base_dir, record=f"1 {BOOT}", mark=folder)
         await host.run(["rm", "-r", folder])
         # As an earlier release started it: without the boot, and without a mark.
-        return marked, await stopped(host, base_dir, record="1", stream=f"{folder}/out")
+        return marked, await stopped(
+            host, base_dir, record="1", stream=f"{folder}/out", as_before=True
+        )
 
     assert on_host(act) == (True, True)
 
@@ -290,9 +373,9 @@ def test_a_record_of_another_boot_names_no_process_of_this_one(on_host, base_dir
         await host.run(["mkdir", f"{base_dir}/steps"])
         step = asyncio.create_task(perform(host, f"{base_dir}/steps", "left", ["sleep", "76"]))
         await asyncio.sleep(0.5)
-        record = (await host.run(["readlink", f"{folder}/process"])).stdout.decode().split()
-        for told in (f"{record[0]} {record[1]} of-another-boot", f"{record[0]} {record[1]}"):
-            await host.run(["ln", "-sfn", told, f"{folder}/process"])
+        record = recorded(Path(folder))
+        for told in ([*record[:2], "of-another-boot"], record[:2]):
+            record_anew(Path(folder), told)
             await host.run(["sh", "-c", 'echo another >"$1"', "note", f"{base_dir}/boot"])
             await stop_all(host, f"{base_dir}/steps")
             assert (await host.run(["kill", "-0", record[0]])).exit_status == 0
@@ -311,18 +394,19 @@ def test_a_step_gets_its_input_from_who_comes_while_another_waits_for_it(on_host
     argv = ["sh", "-c", f"echo x >>{count}; cat"]
 
     async def act(host):
-        command = ["sh", "-c", steps._STEP, "step", f"{base_dir}/cut", "1000", "5", *argv]
-        silent = await host._connection.create_process(shell_line(command), encoding=None)
+        command = ["sh", "-c", steps._STEP, "step", f"{base_dir}/cut", "1000", "x", "1", *argv]
+        line = IN_OWN_SESSION.format(shell_line(command))
+        silent = await host._connection.create_process(line, encoding=None)
         await asyncio.sleep(0.3)
         result = await perform(host, str(base_dir), "cut", argv, stdin="whole")
         # What it was waiting for comes after all, or the end of it.
-        silent.stdin.write(b"whole")
+        silent.stdin.write(b"whole\n")
         silent.stdin.write_eof()
         late = await silent.wait()
         return result.stdout, late.stdout, (await host.run(["ls", "-A", str(base_dir)])).stdout
 
     stdout, late, left = on_host(act)
     assert stdout == "whole"
-    assert late.endswith(b"whole")
+    assert late.endswith(b"wholebenchlab-end x\n")
     assert count.read_text() == "x\n"
     assert left.split() == [b"count", b"cut"]

@@ -76,8 +76,8 @@ def faults(server, *texts, **changed):
 
 
 def test_scripts_are_tried_once_each_and_nothing_is_left(server, base_dir, monkeypatch):
-    monkeypatch.setattr(scratch, "SCRIPT_SECONDS", 8)
-    monkeypatch.setitem(scratch.SETTINGS, "statement_timeout", "3s")
+    monkeypatch.setattr(scratch, "SCRIPT_SECONDS", 4)
+    monkeypatch.setitem(scratch.SETTINGS, "statement_timeout", "1s")
     assert faults(server, GOOD, variables={"most": "3"}) == ([], "")
     told, said = faults(
         server,

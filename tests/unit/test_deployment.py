@@ -11,9 +11,13 @@ import sys
 import pytest
 import yaml
 from cryptography.fernet import Fernet
+from django.conf import settings
 from django.core.management import get_commands
+from django.urls import reverse
 
 from benchlab.environment import Environment
+from runs.models import Campaign, Change, Metric
+from runs.services.changes import webhooks
 from tests.each import check_each
 from tests.migrated import ROOT
 
@@ -170,6 +174,49 @@ def test_a_web_process_has_everything_loaded_before_its_first_request():
     finally:
         gc.unfreeze()
         gc.set_threshold(*thresholds)
+
+
+# What takes memory and has no use in control; a worker of runs loads asyncssh.
+NEEDLESS = ("asyncssh", "duckdb", "fido2", "prompt_toolkit", "rest_framework.views", "scipy")
+STARTED = f"""
+import sys
+from benchlab import quick_celery
+from benchlab.celery import app
+quick_celery.load()
+app.loader.import_default_modules()
+print(*sorted(sys.modules.keys() & {{"runs.web.urls", "runs.api.urls", *{NEEDLESS!r}}}))
+"""
+
+
+def test_control_loads_neither_pages_nor_what_connects_to_targets():
+    keys = {"SECRET_KEY": "only for this", "BENCHLAB_ENCRYPTION_KEY": settings.ENCRYPTION_KEY}
+    told = subprocess.run(
+        [sys.executable, "-c", STARTED],
+        env={**os.environ, **keys},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.split() == []
+
+
+@pytest.mark.parametrize("name", ["control", "worker"])
+def test_services_start_celery_without_its_console(name):
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    unit = (ROOT / f"deploy/systemd/benchlab-{name}.service").read_text()
+    assert services[name]["command"].startswith("python -m benchlab.quick_celery ")
+    assert f"/{services[name]['command']}\n" in unit
+
+
+def test_reports_name_a_campaigns_page_without_loading_the_pages():
+    campaign = Campaign(slug="nightly")
+    change = Change(pk=5, metric=Metric(name="tps"))
+    page, history = (
+        reverse(f"campaign-{each}", args=["nightly"]) for each in ("detail", "history")
+    )
+    assert webhooks.campaign_path(campaign) == page
+    assert webhooks.history_path(campaign, change) == f"{history}?metric=tps#change-5"
 
 
 # Variable, reader, its other arguments, what it must not hold.

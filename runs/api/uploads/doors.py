@@ -1,6 +1,7 @@
 """Uploads: one run, or up to a thousand at once."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, cast
 
 from django.contrib.auth.models import User
@@ -104,12 +105,18 @@ def _stored(request: Request, given: Sequence[GivenRun]) -> list[dict[str, Any]]
     if any(run.server for run in given):
         permissions.require(reader(request), Right.UPLOAD_FOR_SERVER, project)
     stored = uploads.store(runs=given, project=project)
-    # Built once and not a thousand times.
-    page, address = (
-        request.build_absolute_uri(reverse(name, args=[0])).rpartition("0/")[0]
-        for name in ("run-detail", "api:run-detail")
-    )
+    site = request.build_absolute_uri("/").removesuffix("/")
+    page, address = (f"{site}{path}" for path in _paths())
     return [_described(run, page, address) for run in stored]
+
+
+@cache
+def _paths() -> tuple[str, str]:
+    """Where runs have their pages, and where the API has them; the number follows."""
+    page, address = (
+        reverse(name, args=[0]).removesuffix("0/") for name in ("run-detail", "api:run-detail")
+    )
+    return page, address
 
 
 def _described(run: StoredRun, page: str, address: str) -> dict[str, Any]:

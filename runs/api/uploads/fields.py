@@ -75,7 +75,13 @@ def text(
     if type(value) is not str:
         faults.add(f"{at}/{name}", "not_a_string", _("Not a string."))
         return ""
+    if len(value) <= most and _is_storable(value):
+        return value  # most are, and need no pointer
     return value if is_storable(value, f"{at}/{name}", faults, most=most) else ""
+
+
+def _is_storable(value: str) -> bool:
+    return "\0" not in value and (value.isascii() or _is_unicode(value))
 
 
 def is_storable(value: str, pointer: str, faults: Faults, *, most: int) -> bool:
@@ -84,7 +90,7 @@ def is_storable(value: str, pointer: str, faults: Faults, *, most: int) -> bool:
         message = _("Too long: %(length)d characters; at most %(most)d are possible.")
         faults.add(pointer, "too_long", message % {"length": len(value), "most": most})
         return False
-    if "\0" in value or not (value.isascii() or _is_unicode(value)):
+    if not _is_storable(value):
         message = _("Has a character that cannot be stored (NUL, or half of a surrogate pair).")
         faults.add(pointer, "not_storable", message)
         return False
@@ -205,11 +211,12 @@ def strings(
     found = _named(of, name, at, faults, most=most)
     made = {}
     for key, given in found.items():
-        pointer = below(f"{at}/{name}", key)
         value = json.dumps(given) if type(given) in {bool, int, float} else given
         if type(value) is not str:
-            faults.add(pointer, "not_a_string", _("Not a string."))
-        elif is_storable(value, pointer, faults, most=most_characters):
+            faults.add(below(f"{at}/{name}", key), "not_a_string", _("Not a string."))
+        elif (len(value) <= most_characters and _is_storable(value)) or is_storable(
+            value, below(f"{at}/{name}", key), faults, most=most_characters
+        ):
             made[key] = value
     return made
 
@@ -249,7 +256,8 @@ def _named(of: Object, name: str, at: str, faults: Faults, *, most: int) -> Obje
         faults.add(f"{at}/{name}", "too_many", message % {"number": len(found), "most": most})
         return {}
     for key in found:
-        is_storable(key, below(f"{at}/{name}", key[:100]), faults, most=100)
+        if len(key) > 100 or not _is_storable(key):
+            is_storable(key, below(f"{at}/{name}", key[:100]), faults, most=100)
     return found
 
 

@@ -2,11 +2,13 @@
 
 import json
 import statistics
+from functools import lru_cache
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from runs.api.uploads.fields import (
+    LARGEST,
     Faults,
     Object,
     choice,
@@ -29,6 +31,7 @@ LARGEST_REAL = 3.4e38  # of four bytes, in which series are stored
 SHORTEST_INTERVAL, LONGEST_INTERVAL = 1e-6, 366 * 86400  # seconds
 MEASUREMENT = frozenset({"metric", "value", "samples", "unit", "direction"})
 SERIES = frozenset({"name", "unit", "start", "interval", "values"})
+TEXT = frozenset({str, type(None)})
 DIRECTIONS: tuple[str, ...] = tuple(Metric.Direction.values)
 
 
@@ -36,9 +39,11 @@ def measurements(of: Object, at: str, faults: Faults) -> tuple[GivenMeasurement,
     """The numbers, each metric once."""
     listed = items(of, "measurements", at, faults, most=MOST_MEASUREMENTS)
     found = tuple(
-        made
-        for index, each in enumerate(listed)
-        if (made := _measurement(each, f"{at}/measurements/{index}", faults))
+        [
+            made
+            for index, each in enumerate(listed)
+            if (made := _plain(each) or _measurement(each, f"{at}/measurements/{index}", faults))
+        ]
     )
     if len({each.metric for each in found}) < len(found):
         _tell_repeated(listed, "metric", f"{at}/measurements", faults)
@@ -69,6 +74,39 @@ def series(of: Object, at: str, faults: Faults) -> tuple[GivenSeries, ...]:
     if len({each.name for each in found}) < len(found):
         _tell_repeated(listed, "name", f"{at}/series", faults)
     return found
+
+
+def _plain(given: Any) -> GivenMeasurement | None:
+    """A measurement of one value without a fault, as most are; None for what `_measurement` reads.
+
+    In half the time: a batch has a hundred thousand, of few metrics.
+    """
+    if type(given) is not dict or not given.keys() <= MEASUREMENT:
+        return None
+    value: Any = given.get("value")
+    kind = type(value)
+    if given.get("samples") is not None or (kind is not float and kind is not int):
+        return None
+    said: tuple[Any, Any, Any] = given.get("metric"), given.get("unit"), given.get("direction")
+    metric, unit, direction = said
+    are_texts = type(metric) is str and type(unit) in TEXT and type(direction) in TEXT
+    if not are_texts or not -LARGEST <= value <= LARGEST:
+        return None
+    meant = _known_unit(metric, unit, direction)
+    if meant is None or plausible.fault_of(metric, meant, value, value):
+        return None
+    figure = float(value)
+    return GivenMeasurement(metric, figure, 1, "single", unit, direction, "", (figure, figure))
+
+
+@lru_cache(4096)
+def _known_unit(metric: str, unit: str | None, direction: str | None) -> str | None:
+    """The unit for bounds, where all that is said of a metric can be stored; None where not."""
+    given, faults = {"metric": metric, "unit": unit, "direction": direction}, Faults()
+    slug(given, "metric", "", faults, most=80, required=True)
+    text(given, "unit", "", faults, most=40)
+    choice(given, "direction", DIRECTIONS, "", faults)
+    return None if faults else unit or plausible.unit_of_name(metric)
 
 
 def _measurement(given: Any, at: str, faults: Faults) -> GivenMeasurement | None:

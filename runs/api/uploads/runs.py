@@ -1,10 +1,10 @@
 """A complete uploaded run: its fields, and checks across them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from django.utils.translation import gettext as _
 
@@ -30,6 +30,7 @@ from runs.services.uploads import GivenRun
 from runs.services.uploads.parting import NAMES, with_workload
 from runs.services.uploads.uploaded_run import Status
 
+T = TypeVar("T")
 FIELDS = frozenset(
     {
         *("campaign", "campaign_title", "scenario", "levels", "started_at", "finished_at"),
@@ -60,23 +61,61 @@ def batch(body: Object, faults: Faults) -> list[GivenRun]:
     listed = items(body, "runs", "", faults, most=MOST_RUNS)
     if body.get("runs") in (None, []):
         missing("runs", "", faults)
-    found = []
+    found, alike = [], _Alike()
     for index, each in enumerate(listed):
         at = f"/runs/{index}"
         if type(each) is not dict:
             faults.add(at, "not_an_object", _("Not an object."))
-        elif made := run(each, at, faults):
+        elif made := run(each, at, faults, alike=alike):
             found.append(made)
     _refuse_repeated_ids(found, faults)
     return found
 
 
-def run(given: Object, at: str, faults: Faults, files: Files | None = None) -> GivenRun | None:
+class _Alike:
+    """What several runs of a batch say in the same words, as of their machine, is read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], Any] = {}
+
+    def read(
+        self, reader: Callable[[Object, str, Faults], T], of: Object, at: str, faults: Faults
+    ) -> T:
+        """What the reader makes of the field of its name; only what has no fault is kept."""
+        name = reader.__name__
+        try:
+            mark = (name, repr(of.get(name)))  # 1, 1.0 and true are equal, and yet not the same
+        except RecursionError:
+            return reader(of, at, faults)
+        if mark in self._known:
+            return cast(T, self._known[mark])
+        before = len(faults)
+        found = reader(of, at, faults)
+        if len(faults) == before:
+            self._known[mark] = found
+        return found
+
+
+def _read_alone(
+    reader: Callable[[Object, str, Faults], T], of: Object, at: str, faults: Faults
+) -> T:
+    return reader(of, at, faults)
+
+
+def run(
+    given: Object,
+    at: str,
+    faults: Faults,
+    files: Files | None = None,
+    *,
+    alike: _Alike | None = None,
+) -> GivenRun | None:
     """A run, or None where it has a fault. `files` are the raw output of a multipart body."""
     before = len(faults)
+    read = alike.read if alike else _read_alone
     refuse_unknown(given, FIELDS, at, faults)
     times = _times(given, at, faults)
-    fields = _said(given, at, faults)
+    fields = _said(given, at, faults, read)
     files = raw.files(given, at, faults) if files is None else raw.named(files, at, faults)
     if files:
         fields |= raw.read(given, fields, files, at, faults)
@@ -92,10 +131,12 @@ def run(given: Object, at: str, faults: Faults, files: Files | None = None) -> G
     return GivenRun(at=at, started_at=times.started_at, finished_at=times.finished_at, **fields)
 
 
-def _said(given: Object, at: str, faults: Faults) -> dict[str, Any]:
+def _said(
+    given: Object, at: str, faults: Faults, read: Callable[..., Any] = _read_alone
+) -> dict[str, Any]:
     """Everything but the times and the figures."""
-    version, settings = circumstances.postgresql(given, at, faults)
-    tool_name, tool_version = circumstances.tool(given, at, faults)
+    version, settings = read(circumstances.postgresql, given, at, faults)
+    tool_name, tool_version = read(circumstances.tool, given, at, faults)
     if given.get("server") is not None and given.get("hardware") is not None:
         message = _("Give a server or the hardware, not both.")
         faults.add(f"{at}/hardware", "either_or", message)
@@ -106,14 +147,14 @@ def _said(given: Object, at: str, faults: Faults) -> dict[str, Any]:
         "levels": levels(given, "levels", at, faults),
         "workload": _workload(given, at, faults),
         "server": slug(given, "server", at, faults, most=80),
-        "hardware": circumstances.hardware(given, at, faults),
-        "environment": circumstances.environment(given, at, faults),
+        "hardware": read(circumstances.hardware, given, at, faults),
+        "environment": read(circumstances.environment, given, at, faults),
         "server_version": version,
         "settings": settings,
         "configuration": slug(given, "configuration", at, faults, most=100),
         "tool_name": tool_name,
         "tool_version": tool_version,
-        "revision": circumstances.revision(given, at, faults),
+        "revision": read(circumstances.revision, given, at, faults),
         "labels": strings(given, "labels", at, faults, most=50, most_characters=500),
         "external_id": text(given, "external_id", at, faults, most=200),
         "round": whole(given, "round", at, faults, least=0, most=MOST_ROUND),
@@ -133,7 +174,7 @@ def _times(given: Object, at: str, faults: Faults) -> Times | None:
 
 def _measured(given: Object, at: str, faults: Faults) -> dict[str, Any]:
     """The figures, and whether they may be relied on."""
-    status = cast(Status | None, choice(given, "status", STATUSES, at, faults))
+    status = cast("Status | None", choice(given, "status", STATUSES, at, faults))
     if given.get("status") is None:
         missing("status", at, faults)
     found = numbers.measurements(given, at, faults)

@@ -195,10 +195,17 @@ class Judge:
         ]
 
     @cached_property
+    def _cells_of(self) -> Mapping[int, list[StoredCell]]:
+        found: dict[int, list[StoredCell]] = defaultdict(list)
+        for cell in self.cells.values():
+            found[cell.campaign_id].append(cell)
+        return found
+
+    @cached_property
     def _tables(self) -> Mapping[int, list[tuple[int, int]]]:
         found: dict[int, list[tuple[int, int]]] = {}
         for campaign in self.campaigns:
-            cells = [cell for cell in self.cells.values() if cell.campaign_id == campaign]
+            cells = self._cells_of[campaign]
             revisions = sorted({cell.revision_id or 0 for cell in cells})
             if len(revisions) < 2:
                 pairs = ratio_pairs(cells)
@@ -212,7 +219,7 @@ class Judge:
         """How many overall effects each campaign has: one for each two things it compares."""
         found: dict[int, int] = {}
         for campaign in self.campaigns:
-            cells = [cell for cell in self.cells.values() if cell.campaign_id == campaign]
+            cells = self._cells_of[campaign]
             is_history = len({cell.revision_id or 0 for cell in cells}) > 1
             pairs = [] if is_history else ratio_pairs(cells)
             found[campaign] = max(1, len({(pair.subject, pair.labels) for pair in pairs}))

@@ -65,7 +65,7 @@ class Kept(Generic[T]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._answers: OrderedDict[Hashable, tuple[Hashable, T]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock, self._making = threading.Lock(), threading.Lock()
 
     def get(self, key: Hashable, campaigns: Iterable[int], make: Callable[[], T]) -> T:
         """The answer about these campaigns, made again where anything about them has changed.
@@ -81,18 +81,27 @@ class Kept(Generic[T]):
         stamp = _stamp(asked)
         if stamp is None:
             return make()
-        with self._lock:
-            known = self._answers.get((key, asked))
-            if known is not None and known[0] == stamp:
+        # Who asks while another one makes an answer waits for it, and finds it.
+        if (known := self._known((key, asked), stamp)) is not None:
+            return known[0]
+        with self._making:
+            if (known := self._known((key, asked), stamp)) is not None:
+                return known[0]
+            made = make()
+            with self._lock:
+                self._answers[key, asked] = (stamp, made)
                 self._answers.move_to_end((key, asked))
-                return known[1]
-        made = make()
-        with self._lock:
-            self._answers[key, asked] = (stamp, made)
-            self._answers.move_to_end((key, asked))
-            while len(self._answers) > self._most:
-                self._answers.popitem(last=False)
+                while len(self._answers) > self._most:
+                    self._answers.popitem(last=False)
         return made
+
+    def _known(self, key: Hashable, stamp: Hashable) -> tuple[T] | None:
+        with self._lock:
+            known = self._answers.get(key)
+            if known is None or known[0] != stamp:
+                return None
+            self._answers.move_to_end(key)
+            return (known[1],)
 
 
 def _stamp(campaigns: Collection[int]) -> Hashable:

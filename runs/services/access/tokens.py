@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, transaction
 from django.db.models import Model, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -193,12 +193,23 @@ def _question() -> str:
 
 
 def _read(model: type[M], values: Iterator[Any]) -> M:
+    names, readers = _fields(model)
+    row = list(islice(values, len(names)))
+    for place, read in readers:
+        row[place] = read(row[place], None, connection)
+    return model.from_db(DEFAULT_DB_ALIAS, names, row)
+
+
+@cache
+def _fields(model: type[Model]) -> tuple[list[str], list[tuple[int, Callable[..., Any]]]]:
+    """The names of a model's columns, and what reads those that are not as they are stored."""
     fields = model._meta.concrete_fields
-    row = list(islice(values, len(fields)))
-    for place, field in enumerate(fields):
-        if hasattr(field, "from_db_value"):
-            row[place] = field.from_db_value(row[place], None, connection)
-    return model.from_db(connection.alias, [field.attname for field in fields], row)
+    readers = [
+        (place, field.from_db_value)
+        for place, field in enumerate(fields)
+        if hasattr(field, "from_db_value")
+    ]
+    return [field.attname for field in fields], readers
 
 
 def _note_use(token: Token, now: datetime) -> None:

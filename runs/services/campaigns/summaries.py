@@ -6,8 +6,9 @@ from dataclasses import asdict, fields
 
 from runs.analysis.summary import Summary, summarise
 from runs.models import CellSummary, Measurement, Run
-from runs.services.statements import Statement, perform
+from runs.services.statements import FEW, Statement, perform
 
+# IS TRUE: by state alone an index finds nearly all runs, and no plan may begin there.
 SUMMARISE = """
 INSERT INTO runs_cellsummary
        (cell_id, metric_id, n, median, minimum, maximum, mean, log_mean, log_variance)
@@ -17,7 +18,7 @@ SELECT cell_id, metric_id, count(*), percentile_cont(0.5) WITHIN GROUP (ORDER BY
        CASE WHEN min(value) > 0 THEN var_samp(log) END
   FROM (SELECT run.cell_id, metric_id, value, ln(CASE WHEN value > 0 THEN value END) AS log
           FROM runs_run run JOIN runs_measurement measurement ON measurement.run_id = run.id
-         WHERE run.cell_id = ANY(%s) AND run.state = %s) AS found
+         WHERE run.cell_id = ANY(%s) AND (run.state = %s) IS TRUE) AS found
  GROUP BY cell_id, metric_id
     ON CONFLICT (cell_id, metric_id) DO UPDATE
    SET (n, median, minimum, maximum, mean, log_mean, log_variance)
@@ -47,7 +48,7 @@ def refresh(*, cell_id: int) -> None:
 def refresh_all(*, cell_ids: Sequence[int]) -> None:
     """Summarise many cells at once; see `refreshing`."""
     if cell_ids:
-        perform([refreshing(cell_ids=cell_ids)])
+        perform([refreshing(cell_ids=cell_ids)], keeps_plans=len(cell_ids) <= FEW)
 
 
 def refreshing(*, cell_ids: Sequence[int]) -> Statement:

@@ -15,7 +15,6 @@ from django.conf import settings
 from django.core.mail import send_mail
 from django.db import transaction
 from django.db.models import F, Max, Q, QuerySet
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -141,7 +140,7 @@ def _text_of_absence(campaign: Campaign) -> str:
         "%(campaign)s expects an upload every %(every)s (days, hours:minutes:seconds)."
         " The last one came: %(last)s. Look at the job that uploads."
     )
-    url = webhooks.address(reverse("campaign-detail", args=[campaign.slug]))
+    url = webhooks.address(webhooks.campaign_path(campaign))
     return f"{told % words}\n{url}\n"
 
 

@@ -11,6 +11,16 @@ from runs.services.errors import Fault
 from runs.services.statements import Rows, Statement, perform
 from runs.services.uploads.uploaded_run import GivenRun
 
+# What is asked of a campaign, as `Known` has it.
+COLUMNS = (
+    "campaign.slug, campaign.id, campaign.origin, campaign.project_id, scenario.slug,"
+    " coalesce(configuration.slug, '')"
+)
+TABLES = (
+    "runs_campaign campaign JOIN runs_scenario scenario ON scenario.id = campaign.scenario_id"
+    " LEFT JOIN runs_configuration configuration ON configuration.id = campaign.configuration_id"
+)
+
 
 class Known(NamedTuple):
     """What an upload needs to know of a campaign."""
@@ -23,24 +33,10 @@ class Known(NamedTuple):
     configuration: str
 
 
-def question(runs: Sequence[GivenRun]) -> Statement:
-    """The query for the campaigns of these runs."""
-    return Statement(
-        "SELECT campaign.slug, campaign.id, campaign.origin, campaign.project_id, scenario.slug,"
-        " coalesce(configuration.slug, '')"
-        " FROM runs_campaign campaign"
-        " JOIN runs_scenario scenario ON scenario.id = campaign.scenario_id"
-        " LEFT JOIN runs_configuration configuration"
-        " ON configuration.id = campaign.configuration_id"
-        " WHERE campaign.slug = ANY(%s)",
-        (list({run.campaign for run in runs}),),
-    )
-
-
 def resolve(
     runs: Sequence[GivenRun], rows: Rows, project: Project, faults: list[Fault]
 ) -> dict[str, Known]:
-    """The campaigns of these runs by slug, new ones created; `rows` are the query's result.
+    """The campaigns of these runs by slug, new ones created; `rows` begin with their columns.
 
     A contradiction becomes a fault.
     """
@@ -48,15 +44,21 @@ def resolve(
     missing = [run for run in runs if run.campaign not in known]
     if missing:
         _make(missing, project, faults)
-        known = _by_slug(perform([question(runs)])[0])
+        known = _by_slug(perform([_question(runs)])[0])
     for run in runs:
         if campaign := known.get(run.campaign):
             faults += _contradictions(run, campaign, project)
     return known
 
 
+def _question(runs: Sequence[GivenRun]) -> Statement:
+    slugs = list({run.campaign for run in runs})
+    sql = f"SELECT {COLUMNS} FROM {TABLES} WHERE campaign.slug = ANY(%s)"  # noqa: S608 -- our names
+    return Statement(sql, (slugs,))
+
+
 def _by_slug(rows: Rows) -> dict[str, Known]:
-    return {row[0]: Known(*row) for row in rows}
+    return {row[0]: Known(*row[: len(Known._fields)]) for row in rows}
 
 
 def _make(runs: Sequence[GivenRun], project: Project, faults: list[Fault]) -> None:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any
@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from runs.models import Campaign
 from runs.selectors.archive import versions
 from runs.services.errors import Fault, Refused
-from runs.services.statements import Rows, Statement, perform
-from runs.services.uploads.campaigns import Known
+from runs.services.statements import FEW, Rows, Statement, perform
+from runs.services.uploads.campaigns import COLUMNS, TABLES, Known
 from runs.services.uploads.conditions import Conditions
 from runs.services.uploads.uploaded_run import GivenRun
 
@@ -32,7 +32,6 @@ NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
 class Placed:
     """Where a run belongs."""
 
-    run_id: int
     cell_id: int
     repeat: int
 
@@ -40,18 +39,25 @@ class Placed:
 def question(runs: Sequence[GivenRun]) -> Statement:
     """The query for the cells of these runs, whose campaigns are known only by slug.
 
-    Of a place without a cell, it tells whether the campaign has other cells of the same levels.
+    Each row begins with what is asked of a campaign. Of a place without a cell, it tells whether
+    the campaign has other cells of the same levels.
     """
     wanted = {(run.campaign, run.cell_key): run.series_key for run in runs}
     return Statement(
-        "SELECT campaign.id, wanted.key, cell.id, cell.id IS NULL AND EXISTS (SELECT"
+        f"SELECT {COLUMNS}, wanted.key, cell.id, cell.id IS NULL AND EXISTS (SELECT"  # noqa: S608
         " FROM runs_cell alike WHERE alike.campaign_id = campaign.id"
         " AND alike.series_key = wanted.series)"
         " FROM unnest(%s::text[], %s::text[], %s::text[]) AS wanted (slug, key, series)"
-        " JOIN runs_campaign campaign ON campaign.slug = wanted.slug"
+        f" JOIN ({TABLES}) ON campaign.slug = wanted.slug"
         " LEFT JOIN runs_cell cell ON cell.campaign_id = campaign.id AND cell.key = wanted.key",
         (*map(list, zip(*wanted, strict=True)), list(wanted.values())),
     )
+
+
+def numbering(runs: Sequence[GivenRun]) -> Statement:
+    """Takes keys for these runs, so that what follows can use them before the runs are there."""
+    sql = "SELECT nextval('runs_run_id_seq') FROM generate_series(1, %s::integer)"
+    return Statement(sql, (len(runs),))
 
 
 def place(
@@ -60,38 +66,42 @@ def place(
     campaigns: Mapping[str, Known],
     conditions: Sequence[Conditions],
 ) -> list[Placed]:
-    """The cell, repeat and new key of each run; `rows` are the query's result.
+    """The cell and repeat of each run; `rows` are the query's result.
 
-    Locks the cells until the transaction ends. Two uploads at once must not assign the same number,
-    so each cell is locked before its repeats are read; always in the same order, to avoid
-    deadlocks. For the same reason new cells are created before any lock.
+    Locks the cells that were there until the transaction ends: two uploads at once must not assign
+    the same number, so each cell is locked before its repeats are read; always in the same order,
+    to avoid deadlocks. For the same reason new cells are created before any lock. They need none:
+    nobody else sees them yet.
     """
     places = [(campaigns[run.campaign].pk, run.cell_key) for run in runs]
     made: dict[Place, Row] = {}
-    there = {(campaign, key) for campaign, key, cell, _alike in rows if cell}
+    asked = [(row[1], *row[-3:]) for row in rows]
+    there = {(campaign, key) for campaign, key, cell, _alike in asked if cell}
     if missing := set(places) - there:
-        alike = {(campaign, key) for campaign, key, _cell, is_alike in rows if is_alike}
-        new = [each in missing - alike for each in places]
+        alike = {(campaign, key) for campaign, key, _cell, is_alike in asked if is_alike}
+        unlike = missing - alike
+        new = [each in unlike for each in places]
         _note_levels(compress(runs, new), sorted({where[0] for where in compress(places, new)}))
         for run, where, what in zip(runs, places, conditions, strict=True):
-            if where in missing:
-                made.setdefault(where, _row(run, where, what))
-    cells, repeats, ids = _locked(sorted(set(places)), len(runs), _making(made))
+            if where in missing and where not in made:
+                made[where] = _row(run, where, what)
+    cells = _made(made)
+    found, repeats = _locked(sorted(set(places) - cells.keys()))
+    cells |= found
     placed = []
-    for each, run_id in zip(places, ids, strict=True):
+    for each in places:
         repeats[cells[each]] += 1
-        placed.append(Placed(run_id, cells[each], repeats[cells[each]]))
+        placed.append(Placed(cells[each], repeats[cells[each]]))
     return placed
 
 
-def _locked(
-    places: list[Place], runs: int, making: list[Statement]
-) -> tuple[dict[Place, int], Counter[int], list[int]]:
-    """The cells, made and locked; the last repeat of each; and keys for this many new runs."""
+def _locked(places: list[Place]) -> tuple[dict[Place, int], Counter[int]]:
+    """The cells, locked, and the last repeat of each."""
+    if not places:
+        return {}, Counter()
     wanted = [list(each) for each in zip(*places, strict=True)]
-    *_made, locked, repeats, ids = perform(
+    locked, repeats = perform(
         [
-            *making,
             Statement(
                 f"SELECT cell.campaign_id, cell.key, cell.id {WANTED}"
                 " ORDER BY cell.id FOR NO KEY UPDATE OF cell",
@@ -103,46 +113,39 @@ def _locked(
                 f" ORDER BY repeat DESC LIMIT 1) {WANTED}",
                 (*wanted,),
             ),
-            Statement(
-                "SELECT nextval(pg_get_serial_sequence('runs_run', 'id'))"
-                " FROM generate_series(1, %s)",
-                (runs,),
-            ),
-        ]
+        ],
+        keeps_plans=len(places) <= FEW,
     )
     cells = {(campaign, key): cell for campaign, key, cell in locked}
-    last = Counter({cell: repeat or 0 for cell, repeat in repeats})
-    return cells, last, [row[0] for row in ids]
+    return cells, Counter({cell: repeat or 0 for cell, repeat in repeats})
 
 
-def _making(made: Mapping[Place, Row]) -> list[Statement]:
-    """Creates cells, or finds that another upload has created them in the meantime.
+def _made(new: Mapping[Place, Row]) -> dict[Place, int]:
+    """Cells created in the order of their keys, but those that another upload has created since.
 
     Nothing of the campaign is locked, so cells made at the same time can have the same ordinal.
     """
-    if not made:
-        return []
-    columns = zip(*(row for _place, row in sorted(made.items())), strict=True)
-    return [
-        Statement(
-            "INSERT INTO runs_cell (campaign_id, key, series_key, levels, workload, revision_id,"
-            " version, version_num, ordinal)"
-            " SELECT campaign, key, series, levels, workload, revision, version, number,"
-            " row_number() OVER (PARTITION BY campaign ORDER BY place) + coalesce((SELECT"
-            " max(ordinal) FROM runs_cell WHERE campaign_id = campaign), 0)"
-            " FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::jsonb[], %s::jsonb[],"
-            " %s::bigint[], %s::text[], %s::integer[], %s::integer[])"
-            " AS made (campaign, key, series, levels, workload, revision, version, number, place)"
-            " ORDER BY campaign, key ON CONFLICT (campaign_id, key) DO NOTHING",
-            (*map(list, columns), list(_places_in(made))),
-        )
-    ]
-
-
-def _places_in(made: Mapping[Place, Row]) -> Iterator[int]:
-    """Where each cell stands in the request, in the order of their keys."""
-    order = {where: number for number, where in enumerate(made)}
-    return (order[where] for where in sorted(made))
+    if not new:
+        return {}
+    places = Counter[int]()
+    numbered = {}
+    for where, row in new.items():
+        places[where[0]] += 1
+        numbered[where] = (*row, places[where[0]])
+    columns = zip(*(row for _place, row in sorted(numbered.items())), strict=True)
+    making = Statement(
+        "INSERT INTO runs_cell (campaign_id, key, series_key, levels, workload, revision_id,"
+        " version, version_num, ordinal)"
+        " SELECT campaign, key, series, levels, workload, revision, version, number,"
+        " place + coalesce((SELECT max(ordinal) FROM runs_cell WHERE campaign_id = campaign), 0)"
+        " FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::jsonb[], %s::jsonb[],"
+        " %s::bigint[], %s::text[], %s::integer[], %s::integer[])"
+        " AS made (campaign, key, series, levels, workload, revision, version, number, place)"
+        " ON CONFLICT (campaign_id, key) DO NOTHING RETURNING campaign_id, key, id",
+        tuple(map(list, columns)),
+    )
+    (rows,) = perform([making], keeps_plans=len(new) <= FEW)
+    return {(campaign, key): cell for campaign, key, cell in rows}
 
 
 def _row(run: GivenRun, where: Place, condition: Conditions) -> Row:

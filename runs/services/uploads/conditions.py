@@ -50,8 +50,9 @@ def questions(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement
             asked[name] = _profile_question(name, given)
     if hashes := {run.settings_hash for run in runs} - {""}:
         asked["settings"] = keys(SettingsSnapshot, "content_hash", hashes)
-    if shas := {run.revision.sha for run in runs if run.revision}:
-        asked["revisions"] = _revision_question(shas, project)
+    if revisions := _given_revisions(runs):
+        asked["new revisions"] = _making(revisions, project)
+        asked["revisions"] = _revision_question(revisions, project)
     return asked
 
 
@@ -64,7 +65,7 @@ def resolve(
         _profiles(name, runs, known.get(name, []), faults) for name in PROFILES
     )
     settings = _settings(runs, known.get("settings", []))
-    revisions = _revisions(runs, known.get("revisions", []), project)
+    revisions = _revisions(runs, known.get("revisions", []))
     made = []
     for run in runs:
         server = servers.get(run.server)
@@ -142,39 +143,45 @@ def _settings(runs: Sequence[GivenRun], rows: Rows) -> dict[str, int]:
     return found
 
 
-def _revision_question(shas: Iterable[str], project: Project) -> Statement:
-    """The query for known revisions: sha, key, and whether each further field is set."""
+def _given_revisions(runs: Sequence[GivenRun]) -> dict[str, GivenRevision]:
+    return {run.revision.sha: run.revision for run in runs if run.revision}
+
+
+def _making(given: Mapping[str, GivenRevision], project: Project) -> Statement:
+    """Creates revisions that are new: a run of CI is that of a new commit."""
+    rows = [
+        (sha, each.ref, each.url, each.committed_at, json.dumps(each.parents))
+        for sha, each in sorted(given.items())
+    ]
     return Statement(
-        "SELECT sha, id, ref, url <> '', committed_at IS NOT NULL, parents <> '[]'"
-        " FROM runs_revision WHERE project_id = %s AND sha = ANY(%s)",
-        (project.pk, list(shas)),
+        "INSERT INTO runs_revision (project_id, sha, ref, url, committed_at, parents, created_at)"
+        " SELECT %s::bigint, made.*, now() FROM unnest(%s::text[], %s::text[], %s::text[],"
+        " %s::timestamptz[], %s::jsonb[]) AS made (sha, ref, url, committed_at, parents)"
+        " WHERE NOT EXISTS (SELECT FROM runs_revision known"
+        " WHERE known.project_id = %s AND known.sha = made.sha)"
+        " ON CONFLICT (project_id, sha) DO NOTHING",
+        (project.pk, *map(list, zip(*rows, strict=True)), project.pk),
     )
 
 
-def _revisions(runs: Sequence[GivenRun], rows: Rows, project: Project) -> dict[str, int]:
-    given = {run.revision.sha: run.revision for run in runs if run.revision}
-    missing = sorted(set(given) - {row[0] for row in rows})
-    if missing:
-        asked = _revision_question(given, project)
-        rows = perform([_making([given[sha] for sha in missing], project), asked])[-1]
+def _revision_question(given: Iterable[str], project: Project) -> Statement:
+    """The query for revisions: sha, key, ref, and whether each further field is set.
+
+    After they were made: it also sees those that another upload made in the meantime.
+    """
+    return Statement(
+        "SELECT sha, id, ref, url <> '', committed_at IS NOT NULL, parents <> '[]'"
+        " FROM runs_revision WHERE project_id = %s AND sha = ANY(%s)",
+        (project.pk, list(given)),
+    )
+
+
+def _revisions(runs: Sequence[GivenRun], rows: Rows) -> dict[str, int]:
+    given = _given_revisions(runs)
     for sha, key, ref, *is_known in rows:
         _complete(key, given[sha], [bool(ref), *is_known])
     _add_refs(runs, {row[0]: (row[1], row[2]) for row in rows})
     return {row[0]: row[1] for row in rows}
-
-
-def _making(given: Sequence[GivenRevision], project: Project) -> Statement:
-    """Creates revisions; those that another upload has created in the meantime stay."""
-    rows = [
-        (each.sha, each.ref, each.url, each.committed_at, json.dumps(each.parents))
-        for each in given
-    ]
-    return Statement(
-        "INSERT INTO runs_revision (project_id, sha, ref, url, committed_at, parents, created_at)"
-        " SELECT %s, made.*, now() FROM unnest(%s::text[], %s::text[], %s::text[],"
-        " %s::timestamptz[], %s::jsonb[]) AS made ON CONFLICT (project_id, sha) DO NOTHING",
-        (project.pk, *map(list, zip(*rows, strict=True))),
-    )
 
 
 def _add_refs(runs: Sequence[GivenRun], known: Mapping[str, tuple[int, str]]) -> None:

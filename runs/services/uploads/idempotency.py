@@ -1,16 +1,24 @@
 """Runs a request once per `Idempotency-Key`: a repeated request gets the same answer again."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from runs.models import Project, Upload
 from runs.services.errors import ServiceError
+from runs.services.statements import Statement, perform
 
 Answer = dict[str, Any]
+# Plain SQL, as programs that upload send a key each time.
+TAKE = (
+    "INSERT INTO runs_upload (project_id, key, body_hash, status, answer, created_at)"
+    " VALUES (%s, %s, %s, 201, '{}', now()) ON CONFLICT (project_id, key) DO NOTHING RETURNING id"
+)
+ANSWERED = "UPDATE runs_upload SET answer = %s WHERE id = %s"
 
 
 class KeyReused(ServiceError):
@@ -37,19 +45,12 @@ def once(*, key: str, body_hash: str, project: Project, work: Callable[[], Answe
     The key's row is inserted first. Another request with the same key waits for it until this
     transaction ends: after a commit it finds the answer, after a rollback it does the work itself.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO runs_upload (project_id, key, body_hash, status, answer, created_at)"
-            " VALUES (%s, %s, %s, 201, '{}', now()) ON CONFLICT (project_id, key) DO NOTHING"
-            " RETURNING id",
-            [project.pk, key, body_hash],
-        )
-        made = cursor.fetchone()
-    if made is None:
+    (made,) = perform([Statement(TAKE, (project.pk, key, body_hash))])
+    if not made:
         upload = Upload.objects.get(project=project, key=key)
         if upload.body_hash != body_hash:
             raise KeyReused(key)
         return Stored(upload.answer, is_replay=True)
     answer = work()
-    Upload.objects.filter(pk=made[0]).update(answer=answer)
+    perform([Statement(ANSWERED, (json.dumps(answer), made[0][0]))], commits=True)
     return Stored(answer, is_replay=False)

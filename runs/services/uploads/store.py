@@ -13,10 +13,9 @@ from runs.services.changes import changes
 from runs.services.errors import Fault, Refused
 from runs.services.runs import artifacts
 from runs.services.seals import sealing
-from runs.services.statements import Statement, ask
+from runs.services.statements import FEW, Statement, ask
 from runs.services.uploads import campaigns, cells, conditions, metrics, rows
 from runs.services.uploads.campaigns import Known
-from runs.services.uploads.cells import Placed
 from runs.services.uploads.uploaded_run import GivenRun
 
 EXTERNAL_ID = "run_once_an_external_id"
@@ -54,43 +53,48 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
     faults: list[Fault] = []
     found = ask(
         {
-            "campaigns": campaigns.question(runs),
+            # First: who waits here for another upload of a new commit sees below what it has made.
+            **conditions.questions(runs, project),
             "metrics": metrics.question(runs),
             "cells": cells.question(runs),
-            **conditions.questions(runs, project),
-        }
+            "ids": cells.numbering(runs),
+        },
+        keeps_plans=len(runs) <= FEW,
     )
-    known = campaigns.resolve(runs, found["campaigns"], project, faults)
+    known = campaigns.resolve(runs, found["cells"], project, faults)
     under = conditions.resolve(runs, found, project, faults)
     metric_ids = metrics.resolve(runs, found["metrics"], faults)
     if faults:
         raise Refused("contradicts", faults)
     _refuse_known_external_ids(runs, known)
     placed = cells.place(runs, found["cells"], known, under)
+    ids = [key for (key,) in found["ids"]]
     finished = {
         (known[run.campaign].pk, where.cell_id)
         for run, where in zip(runs, placed, strict=True)
         if _counts(run)
     }
-    to_seal = _sealing(runs, placed)
+    to_seal = _sealing(runs, ids)
     rows.store(
         runs,
+        ids=ids,
         campaign_ids=[known[run.campaign].pk for run in runs],
         placed=placed,
         conditions=under,
         metrics=metric_ids,
         then=[*_consequences(finished), *to_seal],
+        commits=not any(run.files for run in runs),
     )
-    _keep_files(runs, placed)
+    _keep_files(runs, ids)
     changes.find_once_committed(campaign_ids={campaign for campaign, _cell in finished})
     if to_seal:
         sealing.seal_once_committed()
     return [
         StoredRun(
-            *(where.run_id, run.campaign, rows.STATES[run.status]),
+            *(key, run.campaign, rows.STATES[run.status]),
             *(run.code, run.message, where.repeat),
         )
-        for run, where in zip(runs, placed, strict=True)
+        for run, key, where in zip(runs, ids, placed, strict=True)
     ]
 
 
@@ -104,9 +108,9 @@ def _consequences(finished: Set[tuple[int, int]]) -> list[Statement]:
     ]
 
 
-def _sealing(runs: Sequence[GivenRun], placed: Sequence[Placed]) -> list[Statement]:
-    both = zip(runs, placed, strict=True)
-    ended = [where.run_id for run, where in both if run.status == "finished"]
+def _sealing(runs: Sequence[GivenRun], ids: Sequence[int]) -> list[Statement]:
+    both = zip(runs, ids, strict=True)
+    ended = [key for run, key in both if run.status == "finished"]
     return [sealing.requesting(runs=ended)] if ended else []
 
 
@@ -135,8 +139,7 @@ def _taken(run: GivenRun) -> Fault:
     return Fault(f"{run.at}/external_id", "external_id_taken", message % names)
 
 
-def _keep_files(runs: Sequence[GivenRun], placed: Sequence[Placed]) -> None:
-    both = zip(runs, placed, strict=True)
-    kept = [(where.run_id, file) for run, where in both for file in run.files]
+def _keep_files(runs: Sequence[GivenRun], ids: Sequence[int]) -> None:
+    kept = [(key, file) for run, key in zip(runs, ids, strict=True) for file in run.files]
     for _file, error in artifacts.store_all(kept):
         raise error

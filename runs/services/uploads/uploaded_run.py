@@ -10,6 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 from runs.execution.reporter import ArtifactData
 
+# Made once: json.dumps makes one for each call with options.
+_SORTED = json.JSONEncoder(sort_keys=True).encode
 Status = Literal["finished", "failed", "partial"]
 
 
@@ -105,7 +107,7 @@ class GivenRun:
     @cached_property
     def series_key(self) -> str:
         """The levels as text: what the points of one history have in common."""
-        return json.dumps(dict(self.levels), sort_keys=True)
+        return _SORTED(dict(self.levels))
 
     @cached_property
     def cell_key(self) -> str:
@@ -128,4 +130,4 @@ class GivenRun:
 
 def fingerprint(content: Mapping[str, Any]) -> str:
     """The hash by which a content is stored once."""
-    return hashlib.sha256(json.dumps(dict(content), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(_SORTED(dict(content)).encode()).hexdigest()

@@ -6,9 +6,11 @@ import math
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
 
 from runs.analysis.summary import summarise
-from runs.api.uploads import circumstances
+from runs.api.uploads import circumstances, numbers
+from runs.api.uploads.fields import Faults
 from runs.models import (
     Campaign,
     Cell,
@@ -27,6 +29,7 @@ from runs.models import (
 from runs.postgresql_settings import catalogue
 from runs.services.access import projects
 from runs.services.campaigns import summaries
+from runs.services.statements import FEW
 from tests import factories
 from tests.api.upload_bodies import changed, run
 
@@ -628,9 +631,89 @@ def test_a_batch_takes_the_same_queries_whatever_its_size(post, number, django_a
         }
 
     post(body(), "uploads/batch/")
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(9):  # three are COPY, two the savepoint
         assert post(body(), "uploads/batch/").status_code == 201
     assert Series.objects.count() == 2 * number
+
+
+@pytest.mark.parametrize("number", [1, 100])
+def test_the_run_of_a_new_commit_takes_four_messages(post, number, django_assert_num_queries):
+    def body(commit):
+        numbers = [
+            {"metric": f"m{each}", "value": each, "unit": "", "direction": "higher"}
+            for each in range(number)
+        ]
+        return run(measurements=numbers, revision={"sha": f"{commit:040x}"})
+
+    post(body(1))
+    with django_assert_num_queries(4 + 2):  # token, lookups, cell and rows; two are the savepoint
+        assert post(body(2)).status_code == 201
+    assert Cell.objects.count() == 2
+
+
+def test_a_large_batch_uses_no_plans_that_were_made_for_empty_tables(post):
+    """A plan that reads whole tables for each key took a minute and a 503 for 1,000 runs."""
+
+    def kept():
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT statement, generic_plans + custom_plans FROM pg_prepared_statements"
+                " WHERE statement LIKE '%runs_%'"
+            )
+            return dict(cursor.fetchall())
+
+    for _time in range(2):  # the second finds the cells
+        post({"runs": [run()]}, "uploads/batch/")
+    token = 'FROM "runs_token"'
+    before = {text: number for text, number in kept().items() if token not in text}
+    for _time in range(2):
+        body = {"runs": [run(levels={"clients": each + 9}) for each in range(FEW + 1)]}
+        assert post(body, "uploads/batch/").status_code == 201
+    assert before
+    assert {text: number for text, number in kept().items() if token not in text} == before
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second", "pointer"),
+    [
+        ("hardware", {"name": "a", "cores": 1}, {"name": "a", "cores": True}, "hardware/cores"),
+        ("hardware", {"name": "a", "cores": 1}, {"name": "a", "cores": 1.0}, "hardware/cores"),
+        ("postgresql", {"version": "18.1"}, {"version": 18.1}, "postgresql/version"),
+        ("revision", {"sha": "a" * 40}, {"sha": "x" * 40}, "revision/sha"),
+    ],
+)
+def test_what_runs_say_nearly_alike_is_read_apart(post, name, first, second, pointer):
+    body = {"runs": [run(**{name: each}) for each in (first, first, second, second)]}
+
+    assert [place for place, _code in faults(post(body, "uploads/batch/"))] == [
+        f"/runs/{index}/{pointer}" for index in (2, 3)
+    ]
+
+
+NUMBER = {"metric": "tps", "value": 1.5, "unit": "tps", "direction": "higher"}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *({"value": each} for each in (1, -1, 0, True, None, "1", 1e25, 10**400, 1e13)),
+        *({"unit": each} for each in ("", None, 1, "x" * 41, "ms", "\0", [])),
+        *({"metric": each} for each in ("", None, 7, "latency_p95", "a b", "m" * 81, {})),
+        *({"direction": each} for each in (None, "up", 1, "lower", {})),
+        {"samples": [1, 2]},
+        {"samples": None},
+        {"more": 1},
+    ],
+)
+def test_the_short_way_to_read_a_figure_leads_to_what_the_long_one_does(changed):
+    given = NUMBER | changed
+    found = Faults()
+    read = numbers._measurement(given, "/measurements/0", found)
+
+    short = numbers._plain(given)
+
+    is_plain = not found and not given.get("samples")
+    assert short == (read if is_plain else None)
 
 
 # Conditions of uploads

@@ -2,9 +2,10 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import DataError, IntegrityError, OperationalError, connection, transaction
 
 from runs.models import Campaign
 from runs.services import slugs
@@ -82,6 +83,7 @@ TEXTS = ["plain", 'a "quote"', "back\\slash", "{1,2}", "NULL", "", "a, b", "æ—¥æ
         ("float8", [1.5, -1e300, 1e-9, 3.0]),
         ("jsonb", ['{"clients": 1, "note": "a \\"b\\" \\\\"}']),
         ("boolean", [True, False]),
+        ("timestamptz", [datetime(2026, 1, 31, 2, tzinfo=UTC), None]),
         ("text", []),
     ],
 )
@@ -93,13 +95,57 @@ def test_a_list_arrives_as_it_was(kind, values):
         assert sent == cursor.fetchall()
 
 
+def executions(text: str) -> list[int]:
+    """How often each statement that is prepared with this text was executed."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT generic_plans + custom_plans FROM pg_prepared_statements WHERE statement = %s",
+            [text],
+        )
+        return [number for (number,) in cursor.fetchall()]
+
+
 def test_a_statement_is_prepared_once_for_small_and_large_numbers():
     asked = "SELECT count(*) FROM unnest(%s::bigint[])"
     with transaction.atomic():
         perform([Statement(asked, ([1, 2],)), Statement(asked, ([2**40],))] * 6)
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE %s",
-                ["SELECT count(*) FROM unnest($1::bigint[])%"],
-            )
-            assert cursor.fetchone() == (1,)
+        assert executions("SELECT count(*) FROM unnest($1::bigint[])") == [12]
+
+
+def test_a_plan_is_made_anew_where_the_kept_one_may_be_of_empty_tables():
+    asked = Statement("SELECT count(*) FROM runs_run WHERE id = ANY(%s::bigint[])", ([1],))
+    with transaction.atomic():
+        kept, anew = perform([asked]), perform([asked], keeps_plans=False)
+        assert executions("SELECT count(*) FROM runs_run WHERE id = ANY($1::bigint[])") == [1]
+    assert kept == anew == [[(0,)]]
+
+
+def test_what_comes_after_an_error_is_not_taken_for_prepared():
+    good = Statement("SELECT %s::text || ' comes later'", ("this",))
+    with transaction.atomic():
+        with pytest.raises(DataError), transaction.atomic():
+            perform([Statement("SELECT 1 / %s::integer", (0,)), good])
+        assert perform([good, Statement("SELECT '%%'")]) == [[("this comes later",)], [("%",)]]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_ends_in_a_message_is_not_used_again():
+    ending = Statement("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    with pytest.raises(OperationalError), transaction.atomic():
+        perform([Statement("SELECT 1"), ending, Statement("SELECT 2")])
+
+    assert perform([Statement("SELECT 3")]) == [[(3,)]]
+
+
+def test_more_than_fits_into_buffers_is_sent_while_answers_are_read():
+    long = "x" * 10**6
+    asked = [Statement("SELECT %s::text || repeat('y', %s::integer)", (long, 10**6))] * 10
+    with transaction.atomic():
+        assert perform(asked) == [[(long + "y" * 10**6,)]] * 10
+
+
+def test_a_value_without_a_literal_is_refused_before_anything_is_sent():
+    with pytest.raises(TypeError), transaction.atomic():
+        perform([Statement("SELECT %s", ({"a": 1},))])
+    assert perform([Statement("SELECT 1")]) == [[(1,)]]

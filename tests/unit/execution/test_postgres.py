@@ -1,5 +1,9 @@
 """Commands and configuration of a cluster."""
 
+import subprocess
+import time
+from dataclasses import replace
+
 import pytest
 
 from runs.execution.base_dir import BaseDir, is_plain_path
@@ -143,3 +147,62 @@ def test_every_address_and_what_a_shell_reads_is_refused(address):
     with pytest.raises(TargetProblem) as problem:
         checked(address)
     assert problem.value.code == "address_unknown"
+
+
+# What a pg_ctl does that looks for the server's end or start only now and then.
+SLOW = "printf 'waiting....'; {}; exec sleep 20"
+PID_FILE = "%s\n/data\n%s\n5432\n/s\n\n0 0\n%s   \n"
+
+
+def promptly(tmp_path, cluster, argv, script: str) -> tuple[int, str, float]:
+    """Exit status, output and seconds of a script in place of pg_ctl, and what goes before it."""
+    at = replace(cluster, directory=str(tmp_path))
+    begun = time.monotonic()
+    done = subprocess.run(
+        [*at.promptly(argv), "sh", "-c", script, "pg_ctl", at.data],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, time.monotonic() - begun
+
+
+@pytest.mark.parametrize("status", ["ready", "standby"])
+def test_a_server_that_has_started_is_not_waited_for_any_longer(tmp_path, cluster, status):
+    file = tmp_path / "data/postmaster.pid"
+    file.parent.mkdir()
+    file.write_text(PID_FILE % (77, 1700000000, "ready"))  # of one that was killed
+    new = replace(cluster, version_num=180004)
+    write = f"sleep 0.1; printf '{PID_FILE % (78, 1700000001, status)}' >$1/postmaster.pid"
+    exit_status, said, seconds = promptly(tmp_path, new, new.start(), SLOW.format(write))
+    assert (exit_status, said) == (0, "waiting.... done\nserver started\n")
+    assert 0.1 < seconds < 5
+
+
+def test_a_server_that_has_stopped_is_not_waited_for_any_longer(tmp_path, cluster):
+    file = tmp_path / "data/postmaster.pid"
+    file.parent.mkdir()
+    file.write_text("77\n/data\n")
+    remove = "sleep 0.1; rm $1/postmaster.pid"
+    exit_status, said, seconds = promptly(tmp_path, cluster, cluster.stop(), SLOW.format(remove))
+    assert (exit_status, said) == (0, "waiting.... done\nserver stopped\n")
+    assert 0.1 < seconds < 5
+
+
+@pytest.mark.parametrize("status", ["ready", "starting"])
+def test_what_pg_ctl_says_of_a_server_that_does_not_start_is_kept(tmp_path, cluster, status):
+    file = tmp_path / "data/postmaster.pid"
+    file.parent.mkdir()
+    file.write_text(PID_FILE % (77, 1700000000, status))
+    new = replace(cluster, version_num=180004)
+    refuse = "sleep 0.1; echo stopped waiting; exit 3"
+    exit_status, said, _seconds = promptly(tmp_path, new, new.start(), refuse)
+    assert (exit_status, said) == (3, "stopped waiting\n")
+    file.unlink()
+    exit_status, said, _seconds = promptly(tmp_path, new, new.stop(), refuse)
+    assert (exit_status, said) == (3, "stopped waiting\n")
+
+
+def test_an_old_server_does_not_write_down_that_it_is_ready(cluster):
+    assert cluster.promptly(cluster.start()) == ()
+    assert cluster.promptly(cluster.stop()) != ()

@@ -17,6 +17,7 @@ from runs.selectors.compare import head_and_base, verdicts
 from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.ratios import ratios
 from runs.selectors.compare.verdict_words import VERDICTS, size
+from runs.web import home
 from tests import factories
 from tests.histories import commit, history, repeats, sha, store
 
@@ -225,6 +226,11 @@ def test_pages_of_what_is_finished_are_read_from_what_is_kept(client, django_ass
     lab = factories.campaign("lab", repeats=3, parameters={"duration": 60})
     factories.finish_all(lab)
     Campaign.objects.update(state="finished")
+    # As each new process of the web does.
+    home.warm()
+    for language in ("en", "ja"):
+        with django_assert_num_queries(9):
+            client.get("/", headers={"Accept-Language": language})
     addresses = ("/versions/", "/compare/?s=lab", f"/api/v1/compare/?{SIDES}")
 
     def ask(address, **headers):

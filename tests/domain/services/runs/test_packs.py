@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import threading
 import time
 import zipfile
@@ -15,12 +16,16 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from benchlab.bucket import ContentChanged
-from runs.execution.reporter import ArtifactData
-from runs.models import Artifact, Instance, Pack, PackedFile, Run
+from runs.execution.reporter import ArtifactData, Findings
+from runs.models import Artifact, Instance, Lease, Pack, PackedFile, Run
+from runs.services.access import projects, tokens
+from runs.services.exchange import exporting, importing
 from runs.services.operations import backups
-from runs.services.runs import artifacts, file_store, packing, packs
+from runs.services.runs import artifacts, file_store, leases, packing, packs, results
 from runs.services.seals import sealing
 from tests import factories
+from tests.api.upload_bodies import run as run_body
+from tests.unit.tools.pgbench.samples import sample
 
 FILES = {"stdout": b"tps = 1\n" * 50, "server.log": b"LOG:  ready\n", "empty": b""}
 OLD = timedelta(days=31)
@@ -107,6 +112,49 @@ def test_the_same_content_of_another_run_is_stored_once(run, settings):
     store_singles(other, FILES)
     assert in_folder(settings) == there
     assert content_of(other) == FILES
+
+
+def test_what_a_run_found_and_what_a_batch_uploads_is_packed_at_once(db, settings, client):
+    server = factories.server(versions=["16.14"])
+    Lease.objects.get_or_create(server=server)
+    factories.campaign(on=server, repeats=1)
+    claim = leases.claim(server_id=server.pk, holder="worker")
+    found = Findings(artifacts=[ArtifactData(*each) for each in FILES.items()])
+    assert results.keep_partial(run_id=claim.run_id, token=claim.token, findings=found)
+    assert len(in_folder(settings)) == 1
+    assert content_of(Run.objects.get(pk=claim.run_id)) == FILES
+
+    made = sample("18.6/a_tpcb")
+    raw = [{"stdout": f"{made.stdout}{number}\n", "stderr": ""} for number in range(3)]
+    runs = [run_body("measurements", "series", "status", "levels", raw=each) for each in raw]
+    made = tokens.create(name="ci", scopes=["upload"], project=projects.default())
+    answer = client.post(
+        "/api/v1/uploads/batch/",
+        {"runs": [{**each, "tool": "pgbench"} for each in runs]},
+        "application/json",
+        headers={"Authorization": f"Bearer {made.text}"},
+    )
+    assert answer.status_code == 201, answer.content
+    assert len(in_folder(settings)) == 2
+
+
+def test_an_import_stores_no_content_twice_and_control_packs_the_rest(db, settings):
+    project = projects.create(slug="lab", is_public=True)
+    run = factories.campaign("one", project=project).runs.first()
+    factories.finish(run)
+    store_singles(run, {**FILES, "packed": b"1"})
+    content = list(exporting.lines(project))
+    Run.objects.all().delete()
+    project.campaigns.all().delete()
+    shutil.rmtree(settings.ARTIFACTS_DIR)
+    store(finished("two"), {"packed": b"1", "other": b"2"})
+    Instance.objects.update_or_create(pk=1, defaults={"packed_up_to": 10**9})
+
+    importing.load(lines=content)
+    assert len(in_folder(settings)) == 1 + len(FILES)
+    packing.pack_some()
+    assert len(in_folder(settings)) == 2
+    assert content_of(Run.objects.get(campaign__slug="one")) == {**FILES, "packed": b"1"}
 
 
 def test_packs_have_no_more_than_so_many_files(run, monkeypatch):
@@ -242,8 +290,10 @@ def test_a_crash_at_any_moment_loses_nothing_and_the_next_try_goes_on(
             raise KeyboardInterrupt
 
         patched.setattr(module, name, killed)
-        with pytest.raises(KeyboardInterrupt), transaction.atomic():
+        with pytest.raises(KeyboardInterrupt):
             packing.pack(run.pk)
+    is_committed = module is packs or name == "remove"
+    assert PackedFile.objects.filter(is_double=True).exists() == is_committed
     assert content_of(run) == FILES
     packing.pack(run.pk)
     assert content_of(run) == FILES
@@ -412,6 +462,14 @@ def test_who_reads_an_old_snapshot_finds_what_was_packed_and_written_again_since
 
 
 # Backups
+
+
+def test_a_backup_of_a_release_without_packs_asks_for_none(db, django_assert_num_queries):
+    class Older:
+        manifest = {"tables": {"runs_artifact": {}}}
+
+    with django_assert_num_queries(0):
+        backups._forget_packs(Older())
 
 
 def test_a_database_that_is_older_than_the_files_takes_up_packs(run, settings, capsys):

@@ -1,0 +1,44 @@
+"""Connections: what each request would ask PostgreSQL is asked only when it may have changed."""
+
+import select
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+from django.db.backends.postgresql import base
+from psycopg_pool import ConnectionPool
+
+CHANGED = select.POLLIN | select.POLLHUP | select.POLLERR
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Looks at a pooled connection's socket, where Django sends a statement for each request."""
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """A connection that works: one that was closed meanwhile goes, and the pool makes another.
+
+        A server that ends, or ends a connection, says so; of one that is silent TCP finds out.
+        Raises PoolTimeout.
+        """
+        while True:
+            found = super().get_new_connection(conn_params)
+            if self.pool is None or _works(found):
+                return found
+            found.close()
+            self.pool.putconn(found)
+
+    def _set_autocommit(self, autocommit: bool) -> None:
+        # psycopg locks, and asks libpq for the state, also where nothing changes.
+        if self.connection.autocommit != autocommit:
+            super()._set_autocommit(autocommit)  # type: ignore[misc]  # no stub
+
+
+def _works(connection: psycopg.Connection[Any]) -> bool:
+    """Whether PostgreSQL has said nothing since the last statement, or answers one."""
+    with suppress(psycopg.Error):
+        poll = select.poll()
+        poll.register(connection.fileno(), CHANGED)
+        if poll.poll(0):
+            ConnectionPool.check_connection(connection)
+        return True
+    return False
