@@ -74,6 +74,10 @@ class File(pytest.Item):
         self.config.hook.pytest_collection_modifyitems(
             session=self.session, config=self.config, items=items
         )
+        if not items:
+            # The test before was told that this file follows, and has kept what both need.
+            self.session._setupstate.teardown_exact(following)
+            return
         # As after the collection of all: modules and tests stay until the end.
         gc.collect()
         gc.freeze()

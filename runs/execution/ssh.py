@@ -251,7 +251,7 @@ async def connect(
 @asynccontextmanager
 async def _tunnel(
     through: Sequence[Login],
-) -> "AsyncIterator[asyncssh.SSHClientConnection | None]":
+) -> AsyncIterator["asyncssh.SSHClientConnection | None"]:
     """The connection to the last hop, each opened through the one before; None without hops."""
     opened: list[asyncssh.SSHClientConnection] = []
     try:

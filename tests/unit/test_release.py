@@ -90,6 +90,7 @@ SENTENCES = {
     "manage.py backup FOLDER": (SERVER, "Backups"),
     "manage.py collectstatic": (SYSTEMD, "Without containers"),
     "manage.py load_published": (SYSTEMD, "Without containers"),
+    "manage.py pack_files": ("tests/domain/services/runs/test_packs.py", '"pack_files"'),
     "manage.py prune_artifacts": (ARTIFACTS, "prune_artifacts"),
     "manage.py prune_artifacts --older-than 365": (ARTIFACTS, "prune_artifacts"),
     "manage.py recount_runs": ("tests/api/runs/test_runs.py", "recount_runs"),
