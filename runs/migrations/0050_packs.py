@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
                         name="packed_file_named_by_digest",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("start__gte", 0), ("length__gt", 0)),
+                        condition=models.Q(("length__gt", 0), ("start__gte", 0)),
                         name="packed_file_has_place",
                     ),
                 ]
