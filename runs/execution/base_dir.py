@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runs.execution.errors import TargetProblem
-from runs.execution.fence import CHECK, Fence, raise_if_behind
+from runs.execution.fence import Fence, raise_if_behind
 from runs.execution.ssh import COMMAND_SECONDS, REMOVAL_SECONDS, Address, Answer, Host
 from runs.execution.steps import FREE, Condition, disk_full
 from runs.wording import gettext_noop as _
@@ -307,7 +307,7 @@ class BaseDir:
         path = self.below(path)
         words: Sequence[str] = (*self._words(path), *more)
         if fence:
-            script, words = CHECK + script, (*fence.arguments, *words)
+            script, words = fence.before(script, words)
         answer = await host.run(_command(script, words, then), timeout_s=timeout_s)
         if fence:
             raise_if_behind(answer)

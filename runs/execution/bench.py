@@ -212,7 +212,19 @@ class Bench:
                 through=through,
             )
 
-        guard = Guard(
+        guard = self._guard(node, name, limit_s, floor_bytes)
+        result = await guarded(node.on_host(act), guard.watch(node.line))
+        self.running_step = None
+        await self.reporter.command(node.address, result)
+        del self.in_hand[name]
+        if check and result.exit_status != 0:
+            raise failed(result, node.base.path)
+        return result
+
+    def _guard(
+        self, node: Node, name: str, limit_s: float | None, floor_bytes: int | None
+    ) -> Guard:
+        return Guard(
             directory=node.steps_directory,
             name=name,
             address=node.address,
@@ -221,13 +233,6 @@ class Bench:
             floor_bytes=self.floor_bytes if floor_bytes is None else floor_bytes,
             look_s=self.look_s,
         )
-        result = await guarded(node.on_host(act), guard.watch(node.line))
-        self.running_step = None
-        await self.reporter.command(node.address, result)
-        del self.in_hand[name]
-        if check and result.exit_status != 0:
-            raise failed(result, node.base.path)
-        return result
 
     def _named(self, step: InHand) -> InHand:
         """The step; another one of its name would silently get the result of the first."""

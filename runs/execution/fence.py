@@ -5,6 +5,7 @@ empty file. A worker that was given up and wakes up again finds a higher one the
 nothing any more. Files are only added, so two workers cannot undo each other's work.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runs.execution.errors import Detached
@@ -57,6 +58,10 @@ class Fence:
     def raising(self) -> tuple[str, ...]:
         """The command that leaves the token there; `raise_if_behind` reads its answer."""
         return ("sh", "-c", _RAISE, "raise", *self.arguments)
+
+    def before(self, script: str, words: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+        """A script and its words with CHECK before it; `lease_lost` reads what that says."""
+        return CHECK + script, (*self.arguments, *words)
 
     async def check(self, host: Host) -> None:
         """Raise LeaseLost if a higher token is there."""

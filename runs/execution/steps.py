@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runs.execution.errors import ConnectionLost, TargetProblem, TargetRestarted
-from runs.execution.fence import BEHIND, CHECK, Fence, lease_lost
+from runs.execution.fence import BEHIND, Fence, lease_lost
 from runs.execution.ssh import REMOVAL_SECONDS, Answer, Commands, Host
 from runs.wording import gettext_noop as _
 
@@ -154,21 +154,9 @@ async def perform(
     if condition:
         script, words = condition.text + script, (*condition.words, *words)
     if fence:
-        script, words = CHECK + script, (*fence.arguments, *words)
+        script, words = fence.before(script, words)
 
-    async def ask() -> Answer:
-        return await host.run(
-            ["sh", "-c", script, "step", *words],
-            stdin=f"{stdin}\n".encode() if stdin else b"",
-            timeout_s=None,
-            most_bytes=REPORT_BYTES,
-            in_own_session=True,
-        )
-
-    answer = await ask()
-    if answer.exit_status > ENDED_BY_SIGNAL:
-        # Whoever ended the step's processes has ended the one that reports it, too.
-        answer = await ask()
+    answer = await _asked(host, script, words, stdin)
     if answer.exit_status == BEHIND:
         raise lease_lost(answer.stdout)
     if condition:
@@ -181,6 +169,23 @@ async def perform(
     if result.exit_status is None:
         raise TargetRestarted(f"Step {name} vanished from the target without an exit status.")
     return result
+
+
+async def _asked(host: Host, script: str, words: Sequence[str], stdin: str) -> Answer:
+    """What the shell says that performs the step, or attaches to it."""
+
+    async def ask() -> Answer:
+        return await host.run(
+            ["sh", "-c", script, "step", *words],
+            stdin=f"{stdin}\n".encode() if stdin else b"",
+            timeout_s=None,
+            most_bytes=REPORT_BYTES,
+            in_own_session=True,
+        )
+
+    answer = await ask()
+    # Whoever ended the step's processes has ended the one that reports it, too.
+    return await ask() if answer.exit_status > ENDED_BY_SIGNAL else answer
 
 
 def _lines_of(stdin: str) -> int:
