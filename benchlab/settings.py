@@ -82,7 +82,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "runs.web.access.gate.Gate",
+    "runs.web.access.logins.Gate",
 ]
 
 ROOT_URLCONF = "benchlab.urls"
@@ -264,7 +264,7 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 ACCOUNT_ADAPTER = "runs.web.access.people.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
-ACCOUNT_FORMS = {"signup": "runs.web.access.signup_form.SignupForm"}
+ACCOUNT_FORMS = {"signup": "runs.web.access.logins.SignupForm"}
 ACCOUNT_EMAIL_VERIFICATION = "optional" if SENDS_MAIL else "none"
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "BenchLab: "
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if TLS else "http"
@@ -300,18 +300,18 @@ SOCIALACCOUNT_PROVIDERS = {
 }
 
 REST_FRAMEWORK = {
-    "DEFAULT_PERMISSION_CLASSES": ["runs.api.access.authentication.TablePermission"],
+    "DEFAULT_PERMISSION_CLASSES": ["runs.api.authentication.TablePermission"],
     # The first one's challenge is that of a 401.
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "runs.api.access.authentication.BearerAuthentication",
-        "runs.api.access.authentication.CookieAuthentication",
+        "runs.api.authentication.BearerAuthentication",
+        "runs.api.authentication.CookieAuthentication",
     ],
     "DEFAULT_THROTTLE_CLASSES": ["runs.api.rate_limit.RateLimit"],
     # How many proxies in front may be believed what they say of an address.
     "NUM_PROXIES": env.int("BENCHLAB_PROXIES", default=1 if TLS else 0),
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["runs.api.parsing.StrictJSONParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "runs.api.formats.KnownFormats",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "runs.api.parsing.KnownFormats",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_PAGINATION_CLASS": "runs.api.pagination.KeysetPagination",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",

@@ -4,7 +4,7 @@ from allauth.account import views as account_views
 from django.urls import include, path, re_path
 
 from benchlab import health, statement_limits
-from runs.api.operations.doors import MetricsDoor, readyz
+from runs.api.operations import MetricsDoor, readyz
 
 handler500 = statement_limits.server_error_page
 

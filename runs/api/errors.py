@@ -15,8 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from benchlab import statement_limits
-from runs.api.formats import QueryFault
-from runs.api.parsing import TooLarge
+from runs.api.parsing import QueryFault, TooLarge
 from runs.api.remedies import REMEDIES
 from runs.services.errors import Refused, ServiceError
 

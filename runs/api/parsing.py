@@ -1,4 +1,4 @@
-"""JSON bodies: what cannot be read, stored or written again is refused with its reason."""
+"""JSON bodies and formats: what cannot be read, stored or written again is refused."""
 
 import json
 import math
@@ -9,8 +9,10 @@ from django.core.exceptions import RequestDataTooBig
 from django.utils.translation import gettext as _
 from rest_framework import serializers, status
 from rest_framework.exceptions import APIException, ErrorDetail, ParseError, ValidationError
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
+from rest_framework.settings import api_settings
 
 from runs.services.errors import Fault, Refused
 
@@ -165,3 +167,21 @@ def refuse_others(given: Iterable[str], known: Iterable[str]) -> None:
     if unknown := set(given) - set(known):
         message = ErrorDetail(_("This field does not exist."), CODE)
         raise ValidationError({name: [message] for name in sorted(unknown)})
+
+
+class QueryFault(ValidationError):
+    """The faults of query parameters, by their names, whatever the method."""
+
+
+class KnownFormats(DefaultContentNegotiation):
+    """A `format` that an address does not have is refused, not an address that is not there."""
+
+    def filter_renderers(self, renderers: Any, format: str) -> Any:  # noqa: A002 -- its name
+        """The renderers of that format."""
+        found = [each for each in renderers if each.format == format]
+        if not found:
+            known = ", ".join(dict.fromkeys(str(each.format) for each in renderers))
+            message = _("This address has no such format; known are: %(known)s.")
+            fault = ErrorDetail(message % {"known": known}, "unknown_format")
+            raise QueryFault({str(api_settings.URL_FORMAT_OVERRIDE): [fault]})
+        return found

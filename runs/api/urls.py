@@ -4,25 +4,22 @@ from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.routers import SimpleRouter
 
-from runs.api.access.audit import AuditDoor
-from runs.api.archive.sources import SourceDoor
+from runs.api.access import AuditDoor
+from runs.api.archive import SourceDoor
 from runs.api.campaigns.campaigns import CampaignDoor
 from runs.api.campaigns.measurements import MeasurementDoor
 from runs.api.campaigns.scenarios import ScenarioDoor
 from runs.api.campaigns.trials import TrialCheckDoor, TrialDoor
-from runs.api.changes.changes import ChangeDoor
-from runs.api.changes.webhooks import WebhookDoor
+from runs.api.changes import ChangeDoor, WebhookDoor
 from runs.api.compare.bisections import BisectionDoor
 from runs.api.compare.compare import CompareDoor
-from runs.api.configurations.configurations import ConfigurationDoor
+from runs.api.configurations import ConfigurationDoor
 from runs.api.doors import Nowhere
-from runs.api.exchange.exchange import ExportDoor, ImportDoor
-from runs.api.histories.histories import HistoryDoor
-from runs.api.runs.runs import RunDoor
-from runs.api.schedules.schedules import ScheduleDoor
-from runs.api.servers.hardware import HardwareDoor
-from runs.api.servers.preflight import PreflightCheckDoor, PreflightDoor
-from runs.api.servers.servers import ServerDoor
+from runs.api.exchange import ExportDoor, ImportDoor
+from runs.api.histories import HistoryDoor
+from runs.api.runs import RunDoor
+from runs.api.schedules import ScheduleDoor
+from runs.api.servers import HardwareDoor, PreflightCheckDoor, PreflightDoor, ServerDoor
 from runs.api.uploads.doors import BatchDoor, UploadDoor
 
 app_name = "api"

@@ -26,9 +26,9 @@ from runs.selectors.compare.ratios import ratios_of_executed
 from runs.selectors.operations.silences import silences
 from runs.selectors.runs import runs as run_selectors
 from runs.selectors.servers import servers
+from runs.web import changes
 from runs.web.archive import versions
 from runs.web.campaigns import page as campaign_page
-from runs.web.changes import inbox
 
 NEWEST = 6
 NEWEST_FINDINGS = 3
@@ -58,8 +58,8 @@ def home(request: HttpRequest) -> HttpResponse:
         return render(request, "home/_live.html", context)
     context |= {
         "asked": list(archive.asked()),
-        "new_changes": inbox.newest(request.user),
-        "decisions": inbox.DECISIONS,
+        "new_changes": changes.newest(request.user),
+        "decisions": changes.DECISIONS,
         "finished_things": _finished_things(request.user),
     }
     return render(request, "home/index.html", context)

@@ -1,4 +1,4 @@
-"""Lists a page at a time: a page is found by the row before it, so the last costs no more.
+"""Pages: lists a page at a time, and messages about refused requests.
 
 The address has `after` or `before`, with the key of a row. There is no total: counting would cost
 more than the page.
@@ -7,8 +7,13 @@ more than the page.
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib import messages
 from django.db.models import Q, QuerySet
-from django.http import QueryDict
+from django.forms import BaseForm
+from django.http import HttpRequest, QueryDict
+from django.utils.translation import gettext as _
+
+from runs.services.errors import ServiceError
 
 LONGEST = 18
 
@@ -70,3 +75,18 @@ def _page(shown: list[Any], *, has_before: bool, has_after: bool) -> Page:
         f"before={shown[0].pk}" if shown and has_before else "",
         f"after={shown[-1].pk}" if shown and has_after else "",
     )
+
+
+def refused(request: HttpRequest, error: ServiceError) -> None:
+    """Show the error on the next page, its code with it."""
+    messages.error(request, sentence(error), extra_tags=error.code)
+
+
+def into_form(form: BaseForm, error: ServiceError) -> None:
+    """Put the error at the field that is at fault, or above the form."""
+    form.add_error(error.field if error.field in form.fields else None, sentence(error))
+
+
+def sentence(error: ServiceError) -> str:
+    """What was found, and what to do."""
+    return f"{error.message} {_(error.remedy)}" if error.remedy else error.message

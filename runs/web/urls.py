@@ -2,20 +2,15 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from runs.web import home, styleguide
+from runs.web import changes, histories, home, reports, schedules, styleguide, uploads
 from runs.web.access import audit, people, tokens
 from runs.web.archive import archive, drafts, versions
 from runs.web.campaigns import annotations, campaigns, scenarios, topologies, workloads
-from runs.web.changes import inbox, webhooks
 from runs.web.compare import bisections, compare
 from runs.web.compare import report as compare_report
 from runs.web.configurations import configurations, settings_diff
-from runs.web.histories import badges, histories
-from runs.web.reports import reports
 from runs.web.runs import plans, profiles, queue, runs, series
-from runs.web.schedules import schedules
-from runs.web.servers import hardware, preflight, servers, ssh_keys
-from runs.web.uploads import downloads
+from runs.web.servers import servers, ssh_keys
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
@@ -55,7 +50,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("campaigns/", campaigns.campaign_list, name="campaign-list"),
     path("campaigns/new/", campaigns.campaign_new, name="campaign-new"),
     path("campaigns/new/estimate/", campaigns.campaign_estimate, name="campaign-estimate"),
-    path("campaigns/new/preflight/", preflight.campaign_preflight, name="campaign-preflight"),
+    path("campaigns/new/preflight/", servers.campaign_preflight, name="campaign-preflight"),
     path("campaigns/<slug:slug>/", campaigns.campaign_detail, name="campaign-detail"),
     path("campaigns/<slug:slug>/cancel/", campaigns.campaign_cancel, name="campaign-cancel"),
     path("runs/<int:run_id>/series/", series.run_series, name="run-series"),
@@ -104,12 +99,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("campaigns/<slug:slug>/history/", histories.campaign_history, name="campaign-history"),
     path("campaigns/<slug:slug>/watch/", histories.campaign_watch, name="campaign-watch"),
-    path("campaigns/<slug:slug>/badge.svg", badges.campaign_badge, name="campaign-badge"),
-    path("changes/", inbox.change_list, name="change-list"),
+    path("campaigns/<slug:slug>/badge.svg", histories.campaign_badge, name="campaign-badge"),
+    path("changes/", changes.change_list, name="change-list"),
     path("changes/<int:change_id>/decision/", histories.change_decide, name="change-decide"),
-    path("webhooks/", webhooks.webhook_list, name="webhook-list"),
-    path("webhooks/<int:webhook_id>/ping/", webhooks.webhook_ping, name="webhook-ping"),
-    path("webhooks/<int:webhook_id>/remove/", webhooks.webhook_remove, name="webhook-remove"),
+    path("webhooks/", changes.webhook_list, name="webhook-list"),
+    path("webhooks/<int:webhook_id>/ping/", changes.webhook_ping, name="webhook-ping"),
+    path("webhooks/<int:webhook_id>/remove/", changes.webhook_remove, name="webhook-remove"),
     path("campaigns/<slug:slug>/report/", reports.campaign_report, name="campaign-report"),
     path("campaigns/<slug:slug>/script/", reports.campaign_script, name="campaign-script"),
     path("campaigns/<slug:slug>/export.csv", reports.campaign_csv, name="campaign-csv"),
@@ -124,10 +119,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("servers/new/", servers.server_new, name="server-new"),
     path("servers/keys/", ssh_keys.ssh_key_list, name="ssh-key-list"),
     path("servers/keys/<int:key_id>/delete/", ssh_keys.ssh_key_delete, name="ssh-key-delete"),
-    path("servers/checks/<uuid:check_id>/", preflight.server_check, name="server-check"),
+    path("servers/checks/<uuid:check_id>/", servers.server_check, name="server-check"),
     path("servers/<slug:slug>/", servers.server_detail, name="server-detail"),
     path("servers/<slug:slug>/confirm/", servers.server_confirm, name="server-confirm"),
-    path("servers/<slug:slug>/preflight/", preflight.server_preflight, name="server-preflight"),
+    path("servers/<slug:slug>/preflight/", servers.server_preflight, name="server-preflight"),
     path("servers/<slug:slug>/edit/", servers.server_edit, name="server-edit"),
     path("servers/<slug:slug>/delete/", servers.server_delete, name="server-delete"),
     path(
@@ -136,8 +131,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="server-replace-host-key",
     ),
     path("servers/<slug:slug>/inspect/", servers.server_inspect, name="server-inspect"),
-    path("hardware/", hardware.hardware_list, name="hardware-list"),
-    path("hardware/<int:hardware_id>/", hardware.hardware_detail, name="hardware-detail"),
+    path("hardware/", servers.hardware_list, name="hardware-list"),
+    path("hardware/<int:hardware_id>/", servers.hardware_detail, name="hardware-detail"),
     path("topologies/", topologies.topology_list, name="topology-list"),
     path("topologies/<slug:slug>/", topologies.topology_detail, name="topology-detail"),
     path("compare/", compare.compare, name="compare"),
@@ -162,8 +157,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("versions/", versions.version_page, name="versions"),
     path("scenarios/", scenarios.scenario_list, name="scenario-list"),
     path("scenarios/<slug:slug>/", scenarios.scenario_detail, name="scenario-detail"),
-    path("download/benchlab-upload", downloads.upload_client, name="upload-client"),
-    path("download/benchlab-comment", downloads.comment_client, name="comment-client"),
+    path("download/benchlab-upload", uploads.upload_client, name="upload-client"),
+    path("download/benchlab-comment", uploads.comment_client, name="comment-client"),
     path("projects/", people.project_list, name="project-list"),
     path("projects/<slug:slug>/people/", people.project_people, name="project-people"),
     path(

@@ -13,11 +13,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from runs.api.access.authentication import asker, reader
+from runs.api.authentication import asker, reader
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.campaigns.extras import CampaignExtras
 from runs.api.doors import ReadOnlyDoor
-from runs.api.histories.histories import ExpectedSerializer, expect
+from runs.api.histories import ExpectedSerializer, expect
 from runs.models import Campaign, Cell, CellSummary, Project, Scenario, Token
 from runs.models.campaigns import Origin
 from runs.selectors.access import permissions

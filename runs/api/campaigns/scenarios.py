@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
-from runs.api.access.authentication import reader
+from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
 from runs.models import Scenario
 from runs.scenarios.definition import AnyFactor, ChoiceFactor, Quick

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 from runs.api.doors import Schema
 from runs.api.parsing import StrictSerializer
-from runs.api.servers.preflight import CheckSerializer, accepted, own_check, so_far
+from runs.api.servers import CheckSerializer, accepted, own_check, so_far
 from runs.models import Server, ServerCheck
 from runs.services.campaigns import workloads
 from runs.services.campaigns.workloads import WorkloadContent

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.analysis.inference import exit_code
-from runs.api.access.authentication import asker, reader
+from runs.api.authentication import asker, reader
 from runs.api.campaigns.drafts import LevelField, fault_of
 from runs.api.compare.markdown import settled
 from runs.api.doors import ReadOnlyDoor

@@ -13,11 +13,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.analysis.inference import Inference
-from runs.api import queries
-from runs.api.access.authentication import reader
+from runs.api import doors
+from runs.api.authentication import reader
 from runs.api.compare import schema as compare_schema
 from runs.api.compare.markdown import markdown, settled
-from runs.api.queries import QueryDoor
+from runs.api.doors import QueryDoor
 from runs.models import Metric
 from runs.selectors.compare import baselines, bisections, verdicts
 from runs.selectors.compare import head_and_base as sides
@@ -86,8 +86,8 @@ def _question(request: Request) -> tuple[Side, Side, Asked]:
     given = request.query_params
     asked = Asked(
         metrics=tuple(given.getlist("metric")),
-        levels=tuple(queries.level(text) for text in given.getlist("level")),
-        effect=queries.percent(given.get("effect"), DEFAULT_EFFECT),
+        levels=tuple(doors.level(text) for text in given.getlist("level")),
+        effect=doors.percent(given.get("effect"), DEFAULT_EFFECT),
         ignore=_ignored(given.get("ignore", "")),
     )
     _check_metrics(asked)
@@ -99,7 +99,7 @@ def _question(request: Request) -> tuple[Side, Side, Asked]:
             reader=reader(request),
         )
     except BadSide as error:
-        raise queries.refuse(error.parameter, error.code, error.message) from error
+        raise doors.refuse(error.parameter, error.code, error.message) from error
     return base, head, asked
 
 
@@ -119,7 +119,7 @@ def _baseline_made(head: Side, request: Request) -> HttpResponseBase:
             "overall": "baseline_made",
             "exit_code": 0,
             "message": message,
-            "effect": queries.percent(request.query_params.get("effect"), DEFAULT_EFFECT),
+            "effect": doors.percent(request.query_params.get("effect"), DEFAULT_EFFECT),
             "base": None,
             "head": _side(head, request),
             "together": [],
@@ -132,7 +132,7 @@ def _ignored(text: str) -> tuple[str, ...]:
     names = tuple(text.split(",")) if text else ()
     if not set(names) <= set(CONDITIONS):
         message = _("Only these conditions can be ignored: %(known)s.")
-        raise queries.refuse("ignore", "invalid_choice", message % {"known": ", ".join(CONDITIONS)})
+        raise doors.refuse("ignore", "invalid_choice", message % {"known": ", ".join(CONDITIONS)})
     return names
 
 
@@ -142,7 +142,7 @@ def _check_metrics(asked: Asked) -> None:
     known = Metric.objects.filter(name__in=asked.metrics).values_list("name", flat=True)
     for name in sorted(set(asked.metrics) - set(known)):
         message = _("There is no metric %(name)s.") % {"name": name}
-        raise queries.refuse("metric", "unknown_metric", message)
+        raise doors.refuse("metric", "unknown_metric", message)
 
 
 def _body(found: SideVerdict, request: Request) -> dict[str, Any]:

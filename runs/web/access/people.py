@@ -24,7 +24,7 @@ from runs.selectors.access import projects
 from runs.services.access import encryption, people
 from runs.services.access import projects as project_service
 from runs.services.errors import ServiceError
-from runs.web import notices
+from runs.web import pages
 
 # Of the session: the secret of the invitation that somebody follows.
 INVITATION = "invitation"
@@ -120,7 +120,7 @@ def project_list(request: HttpRequest) -> HttpResponse:
         try:
             made = project_service.create(**form.cleaned_data)
         except ServiceError as error:
-            notices.into_form(form, error)
+            pages.into_form(form, error)
         else:
             return redirect("project-people", slug=made.slug)
     readable: QuerySet[Project] = projects.readable(request.user)
@@ -162,7 +162,7 @@ def project_role(request: HttpRequest, slug: str, member_id: int) -> HttpRespons
     try:
         people.change_role(membership=membership, role=request.POST.get("role", ""))
     except ServiceError as error:
-        notices.refused(request, error)
+        pages.refused(request, error)
     else:
         messages.success(request, _("The role was changed."))
     return redirect("project-people", slug=slug)
@@ -205,7 +205,7 @@ def invitation_accept(request: HttpRequest) -> HttpResponse:
     try:
         joined = people.accept(secret=secret, user=cast(User, request.user))
     except ServiceError as error:
-        notices.refused(request, error)
+        pages.refused(request, error)
         return redirect("home")
     messages.success(
         request, _("You are now a member of the project %(name)s.") % {"name": joined.project.name}

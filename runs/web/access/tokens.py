@@ -1,22 +1,79 @@
-"""Tokens: the list, a new one, which is shown once, and revoking."""
+"""Tokens: the list, a new one with its form, which is shown once, and revoking."""
 
+from datetime import datetime, time, timedelta
 from typing import Any, cast
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from runs.models import Project, Token
+from runs.selectors.access import permissions, projects
 from runs.selectors.access import tokens as token_selectors
-from runs.services.access import projects, tokens
+from runs.services.access import projects as project_service
+from runs.services.access import tokens
 from runs.services.access.tokens import NewToken
 from runs.services.errors import ServiceError
-from runs.web import notices
-from runs.web.access.token_forms import TokenForm
-from runs.web.uploads import downloads
+from runs.web import pages, uploads
+
+DAYS = 365
+
+
+class TokenForm(forms.Form):
+    """Name, scopes, project, and the last day on which the token is good."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=100,
+        help_text=gettext_lazy("Who uses it, such as “nightly build”."),
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    scopes = forms.MultipleChoiceField(
+        label=gettext_lazy("Scopes"),
+        choices=Token.Scope.choices,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    project = forms.ModelChoiceField(
+        Project.objects.none(),
+        label=gettext_lazy("Project"),
+        to_field_name="slug",
+        empty_label=None,
+    )
+    last_day = forms.DateField(
+        label=gettext_lazy("Last day"),
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        help_text=gettext_lazy("Left empty, the token does not expire."),
+    )
+
+    def __init__(self, data: Any = None, *, user: User) -> None:
+        initial = {
+            "scopes": [Token.Scope.READ, Token.Scope.UPLOAD],
+            "last_day": timezone.localdate() + timedelta(days=DAYS),
+        }
+        super().__init__(data, initial=initial)
+        project: Any = self.fields["project"]
+        project.queryset = projects.joined(user)
+        scopes: Any = self.fields["scopes"]
+        allowed = permissions.scopes_anywhere(user)
+        scopes.choices = [each for each in Token.Scope.choices if each[0] in allowed]
+
+    def clean_last_day(self) -> datetime | None:
+        """The end of that day, in the site's time zone."""
+        day = self.cleaned_data["last_day"]
+        if day is None:
+            return None
+        if day < timezone.localdate():
+            raise forms.ValidationError(gettext_lazy("That day has passed."))
+        return timezone.make_aware(datetime.combine(day, time.max))
+
 
 # What docs/ci.md says, with the address of this BenchLab.
 STEP = """\
@@ -36,7 +93,7 @@ export BENCHLAB_TOKEN BENCHLAB_URL=%(url)s"""
 @require_http_methods(["GET", "HEAD", "POST"])
 def token_list(request: HttpRequest) -> HttpResponse:
     """The tokens of a person, and the form of a new one."""
-    projects.default()  # creates the default project, so that one can be chosen
+    project_service.default()  # creates the default project, so that one can be chosen
     user = cast(User, request.user)
     if request.method != "POST":
         return _page(request, TokenForm(user=user))
@@ -45,7 +102,7 @@ def token_list(request: HttpRequest) -> HttpResponse:
         try:
             made = _create(form.cleaned_data, user)
         except ServiceError as error:
-            notices.into_form(form, error)
+            pages.into_form(form, error)
         else:
             # No redirect: the text of the token is nowhere but in this answer.
             return _page(request, TokenForm(user=user), made=made)
@@ -77,7 +134,7 @@ def _page(request: HttpRequest, form: TokenForm, made: NewToken | None = None) -
         "section": "tokens",
         "form": form,
         "made": made,
-        "client_sha256": downloads.upload_client_sha256(),
+        "client_sha256": uploads.upload_client_sha256(),
         "step": STEP % {"url": request.build_absolute_uri("/").rstrip("/")},
         "shell": SHELL % {"url": request.build_absolute_uri("/").rstrip("/")},
         "tokens": token_selectors.listed(cast(User, request.user)),

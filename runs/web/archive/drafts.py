@@ -16,7 +16,7 @@ from runs.published.errors import PublishedFileError
 from runs.selectors.archive import gaps
 from runs.services.archive import drafts
 from runs.services.errors import ServiceError
-from runs.web import notices
+from runs.web import pages
 
 
 class DraftForm(forms.Form):
@@ -76,7 +76,7 @@ def archive_draft_accept(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         drafts.accept(draft=draft, text=text, by=cast(User, request.user))
     except ServiceError as error:
-        notices.refused(request, error)
+        pages.refused(request, error)
         return redirect("archive-draft", slug=slug)
     except PublishedFileError as error:
         messages.error(request, str(error))
@@ -92,7 +92,7 @@ def _saved(request: HttpRequest, form: DraftForm) -> HttpResponse:
         try:
             draft = drafts.save(slug=given["slug"], text=text, by=cast(User, request.user))
         except ServiceError as error:
-            notices.into_form(form, error)
+            pages.into_form(form, error)
         else:
             messages.success(request, _("The draft is kept."))
             return redirect("archive-draft", slug=draft.slug)

@@ -19,7 +19,7 @@ from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import metrics
 from runs.services.campaigns import annotations
 from runs.services.errors import ServiceError
-from runs.web import notices
+from runs.web import pages
 
 # A list of more points to choose from is none.
 MOST_CELLS = 400
@@ -166,7 +166,7 @@ def _answer(
         shown |= {"annotation_error": error, "typed": request.POST.get("text", "") if error else ""}
         return render(request, "campaigns/_annotations.html", shown)
     if error:
-        notices.refused(request, error)
+        pages.refused(request, error)
     address = reverse("campaign-detail", args=[campaign.slug])
     return redirect(f"{address}#annotations")
 

@@ -31,7 +31,7 @@ from runs.services.campaigns import campaigns
 from runs.services.campaigns.designs import Design, DesignCell
 from runs.services.campaigns.drafts import Draft
 from runs.services.errors import ServiceError
-from runs.web import notices, pages
+from runs.web import pages
 from runs.web.archive import page as published_page
 from runs.web.campaigns import annotations, treatment_fields
 from runs.web.campaigns import page as campaign_page
@@ -160,7 +160,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
         try:
             campaign = _queue(form.draft(), cast(User, request.user))
         except ServiceError as error:
-            notices.into_form(form, error)
+            pages.into_form(form, error)
         else:
             return redirect("campaign-detail", slug=campaign.slug)
     return _form_page(request, form)
@@ -210,7 +210,7 @@ def campaign_cancel(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         campaigns.cancel(campaign=campaign, by=request.user)
     except ServiceError as error:
-        notices.refused(request, error)
+        pages.refused(request, error)
     else:
         messages.success(request, _("The campaign is being cancelled; what has finished is kept."))
     return redirect("campaign-detail", slug=slug)

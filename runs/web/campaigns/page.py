@@ -1,4 +1,4 @@
-"""What the page of a campaign shows: numbers and figures, ready for the template."""
+"""What the page of a campaign shows: numbers, figures, and long tables a page at a time."""
 
 import hashlib
 import math
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.paginator import Page, Paginator
 from django.db.models import Max
 from django.http import QueryDict
 from django.utils.translation import gettext as _
@@ -29,7 +30,55 @@ from runs.selectors.configurations import configurations
 from runs.selectors.operations.silences import silences
 from runs.selectors.runs.certificate_words import doubtful_runs
 from runs.selectors.servers import builds
-from runs.web.campaigns import annotations, parts
+from runs.web.campaigns import annotations
+
+# Each table's name in the address.
+CELLS, RATIOS, ORDER, TROUBLED_RUNS = "cells", "ratios", "order", "troubled"
+SIZES = {RATIOS: 60, ORDER: 200, TROUBLED_RUNS: 20}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A page of a table, with the addresses of the one before and the one after it."""
+
+    name: str
+    rows: list[Any]
+    number: int
+    total: int
+    before: str = ""
+    after: str = ""
+
+    @property
+    def anchor(self) -> str:
+        """The part of the page that the table is in."""
+        return self.name
+
+
+def listed(rows: Any, name: str, given: QueryDict) -> Part:
+    """The page of these rows that the address names, else the first."""
+    return part(Paginator(rows, SIZES[name]).get_page(given.get(name)), name, given)
+
+
+def part(page: "Page[Any]", name: str, given: QueryDict) -> Part:
+    """A page that was cut already, with its neighbours; those of the other tables stay."""
+    return Part(
+        name=name,
+        rows=list(page),
+        number=page.number,
+        total=page.paginator.num_pages,
+        before=query(given, **{name: page.previous_page_number()}) if page.has_previous() else "",
+        after=query(given, **{name: page.next_page_number()}) if page.has_next() else "",
+    )
+
+
+def query(given: QueryDict, **changed: int) -> str:
+    """The query string of the page of each table; empty where each is at its first."""
+    pages = QueryDict(mutable=True)
+    for name in (CELLS, *SIZES):
+        if value := changed.get(name) or given.get(name):
+            pages[name] = str(value)
+    return f"?{pages.urlencode()}" if pages else ""
+
 
 LIVE = Campaign.LIVE
 TROUBLED = (Run.State.FAILED, Run.State.ERRORED, Run.State.LOST)
@@ -91,7 +140,7 @@ def stamp(campaign: Campaign, given: QueryDict, *, language: str) -> str:
         campaign.runs.aggregate(last=Max("pk"), end=Max("finished_at"), begun=Max("started_at")),
         [(each.kind, each.server.pk) for each in waiting.of_campaign(campaign)],
         list(silences()),
-        parts.query(given),
+        query(given),
     ]
     return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
@@ -99,7 +148,7 @@ def stamp(campaign: Campaign, given: QueryDict, *, language: str) -> str:
 def live(campaign: Campaign, given: QueryDict) -> dict[str, Any]:
     """The part that changes while the campaign runs; `given` says which pages of its tables."""
     metric = metrics.primary(campaign)
-    grid = campaign_selectors.grid(campaign, metric, page=given.get(parts.CELLS, 1))
+    grid = campaign_selectors.grid(campaign, metric, page=given.get(CELLS, 1))
     rows = campaign_selectors.ratios(campaign, metric.name) if metric else []
     words = designs.words(campaign)
     ratios = ratio_lines(rows, words)
@@ -114,27 +163,27 @@ def live(campaign: Campaign, given: QueryDict) -> dict[str, Any]:
         "metric": metric,
         "factor_title": factor_title(campaign, grid.factor),
         "figure": _figure(campaign, metric, grid) if metric else None,
-        "rows": parts.part(grid.page, parts.CELLS, given) if grid.page else None,
-        "query": parts.query(given),
-        "ratios": parts.listed(ratios, parts.RATIOS, given),
+        "rows": part(grid.page, CELLS, given) if grid.page else None,
+        "query": query(given),
+        "ratios": listed(ratios, RATIOS, given),
         "baselines": ", ".join(dict.fromkeys(line.base for line in ratios)),
         "findings": findings(rows, words),
         "more_rounds": more_rounds(campaign, rows),
         "compares_servers": any(row.subject == SERVER for row in rows),
         "progress": campaign_selectors.progress(campaign),
         "counts": campaign_selectors.run_counts([campaign.pk])[campaign.pk],
-        "troubled": parts.listed(
+        "troubled": listed(
             campaign.runs.filter(state__in=TROUBLED)
             .select_related("cell", "server")
             .defer("plan")
             .order_by("position"),
-            parts.TROUBLED,
+            TROUBLED_RUNS,
             given,
         ),
         "has_history": _has_history(campaign),
-        "order": parts.listed(
+        "order": listed(
             campaign.runs.order_by("position").only("campaign", "position", "state"),
-            parts.ORDER,
+            ORDER,
             given,
         ),
     }

@@ -20,7 +20,7 @@ from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import Refused, ServiceError
 from runs.services.servers import checks
 from runs.tools.pgbench.script_check import MOST_CHARACTERS, MOST_SCRIPTS, MOST_WEIGHT, GivenScript
-from runs.web import notices, pages
+from runs.web import pages
 
 CODE = {"class": "code", "spellcheck": "false", "autocomplete": "off", "wrap": "off"}
 
@@ -231,7 +231,7 @@ def _tried(
     except Refused as refused:
         show_faults(form, scripts, refused)
     except ServiceError as error:
-        notices.refused(request, error)
+        pages.refused(request, error)
     else:
         return _editor(request, form, scripts, workload, check)
     return _editor(request, form, scripts, workload)

@@ -22,7 +22,7 @@ from runs.services.campaigns.bisection_questions import Question, Wish
 from runs.services.campaigns.drafts import MOST_REPEATS
 from runs.services.errors import Refused, ServiceError
 from runs.templatetags.formats import sized
-from runs.web import notices
+from runs.web import pages
 
 MOST_CHARACTERS = 100_000
 
@@ -160,7 +160,7 @@ def bisection_cancel(request: HttpRequest, bisection_id: int) -> HttpResponse:
     try:
         bisections.cancel(bisection=found, by=request.user)
     except ServiceError as error:
-        notices.refused(request, error)
+        pages.refused(request, error)
     else:
         messages.success(request, _("It is cancelled; finished runs stay."))
     return redirect("bisection-detail", bisection_id=bisection_id)
@@ -175,7 +175,7 @@ def _started(request: HttpRequest, form: BisectionForm) -> Bisection | None:
             form.add_error(None, f"{problem.message} {problem.remedy}")
         return None if problems else _start(request, asked)
     except ServiceError as error:
-        form.add_error(None, notices.sentence(error))
+        form.add_error(None, pages.sentence(error))
     except Refused as refused:
         for fault in refused.faults:
             form.add_error(None, f"{fault.message} {fault.remedy}".strip())

@@ -29,7 +29,7 @@ from runs.selectors.compare.series_labels import spoken_level
 from runs.selectors.compare.state import CompareState
 from runs.services.compare import saved_comparisons as comparisons
 from runs.services.errors import ServiceError
-from runs.web import notices, pages
+from runs.web import pages
 from runs.web.compare import (
     cells_page as compare_cells_page,
 )
@@ -134,7 +134,7 @@ def compare_save(request: HttpRequest) -> HttpResponse:
             user=request.user,  # type: ignore[arg-type]
         )
     except ServiceError as error:
-        notices.refused(request, error)
+        pages.refused(request, error)
     else:
         messages.success(request, _("The comparison is kept; everyone finds it in the list."))
         return redirect("compare-saved")

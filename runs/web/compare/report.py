@@ -17,9 +17,9 @@ from runs.selectors.compare.series_labels import Wording
 from runs.selectors.reports import conditions as report_conditions
 from runs.selectors.reports.results import average
 from runs.templatetags.formats import told
+from runs.web import reports
 from runs.web.compare import exports as compare_exports
 from runs.web.compare import figures as compare_figures
-from runs.web.reports import reports
 
 
 @require_safe

@@ -16,7 +16,7 @@ from runs.selectors.configurations import configurations as selectors
 from runs.services.configurations import configurations
 from runs.services.configurations.check import OFFERED_MAJORS
 from runs.services.errors import Refused, ServiceError
-from runs.web import notices, pages
+from runs.web import pages
 from runs.web.configurations import page as configuration_page
 from runs.web.configurations.forms import ConfigurationForm, initial_of
 
@@ -156,7 +156,7 @@ def _stored(
             return configurations.create(**told)
         return configurations.edit(configuration=configuration, **told)
     except ServiceError as error:
-        notices.into_form(form, error)
+        pages.into_form(form, error)
     except Refused as refused:
         for fault in refused.faults:
             place = "initdb_options" if fault.pointer == "/initdb_options" else "text"

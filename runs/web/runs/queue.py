@@ -16,7 +16,7 @@ from runs.services.campaigns import campaigns, repeats
 from runs.services.errors import ServiceError
 from runs.services.runs import attempts
 from runs.services.servers import maintenance
-from runs.web import notices
+from runs.web import pages
 
 
 class PriorityForm(forms.Form):
@@ -130,6 +130,6 @@ def _try(request: HttpRequest, act: Callable[[], object], done: str) -> None:
     try:
         act()
     except ServiceError as error:
-        notices.refused(request, error)
+        pages.refused(request, error)
     else:
         messages.success(request, done)

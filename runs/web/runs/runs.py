@@ -22,7 +22,7 @@ from runs.selectors.seals import chain
 from runs.services.errors import ServiceError
 from runs.services.runs import artifacts, runs
 from runs.services.seals import withdrawals
-from runs.web import notices
+from runs.web import pages
 from runs.web.runs import page as run_page
 
 
@@ -76,7 +76,7 @@ def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
     try:
         runs.cancel(run=run, by=request.user)
     except ServiceError as error:
-        notices.refused(request, error)
+        pages.refused(request, error)
     else:
         messages.success(request, _("The run is being cancelled."))
     return redirect("run-detail", run_id=run_id)
@@ -99,7 +99,7 @@ def _judge(request: HttpRequest, run_id: int, act: Callable[..., Run], done: str
     try:
         act(run=run, reason=request.POST.get("reason", ""))
     except ServiceError as error:
-        notices.refused(request, error)
+        pages.refused(request, error)
     else:
         messages.success(request, done)
     return redirect("run-detail", run_id=run_id)

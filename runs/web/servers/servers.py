@@ -1,4 +1,7 @@
-"""Servers: the list, registration, the host key's confirmation, and a look at the machine."""
+"""Servers: the list, registration, host keys, checks by a worker, and hardware."""
+
+from urllib.parse import urlencode
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
@@ -6,21 +9,26 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
 
 from runs.execution import privileged
-from runs.models import Server
+from runs.models import HardwareProfile, Server, ServerCheck
+from runs.scenarios import registry
 from runs.scenarios.metrics import TPS
 from runs.selectors.access import projects
 from runs.selectors.campaigns import noise, waiting
 from runs.selectors.operations.silences import silences
 from runs.selectors.runs import runs as run_selectors
+from runs.selectors.servers import hardware as selectors
 from runs.selectors.servers import servers as check_selectors
 from runs.selectors.servers import servers as server_selectors
 from runs.services.errors import ServiceError
 from runs.services.servers import checks, host_keys, servers, ssh_keys
 from runs.services.servers import edits as server_edits
 from runs.services.servers.edits import Edit
-from runs.web import notices
+from runs.web import pages
+from runs.web.campaigns.campaigns import chosen_servers
+from runs.web.campaigns.forms import CampaignForm
 from runs.web.servers.forms import ServerEditForm, ServerForm
 
 NEWEST = 10
@@ -45,7 +53,7 @@ def server_new(request: HttpRequest) -> HttpResponse:
         try:
             server = servers.register(**form.cleaned_data, asks=False)
         except ServiceError as error:
-            notices.into_form(form, error)
+            pages.into_form(form, error)
         else:
             return _look_at(request, server)
     context = {"section": "servers", "form": form, "public_key": servers.public_key()}
@@ -88,7 +96,7 @@ def server_confirm(request: HttpRequest, slug: str) -> HttpResponse:
         fingerprint = request.POST.get("fingerprint", "")
         server = host_keys.confirm(server=server, fingerprint=fingerprint, by=request.user)
     except ServiceError as error:
-        notices.refused(request, error)
+        pages.refused(request, error)
         return redirect("server-detail", slug=slug)
     return _look_at(request, server)
 
@@ -101,7 +109,7 @@ def server_replace_host_key(request: HttpRequest, slug: str) -> HttpResponse:
         typed = request.POST.get("typed", "")
         server = host_keys.replace(server=server, typed=typed, by=request.user)
     except ServiceError as error:
-        notices.refused(request, error)
+        pages.refused(request, error)
         return redirect("server-detail", slug=slug)
     return _look_at(request, server)
 
@@ -115,7 +123,7 @@ def server_edit(request: HttpRequest, slug: str) -> HttpResponse:
         try:
             return _edit(request, server, form.edit())
         except ServiceError as error:
-            notices.into_form(form, error)
+            pages.into_form(form, error)
     name = Server.objects.get(pk=server.pk).name  # the form has its own idea of it
     context = {"section": "servers", "form": form, "slug": slug, "name": name}
     return render(request, "servers/edit.html", context)
@@ -128,7 +136,7 @@ def server_delete(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         servers.delete(server=server)
     except ServiceError as error:
-        notices.refused(request, error)
+        pages.refused(request, error)
         return redirect("server-detail", slug=slug)
     message = _("The server “%(name)s” was deleted.") % {"name": server.name}
     messages.success(request, message)
@@ -146,7 +154,7 @@ def _look_at(request: HttpRequest, server: Server) -> HttpResponse:
     try:
         checks.look_at(server=server)
     except ServiceError as error:
-        notices.refused(request, error)
+        pages.refused(request, error)
     return redirect("server-detail", slug=server.slug)
 
 
@@ -163,3 +171,102 @@ def _edit(request: HttpRequest, server: Server, to: Edit) -> HttpResponse:
 
 def _fingerprint(host_key: str) -> str:
     return servers.fingerprint(host_key) if host_key else ""
+
+
+PAGE_SIZE = 50
+MOST_CAMPAIGNS = 20
+LONGEST_SEARCH = 200
+
+
+@require_safe
+def hardware_list(request: HttpRequest) -> HttpResponse:
+    """All profiles, or those with some words."""
+    words = request.GET.get("q", "")[:LONGEST_SEARCH]
+    found = selectors.listed(to=request.user, words=words)
+    page = pages.page(found, request.GET, size=PAGE_SIZE, by="name")
+    context = {
+        "section": "servers",
+        "words": words,
+        "page": page,
+        "query": f"{urlencode({'q': words})}&" if words else "",
+        "rows": selectors.rows(page.rows, to=request.user),
+    }
+    return render(request, "hardware/list.html", context)
+
+
+@require_safe
+def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
+    """One profile: its facts, its servers, how repeats scatter on it, and its campaigns."""
+    try:
+        row = selectors.detail(hardware_id, to=request.user)
+    except HardwareProfile.DoesNotExist as error:
+        raise Http404 from error
+    context = {
+        "section": "servers",
+        "row": row,
+        "hardware": row.hardware,
+        "facts": row.facts,
+        "noise": noise.of_hardware(row.hardware, TPS.name, to=request.user),
+        "campaigns": selectors.used_by(row.hardware, to=request.user, limit=MOST_CAMPAIGNS),
+    }
+    return render(request, "hardware/detail.html", context)
+
+
+@require_POST
+def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
+    """Have a server checked, and show the check."""
+    server = get_object_or_404(Server, slug=slug)
+    try:
+        check = checks.of_server(server=server)
+    except ServiceError as error:
+        pages.refused(request, error)
+        return redirect("server-detail", slug=slug)
+    return redirect("server-check", check_id=check.pk)
+
+
+@require_POST
+def campaign_preflight(request: HttpRequest) -> HttpResponse:
+    """Have the servers asked whether they can take the campaign in the form."""
+    get_object_or_404(Server, slug=request.POST.get("server", ""))
+    try:
+        scenario = registry.get(request.POST.get("scenario", ""))
+    except KeyError as error:
+        raise Http404 from error
+    is_asked = "unasked" not in request.GET  # Otherwise the form itself asks while it is opened.
+    form = CampaignForm(request.POST, scenario=scenario, servers=chosen_servers(request.POST))
+    if not form.is_valid():
+        return render(request, "servers/_preflight.html") if is_asked else HttpResponse()
+    try:
+        check = checks.of_draft(draft=form.draft(), tries_scripts=is_asked)
+    except ServiceError as error:
+        return render(request, "servers/_preflight.html", {"refused": error})
+    return render(request, "servers/_check.html", {"check": check})
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def server_check(request: HttpRequest, check_id: UUID) -> HttpResponse:
+    """A check as far as it is; htmx asks for its part of the page until it has ended."""
+    checks.give_up_the_overdue()
+    name = request.user.get_username()
+    check = check_selectors.readable(check_id, name=name, by_way_of="page")
+    if check is None:
+        raise Http404
+    context = {"section": "servers", "check": check, "server": check.server}
+    if getattr(request, "htmx", False):
+        answer = render(request, "servers/_check.html", context)
+        if not check.is_open and check.is_about_the_server:
+            _congratulate(request, check)
+            answer["HX-Refresh"] = "true"
+        return answer
+    if check.server is not None and check.is_about_the_server:
+        return redirect("server-detail", slug=check.server.slug)
+    return render(request, "servers/preflight.html", context)
+
+
+def _congratulate(request: HttpRequest, check: ServerCheck) -> None:
+    """A fault of the machine is shown by its page; only success needs a message."""
+    inspects = check.kind in {ServerCheck.Kind.INSPECTION, ServerCheck.Kind.EDIT}
+    is_ready = check.server is not None and check.server.state == Server.State.READY
+    if inspects and is_ready and check.state == ServerCheck.State.DONE:
+        messages.success(request, _("The server was inspected and is ready."))

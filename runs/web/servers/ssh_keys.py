@@ -13,7 +13,7 @@ from runs.models import SSHKey
 from runs.selectors.servers import ssh_keys as key_selectors
 from runs.services.errors import ServiceError
 from runs.services.servers import ssh_keys
-from runs.web import notices
+from runs.web import pages
 from runs.web.servers.forms import GenerateKeyForm, UploadKeyForm
 
 
@@ -49,7 +49,7 @@ def ssh_key_delete(request: HttpRequest, key_id: int) -> HttpResponse:
     try:
         ssh_keys.delete(key=key)
     except ServiceError as error:
-        notices.refused(request, error)
+        pages.refused(request, error)
     else:
         messages.success(request, _("The key “%(name)s” was deleted.") % {"name": key.name})
     return redirect("ssh-key-list")
@@ -62,5 +62,5 @@ def _made(form: Any) -> SSHKey | None:
             return ssh_keys.upload(**form.cleaned_data)
         return ssh_keys.generate(**form.cleaned_data)
     except ServiceError as error:
-        notices.into_form(form, error)
+        pages.into_form(form, error)
         return None

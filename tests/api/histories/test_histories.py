@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection
 
-from runs.api.histories import histories as history_api
+from runs.api import histories as history_api
 from runs.models import Campaign, Change
 from runs.services.access import projects
 from runs.services.changes import changes

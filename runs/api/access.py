@@ -1,10 +1,10 @@
-"""The audit trail over the API."""
+"""Access: the audit trail over the API."""
 
 import django_filters
 from django.db.models import QuerySet
 from rest_framework import serializers
 
-from runs.api.access.authentication import reader
+from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
 from runs.models import AuditEntry
 from runs.selectors.access import audit

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from runs.analysis.certificate import WEIGHTS
-from runs.api.access.authentication import asker
+from runs.api.authentication import asker
 from runs.api.campaigns.measurements import VersionFilter, levels_of
 from runs.api.doors import ReadOnlyDoor
 from runs.models import (

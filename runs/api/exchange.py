@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from runs.api.access.authentication import reader
+from runs.api.authentication import reader
 from runs.api.doors import Schema
 from runs.models import Token
 from runs.selectors.access import projects

@@ -13,7 +13,7 @@ from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from runs.api.access.authentication import reader
+from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
 from runs.api.parsing import refuse_others
 from runs.models import Campaign, Schedule, ScheduleEvent, Token

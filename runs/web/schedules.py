@@ -20,7 +20,7 @@ from runs.selectors.access.rights import Right
 from runs.selectors.schedules import schedules as schedule_selectors
 from runs.services.errors import ServiceError
 from runs.services.schedules import schedules
-from runs.web import notices
+from runs.web import pages
 
 A_MONDAY = date(2024, 1, 1)
 
@@ -115,6 +115,6 @@ def _created(request: HttpRequest, form: ScheduleForm, campaign: Campaign) -> bo
             may_prioritise=permissions.may_for(request.user, Right.PRIORITISE, campaign.project),
         )
     except ServiceError as error:
-        notices.into_form(form, error)
+        pages.into_form(form, error)
         return False
     return True

@@ -12,7 +12,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from runs.api.access.authentication import BearerAuthentication, CookieAuthentication, reader
+from runs.api.authentication import BearerAuthentication, CookieAuthentication, reader
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
 from runs.selectors.operations import metrics, readiness

@@ -1,4 +1,4 @@
-"""Sources: publications, their tables, and where they contradict themselves."""
+"""The archive: publications as sources, their tables, and where they contradict themselves."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -11,11 +11,11 @@ from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from runs.api import queries
-from runs.api.access.authentication import reader
-from runs.api.changes.changes import ChangeSerializer
+from runs.api import doors
+from runs.api.authentication import reader
+from runs.api.changes import ChangeSerializer
+from runs.api.doors import QueryDoor
 from runs.api.parsing import refuse_others
-from runs.api.queries import QueryDoor
 from runs.models import Campaign, Metric
 from runs.selectors.compare import head_and_base as sides
 from runs.selectors.compare.head_and_base import BadSide
@@ -162,12 +162,12 @@ class HistoryDoor(QueryDoor):
         """Give the points over revisions, in the order of their commits, or over days (UTC)."""
         given = request.query_params
         if "campaign" not in given:
-            raise queries.refuse("campaign", "required", _("Name the campaign."))
-        levels = [queries.level(text) for text in given.getlist("level")]
+            raise doors.refuse("campaign", "required", _("Name the campaign."))
+        levels = [doors.level(text) for text in given.getlist("level")]
         try:
             campaign = sides.campaign_of(given["campaign"], reader=reader(request))
         except BadSide as error:
-            raise queries.refuse(error.parameter, error.code, error.message) from error
+            raise doors.refuse(error.parameter, error.code, error.message) from error
         metric = _metric(given["metric"]) if "metric" in given else None
         found = histories.histories(
             campaign, metric=metric, levels=levels, ref=given.get("ref", "")
@@ -189,7 +189,7 @@ def _metric(name: str) -> Metric:
     found = Metric.objects.filter(name=name).first()
     if found is None:
         message = _("There is no metric %(name)s.") % {"name": name}
-        raise queries.refuse("metric", "unknown_metric", message)
+        raise doors.refuse("metric", "unknown_metric", message)
     return found
 
 

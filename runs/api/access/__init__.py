@@ -1,1 +1,0 @@
-"""Access: who may do what, and the secrets behind it."""

@@ -1,1 +1,0 @@
-"""Whole projects as files."""

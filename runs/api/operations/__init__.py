@@ -1,1 +1,0 @@
-"""Doors for operators of BenchLab."""

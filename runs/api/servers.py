@@ -1,0 +1,345 @@
+"""Servers, their hardware, and preflight. How to reach a server is not shown."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import django_filters
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.views import APIView
+
+from runs.api.authentication import reader
+from runs.api.campaigns.drafts import CampaignDraftSerializer
+from runs.api.doors import ReadOnlyDoor, Schema
+from runs.api.parsing import StrictSerializer
+from runs.models import Environment, HardwareProfile, Installation, Server, ServerCheck
+from runs.selectors.servers import hardware, servers
+from runs.selectors.servers import servers as check_selectors
+from runs.selectors.servers.hardware import MOST_COUNTED, HardwareRow
+from runs.services.access import audit
+from runs.services.servers import checks, maintenance
+from runs.services.servers.machine_checks import Finding
+from runs.services.servers.servers import fingerprint
+
+
+class HardwareFilters(django_filters.FilterSet):  # type: ignore[misc]
+    """Which hardware profiles."""
+
+    cpu_model = django_filters.CharFilter(
+        lookup_expr="icontains", label="Part of the CPU model, such as EPYC."
+    )
+    virtualization = django_filters.CharFilter(
+        lookup_expr="iexact", label="What it runs on, such as kvm or AWS m4.2xlarge."
+    )
+    server = django_filters.CharFilter("server__slug", label="Slug of a server that has it now.")
+    source = django_filters.CharFilter(
+        "publishednode__table__source__slug",
+        distinct=True,
+        label="Slug of a publication that measured on it, such as wg1-2017.",
+    )
+
+
+class HardwareSerializer(serializers.Serializer[HardwareProfile]):
+    """What a machine is made of; null where it is not known."""
+
+    fingerprint = serializers.CharField()
+    name = serializers.CharField()
+    cpu_model = serializers.CharField()
+    sockets = serializers.IntegerField(allow_null=True)
+    cores = serializers.IntegerField(allow_null=True)
+    threads = serializers.IntegerField(allow_null=True)
+    memory_bytes = serializers.IntegerField(allow_null=True)
+    virtualization = serializers.CharField()
+
+
+class HardwareRowSerializer(serializers.Serializer[HardwareRow]):
+    """A hardware profile: `facts` is everything known besides the fields.
+
+    `servers` have it now. `runs` have finished, here or uploaded, `published` are campaigns of
+    publications; both of what the reader may see.
+    """
+
+    id = serializers.IntegerField(source="hardware.pk")
+    fingerprint = serializers.CharField(source="hardware.fingerprint")
+    slug = serializers.CharField(
+        source="hardware.slug", help_text="Of one that a publication names; else empty."
+    )
+    name = serializers.CharField(source="hardware.name")
+    cpu_model = serializers.CharField(source="hardware.cpu_model")
+    sockets = serializers.IntegerField(source="hardware.sockets", allow_null=True)
+    cores = serializers.IntegerField(source="hardware.cores", allow_null=True)
+    threads = serializers.IntegerField(source="hardware.threads", allow_null=True)
+    memory_bytes = serializers.IntegerField(source="hardware.memory_bytes", allow_null=True)
+    virtualization = serializers.CharField(source="hardware.virtualization")
+    facts = serializers.DictField(source="hardware.facts")
+    servers = serializers.SerializerMethodField()
+    runs = serializers.IntegerField(help_text=f"Counted up to {MOST_COUNTED:,}.")
+    published = serializers.IntegerField()
+    url = serializers.SerializerMethodField()
+
+    def get_servers(self, row: HardwareRow) -> list[str]:
+        """Slugs of servers."""
+        return [server.slug for server in row.servers]
+
+    def get_url(self, row: HardwareRow) -> str:
+        """The address of the profile in this API."""
+        return reverse(
+            "api:hardware-detail", args=[row.hardware.pk], request=self.context["request"]
+        )
+
+
+class HardwareDoor(ReadOnlyDoor[HardwareProfile]):
+    """Hardware profiles: of servers, of publications, and of uploads. The newest first."""
+
+    queryset = HardwareProfile.objects.all()
+    lookup_value_converter = "int"
+    filterset_class = HardwareFilters
+
+    def get_queryset(self) -> QuerySet[HardwareProfile]:
+        """Those that the reader may know of."""
+        return hardware.listed(to=reader(self.request))
+
+    def get_serializer_class(self) -> Any:
+        """The fields shown of a row."""
+        return HardwareRowSerializer
+
+    def told(self, found: Sequence[Any]) -> Sequence[HardwareRow]:
+        """Profiles with what was measured on them."""
+        return hardware.rows(found, to=reader(self.request))
+
+
+class EnvironmentSerializer(serializers.Serializer[Environment]):
+    """The system on a machine."""
+
+    fingerprint = serializers.CharField()
+    os_name = serializers.CharField()
+    kernel = serializers.CharField()
+    architecture = serializers.CharField()
+
+
+class InstallationSerializer(serializers.Serializer[Installation]):
+    """One set of PostgreSQL binaries. Sizes in bytes; null if the binaries do not report it."""
+
+    version = serializers.CharField()
+    version_num = serializers.IntegerField()
+    major = serializers.CharField()
+    bindir = serializers.CharField()
+    vendor = serializers.CharField()
+    configure_options = serializers.CharField()
+    cflags = serializers.CharField()
+    block_size = serializers.IntegerField(allow_null=True)
+    wal_segment_size = serializers.IntegerField(allow_null=True)
+    extensions = serializers.ListField(child=serializers.CharField())
+    pgbench_version_num = serializers.IntegerField(allow_null=True)
+
+
+class ServerProblemSerializer(serializers.Serializer[Any]):
+    """What is wrong with a server, and what to do about it."""
+
+    code = serializers.CharField()
+    message = serializers.CharField()
+    remedy = serializers.CharField()
+
+
+class MaintenanceSerializer(StrictSerializer):
+    """Why no run begins on a server, and until when; without an end until somebody says so."""
+
+    reason = serializers.CharField(max_length=200, allow_blank=True, default="")
+    until = serializers.DateTimeField(allow_null=True, default=None)
+
+
+class ServerSerializer(serializers.Serializer[Server]):
+    """A server, without address, user and keys."""
+
+    id = serializers.IntegerField()
+    slug = serializers.CharField()
+    name = serializers.CharField()
+    state = serializers.ChoiceField(choices=Server.State.choices)
+    site = serializers.CharField(help_text="Workers that serve it reach the server; empty: all.")
+    problem = serializers.SerializerMethodField()
+    maintenance = serializers.SerializerMethodField()
+    host_key_fingerprint = serializers.SerializerMethodField()
+    hardware = HardwareSerializer(allow_null=True)
+    environment = EnvironmentSerializer(allow_null=True)
+    installations = InstallationSerializer(source="present_installations", many=True)
+    checked_at = serializers.DateTimeField(allow_null=True)
+
+    @extend_schema_field(ServerProblemSerializer(allow_null=True))
+    def get_problem(self, server: Server) -> dict[str, str] | None:
+        """Null for a server without a problem."""
+        if not server.problem_code:
+            return None
+        return {
+            "code": server.problem_code,
+            "message": server.problem,
+            "remedy": _(server.problem_remedy) if server.problem_remedy else "",
+        }
+
+    @extend_schema_field(MaintenanceSerializer(allow_null=True))
+    def get_maintenance(self, server: Server) -> dict[str, Any] | None:
+        """Null where runs may begin."""
+        if not server.is_maintained:
+            return None
+        shown = {"reason": server.maintenance_reason, "until": server.maintenance_until}
+        return dict(MaintenanceSerializer(shown).data)
+
+    def get_host_key_fingerprint(self, server: Server) -> str | None:
+        """SHA256 of the pinned host key, as ssh-keygen prints it; null before it is pinned."""
+        return fingerprint(server.host_key) if server.host_key else None
+
+
+class ServerFilters(django_filters.FilterSet):  # type: ignore[misc]
+    """Which servers."""
+
+    state = django_filters.ChoiceFilter(choices=Server.State.choices)
+    hardware = django_filters.CharFilter(
+        "hardware__fingerprint", label="Fingerprint of the hardware profile that it has now."
+    )
+
+
+class ServerDoor(ReadOnlyDoor[Server]):
+    """Servers: the registered machines, with their hardware and installations of PostgreSQL."""
+
+    queryset = servers.listed()
+    lookup_field = "slug"
+    serializer_class = ServerSerializer
+    filterset_class = ServerFilters
+
+    def get_queryset(self) -> QuerySet[Server]:
+        """Servers with all that is shown of them."""
+        return servers.listed()
+
+    @extend_schema(request=MaintenanceSerializer, responses={200: ServerSerializer})
+    @action(detail=True, methods=["post"])
+    def maintain(self, request: Request, slug: str) -> Response:
+        """Let no run begin on a server; the one in progress ends as usual."""
+        server, given = self.get_object(), MaintenanceSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        maintenance.begin(server=server, **given.validated_data)
+        return Response(self.get_serializer(self.get_object()).data)
+
+    @extend_schema(request=None, responses={200: ServerSerializer})
+    @action(detail=True, methods=["post"])
+    def release(self, request: Request, slug: str) -> Response:
+        """Let runs begin again on a server."""
+        maintenance.end(server=self.get_object())
+        return Response(self.get_serializer(self.get_object()).data)
+
+
+SECONDS_BETWEEN_POLLS = 1
+
+
+class FindingSerializer(serializers.Serializer[Finding]):
+    """An error forbids the campaign; a warning makes its numbers doubtful."""
+
+    server = serializers.CharField()
+    code = serializers.CharField()
+    level = serializers.ChoiceField(["error", "warning"])
+    message = serializers.CharField()
+    remedy = serializers.CharField()
+
+
+class PreflightSerializer(serializers.Serializer[dict[str, Any]]):
+    """What was found, in how many seconds. `answered`: whether every server could be asked."""
+
+    clear = serializers.BooleanField(source="is_clear")
+    answered = serializers.BooleanField(source="has_answers")
+    seconds = serializers.FloatField()
+    findings = FindingSerializer(many=True)
+
+
+class CheckProblemSerializer(serializers.Serializer[Any]):
+    """Why there is no answer, and what to do about it."""
+
+    code = serializers.CharField()
+    message = serializers.CharField()
+    remedy = serializers.CharField()
+
+
+class CheckSerializer(serializers.Serializer[ServerCheck]):
+    """How far a check is: `answer` once it is done, `problem` if it failed."""
+
+    address = ""
+    id = serializers.UUIDField()
+    url = serializers.SerializerMethodField()
+    state = serializers.ChoiceField(choices=ServerCheck.State.choices)
+    problem = serializers.SerializerMethodField()
+
+    def get_url(self, check: ServerCheck) -> str:
+        """The address to ask until `state` is `done` or `failed`."""
+        return reverse(self.address, args=[check.pk], request=self.context.get("request"))
+
+    @extend_schema_field(CheckProblemSerializer(allow_null=True))
+    def get_problem(self, check: ServerCheck) -> dict[str, str] | None:
+        """Null unless it failed."""
+        if check.state != ServerCheck.State.FAILED:
+            return None
+        return {name: getattr(check, name) for name in ("code", "message", "remedy")}
+
+
+class PreflightCheckSerializer(CheckSerializer):
+    """How far a preflight is: `answer` once it is done, `problem` if it failed."""
+
+    address = "api:preflight-check"
+    answer = PreflightSerializer(allow_null=True)
+
+
+class PreflightDoor(APIView):
+    """Preflight of a campaign that is not queued yet."""
+
+    schema = Schema()
+
+    @extend_schema(request=CampaignDraftSerializer, responses={202: PreflightCheckSerializer})
+    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Have a worker ask the servers. The body is that of a new campaign.
+
+        The answer comes at once; its `url` (also in `Location`) has the findings seconds later.
+        """
+        given = CampaignDraftSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        check = checks.of_draft(draft=given.unchecked_draft())
+        return accepted(PreflightCheckSerializer(check, context={"request": request}).data)
+
+
+class PreflightCheckDoor(APIView):
+    """A preflight that was asked for."""
+
+    schema = Schema()
+
+    @extend_schema(responses={200: PreflightCheckSerializer})
+    def get(self, request: Request, check_id: UUID) -> Response:
+        """How far it is. Only whoever asked for it finds it, for a day."""
+        check = own_check(check_id)
+        if check is None or not check.is_preflight:
+            raise NotFound(_("There is no such preflight of yours."))
+        return so_far(check, PreflightCheckSerializer(check, context={"request": request}).data)
+
+
+def own_check(check_id: UUID) -> ServerCheck | None:
+    """The check, if whoever asks now may read it; overdue ones are given up before."""
+    checks.give_up_the_overdue()
+    actor = audit.present()
+    return check_selectors.readable(check_id, name=actor.name, by_way_of=actor.by_way_of)
+
+
+def accepted(told: Mapping[str, Any]) -> Response:
+    """202 for a check that a worker makes."""
+    return _to_be_asked_again(Response(told, 202, headers={"Location": told["url"]}))
+
+
+def so_far(check: ServerCheck, told: Mapping[str, Any]) -> Response:
+    """What is known of a check; it says when to ask again while it is open."""
+    return _to_be_asked_again(Response(told)) if check.is_open else Response(told)
+
+
+def _to_be_asked_again(answer: Response) -> Response:
+    answer["Retry-After"] = str(SECONDS_BETWEEN_POLLS)
+    return answer

@@ -1,1 +1,0 @@
-"""Servers: registration, keys, hardware, tools and preflight."""

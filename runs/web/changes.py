@@ -1,0 +1,160 @@
+"""Changes: the inbox of what histories found, and the webhooks that report it."""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from runs.models import Change, Project, Webhook
+from runs.selectors.access import permissions, projects
+from runs.selectors.access.rights import Right
+from runs.selectors.changes import webhooks as webhook_selectors
+from runs.selectors.histories import histories
+from runs.selectors.runs import jobs
+from runs.services.access import projects as project_service
+from runs.services.changes import webhooks
+from runs.services.changes.webhooks import EVENTS, NewWebhook
+from runs.services.errors import ServiceError
+from runs.web import pages
+
+ROWS = 50
+NEWEST = 5
+LARGEST_ID = 2**63 - 1
+WHICH = (
+    ("new", gettext_lazy("new"), (Change.Decision.OPEN,)),
+    ("confirmed", gettext_lazy("confirmed"), (Change.Decision.CONFIRMED,)),
+    ("dismissed", gettext_lazy("dismissed"), (Change.Decision.DISMISSED, Change.Decision.REFUTED)),
+    ("all", gettext_lazy("all"), tuple(Change.Decision)),
+)
+DECISIONS = [(each.value, each.label) for each in Change.Decision if each != "refuted"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A change, and the CI job of the first run after it."""
+
+    change: Change
+    job_url: str
+
+
+@require_safe
+def change_list(request: HttpRequest) -> HttpResponse:
+    """Changes of all campaigns, the newest first, by what was decided about them."""
+    names = {name: decisions for name, _title, decisions in WHICH}
+    which = request.GET.get("which", "new")
+    which = which if which in names else "new"
+    shown = projects.visible(histories.all_changes(), to=request.user)
+    shown = shown.filter(decision__in=names[which])
+    before = request.GET.get("before", "")
+    if before.isascii() and before.isdigit():
+        shown = shown.filter(pk__lt=min(int(before[:20]), LARGEST_ID))
+    # One more than is shown, to know whether there are older ones.
+    found = list(shown[: ROWS + 1])
+    context = {
+        "section": "campaigns",
+        "which": which,
+        "choices": [(name, title) for name, title, _decisions in WHICH],
+        "rows": [Row(change, jobs.address(change.run.labels)) for change in found[:ROWS]],
+        "older": found[ROWS - 1].pk if len(found) > ROWS else None,
+        "is_first": not before,
+        "decisions": DECISIONS,
+    }
+    return render(request, "changes/list.html", context)
+
+
+def newest(to: projects.Reader) -> list[Row]:
+    """The newest changes that nobody has decided about, for the first page. Two queries at most."""
+    # To plan the joins of eight tables takes PostgreSQL longer than to find that there is nothing.
+    open_ones = Change.objects.filter(decision=Change.Decision.OPEN).order_by("-pk")
+    shown = list(projects.visible(open_ones, to=to).values_list("pk", flat=True)[:NEWEST])
+    found = histories.all_changes().filter(pk__in=shown) if shown else ()
+    return [Row(change, jobs.address(change.run.labels)) for change in found]
+
+
+class WebhookForm(forms.Form):
+    """The address to report to, the project, and the events."""
+
+    url = forms.CharField(
+        label=gettext_lazy("Address"),
+        max_length=500,
+        widget=forms.URLInput(attrs={"placeholder": "https://", "autocomplete": "off"}),
+    )
+    project = forms.ModelChoiceField(
+        Project.objects.order_by("name", "pk"),
+        label=gettext_lazy("Project"),
+        to_field_name="slug",
+        empty_label=None,
+    )
+    events = forms.MultipleChoiceField(
+        label=gettext_lazy("Events"),
+        choices=[(event, event) for event in EVENTS],
+        initial=list(EVENTS),
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    def __init__(self, data: Any = None, *, user: User) -> None:
+        super().__init__(data)
+        project: Any = self.fields["project"]
+        maintained = permissions.may_in(user, Right.WEBHOOKS)
+        if maintained is not None:
+            project.queryset = project.queryset.filter(pk__in=maintained)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def webhook_list(request: HttpRequest) -> HttpResponse:
+    """The webhooks with their last reports, and the form of a new one. For maintainers."""
+    user = cast(User, request.user)
+    project_service.default()  # creates the default project, so that one can be chosen
+    if request.method != "POST":
+        return _page(request, WebhookForm(user=user))
+    form = WebhookForm(request.POST, user=user)
+    if form.is_valid():
+        try:
+            made = webhooks.create(**form.cleaned_data)
+        except ServiceError as error:
+            pages.into_form(form, error)
+        else:
+            # No redirect: the secret is nowhere but in this answer.
+            return _page(request, WebhookForm(user=user), made=made)
+    return _page(request, form)
+
+
+@require_POST
+def webhook_ping(request: HttpRequest, webhook_id: int) -> HttpResponse:
+    """Queue a report without an event."""
+    webhooks.ping(webhook=_seen(request, webhook_id))
+    messages.success(request, _("A ping is on its way; its result appears in the list."))
+    return redirect("webhook-list")
+
+
+@require_POST
+def webhook_remove(request: HttpRequest, webhook_id: int) -> HttpResponse:
+    """Remove a webhook, and what waits for it."""
+    webhook = _seen(request, webhook_id)
+    webhooks.remove(webhook=webhook)
+    messages.success(request, _("The webhook to %(url)s was removed.") % {"url": webhook.url})
+    return redirect("webhook-list")
+
+
+def _seen(request: HttpRequest, webhook_id: int) -> Webhook:
+    found: Webhook = get_object_or_404(webhook_selectors.of(request.user), pk=webhook_id)
+    return found
+
+
+def _page(request: HttpRequest, form: WebhookForm, made: NewWebhook | None = None) -> HttpResponse:
+    context = {
+        "section": "tokens",
+        "form": form,
+        "made": made,
+        "webhooks": webhook_selectors.with_deliveries(request.user),
+    }
+    return render(request, "webhooks/list.html", context)

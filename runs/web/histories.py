@@ -1,0 +1,345 @@
+"""Histories of uploads: their page, deciding about changes, and the badge of a campaign."""
+
+import hashlib
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
+from django.utils.cache import get_conditional_response, patch_cache_control
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+from django.views.decorators.http import require_POST, require_safe
+
+from runs.charts.history import Decided, HostMark, Mark, Point, Words, history
+from runs.models import Campaign, Change
+from runs.models.campaigns import Origin
+from runs.selectors.access import projects
+from runs.selectors.campaigns import metrics as campaign_metrics
+from runs.selectors.compare.verdict_words import VERDICTS, size
+from runs.selectors.histories import badges, histories, host_changes
+from runs.selectors.histories.badges import Badge
+from runs.selectors.histories.histories import Histories, History
+from runs.selectors.histories.host_changes import HostChange
+from runs.selectors.histories.points import HistoryPoint
+from runs.selectors.servers.host_facts import shown
+from runs.services.changes import changes, webhooks
+from runs.services.changes import missing_uploads as watchdog
+from runs.templatetags.formats import as_read
+
+ARROW = "\N{RIGHTWARDS ARROW}"
+LONGEST_LABEL = 40
+LONGEST_LINE = 300
+# What a reader of a chart looks for first, in this order.
+_TITLES = {
+    "cpu_model": gettext_noop("CPU"),
+    "memory_bytes": gettext_noop("memory"),
+    "kernel": gettext_noop("kernel"),
+    "os_name": gettext_noop("operating system"),
+    "governor": gettext_noop("governor"),
+    "smt": "SMT",
+    "turbo": "turbo",
+    "disks": gettext_noop("disks"),
+}
+
+
+def difference_lines(change: HostChange) -> list[str]:
+    """Each difference as a line, the most telling first."""
+    names = list(_TITLES)
+    ordered = sorted(
+        change.differences,
+        key=lambda each: names.index(each.name) if each.name in _TITLES else len(names),
+    )
+    return [
+        f"{_title(each.name)} {_value(each.name, each.before)} {ARROW} "
+        f"{_value(each.name, each.after)}"[:LONGEST_LINE]
+        for each in ordered
+    ]
+
+
+def short_label(lines: Sequence[str]) -> str:
+    """The first line, shortened, and the number of further lines."""
+    text = lines[0]
+    if len(text) > LONGEST_LABEL:
+        text = f"{text[: LONGEST_LABEL - 1]}\N{HORIZONTAL ELLIPSIS}"
+    return f"{text} +{len(lines) - 1}" if len(lines) > 1 else text
+
+
+def _title(name: str) -> str:
+    return _(_TITLES[name]) if name in _TITLES else name
+
+
+def _value(name: str, value: Any) -> str:
+    if name == "memory_bytes" and isinstance(value, int):
+        return str(filesizeformat(value)).replace("\xa0", " ")
+    return shown(value)
+
+
+@dataclass(frozen=True)
+class HostPart:
+    """A change of the machine: `label` at its line in the chart, `lines` below it."""
+
+    at: datetime
+    run: int
+    label: str
+    lines: list[str]
+
+
+@dataclass(frozen=True)
+class SeriesPart:
+    """One history on the page."""
+
+    history: History
+    levels: str
+    figure: dict[str, Any]
+    changes: list[Change]
+    host_changes: list[HostPart]
+
+    @property
+    def is_thinned(self) -> bool:
+        """Whether there are more points than the chart has."""
+        return len(self.history.points) < self.history.total
+
+
+def shown_histories(
+    campaign: Campaign, metric_name: str, levels: list[tuple[str, str]]
+) -> dict[str, Any]:
+    """Everything of the page but the forms. An unknown metric is the campaign's first."""
+    metrics = histories.metrics_of(campaign)
+    metric = next((each for each in metrics if each.name == metric_name), None)
+    metric = metric or campaign_metrics.primary(campaign, among=metrics)
+    found = histories.histories(campaign, metric=metric, levels=levels)
+    hosts = host_changes.of(found.series)
+    return {
+        "campaign": campaign,
+        "metrics": metrics,
+        "metric": found.metric,
+        "found": found,
+        "parts": [_part(each, found, hosts.get(each.key, ())) for each in found.series],
+        "decisions": [
+            (each.value, each.label) for each in Change.Decision if each != Change.Decision.REFUTED
+        ],
+    }
+
+
+def _part(each: History, found: Histories, hosts: Sequence[HostChange]) -> SeriesPart:
+    text = ", ".join(f"{name} {as_read(level)}" for name, level in each.levels.items())
+    told = [difference_lines(host) for host in hosts]
+    parts = [
+        HostPart(host.at, host.run, short_label(lines), lines)
+        for host, lines in zip(hosts, told, strict=True)
+    ]
+    figure = _figure(each, found, parts)
+    return SeriesPart(each, text or _("all runs"), figure, list(each.changes[::-1]), parts)
+
+
+def _figure(each: History, found: Histories, hosts: Sequence[HostPart]) -> dict[str, Any]:
+    metric = found.metric
+    title = f"{_(metric.title)} ({metric.unit})" if metric and metric.unit else ""
+    words = Words(
+        median=_("median"),
+        range=_("min–max"),
+        runs=_("runs"),
+        level=_("level"),
+        step=_("step"),
+        alarm=_("alarm"),
+    )
+    return history(
+        [_point(point) for point in each.points],
+        _marks(each),
+        y_title=title or (_(metric.title) if metric else ""),
+        words=words,
+        hosts=[HostMark(host.at, host.label, "\n".join(host.lines)) for host in hosts],
+        decisions=_decided(each),
+    )
+
+
+def _point(point: HistoryPoint) -> Point:
+    label = f"{point.sha[:12]} {point.ref}".strip() if point.sha else f"{point.at:%Y-%m-%d}"
+    return Point(
+        at=point.at,
+        median=point.median,
+        minimum=point.minimum,
+        maximum=point.maximum,
+        n=point.n,
+        label=label,
+        url=reverse("run-detail", args=[point.run]) if point.run else "",
+    )
+
+
+def _decided(each: History) -> list[Decided]:
+    """What people have said of changes, dismissed ones included."""
+    found = []
+    for change in each.changes:
+        place = histories.place(change, each.points)
+        if place is None or (change.decided_at is None and not change.note):
+            continue
+        by = change.decided_by.get_username() if change.decided_by else ""
+        words = [str(change.get_decision_display()), change.note]
+        label = ": ".join(filter(None, words))
+        short = label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
+        text = "\n".join(filter(None, (label, by)))
+        found.append(Decided(each.points[place].at, short, text))
+    return found
+
+
+def _marks(each: History) -> list[Mark]:
+    """The valid changes: without those that a person or later runs have refuted."""
+    gone = (Change.Decision.DISMISSED, Change.Decision.REFUTED)
+    marks = []
+    for change in each.changes:
+        place = histories.place(change, each.points)
+        if change.decision not in gone and place is not None:
+            is_step = change.kind == Change.Kind.STEP
+            at = each.points[place].at
+            marks.append(Mark(at, change.before, change.after, is_step))
+    return marks
+
+
+D = Change.Decision
+LONGEST_HOURS = 8760
+
+
+class DecisionForm(forms.Form):
+    """What somebody says of a change."""
+
+    decision = forms.ChoiceField(
+        choices=[(each.value, each.label) for each in (D.OPEN, D.CONFIRMED, D.DISMISSED)]
+    )
+    note = forms.CharField(required=False, max_length=2000)
+
+
+class WatchForm(forms.Form):
+    """How often uploads come, and the branch that makes the history."""
+
+    hours = forms.FloatField(
+        label=gettext_lazy("Uploads are expected every"),
+        required=False,
+        min_value=0.1,
+        max_value=LONGEST_HOURS,
+        help_text=gettext_lazy("Left empty, nobody is notified when they stop arriving."),
+    )
+    ref = forms.CharField(
+        label=gettext_lazy("Branch of the history"),
+        required=False,
+        max_length=200,
+        help_text=gettext_lazy("Left empty, the history has the revisions of all branches."),
+    )
+
+
+@require_safe
+def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
+    """The histories of a campaign that was uploaded, under levels given as clients=8."""
+    campaign = get_object_or_404(_uploaded(request), slug=slug)
+    texts = [text.partition("=") for text in request.GET.getlist("level")]
+    levels = [(name, level) for name, equals, level in texts if equals]
+    context = shown_histories(campaign, request.GET.get("metric", ""), levels)
+    hours = campaign.expected_every.total_seconds() / 3600 if campaign.expected_every else None
+    form = WatchForm(initial={"hours": hours, "ref": campaign.tracked_ref})
+    return render(
+        request, "campaigns/history.html", {"section": "campaigns", "form": form, **context}
+    )
+
+
+@require_POST
+def change_decide(request: HttpRequest, change_id: int) -> HttpResponse:
+    """Confirm or dismiss a change, with a note."""
+    shown = projects.visible(histories.all_changes(), to=request.user)
+    change: Change = get_object_or_404(shown, pk=change_id)
+    form = DecisionForm(request.POST)
+    if form.is_valid():
+        changes.decide(change=change, by=cast(User, request.user), **form.cleaned_data)
+        messages.success(request, _("The decision is kept."))
+    else:
+        messages.error(request, _("This is no decision: confirm the change or dismiss it."))
+    if request.POST.get("from") == "inbox":
+        return redirect("change-list")
+    return redirect(webhooks.history_path(change.cell.campaign, change))
+
+
+@require_POST
+def campaign_watch(request: HttpRequest, slug: str) -> HttpResponse:
+    """Set how often uploads are expected, and the branch of the history."""
+    campaign = get_object_or_404(_uploaded(request), slug=slug)
+    form = WatchForm(request.POST)
+    if form.is_valid():
+        hours = form.cleaned_data["hours"]
+        every = timedelta(hours=hours) if hours else None
+        watchdog.expect(campaign=campaign, every=every)
+        watchdog.track(campaign=campaign, ref=form.cleaned_data["ref"])
+        messages.success(request, _("What is expected of this campaign is kept."))
+    else:
+        messages.error(request, _("Give a number of hours from 0.1 to 8760, or nothing."))
+    return redirect("campaign-history", slug=slug)
+
+
+def _uploaded(request: HttpRequest) -> QuerySet[Campaign]:
+    found = Campaign.objects.filter(origin=Origin.UPLOADED).select_related("scenario", "project")
+    return projects.visible(found, to=request.user)
+
+
+SECONDS = 300
+COLOURS = {"slower": "#b3261e", "faster": "#1b7f3b", "same": "#1b7f3b"}
+UNDECIDED = "#6b7078"
+LABEL = "BenchLab"
+# Pixels of a character at 11 px, and the room at both ends.
+WIDTH, PADDING = 6.6, 12
+
+
+@require_safe
+def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
+    """The verdict of the newest revision against the one before, or against `base`."""
+    shown = projects.visible(Campaign.objects.select_related("project"), to=request.user)
+    campaign = get_object_or_404(shown, slug=slug)
+    found = badges.badge(
+        campaign,
+        base=request.GET.get("base", ""),
+        metric=request.GET.get("metric", ""),
+        reader=request.user,
+    )
+    text = _words(found)
+    left, right = _width(LABEL), _width(text)
+    context = {
+        "label": LABEL,
+        "text": text,
+        "left": left,
+        "width": left + right,
+        "label_at": left / 2,
+        "text_at": left + right / 2,
+        "colour": COLOURS.get(found.verdict or "", UNDECIDED),
+    }
+    page = render(request, "campaigns/badge.svg", context, content_type="image/svg+xml")
+    # What a member sees, such as the verdict against a private base, is not for everybody's cache.
+    return _cached(request, page, is_public=not request.user.is_authenticated)
+
+
+def _cached(request: HttpRequest, page: HttpResponse, *, is_public: bool) -> HttpResponse:
+    """Caches keep it for some minutes, and ask again with its content's hash."""
+    patch_cache_control(page, max_age=SECONDS, public=is_public, private=not is_public)
+    etag = f'"{hashlib.sha256(page.content).hexdigest()[:32]}"'
+    page.headers["ETag"] = etag
+    answer = get_conditional_response(request, etag=etag, response=page)
+    return answer if isinstance(answer, HttpResponse) else page
+
+
+def _words(found: Badge) -> str:
+    if found.verdict is None:
+        return _("no revisions")
+    if found.inference is not None and found.inference.is_proven:
+        return size(found.inference) or str(VERDICTS[found.verdict])
+    return str(VERDICTS[found.verdict])
+
+
+def _width(text: str) -> float:
+    """About as wide as the text is drawn; a Japanese character takes the room of two."""
+    places = sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text)
+    return round(places * WIDTH + PADDING)

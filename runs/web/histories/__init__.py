@@ -1,1 +1,0 @@
-"""Histories: one point a revision or a day."""

@@ -1,1 +1,0 @@
-"""Reports of campaigns and runs."""

@@ -1,1 +1,0 @@
-"""Schedules: campaigns that queue themselves."""

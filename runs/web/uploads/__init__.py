@@ -1,1 +1,0 @@
-"""Uploads from other machines."""
