@@ -7,7 +7,7 @@ from rest_framework import serializers
 from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
 from runs.models import AuditEntry
-from runs.selectors.access import audit
+from runs.selectors.access import permissions
 
 
 class AuditFilters(django_filters.FilterSet):  # type: ignore[misc]
@@ -44,4 +44,4 @@ class AuditDoor(ReadOnlyDoor[AuditEntry]):
 
     def get_queryset(self) -> QuerySet[AuditEntry]:
         """What the reader may read."""
-        return audit.readable(reader(self.request))
+        return permissions.readable_audit(reader(self.request))

@@ -15,9 +15,9 @@ from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
 from runs.api.parsing import refuse_others
 from runs.models import Change, Project, Token, Webhook, WebhookDelivery
+from runs.selectors import changes as webhook_selectors
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
-from runs.selectors.changes import webhooks as webhook_selectors
 from runs.selectors.histories import histories
 from runs.services.access import projects
 from runs.services.changes import changes, webhooks
@@ -205,7 +205,7 @@ class WebhookDoor(ReadOnlyDoor[Webhook]):
         """The token's project's; of a person those that they maintain."""
         if getattr(self, "swagger_fake_view", False):
             return Webhook.objects.none()
-        return webhook_selectors.of(cast(Any, reader(self.request)))
+        return webhook_selectors.webhooks(cast(Any, reader(self.request)))
 
     @extend_schema(
         request=NewWebhookSerializer, responses={201: MadeWebhookSerializer}, examples=[MADE]

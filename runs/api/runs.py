@@ -30,9 +30,9 @@ from runs.models import (
 )
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
-from runs.selectors.runs import certificate_words, runs
-from runs.selectors.seals import chain
-from runs.selectors.servers import builds
+from runs.selectors import runs
+from runs.selectors import seals as seal_selectors
+from runs.selectors.servers import servers
 from runs.services.runs import attempts
 from runs.services.seals import withdrawals
 
@@ -169,7 +169,7 @@ class VersionsSerializer(serializers.Serializer[Run]):
     tool_version = serializers.CharField()
 
 
-class CertificateFindingSerializer(serializers.Serializer[certificate_words.Sentence]):
+class CertificateFindingSerializer(serializers.Serializer[runs.Sentence]):
     """One reason to doubt a run, or one thing to know."""
 
     code = serializers.CharField()
@@ -189,7 +189,7 @@ class CertificateSerializer(serializers.Serializer[Run]):
     @extend_schema_field(CertificateFindingSerializer(many=True))
     def get_findings(self, run: Run) -> Any:
         """The gravest first."""
-        found: Any = certificate_words.sentences(run)
+        found: Any = runs.certificate_sentences(run)
         return CertificateFindingSerializer(found, many=True).data
 
 
@@ -254,14 +254,14 @@ class RunDetailSerializer(RunSerializer):
     @extend_schema_field(SealSerializer(many=True))
     def get_seals(self, run: Run) -> Any:
         """What the chain says of the run, the newest first; empty while it waits."""
-        found: Any = chain.of_run(run.pk)
+        found: Any = seal_selectors.entries_of(run.pk)
         return SealSerializer(found, many=True).data
 
     @extend_schema_field(BuildSerializer(allow_null=True))
     def get_build(self, run: Run) -> Any:
         """How PostgreSQL was built; null for what was measured elsewhere."""
         installation = run.cell.installation
-        return builds.facts(installation) if installation else None
+        return servers.build_facts(installation) if installation else None
 
 
 class RunDoor(ReadOnlyDoor[Run]):

@@ -17,9 +17,9 @@ from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
 from runs.api.parsing import refuse_others
 from runs.models import Campaign, Schedule, ScheduleEvent, Token
+from runs.selectors import schedules as schedule_selectors
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.rights import Right
-from runs.selectors.schedules import schedules as schedule_selectors
 from runs.services.schedules import schedules
 
 Shape = serializers.Serializer[Any]

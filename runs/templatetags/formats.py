@@ -13,8 +13,8 @@ from django.utils.translation import get_language, gettext, gettext_lazy, ngette
 from runs.analysis.inference import Inference
 from runs.models import Build, Installation, Run
 from runs.selectors.compare.verdict_words import VERDICTS, missing, size
-from runs.selectors.runs.certificate_words import doubtful_runs
-from runs.selectors.servers import builds
+from runs.selectors.runs import doubtful_runs
+from runs.selectors.servers import servers
 
 register = template.Library()
 
@@ -269,13 +269,13 @@ def build_state(value: str) -> str:
 @register.filter
 def build(installation: Installation) -> str:
     """How an installation was built, in a few words."""
-    return builds.told(installation)
+    return servers.told_build(installation)
 
 
 @register.filter
 def is_slow_build(installation: Installation) -> bool:
     """Whether the build must not go unseen."""
-    return builds.is_slow(installation)
+    return servers.is_slow_build(installation)
 
 
 @register.filter

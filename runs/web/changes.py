@@ -14,11 +14,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from runs.models import Change, Project, Webhook
+from runs.selectors import changes as webhook_selectors
+from runs.selectors import runs
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.rights import Right
-from runs.selectors.changes import webhooks as webhook_selectors
 from runs.selectors.histories import histories
-from runs.selectors.runs import jobs
 from runs.services.access import projects as project_service
 from runs.services.changes import webhooks
 from runs.services.changes.webhooks import EVENTS, NewWebhook
@@ -62,7 +62,7 @@ def change_list(request: HttpRequest) -> HttpResponse:
         "section": "campaigns",
         "which": which,
         "choices": [(name, title) for name, title, _decisions in WHICH],
-        "rows": [Row(change, jobs.address(change.run.labels)) for change in found[:ROWS]],
+        "rows": [Row(change, runs.job_address(change.run.labels)) for change in found[:ROWS]],
         "older": found[ROWS - 1].pk if len(found) > ROWS else None,
         "is_first": not before,
         "decisions": DECISIONS,
@@ -76,7 +76,7 @@ def newest(to: projects.Reader) -> list[Row]:
     open_ones = Change.objects.filter(decision=Change.Decision.OPEN).order_by("-pk")
     shown = list(projects.visible(open_ones, to=to).values_list("pk", flat=True)[:NEWEST])
     found = histories.all_changes().filter(pk__in=shown) if shown else ()
-    return [Row(change, jobs.address(change.run.labels)) for change in found]
+    return [Row(change, runs.job_address(change.run.labels)) for change in found]
 
 
 class WebhookForm(forms.Form):
@@ -146,7 +146,7 @@ def webhook_remove(request: HttpRequest, webhook_id: int) -> HttpResponse:
 
 
 def _seen(request: HttpRequest, webhook_id: int) -> Webhook:
-    found: Webhook = get_object_or_404(webhook_selectors.of(request.user), pk=webhook_id)
+    found: Webhook = get_object_or_404(webhook_selectors.webhooks(request.user), pk=webhook_id)
     return found
 
 

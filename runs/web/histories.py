@@ -26,12 +26,10 @@ from runs.models.campaigns import Origin
 from runs.selectors.access import projects
 from runs.selectors.campaigns import metrics as campaign_metrics
 from runs.selectors.compare.verdict_words import VERDICTS, size
-from runs.selectors.histories import badges, histories, host_changes
-from runs.selectors.histories.badges import Badge
-from runs.selectors.histories.histories import Histories, History
-from runs.selectors.histories.host_changes import HostChange
+from runs.selectors.histories import histories
+from runs.selectors.histories.histories import Badge, Histories, History, HostChange
 from runs.selectors.histories.points import HistoryPoint
-from runs.selectors.servers.host_facts import shown
+from runs.selectors.servers.hardware import shown
 from runs.services.changes import changes, webhooks
 from runs.services.changes import missing_uploads as watchdog
 from runs.templatetags.formats import as_read
@@ -102,7 +100,7 @@ class SeriesPart:
     levels: str
     figure: dict[str, Any]
     changes: list[Change]
-    host_changes: list[HostPart]
+    histories: list[HostPart]
 
     @property
     def is_thinned(self) -> bool:
@@ -118,7 +116,7 @@ def shown_histories(
     metric = next((each for each in metrics if each.name == metric_name), None)
     metric = metric or campaign_metrics.primary(campaign, among=metrics)
     found = histories.histories(campaign, metric=metric, levels=levels)
-    hosts = host_changes.of(found.series)
+    hosts = histories.host_changes(found.series)
     return {
         "campaign": campaign,
         "metrics": metrics,
@@ -300,7 +298,7 @@ def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
     """The verdict of the newest revision against the one before, or against `base`."""
     shown = projects.visible(Campaign.objects.select_related("project"), to=request.user)
     campaign = get_object_or_404(shown, slug=slug)
-    found = badges.badge(
+    found = histories.badge(
         campaign,
         base=request.GET.get("base", ""),
         metric=request.GET.get("metric", ""),

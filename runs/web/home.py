@@ -17,14 +17,14 @@ from django.views.decorators.vary import vary_on_headers
 
 from runs.models import BisectionStep, Campaign, Cell
 from runs.models.campaigns import Origin
+from runs.selectors import runs as run_selectors
 from runs.selectors.access import projects
 from runs.selectors.archive import archive, version_line
 from runs.selectors.campaigns import campaigns, metrics
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.ratios import ratios_of_executed
-from runs.selectors.operations.silences import silences
-from runs.selectors.runs import runs as run_selectors
+from runs.selectors.operations.readiness import silences
 from runs.selectors.servers import servers
 from runs.web import changes
 from runs.web.archive import versions

@@ -28,8 +28,8 @@ from runs.reports.shell_script import RecordedRun, shell_script
 from runs.selectors.access import projects
 from runs.selectors.campaigns import campaigns, cells_export
 from runs.selectors.campaigns import factor_names as designs
+from runs.selectors.reports import recorded_commands as recorded
 from runs.selectors.reports import reports
-from runs.selectors.runs import recorded_commands as recorded
 
 R = TypeVar("R", bound=HttpResponseBase)
 

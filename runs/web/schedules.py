@@ -14,10 +14,10 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from runs.models import Campaign, Schedule
+from runs.selectors import schedules as schedule_selectors
 from runs.selectors.access import permissions
 from runs.selectors.access.projects import visible
 from runs.selectors.access.rights import Right
-from runs.selectors.schedules import schedules as schedule_selectors
 from runs.services.errors import ServiceError
 from runs.services.schedules import schedules
 from runs.web import pages

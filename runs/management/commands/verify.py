@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection, transaction
 
 from benchlab.bucket import StoreError
-from runs.selectors.seals import verification
+from runs.selectors import seals
 from runs.services.runs import artifacts
 from runs.services.seals import keys
 
@@ -24,12 +24,12 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Look at everything. Exit status 1 where something has changed."""
-        tally, number = verification.Tally(), 0
+        tally, number = seals.Tally(), 0
         with transaction.atomic():
             if not connection.savepoint_ids:
                 with connection.cursor() as cursor:
                     cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            found = verification.findings(trusted=keys.trusted(), ends=keys.heads(), tally=tally)
+            found = seals.findings(trusted=keys.trusted(), ends=keys.heads(), tally=tally)
             for finding in found:
                 number += 1
                 as_json = json.dumps(vars(finding), ensure_ascii=False)
@@ -51,7 +51,7 @@ class Command(BaseCommand):
             self.stdout.write(f"file_changed: the content of the file {digest} is not its own")
         return len(changed)
 
-    def _sum_up(self, tally: verification.Tally) -> None:
+    def _sum_up(self, tally: seals.Tally) -> None:
         for run, reason in tally.amended:
             self.stdout.write(f"amended since it was sealed: run {run}: {reason}")
         self.stdout.write(

@@ -12,11 +12,12 @@ from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.utils.translation import gettext as _
 
 from runs.models import (
     Annotation,
+    AuditEntry,
     Bisection,
     Campaign,
     Change,
@@ -203,3 +204,24 @@ def _roles(user: User) -> dict[int, Role]:
         setattr(user, "_benchlab_roles", roles)  # noqa: B010 -- not a field of the model
     found: dict[int, Role] = getattr(user, "_benchlab_roles")  # noqa: B009
     return found
+
+
+def readable_audit(reader: Actor) -> QuerySet[AuditEntry]:
+    """The entries of those projects in which the reader may read them, the newest first.
+
+    What belongs to no project (servers, keys) is an administrator's. A token reads those of its
+    own project.
+    """
+    entries = AuditEntry.objects.select_related("project").order_by("-pk")
+    if isinstance(reader, Token):
+        return entries.filter(project=reader.project_id)
+    if not isinstance(reader, User):
+        return entries.none()
+    projects = may_in(reader, Right.AUDIT)
+    return entries if projects is None else entries.filter(project__in=projects)
+
+
+def tokens_of(user: User) -> QuerySet[Token]:
+    """A person's own tokens, the newest first; an administrator sees all."""
+    tokens = Token.objects.select_related("project", "created_by").order_by("-created_at", "-pk")
+    return tokens if user.is_superuser else tokens.filter(created_by=user)

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from runs.models import Campaign, Lease, Run, Server
 from runs.selectors.operations import checks, sites
-from runs.selectors.runs.runs import machines_of
+from runs.selectors.runs import machines_of
 
 WAITING = (Run.State.QUEUED, Run.State.LOST)
 

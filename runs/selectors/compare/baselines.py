@@ -14,7 +14,7 @@ from runs.selectors.compare import cell_runs, comparability, judging
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.comparability import Comparability
 from runs.selectors.compare.head_and_base import Side
-from runs.selectors.compare.series_keys import level_text
+from runs.selectors.compare.series_cells import level_text
 from runs.selectors.compare.verdicts import Asked, SideVerdict, VerdictRow, primary_of
 
 Summaries = Mapping[tuple[Metric, int], Summary]

@@ -16,7 +16,7 @@ from runs.models import Bisection, BisectionStep, Build, Installation
 from runs.selectors.access.projects import Reader, visible
 from runs.selectors.compare import verdicts
 from runs.selectors.compare.head_and_base import Side
-from runs.selectors.compare.series_keys import level_text
+from runs.selectors.compare.series_cells import level_text
 from runs.selectors.compare.verdicts import Asked, SideVerdict, VerdictRow
 
 Half = Literal["first", "second", "undecided"]

@@ -22,7 +22,7 @@ from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import versions
 from runs.selectors.compare import series_cells
-from runs.selectors.compare.series_keys import SeriesKey, level_text
+from runs.selectors.compare.series_cells import SeriesKey, level_text
 
 MOST_CAMPAIGNS = 8
 # A campaign that leaves more than these open is narrowed on the compare page itself.

@@ -15,7 +15,7 @@ from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.condition_differences import Difference, differences
 from runs.selectors.compare.judging import Judge
 from runs.selectors.compare.series import Loaded, Series, SeriesCell
-from runs.selectors.compare.series_keys import SeriesKey, level_text
+from runs.selectors.compare.series_cells import SeriesKey, level_text
 from runs.selectors.compare.series_labels import Wording, labels
 
 # Nobody reads more runs of a cell than this on a page.

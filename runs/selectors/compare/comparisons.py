@@ -14,7 +14,7 @@ from runs.selectors.compare import series as series_selectors
 from runs.selectors.compare.condition_differences import Difference, differences
 from runs.selectors.compare.judging import Judge
 from runs.selectors.compare.series import Loaded, Series, SeriesCell
-from runs.selectors.compare.series_keys import level_text
+from runs.selectors.compare.series_cells import level_text
 from runs.selectors.compare.series_labels import PlainWording, Wording, facet, labels
 from runs.selectors.compare.state import CompareState
 

@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from runs.models import Campaign, Cell, Revision, Run
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
-from runs.selectors.compare import series_cells, series_keys
-from runs.selectors.compare.series_keys import BadSeriesKey
+from runs.selectors.compare import series_cells
+from runs.selectors.compare.series_cells import BadSeriesKey
 from runs.selectors.histories import revisions
 from runs.selectors.histories.revisions import UnknownRevision
 
@@ -161,7 +161,7 @@ def _named(parameter: str, text: str, within: Campaign | None, reader: Reader) -
 
 def _of_campaign(parameter: str, text: str, name: str, reader: Reader) -> Side:
     try:
-        key = series_keys.parse(name)
+        key = series_cells.parse(name)
     except BadSeriesKey as error:
         raise BadSide(parameter, "not_a_side", str(error)) from error
     found = campaign_of(key.slug, reader=reader, parameter=parameter)

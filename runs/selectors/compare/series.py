@@ -27,7 +27,7 @@ from runs.selectors.compare import cell_runs, comparability, series_cells
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.comparability import Comparability
-from runs.selectors.compare.series_keys import SeriesKey, level_text
+from runs.selectors.compare.series_cells import SeriesKey, level_text
 
 # Fields of a published table that a comparison has no use for.
 LONG = ("grid", "columns", "search", "method", "findings", "notes", "chart", "reproduce")

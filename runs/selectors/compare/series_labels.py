@@ -13,8 +13,7 @@ from runs.selectors.archive import archive, versions
 from runs.selectors.archive.words import Factors, factors
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.compare.series import Loaded, Series
-from runs.selectors.compare.series_cells import CONFIGURATION
-from runs.selectors.compare.series_keys import level_text
+from runs.selectors.compare.series_cells import CONFIGURATION, level_text
 from runs.templatetags.formats import named
 
 

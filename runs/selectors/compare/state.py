@@ -8,8 +8,8 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from runs.analysis.comparability_facts import KINDS
-from runs.selectors.compare import series_keys
-from runs.selectors.compare.series_keys import BadSeriesKey, SeriesKey
+from runs.selectors.compare import series_cells
+from runs.selectors.compare.series_cells import BadSeriesKey, SeriesKey
 
 # With more, neither lines nor a table of pairs are readable.
 MOST_SERIES = 24
@@ -117,7 +117,7 @@ def _series(texts: Sequence[str], faults: list[str]) -> tuple[SeriesKey, ...]:
     keys: dict[SeriesKey, None] = {}
     for text in texts:
         try:
-            keys[series_keys.parse(text)] = None
+            keys[series_cells.parse(text)] = None
         except BadSeriesKey as error:
             faults.append(str(error))
     if len(keys) > MOST_SERIES:

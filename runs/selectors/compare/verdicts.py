@@ -1,4 +1,4 @@
-"""Head against base for a CI job: every condition that both have, with an overall verdict."""
+"""Head against base for a CI job: every condition of both, a verdict, and where rows come from."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -8,12 +8,15 @@ from typing import Any
 from runs.analysis.comparability_judgement import Differing
 from runs.analysis.inference import Inference, Verdict, exit_code, overall
 from runs.analysis.summary import Summary
-from runs.models import CellSummary, Metric
+from runs.models import CellSummary, Metric, Run
+from runs.selectors import runs as run_selectors
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import cell_runs, judging, series_cells
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.head_and_base import Side
-from runs.selectors.compare.series_keys import level_text
+from runs.selectors.compare.series_cells import level_text
+from runs.selectors.histories import points as history_points
+from runs.selectors.histories import revisions
 
 DEFAULT_EFFECT = 3.0
 # Levels of uploads with an unusual workload.
@@ -283,3 +286,70 @@ def _known(of: type[Any], stored: Json) -> Json:
         for name, value in stored.items()
         if name in names
     }
+
+
+POINTS = 20
+MOST_ROWS = 10
+
+
+@dataclass(frozen=True)
+class Trail:
+    """The last medians of a row's history, the oldest first; that of the head is the last."""
+
+    row: VerdictRow
+    values: tuple[float, ...]
+
+
+def of(found: SideVerdict) -> list[Trail]:
+    """The trails of the rows that decide, of a head that is a commit. Three queries a metric."""
+    head = found.head
+    if head.revision is None:
+        return []
+    keys = {cell.pk: cell.series_key for cell in head.cells if cell.series_key}
+    rows = [row for row in found.rows if row.is_asked and row.head_cell in keys][:MOST_ROWS]
+    ref = _branch(found)
+    at = revisions.moment_of(head.revision)
+    earlier = revisions.last(head.campaign, head.revision, ref, POINTS)
+    if not earlier:
+        return []
+    begin = revisions.moment_of(earlier[-1])
+    trails = []
+    for metric in dict.fromkeys(row.metric for row in rows):
+        of_metric = [row for row in rows if row.metric == metric]
+        found_points = history_points.of(
+            head.campaign,
+            metric,
+            {keys[row.head_cell or 0] for row in of_metric},
+            ref=ref,
+            since=begin,
+        )
+        for row in of_metric:
+            before = [
+                point.median
+                for point in found_points.get(keys[row.head_cell or 0], [])
+                if point.at <= at and point.cell != row.head_cell
+            ]
+            if row.head is not None and before:
+                trails.append(Trail(row, (*before[-POINTS:], row.head.median)))
+    return trails
+
+
+def job_of(found: SideVerdict) -> str:
+    """The address of the CI job that uploaded the head; empty where none is known. One query."""
+    runs = [row.head_runs.first for row in found.rows if row.head_runs.first]
+    if not runs:
+        return ""
+    labels = Run.objects.filter(pk=max(runs)).values_list("labels", flat=True).first()
+    return run_selectors.job_address(labels) if labels else ""
+
+
+def _branch(found: SideVerdict) -> str:
+    """The branch whose points they are: that of the base, where it is one."""
+    kind, _colon, name = found.base.text.partition(":")
+    head = found.head
+    if kind == "history":
+        return name
+    is_branch = kind == "revision" and (
+        revisions.measured(head.campaign).filter(revisions.on_ref(name)).exists()
+    )
+    return name if is_branch else head.campaign.tracked_ref

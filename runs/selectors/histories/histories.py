@@ -1,19 +1,26 @@
-"""Histories for readers: a limited number of points, and the changes among them."""
+"""Histories for readers: points, changes, changes of the machine, and the badge."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
 
+from runs.analysis.inference import Inference, Verdict
 from runs.charts.timeline import thin
-from runs.models import Campaign, CellSummary, Change, Metric
+from runs.models import Campaign, CellSummary, Change, Environment, HardwareProfile, Metric, Run
+from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import series_cells
-from runs.selectors.compare.series_keys import level_text
+from runs.selectors.compare import head_and_base as sides
+from runs.selectors.compare import series_cells, verdicts
+from runs.selectors.compare.head_and_base import BadSide
+from runs.selectors.compare.series_cells import level_text
+from runs.selectors.compare.verdicts import Asked, SideVerdict
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
+from runs.selectors.servers.hardware import Difference, Profile, differences
 
 MOST_SERIES = 20
 MOST_STANDING = 20
@@ -158,3 +165,100 @@ def _with_runs(made: Sequence[History]) -> tuple[History, ...]:
         )
         for each in made
     )
+
+
+# More lines in one chart are unreadable: the newest stay.
+MOST_LINES = 20
+
+
+@dataclass(frozen=True)
+class HostChange:
+    """From this point on the runs were made on other hardware or in another environment."""
+
+    at: datetime
+    run: int
+    differences: tuple[Difference, ...]
+
+
+Known = tuple[int | None, int | None]
+
+
+def host_changes(series: Sequence[History]) -> dict[str, tuple[HostChange, ...]]:
+    """The changes of each history, by its key, the oldest first. Three queries at most.
+
+    A point is represented by its first run. A fact that a run does not state is not a change: the
+    next run is compared with the last one that stated it.
+    """
+    runs = {point.run for each in series for point in each.points if point.run}
+    if not runs:
+        return {}
+    rows = Run.objects.filter(pk__in=runs).order_by()
+    known = {pk: (hard, env) for pk, hard, env in rows.values_list(
+        "pk", "hardware_id", "environment_id")}  # fmt: skip
+    hardware = _profiles(HardwareProfile, {hard for hard, _env in known.values()})
+    environments = _profiles(Environment, {env for _hard, env in known.values()})
+    found = {each.key: _changes_of_host(each, known, (hardware, environments)) for each in series}
+    return {key: tuple(changes[-MOST_LINES:]) for key, changes in found.items()}
+
+
+def _changes_of_host(
+    history: History,
+    known: Mapping[int, Known],
+    profiles: tuple[Mapping[int, Profile], Mapping[int, Profile]],
+) -> list[HostChange]:
+    found = []
+    last: list[int | None] = [None, None]
+    for point in history.points:
+        differing: list[Difference] = []
+        for place, now in enumerate(known.get(point.run or 0, (None, None))):
+            before = last[place]
+            if now is None:
+                continue
+            if before is not None and before != now:
+                differing += differences(profiles[place][before], profiles[place][now])
+            last[place] = now
+        if differing and point.run:
+            found.append(HostChange(point.at, point.run, tuple(differing)))
+    return found
+
+
+def _profiles(model: Any, keys: set[int | None]) -> dict[int, Profile]:
+    """One query, and none if nothing could have changed."""
+    wanted = keys - {None}
+    return dict(model.objects.in_bulk(wanted)) if len(wanted) > 1 else {}
+
+
+@dataclass(frozen=True)
+class Badge:
+    """`verdict` is None if there is nothing to compare; `inference` is the row behind it."""
+
+    verdict: Verdict | None
+    inference: Inference | None = None
+
+
+def badge(campaign: Campaign, *, base: str = "", metric: str = "", reader: Reader) -> Badge:
+    """The newest revision against `base` (as in a comparison), or against the one before it.
+
+    A badge is shown elsewhere, so what cannot be compared gives a badge that says so.
+    """
+    try:
+        pair = sides.both(base, "", campaign=campaign.slug, reader=reader)
+    except BadSide:
+        return Badge(None)
+    found = verdicts.between(*pair, Asked(metrics=(metric,) if metric else ()))
+    return Badge(found.overall, _greatest(found))
+
+
+def _greatest(found: SideVerdict) -> Inference | None:
+    """The row with the overall verdict whose interval is farthest from 1."""
+    rows = [
+        row.comparison
+        for row in found.rows
+        if row.comparison.verdict == found.overall and row.comparison.ratio
+    ]
+    return max(rows, key=_distance, default=None)
+
+
+def _distance(found: Inference) -> float:
+    ratio = found.ratio or 1.0
+    return max(ratio, 1 / ratio)

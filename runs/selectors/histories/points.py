@@ -21,9 +21,9 @@ from django.db.models import (
 from django.db.models.functions import TruncDay
 
 from runs.models import Campaign, Cell, CellSummary, Measurement, Metric, RevisionRef, Run
-from runs.selectors.histories import moments
+from runs.selectors.histories import revisions
 
-OF_CELL = moments.made_at("cell__revision")
+OF_CELL = revisions.made_at("cell__revision")
 
 
 @dataclass(frozen=True)

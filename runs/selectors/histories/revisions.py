@@ -1,11 +1,36 @@
 """Revisions of a campaign's history, in the order in which they were made."""
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from datetime import datetime
 
-from runs.models import Campaign, Cell, Revision, RevisionRef
-from runs.selectors.histories import moments
+from django.db.models import Exists, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
-MADE_AT = moments.made_at()
+from runs.models import Campaign, Cell, Revision, RevisionRef, Run
+
+
+def made_at(path: str = "") -> Coalesce:
+    """When the revision at the path was committed; else when the first run of it began.
+
+    `created_at` stands for a revision without any run only. The runs are looked for where a commit
+    has no date.
+    """
+    own = OuterRef(f"{path}_id" if path else "pk")
+    runs = Run.objects.filter(cell__revision=own).order_by().values("cell__revision")
+    first = Subquery(runs.annotate(at=Min("started_at")).values("at"))
+    name = f"{path}__" if path else ""
+    return Coalesce(f"{name}committed_at", first, f"{name}created_at")
+
+
+def moment_of(revision: Revision) -> datetime:
+    """The same of one revision. One query, none where the commit has a date."""
+    if revision.committed_at is not None:
+        return revision.committed_at
+    found = Revision.objects.annotate(at=made_at()).values_list("at", flat=True)
+    moment: datetime = found.get(pk=revision.pk)
+    return moment
+
+
+MADE_AT = made_at()
 SHORTEST_SHA = 4
 MOST_ANCESTORS = 1000
 
@@ -48,7 +73,7 @@ def baseline(campaign: Campaign, head: Revision, ref: str) -> Revision | None:
     nearest = next((measured_there[sha] for sha in lineage if sha in measured_there), None)
     if nearest is not None:
         return nearest
-    at = moments.of(head)
+    at = moment_of(head)
     return on_branch.filter(made_at__lte=at).first()  # type: ignore[misc]  # annotated above
 
 
@@ -58,7 +83,7 @@ def last(campaign: Campaign, head: Revision, ref: str, number: int) -> list[Revi
     They are those of the branch, of all branches where none is named.
     """
     on_branch = measured(campaign).filter(on_ref(ref) if ref else Q()).exclude(pk=head.pk)
-    at = moments.of(head)
+    at = moment_of(head)
     return list(on_branch.filter(made_at__lte=at)[:number])  # type: ignore[misc]  # annotated above
 
 
@@ -86,7 +111,7 @@ def newest(campaign: Campaign) -> Revision | None:
 def before(campaign: Campaign, revision: Revision) -> Revision | None:
     """The one in the history before a revision, which need not be in the history itself."""
     others = tracked(campaign).exclude(pk=revision.pk)
-    at = moments.of(revision)
+    at = moment_of(revision)
     return others.filter(made_at__lte=at).first()  # type: ignore[misc]  # annotated above
 
 

@@ -1,4 +1,4 @@
-"""Whether BenchLab can serve and measure now: all checks in parallel, with a time limit."""
+"""Whether BenchLab can serve and measure now, and which of its processes are silent."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from benchlab import bucket, replica
 from runs.selectors.operations import checks
-from runs.selectors.operations.checks import FAILED, Outcome
+from runs.selectors.operations.checks import FAILED, OK, Outcome
 
 CHECKS: Sequence[Callable[[], Outcome]] = (
     checks.database,
@@ -115,3 +115,18 @@ _kept = _Kept()
 get = _kept.get
 fresh = _kept.fresh
 forget = _kept.forget
+
+
+# Pages are asked for every 2 s by each reader, and a Redis that is away is waited for.
+SILENCES_KEPT_SECONDS = 2.0
+
+_kept_silences: dict[str, tuple[float, Sequence[Outcome]]] = {}
+
+
+def silences() -> Sequence[Outcome]:
+    """What `/readyz` says of control and workers, where it is not good. Raises nothing."""
+    until, found = _kept_silences.get("", (0.0, ()))
+    if time.monotonic() >= until:
+        found = [each for each in (checks.control(), checks.workers()) if each.status != OK]
+        _kept_silences[""] = (time.monotonic() + SILENCES_KEPT_SECONDS, found)
+    return found

@@ -7,10 +7,10 @@ from django.utils.translation import gettext as _
 
 from runs.models import Campaign, Environment, HardwareProfile, Run
 from runs.reports.report import Block, Facts, Table
+from runs.selectors import configurations
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import treatments
-from runs.selectors.configurations import configurations
-from runs.selectors.servers import builds
+from runs.selectors.servers import servers
 from runs.templatetags.formats import memory, named, quantity, spoken, term
 
 
@@ -46,8 +46,8 @@ def programs(campaign: Campaign) -> list[Block]:
     )
     found = [Table(_("Software"), ("PostgreSQL", _("Load generator")), rows)] if rows else []
     built = tuple(
-        (each.version, builds.told(each) or "–", each.cflags or "–")
-        for each in builds.of_campaign(campaign)
+        (each.version, servers.told_build(each) or "–", each.cflags or "–")
+        for each in servers.builds_of(campaign)
     )
     heads = ("PostgreSQL", _("Build"), "CFLAGS")
     return [*found, Table(_("Build"), heads, built)] if built else [*found]

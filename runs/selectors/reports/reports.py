@@ -27,8 +27,8 @@ from runs.selectors.archive.words import citation, factors
 from runs.selectors.campaigns import annotations
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.reports import conditions as report_conditions
+from runs.selectors.reports import recorded_commands as recorded
 from runs.selectors.reports import results as report_results
-from runs.selectors.runs import recorded_commands as recorded
 from runs.templatetags.formats import factor, quantity, spoken, told
 
 

@@ -20,7 +20,7 @@ from runs.selectors.campaigns import campaigns, metrics
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns.grids import Grid, GridCell
 from runs.selectors.compare.ratios import RatioRow
-from runs.selectors.runs.certificate_words import doubtful_runs
+from runs.selectors.runs import doubtful_runs
 from runs.templatetags.formats import estimate, factor, quantity, sized, verdict
 
 MINIMUM_EFFECT = 0.03

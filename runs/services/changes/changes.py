@@ -14,8 +14,8 @@ from runs.analysis.change_points import ChangePoint
 from runs.analysis.monitoring import Alarm
 from runs.models import Campaign, Cell, Change, Metric, StaleCell
 from runs.models.campaigns import Origin
-from runs.selectors.changes import watched
-from runs.selectors.changes.watched import Watched
+from runs.selectors import changes
+from runs.selectors.changes import Watched
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
 from runs.services.access import audit
@@ -66,7 +66,7 @@ def find(*, campaign_id: int) -> list[Change]:
     found: list[Change] = []
     if campaign.origin == Origin.UPLOADED:
         for key, cells in _by_series({cell for _pk, cell in waiting}).items():
-            for each in watched.of(campaign, key, cells):
+            for each in changes.watched(campaign, key, cells):
                 found += _news(each)
     StaleCell.objects.filter(pk__in=[pk for pk, _cell in waiting]).delete()
     for change in found:

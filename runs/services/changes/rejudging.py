@@ -10,8 +10,8 @@ from django.db import transaction
 
 from runs.analysis import inference, monitoring
 from runs.models import Bisection, Campaign, Change
-from runs.selectors.changes import watched
-from runs.selectors.changes.watched import Watched
+from runs.selectors import changes as change_selectors
+from runs.selectors.changes import Watched
 from runs.selectors.compare import bisections
 from runs.services.campaigns import bisections as answers
 from runs.services.changes import changes
@@ -53,7 +53,7 @@ def _changes() -> int:
         histories[change.cell.campaign, change.cell.series_key].add(change.cell_id)
     known = {change.pk for change in judged}
     for (campaign, key), cells in histories.items():
-        for each in watched.of(campaign, key, cells):
+        for each in change_selectors.watched(campaign, key, cells):
             _judge(each, known)
     Change.objects.filter(pk__in=known).update(rules=monitoring.RULES)
     return len(judged)

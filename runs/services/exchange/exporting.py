@@ -12,8 +12,8 @@ from runs.models import (
     Campaign,
     Project,
 )
-from runs.selectors.exchange import exports
-from runs.selectors.exchange.exports import Row
+from runs.selectors import exchange
+from runs.selectors.exchange import Row
 from runs.services.exchange.format import (
     CAMPAIGN_ENDED,
     END,
@@ -48,17 +48,17 @@ def _described(project: Project) -> Row:
 
 
 def _rows(project: Project) -> Iterator[tuple[str, Row]]:
-    for kind, row in exports.shared(project):
+    for kind, row in exchange.shared(project):
         if kind == "topology":
             row["slug"] = row["slug"].removeprefix(IMPORTED)
         yield kind, row
-    for digest, content in artifacts.opened(exports.files(project)):
+    for digest, content in artifacts.opened(exchange.files(project)):
         if content is not None:
             yield from _file(digest, content)
-    for campaign in exports.campaigns(project).iterator(exports.CHUNK):
-        for kind, row in exports.results(campaign):
+    for campaign in exchange.campaigns(project).iterator(exchange.CHUNK):
+        for kind, row in exchange.results(campaign):
             yield kind, TOLD.get(kind, _told)(row)
-    for row in exports.seals(project):
+    for row in exchange.seals(project):
         yield "seal", row
 
 
@@ -99,14 +99,14 @@ def _told_campaign(row: Row) -> Row:
 def _told_run(row: Row) -> Row:
     made = _told(row)
     labels = dict(made["labels"])
-    elsewhere = labels.pop(exports.ELSEWHERE, None)
+    elsewhere = labels.pop(exchange.ELSEWHERE, None)
     made["labels"] = labels
     made["server"] = made["server"] or elsewhere
     if made["plan"] is not None:
         made["plan"] = {
             name: value
             for name, value in made["plan"].items()
-            if name not in exports.SECRET_IN_PLAN
+            if name not in exchange.SECRET_IN_PLAN
         }
     for name in ("measurements", "changes"):
         made[name] = [_told(each) for each in made[name]]

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from runs.models import Artifact, Project
-from runs.selectors.exchange.exports import Row
+from runs.selectors.exchange import Row
 from runs.services.exchange.reading import refused
 from runs.services.runs import artifacts, packs
 

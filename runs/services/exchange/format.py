@@ -14,7 +14,7 @@ from runs.models import (
 )
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
-from runs.selectors.exchange import exports
+from runs.selectors import exchange
 
 FORMAT = "benchlab-export"
 FORMAT_VERSION = 1
@@ -27,33 +27,33 @@ IMPORTED = "imported-"
 
 
 def _with(fields: tuple[str, ...], kind: str = "", *more: str) -> frozenset[str]:
-    return frozenset({*fields, *exports.LINKS.get(kind, {}), *more})
+    return frozenset({*fields, *exchange.LINKS.get(kind, {}), *more})
 
 
 FIELDS: Mapping[str, frozenset[str]] = {
     FORMAT: frozenset({"version", "project"}),
-    "scenario": _with(exports.SCENARIO),
-    "metric": _with(exports.METRIC),
-    "hardware": _with(exports.HARDWARE),
-    "environment": _with(exports.ENVIRONMENT),
-    "settings": _with(exports.SETTINGS),
-    "configuration": _with(exports.CONFIGURATION, "", "revisions"),
-    "topology": _with(exports.TOPOLOGY),
-    "revision": _with(exports.REVISION),
+    "scenario": _with(exchange.SCENARIO),
+    "metric": _with(exchange.METRIC),
+    "hardware": _with(exchange.HARDWARE),
+    "environment": _with(exchange.ENVIRONMENT),
+    "settings": _with(exchange.SETTINGS),
+    "configuration": _with(exchange.CONFIGURATION, "", "revisions"),
+    "topology": _with(exchange.TOPOLOGY),
+    "revision": _with(exchange.REVISION),
     FILE: frozenset({"sha256", "gzip", "last"}),
-    "campaign": _with(exports.CAMPAIGN, "campaign", "configurations"),
+    "campaign": _with(exchange.CAMPAIGN, "campaign", "configurations"),
     "campaign_configuration": frozenset({"configuration_slug", "revision_number"}),
-    "cell": _with(exports.CELL, "cell"),
-    "run": _with(exports.RUN, "run", "seal", "measurements", "artifacts", "events", "changes"),
-    "measurement": _with(exports.MEASUREMENT, "measurement"),
-    "artifact": _with(exports.ARTIFACT),
-    "event": _with(exports.EVENT),
-    "configuration_revision": _with(exports.CONFIGURATION_REVISION),
-    "series": _with(exports.SERIES),
-    "command": _with(exports.COMMAND),
-    "annotation": _with(exports.ANNOTATION),
-    "change": _with(exports.CHANGE, "change"),
-    "seal": frozenset(exports.SEAL),
+    "cell": _with(exchange.CELL, "cell"),
+    "run": _with(exchange.RUN, "run", "seal", "measurements", "artifacts", "events", "changes"),
+    "measurement": _with(exchange.MEASUREMENT, "measurement"),
+    "artifact": _with(exchange.ARTIFACT),
+    "event": _with(exchange.EVENT),
+    "configuration_revision": _with(exchange.CONFIGURATION_REVISION),
+    "series": _with(exchange.SERIES),
+    "command": _with(exchange.COMMAND),
+    "annotation": _with(exchange.ANNOTATION),
+    "change": _with(exchange.CHANGE, "change"),
+    "seal": frozenset(exchange.SEAL),
     END: frozenset({"lines"}),
 }
 # Fields that older files of this form lack, with what their absence means.

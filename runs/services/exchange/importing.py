@@ -7,7 +7,7 @@ from django.db import DataError, IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from runs.models import Project
-from runs.selectors.exchange.exports import Row
+from runs.selectors.exchange import Row
 from runs.services.access import audit
 from runs.services.exchange import reading
 from runs.services.exchange.files import Files

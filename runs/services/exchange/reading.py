@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from runs.selectors.exchange.exports import Row
+from runs.selectors.exchange import Row
 from runs.services.errors import Fault, Refused
 from runs.services.exchange import values
 from runs.services.exchange.format import (

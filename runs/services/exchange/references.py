@@ -24,8 +24,8 @@ from runs.models import (
     SettingsSnapshot,
     Topology,
 )
-from runs.selectors.exchange import exports
-from runs.selectors.exchange.exports import Row
+from runs.selectors import exchange
+from runs.selectors.exchange import Row
 from runs.services.exchange.format import IMPORTED
 from runs.services.exchange.reading import contradicted, refused
 from runs.services.runs import results
@@ -69,7 +69,7 @@ class Known:
 
     def _revision(self, row: Row) -> tuple[str, Revision]:
         found, created = Revision.objects.get_or_create(
-            project=self.project, sha=row["sha"], defaults=_fields(row, exports.REVISION, "sha")
+            project=self.project, sha=row["sha"], defaults=_fields(row, exchange.REVISION, "sha")
         )
         if created:
             Revision.objects.filter(pk=found.pk).update(created_at=row["created_at"])
@@ -77,13 +77,13 @@ class Known:
 
     def _configuration(self, row: Row) -> tuple[str, Configuration]:
         found, created = Configuration.objects.get_or_create(
-            slug=row["slug"], defaults=_fields(row, exports.CONFIGURATION, "slug")
+            slug=row["slug"], defaults=_fields(row, exchange.CONFIGURATION, "slug")
         )
         if found.content_hash != row["content_hash"]:
             raise _Contradiction(row["slug"], "content_hash")
         for each in row["revisions"] if created else ():
             made = ConfigurationRevision.objects.create(
-                configuration=found, **_fields(each, exports.CONFIGURATION_REVISION)
+                configuration=found, **_fields(each, exchange.CONFIGURATION_REVISION)
             )
             ConfigurationRevision.objects.filter(pk=made.pk).update(created_at=each["created_at"])
         known = ConfigurationRevision.objects.filter(configuration=found)
@@ -100,12 +100,12 @@ class _Contradiction(Exception):
 
 
 def _scenario(row: Row) -> tuple[str, Scenario]:
-    defaults = _fields(row, exports.SCENARIO, "slug")
+    defaults = _fields(row, exchange.SCENARIO, "slug")
     return row["slug"], Scenario.objects.get_or_create(slug=row["slug"], defaults=defaults)[0]
 
 
 def _metric(row: Row) -> tuple[str, Metric]:
-    defaults = _fields(row, exports.METRIC, "name")
+    defaults = _fields(row, exchange.METRIC, "name")
     found, _created = Metric.objects.get_or_create(name=row["name"], defaults=defaults)
     for name in ("unit", "direction"):
         if getattr(found, name) != row[name]:
@@ -114,12 +114,12 @@ def _metric(row: Row) -> tuple[str, Metric]:
 
 
 def _hardware(row: Row) -> tuple[str, HardwareProfile]:
-    fields = _fields(row, exports.HARDWARE, "fingerprint")
+    fields = _fields(row, exchange.HARDWARE, "fingerprint")
     return row["fingerprint"], _profile(HardwareProfile, row["fingerprint"], fields)
 
 
 def _environment(row: Row) -> tuple[str, Environment]:
-    fields = _fields(row, exports.ENVIRONMENT, "fingerprint")
+    fields = _fields(row, exchange.ENVIRONMENT, "fingerprint")
     return row["fingerprint"], _profile(Environment, row["fingerprint"], fields)
 
 

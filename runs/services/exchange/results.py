@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from psycopg import sql
 
 from runs.models import Annotation, Campaign, CampaignConfiguration, Cell, Project, Run
-from runs.selectors.exchange import exports
+from runs.selectors import exchange
 from runs.services.campaigns import summaries
 from runs.services.exchange.files import Files
 from runs.services.exchange.reading import contradicted, refused
@@ -149,7 +149,7 @@ class Results:
 
     def _campaign(self, number: int, _kind: str, row: Row) -> None:
         self.store()
-        fields: dict[str, Any] = {name: row[name] for name in exports.CAMPAIGN}
+        fields: dict[str, Any] = {name: row[name] for name in exchange.CAMPAIGN}
         fields |= self._linked(number, row)
         every = fields["expected_every"]
         fields["expected_every"] = None if every is None else timedelta(seconds=every)
@@ -218,7 +218,7 @@ class Results:
                 "id": self.cell,
                 "campaign_id": campaign.pk,
                 "revision_id": self.known.key(number, "revision", row["revision"]),
-                **{name: row[name] for name in exports.CELL},
+                **{name: row[name] for name in exchange.CELL},
             },
         )
 
@@ -235,7 +235,7 @@ class Results:
         self.runs += 1
         labels = dict(row["labels"])
         if row["server"] is not None:
-            labels[exports.ELSEWHERE] = row["server"]
+            labels[exchange.ELSEWHERE] = row["server"]
         self.waiting.add(
             "runs_run",
             {
@@ -245,7 +245,7 @@ class Results:
                 "hardware_id": self.known.key(number, "hardware", row["hardware"]),
                 "environment_id": self.known.key(number, "environment", row["environment"]),
                 "settings_id": self.known.key(number, "settings", row["settings"]),
-                **{name: row[name] for name in exports.RUN},
+                **{name: row[name] for name in exchange.RUN},
                 "labels": labels,
             },
         )
@@ -263,7 +263,7 @@ class Results:
     def _add_outputs(self, number: int, row: Row) -> None:
         for each in row["measurements"]:
             metric = self.known.key(number, "metric", each["metric"])
-            fields = {name: each[name] for name in exports.MEASUREMENT}
+            fields = {name: each[name] for name in exchange.MEASUREMENT}
             self.waiting.add(
                 "runs_measurement", {"run_id": self.run, "metric_id": metric, **fields}
             )
@@ -276,7 +276,7 @@ class Results:
             self._add_change(number, each)
 
     def _add_change(self, number: int, row: Row) -> None:
-        fields = {name: row[name] for name in exports.CHANGE}
+        fields = {name: row[name] for name in exchange.CHANGE}
         fields |= {
             "run_id": self.run,
             "cell_id": self.cell,

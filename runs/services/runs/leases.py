@@ -29,7 +29,7 @@ from django.utils.translation import gettext as _
 from runs.execution.watch import Order
 from runs.models import Build, Lease, Run, RunEvent, Server
 from runs.selectors.operations import sites
-from runs.selectors.runs.runs import machines_of, others_of
+from runs.selectors.runs import machines_of, others_of
 from runs.services import connections
 from runs.services.runs import runs
 

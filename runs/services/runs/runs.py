@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from runs import dispatch
 from runs.models import Campaign, Lease, Run, RunEvent, Server
-from runs.selectors.runs.runs import machines_of
+from runs.selectors.runs import machines_of
 from runs.services import connections
 from runs.services.access import audit
 from runs.services.campaigns import remeasuring, repeats, summaries

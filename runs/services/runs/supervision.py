@@ -20,7 +20,7 @@ from django.db.models.functions import Now
 from runs import dispatch
 from runs.execution.watch import Order
 from runs.models import PreparedCluster, Run, Schedule, Server
-from runs.selectors.runs.runs import taking_part
+from runs.selectors.runs import taking_part
 from runs.services.errors import ServiceError
 from runs.services.runs import clusters, leases, sweeping
 from runs.services.runs.leases import Claim

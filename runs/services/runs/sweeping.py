@@ -21,7 +21,7 @@ from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
 from runs.execution.members import PLACED, folder_of
 from runs.execution.set_back import NOT_SET_BACK
 from runs.models import PreparedCluster, Run, Server, ServerEvent
-from runs.selectors.runs.runs import at_work_on
+from runs.selectors.runs import at_work_on
 from runs.services.access import instances
 from runs.services.errors import ServiceError
 from runs.services.runs import clusters, leases

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from django.conf import settings
 
-from runs.selectors.seals.chain import DOMAIN
+from runs.selectors.seals import DOMAIN
 
 RAW = (serialization.Encoding.Raw, serialization.PublicFormat.Raw)
 

@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from runs import dispatch
 from runs.models import Instance, Project, Run, Seal, SealRequest
-from runs.selectors.seals import contents
-from runs.selectors.seals.chain import BEGINNING, canonical, entry_hash
+from runs.selectors import seals
+from runs.selectors.seals import BEGINNING, canonical, entry_hash
 from runs.services.access import projects
 from runs.services.seals.keys import Signer, keep_head
 from runs.services.statements import Statement
@@ -168,7 +168,7 @@ def _extend(project: Project, requests: Sequence[SealRequest], signer: Signer) -
 def _entries(requests: Sequence[SealRequest]) -> list[dict[str, Any]]:
     """The entries to add. A run is sealed once; what changes it later says so and why."""
     with_content = {each.run for each in requests if each.kind in WITH_CONTENT}
-    found = contents.of(with_content)
+    found = seals.contents_of(with_content)
     known = Seal.objects.filter(run__in=with_content, kind=Seal.Kind.SEALED)
     sealed = set(known.values_list("run", flat=True))
     entries = []

@@ -11,7 +11,7 @@ from runs.execution import privileged
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import TargetProblem
 from runs.models import PreparedCluster, Run, Server, ServerEvent, SSHKey
-from runs.selectors.runs.runs import at_work_on
+from runs.selectors.runs import at_work_on
 from runs.services.access import audit, instances
 from runs.services.errors import ServiceError
 from runs.services.servers import logins as ways

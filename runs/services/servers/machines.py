@@ -9,8 +9,8 @@ from runs.execution.facts import Facts
 from runs.execution.machine import MEMORY_GRAIN_BYTES, Hardware, OperatingSystem
 from runs.execution.nodes import DATABASE_NODE
 from runs.models import Environment, HardwareProfile, Run, Server, ServerEvent
-from runs.selectors.runs.runs import at_work_on
-from runs.selectors.servers.host_facts import HARDWARE_FIELDS, Difference, differences
+from runs.selectors.runs import at_work_on
+from runs.selectors.servers.hardware import HARDWARE_FIELDS, Difference, differences
 
 HARDWARE_CHANGED = "hardware_changed"
 ENVIRONMENT_CHANGED = "environment_changed"

@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from runs.models import AuditEntry
-from runs.selectors.access import audit
+from runs.selectors.access import permissions
 
 PAGE = 50
 
@@ -53,5 +53,5 @@ def _entries(user: User, form: AuditForm) -> list[AuditEntry]:
         "project__slug": given["project"],
         "pk__lt": given["before"],
     }
-    rows = audit.readable(user)
+    rows = permissions.readable_audit(user)
     return list(rows.filter(**{name: value for name, value in wanted.items() if value})[: PAGE + 1])

@@ -17,6 +17,7 @@ from runs.analysis.inference import Inference
 from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, Metric, Run
 from runs.models.campaigns import Origin
+from runs.selectors import configurations
 from runs.selectors.archive.chart import as_printed
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import factor_names as designs
@@ -26,10 +27,9 @@ from runs.selectors.campaigns.factor_names import Words as Named
 from runs.selectors.campaigns.factor_names import factor_title, parameters
 from runs.selectors.compare.series_cells import SERVER
 from runs.selectors.compare.verdict_words import size_of_all
-from runs.selectors.configurations import configurations
-from runs.selectors.operations.silences import silences
-from runs.selectors.runs.certificate_words import doubtful_runs
-from runs.selectors.servers import builds
+from runs.selectors.operations.readiness import silences
+from runs.selectors.runs import doubtful_runs
+from runs.selectors.servers import servers
 from runs.web.campaigns import annotations
 
 # Each table's name in the address.
@@ -195,7 +195,7 @@ def conditions(campaign: Campaign) -> dict[str, Any]:
         "machines": _machines(campaign),
         # What they contained then; they may say something else by now.
         "configurations": configurations.contained(campaign),
-        "builds": [each for each in builds.of_campaign(campaign) if builds.told(each)],
+        "builds": [each for each in servers.builds_of(campaign) if servers.told_build(each)],
         "parameters": parameters(campaign),
         "treatment": treatments.told(campaign),
     }

@@ -16,7 +16,7 @@ from runs.charts.scaling import Words
 from runs.selectors.archive import provenance, versions
 from runs.selectors.compare.comparisons import ComparedPage, ComparedRow
 from runs.selectors.compare.series import Series, SeriesCell
-from runs.selectors.compare.series_keys import SeriesKey
+from runs.selectors.compare.series_cells import SeriesKey
 from runs.selectors.compare.series_labels import Wording
 from runs.selectors.compare.verdict_words import VERDICTS
 from runs.web.compare import words as compare_words

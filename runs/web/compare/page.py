@@ -13,10 +13,10 @@ from runs.analysis.scalability import Fit
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.comparisons import ComparedPage, ComparedRow, HeatCell
 from runs.selectors.compare.series import Series, SeriesCell
-from runs.selectors.compare.series_keys import level_text
+from runs.selectors.compare.series_cells import level_text
 from runs.selectors.compare.series_labels import Wording
 from runs.selectors.compare.verdict_words import VERDICTS, missing, size
-from runs.selectors.runs.certificate_words import closed_loop, doubtful_runs
+from runs.selectors.runs import closed_loop, doubtful_runs
 from runs.templatetags.formats import estimate, quantity, ratio, repeats, tone
 from runs.web.compare import figures as compare_figures
 from runs.web.compare import words as compare_words

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from runs.models import Configuration
 from runs.postgresql_settings.completion import complete
-from runs.selectors.configurations import configurations as selectors
+from runs.selectors import configurations as selectors
 from runs.services.configurations import configurations
 from runs.services.configurations.check import OFFERED_MAJORS
 from runs.services.errors import Refused, ServiceError

@@ -13,8 +13,8 @@ from runs.postgresql_settings import comparing
 from runs.postgresql_settings.catalogue import position
 from runs.postgresql_settings.comparing import Shown
 from runs.postgresql_settings.fitting import home
-from runs.selectors.configurations import settings_references
-from runs.selectors.configurations.settings_references import Applied, UnknownReference
+from runs.selectors import configurations
+from runs.selectors.configurations import Applied, UnknownReference
 from runs.services.configurations import fitting as fitted_configurations
 from runs.services.configurations.check import OFFERED_MAJORS
 from runs.services.configurations.contents import content
@@ -30,7 +30,7 @@ def settings_diff(request: HttpRequest) -> HttpResponse:
     for side in sides:
         if reference := request.GET.get(side, "").strip()[:200]:
             try:
-                sides[side] = settings_references.load(reference, to=request.user)
+                sides[side] = configurations.load_reference(reference, to=request.user)
             except UnknownReference:
                 message = _("There is no %(reference)s here. Write %(kinds)s.")
                 kinds = "run:12, cell:7, campaign:slug, configuration:slug"

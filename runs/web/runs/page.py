@@ -14,11 +14,11 @@ from runs.execution.monitors import column_of, is_monitored
 from runs.models import Measurement, Run, RunEvent, Series
 from runs.models.campaigns import Origin
 from runs.scenarios import registry
+from runs.selectors import runs
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import treatments
 from runs.selectors.campaigns.factor_names import factor_titles
 from runs.selectors.compare.series_cells import SERVER
-from runs.selectors.runs import certificate_words, jobs
 from runs.services.runs.flame_graphs import NAME as FLAME_GRAPH
 from runs.tools.host_reading import UNITS
 from runs.web.configurations.page import recorded_changes
@@ -140,8 +140,8 @@ def live(run: Run) -> dict[str, Any]:
         "run": run,
         "campaign": run.campaign,
         "levels": _levels(run),
-        "job_url": jobs.address(run.labels),
-        "labels": [(name, value) for name, value in run.labels.items() if name != jobs.JOB_URL],
+        "job_url": runs.job_address(run.labels),
+        "labels": [(name, value) for name, value in run.labels.items() if name != runs.JOB_URL],
         "treatment": treatments.told(run.campaign),
         "is_live": not run.has_ended,
         "can_retry": run.can_retry,
@@ -150,7 +150,7 @@ def live(run: Run) -> dict[str, Any]:
         "phases": phases(run, events, now=timezone.now()),
         "events": events,
         "measurements": _measurements(run),
-        "closed_loop": certificate_words.closed_loop(
+        "closed_loop": runs.closed_loop(
             (each.metric.name for each in run.measurements.all()),
             run.cell.levels,
             run.cell.workload,
@@ -176,9 +176,9 @@ def _certificate(run: Run) -> dict[str, Any] | None:
     if not run.certificate:
         return None
     return {
-        "label": certificate_words.VALIDITIES[run.validity],
-        "tone": certificate_words.TONES[run.validity],
-        "findings": certificate_words.sentences(run),
+        "label": runs.VALIDITIES[run.validity],
+        "tone": runs.VALIDITY_TONES[run.validity],
+        "findings": runs.certificate_sentences(run),
     }
 
 

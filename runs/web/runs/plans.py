@@ -22,8 +22,8 @@ from runs.query_plans import (
     subplans,
 )
 from runs.query_plans.reading import MOST_CHARACTERS
+from runs.selectors import runs as selectors
 from runs.selectors.access import projects
-from runs.selectors.runs import plans as selectors
 from runs.services.runs import artifacts
 
 # From here on a line is highlighted: a share of the total time, and a factor of rows.
@@ -176,7 +176,7 @@ def _others(request: HttpRequest, sides: list[Side]) -> list[tuple[str, str]]:
     left = sides[0]
     if left.artifact is None:
         return []
-    found = selectors.others(left.artifact, to=request.user)
+    found = selectors.other_plans(left.artifact, to=request.user)
     return [(f"{each.run_id}/{each.name}", _words(each)) for each in found]
 
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from runs.charts import flame_view, stacks
 from runs.charts.stacks import Change, Frame
 from runs.models import Artifact
-from runs.selectors.runs import profiles as selectors
+from runs.selectors import runs as selectors
 from runs.services.runs import artifacts
 
 MOST_CHARACTERS = 32 * 1024 * 1024
@@ -61,7 +61,7 @@ def run_profile(request: HttpRequest, run_id: int) -> HttpResponse:
         "functions": _functions(after, before),
         "samples": after.samples,
         "samples_before": before.samples if before else None,
-        "others": selectors.others(own, to=request.user),
+        "others": selectors.other_profiles(own, to=request.user),
     }
     return render(request, "profiles/profile.html", context)
 
@@ -86,7 +86,7 @@ def _asked(request: HttpRequest) -> Asked:
 
 
 def _artifact(request: HttpRequest, run_id: int) -> Artifact:
-    found = selectors.of_run(run_id, to=request.user)
+    found = selectors.profile_of(run_id, to=request.user)
     if found is None:
         raise Http404(_("This run has no profile."))
     return found

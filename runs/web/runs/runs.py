@@ -14,11 +14,11 @@ from django.views.decorators.vary import vary_on_headers
 from runs.models import Artifact, Run
 from runs.models.campaigns import Origin
 from runs.models.runs import CONTROL, MEDIA_TYPE
+from runs.selectors import runs as run_selectors
+from runs.selectors import seals
 from runs.selectors.access import projects
 from runs.selectors.archive import provenance
 from runs.selectors.campaigns import waiting
-from runs.selectors.runs import runs as run_selectors
-from runs.selectors.seals import chain
 from runs.services.errors import ServiceError
 from runs.services.runs import artifacts, runs
 from runs.services.seals import withdrawals
@@ -62,7 +62,7 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     context = {
         "section": "campaigns",
         "hindrances": hindrances,
-        "seals": chain.of_run(run_id),
+        "seals": seals.entries_of(run_id),
         **run_page.live(run),
     }
     is_fragment = getattr(request, "htmx", False)

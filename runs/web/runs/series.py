@@ -11,8 +11,8 @@ from django.views.decorators.http import require_safe
 from runs.charts.timeline import Track, timeline
 from runs.execution.monitors import is_monitored
 from runs.models import Run, Series
+from runs.selectors import runs as run_selectors
 from runs.selectors.archive import versions
-from runs.selectors.runs import runs as run_selectors
 from runs.web.runs.page import series_title
 
 PARTS = 10

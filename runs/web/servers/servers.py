@@ -15,10 +15,10 @@ from runs.execution import privileged
 from runs.models import HardwareProfile, Server, ServerCheck
 from runs.scenarios import registry
 from runs.scenarios.metrics import TPS
+from runs.selectors import runs as run_selectors
 from runs.selectors.access import projects
 from runs.selectors.campaigns import noise, waiting
-from runs.selectors.operations.silences import silences
-from runs.selectors.runs import runs as run_selectors
+from runs.selectors.operations.readiness import silences
 from runs.selectors.servers import hardware as selectors
 from runs.selectors.servers import servers as check_selectors
 from runs.selectors.servers import servers as server_selectors

@@ -10,7 +10,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.models import SSHKey
-from runs.selectors.servers import ssh_keys as key_selectors
+from runs.selectors.servers import servers as key_selectors
 from runs.services.errors import ServiceError
 from runs.services.servers import ssh_keys
 from runs.web import pages
@@ -35,7 +35,7 @@ def ssh_key_list(request: HttpRequest) -> HttpResponse:
         return redirect("ssh-key-list")
     context = {
         "section": "servers",
-        "keys": key_selectors.listed(),
+        "keys": key_selectors.ssh_keys(),
         "generating": generating,
         "uploading": uploading,
     }

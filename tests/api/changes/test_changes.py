@@ -12,7 +12,7 @@ from runs import dispatch
 from runs.analysis import monitoring
 from runs.analysis.change_points import ChangePoint
 from runs.models import Campaign, Change, Run, StaleCell, WebhookDelivery
-from runs.selectors.changes import watched
+from runs.selectors import changes as change_selectors
 from runs.services.access import projects
 from runs.services.changes import changes, mails, rejudging, webhooks
 from runs.services.changes import missing_uploads as watchdog
@@ -114,7 +114,11 @@ def test_what_older_rules_stored_is_judged_again(stepped):
 def test_a_step_whose_new_place_is_taken_keeps_its_place_and_interval(stepped):
     campaign, metric = stepped.cell.campaign, stepped.metric
     key = stepped.cell.series_key
-    (each,) = [one for one in watched.of(campaign, key, {stepped.cell_id}) if one.metric == metric]
+    (each,) = [
+        one
+        for one in change_selectors.watched(campaign, key, {stepped.cell_id})
+        if one.metric == metric
+    ]
     step = ChangePoint(
         position=30, ratio=0.9, before=1000, after=900, p_value=0.001, earliest=29, latest=31
     )

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 
 from runs.models import Campaign, Project, Run, Schedule
-from runs.selectors.schedules.schedules import listed
+from runs.selectors.schedules import listed
 from runs.services.access import projects
 from runs.services.schedules import schedules
 from tests import factories

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from runs.models import Campaign, Change, Metric, Revision, Run
-from runs.selectors.histories import histories, host_changes
+from runs.selectors.histories import histories
 from runs.services.access import projects
 from runs.services.changes import changes
 from runs.services.uploads import GivenProfile
@@ -156,7 +156,7 @@ def on(number, *, hardware=None, environment=None, **levels):
 
 def found():
     series = histories.histories(Campaign.objects.get()).series
-    return [change for each in host_changes.of(series).values() for change in each]
+    return [change for each in histories.host_changes(series).values() for change in each]
 
 
 def test_a_change_stands_at_the_first_point_that_has_it():
@@ -187,7 +187,7 @@ def test_a_history_of_one_machine_has_no_line(django_assert_num_queries):
     store(on(1, hardware={"cpu_model": "A"}), on(2, hardware={"cpu_model": "A"}))
     series = histories.histories(Campaign.objects.get()).series
     with django_assert_num_queries(1):
-        assert not any(host_changes.of(series).values())
+        assert not any(histories.host_changes(series).values())
 
 
 def test_the_queries_do_not_grow_with_points_and_series(django_assert_num_queries):
@@ -201,7 +201,7 @@ def test_the_queries_do_not_grow_with_points_and_series(django_assert_num_querie
     )  # fmt: skip
     series = histories.histories(Campaign.objects.get()).series
     with django_assert_num_queries(3):
-        assert [len(each) for each in host_changes.of(series).values()] == [7, 7, 7]
+        assert [len(each) for each in histories.host_changes(series).values()] == [7, 7, 7]
 
 
 def test_the_page_draws_the_line_and_lists_the_change(client):

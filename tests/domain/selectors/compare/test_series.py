@@ -5,10 +5,10 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.http import QueryDict
 
 from runs.models import Cell, Project, Revision, Run, SettingsSnapshot
-from runs.selectors.compare import candidates, series, series_keys
+from runs.selectors.compare import candidates, series, series_cells
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.candidates import CandidateFilters
-from runs.selectors.compare.series_keys import BadSeriesKey, SeriesKey, parse
+from runs.selectors.compare.series_cells import BadSeriesKey, SeriesKey, parse
 from runs.selectors.compare.state import CompareState
 from tests import factories
 
@@ -216,7 +216,7 @@ def test_candidates_take_two_queries(count, django_assert_num_queries):
     ],
 )
 def test_a_key_is_read_as_it_was_written(key):
-    assert series_keys.parse(str(key)) == key
+    assert series_cells.parse(str(key)) == key
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_a_key_is_read_as_it_was_written(key):
 )
 def test_a_key_that_cannot_be_read_names_its_part(text, told):
     with pytest.raises(BadSeriesKey) as caught:
-        series_keys.parse(text)
+        series_cells.parse(text)
     assert told in str(caught.value)
 
 

@@ -8,8 +8,8 @@ from django.utils import timezone
 from runs.models import Command, Run
 from runs.reports.load_machines import RecordedGenerator
 from runs.reports.shell_script import shell_script
-from runs.selectors.runs import recorded_commands as recorded
-from runs.selectors.runs import runs
+from runs.selectors import runs
+from runs.selectors.reports import recorded_commands as recorded
 from tests import factories
 
 pytestmark = pytest.mark.django_db

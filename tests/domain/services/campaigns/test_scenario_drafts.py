@@ -6,7 +6,7 @@ import pytest
 
 from runs.execution.plan import RunPlan
 from runs.scenarios import definition, registry
-from runs.selectors.runs.runs import machines_of
+from runs.selectors.runs import machines_of
 from runs.services.campaigns import campaigns, designs, scenarios
 from runs.services.campaigns.estimates import estimate
 from runs.services.errors import ServiceError

@@ -37,7 +37,7 @@ from runs.models import (
     TopologyNode,
 )
 from runs.models.runs import Artifact
-from runs.selectors.exchange import exports
+from runs.selectors import exchange as exports
 from runs.services import exchange
 from runs.services.access import projects
 from runs.services.errors import Refused, ServiceError

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from runs import background
 from runs.models import Campaign, Lease, Measurement, Run, RunEvent
-from runs.selectors.operations import checks, signs, silences
+from runs.selectors.operations import checks, readiness, signs
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.errors import ServiceError
 from runs.services.runs import attempts, execution, leases, runs, supervision
@@ -68,7 +68,7 @@ def wait_for(what, seconds=20.0):
 
 
 def silent() -> set[str]:
-    return {each.check for each in silences.silences()}
+    return {each.check for each in readiness.silences()}
 
 
 def backends(name: str) -> int:
@@ -102,7 +102,7 @@ def test_held_runs_keep_few_connections_and_no_supervision_waiting(
     for name, value in PACE.items():
         setattr(settings, f"{name}_SECONDS", value)
     monkeypatch.setattr(checks, "SILENT_SECONDS", 7.0)
-    monkeypatch.setattr(silences, "KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(readiness, "SILENCES_KEPT_SECONDS", 0.0)
     signs.redis_client().delete(signs.KEY)
     claimed, lost = (Run.objects.filter(state=each) for each in (S.CLAIMED, S.LOST))
     assert silent() == {"workers", "control"}

@@ -30,7 +30,7 @@ from runs.models import (
     Seal,
     SealRequest,
 )
-from runs.selectors.seals.chain import entry_hash
+from runs.selectors.seals import entry_hash
 from runs.services import exchange
 from runs.services.access import projects
 from runs.services.errors import ServiceError

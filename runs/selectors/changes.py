@@ -1,14 +1,30 @@
-"""Histories for the analysis of new results: the last points, and the reported changes."""
+"""Changes: histories for the analysis of new results, and the webhooks that report changes."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import Prefetch, QuerySet
+
 from runs.analysis.change_points import SAME_PLACE, WINDOW
 from runs.analysis.monitoring import MINIMUM_RUNS, RECENT, Known
-from runs.models import Campaign, Cell, CellSummary, Change, Measurement, Metric, Run
-from runs.selectors.histories import histories, moments, revisions
+from runs.models import (
+    Campaign,
+    Cell,
+    CellSummary,
+    Change,
+    Measurement,
+    Metric,
+    Run,
+    Token,
+    Webhook,
+    WebhookDelivery,
+)
+from runs.selectors.access import permissions
+from runs.selectors.access.rights import Right
+from runs.selectors.histories import histories, revisions
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
 
@@ -31,7 +47,7 @@ class Watched:
     last_is_new: bool
 
 
-def of(campaign: Campaign, key: str, cells: Collection[int]) -> Iterator[Watched]:
+def watched(campaign: Campaign, key: str, cells: Collection[int]) -> Iterator[Watched]:
     """The history of each metric with a better direction that these cells of one series have.
 
     Points with values that are not positive are left out: they have no logarithm.
@@ -61,7 +77,7 @@ def _metrics(cells: Collection[int]) -> list[Metric]:
 def _since(campaign: Campaign, key: str, cells: Collection[int]) -> datetime | None:
     """The start of the window: this many revisions before the oldest one with new runs."""
     made = [
-        moments.of(each.revision)
+        revisions.moment_of(each.revision)
         for each in Cell.objects.filter(pk__in=cells).select_related("revision")
         if each.revision is not None
     ]
@@ -124,3 +140,28 @@ def _known(
         for change in histories.changes(campaign, metric, [key])
         if (position := histories.place(change, points)) is not None
     )
+
+
+SHOWN_DELIVERIES = 10
+
+
+def webhooks(asker: Token | User | AnonymousUser) -> QuerySet[Webhook]:
+    """Those of a token's project; for a person those of the projects that they maintain."""
+    found = Webhook.objects.select_related("project").order_by("-pk")
+    if isinstance(asker, Token):
+        return found.filter(project=asker.project_id)
+    if not isinstance(asker, User) or not asker.is_active:
+        return found.none()
+    maintained = permissions.may_in(asker, Right.WEBHOOKS)
+    return found if maintained is None else found.filter(project__in=maintained)
+
+
+def with_deliveries(asker: Token | User | AnonymousUser) -> QuerySet[Webhook]:
+    """The same with the newest reports of each, as `recent`."""
+    newest = WebhookDelivery.objects.order_by("-pk")[:SHOWN_DELIVERIES]
+    return webhooks(asker).prefetch_related(Prefetch("deliveries", newest, to_attr="recent"))
+
+
+def deliveries(webhook: Webhook) -> QuerySet[WebhookDelivery]:
+    """The reports of a webhook, the newest first."""
+    return WebhookDelivery.objects.filter(webhook=webhook).order_by("-pk")

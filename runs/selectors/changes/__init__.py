@@ -1,1 +1,0 @@
-"""Changes in histories, and how they are reported."""

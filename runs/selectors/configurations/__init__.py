@@ -1,1 +1,0 @@
-"""Configurations: named PostgreSQL settings."""

@@ -1,1 +1,0 @@
-"""Complete projects as files."""

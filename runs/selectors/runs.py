@@ -1,0 +1,271 @@
+"""Runs: one with everything for its page, lists, stored plans and profiles, and certificates."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import IntegerField, Prefetch, Q, QuerySet
+from django.db.models.expressions import Func
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from runs.execution.profiling import FOLDED
+from runs.models import Artifact, Command, HardwareProfile, Measurement, Run, Series
+from runs.models.runs import PLAN_PREFIX
+from runs.selectors.access import projects
+from runs.selectors.access.projects import NOBODY, Reader, visible
+
+RELATED = (
+    "campaign__scenario",
+    "cell__installation",
+    "cell__revision",
+    "server",
+    "hardware",
+    "environment",
+)
+
+
+def listed() -> QuerySet[Run]:
+    """Runs for a list, the newest first. The frozen plan is not loaded."""
+    return Run.objects.select_related("campaign", "cell", "server").defer("plan").order_by("-pk")
+
+
+def on_hardware(rows: QuerySet[Run], *, fingerprint: str) -> QuerySet[Run]:
+    """Those on the profile with that fingerprint.
+
+    Reads its key first: with the key PostgreSQL finds the runs directly, even if there are few.
+    """
+    profiles = HardwareProfile.objects.filter(fingerprint=fingerprint).order_by()
+    return rows.filter(hardware__in=list(profiles.values_list("pk", flat=True)))
+
+
+def detail(run_id: int, *, to: Reader = NOBODY) -> Run:
+    """A run with all that its page shows, in a fixed number of queries. Raises Run.DoesNotExist.
+
+    Includes outputs and complete series: expensive for a run of days.
+    """
+    return visible(_whole(Series.objects.order_by("name")), to=to).get(pk=run_id)
+
+
+def with_findings() -> QuerySet[Run]:
+    """Runs as in `detail`, but with each series' number of values (`length`) instead of them."""
+    length = Func("values", 1, function="array_length", output_field=IntegerField())
+    return _whole(Series.objects.order_by("name").defer("values").annotate(length=length))
+
+
+def running_now() -> QuerySet[Run]:
+    """The runs that a worker executes now, the longest first; at most one per server."""
+    return (
+        Run.objects.filter(state__in=Run.ACTIVE)
+        .select_related("campaign__scenario", "cell", "server")
+        .defer("plan")
+        .order_by("started_at", "pk")
+    )
+
+
+def latest(limit: int, *, to: Reader = NOBODY) -> QuerySet[Run]:
+    """The runs that ended last and that the reader may see."""
+    ended = (
+        Run.objects.filter(state__in=Run.ENDED, finished_at__isnull=False)
+        .select_related("campaign__scenario", "cell__revision", "server")
+        .defer("plan")
+        .order_by("-finished_at", "-pk")
+    )
+    return visible(ended, to=to)[:limit]
+
+
+def now_and_latest(limit: int, *, to: Reader = NOBODY) -> tuple[list[Run], list[Run]]:
+    """What `running_now` has that the reader may see, and `latest`. One query."""
+    running = visible(running_now(), to=to).order_by()
+    found = list(_lines(latest(limit, to=to)).union(_lines(running), all=True))
+    now = [each for each in found if each.is_active]
+    return sorted(now, key=_since), [each for each in found if not each.is_active]
+
+
+def _lines(of: QuerySet[Run]) -> QuerySet[Run]:
+    """With what a line of a list says of a run, and nothing else."""
+    related = of.select_related(None).select_related("campaign", "cell__revision", "server")
+    return related.only(
+        *("state", "validity", "repeat", "started_at", "finished_at"),
+        *("campaign__title", "cell__levels", "cell__revision__sha", "server__name"),
+    )
+
+
+def _since(run: Run) -> tuple[bool, float, int]:
+    """The longest first; one that has not begun comes last, as PostgreSQL has it."""
+    began = run.started_at
+    return began is None, began.timestamp() if began else 0.0, run.pk
+
+
+def _whole(series: QuerySet[Series]) -> QuerySet[Run]:
+    measurements = Measurement.objects.select_related("metric").order_by("metric__name")
+    commands = Command.objects.order_by("attempt", "ordinal")
+    return (
+        Run.objects.select_related(*RELATED, "campaign__configuration", "settings", "cluster")
+        .prefetch_related(
+            "events",
+            "artifacts",
+            "cell__revision__further_refs",
+            Prefetch("measurements", measurements),
+            Prefetch("commands", commands),
+            Prefetch("series", series),
+        )
+        .order_by("-pk")
+    )
+
+
+def others_of(run: Run) -> list[int]:
+    """The other servers of a run: of further clusters, and generators. Reads its plan.
+
+    A plan that names none where it should is that of another version. The run is claimed all the
+    same, and ends with that reason: an error here would block the queue of its server.
+    """
+    plan = run.plan or {}
+    others = [*plan.get("machines", ()), *plan.get("generators", ())]
+    return sorted({each["server_id"] for each in others if "server_id" in each} - {run.server_id})
+
+
+def taking_part(server_id: int) -> Q:
+    """The condition that a server has further clusters of a run, or generates its load."""
+    this = [{"server_id": server_id}]
+    return Q(plan__generators__contains=this) | Q(plan__machines__contains=this)
+
+
+def at_work_on(server_id: int) -> Q:
+    """The condition that a server is one of a run's machines."""
+    return Q(server_id=server_id) | taking_part(server_id)
+
+
+def machines_of(run: Run) -> list[int]:
+    """All servers of a run, its own first. Reads its plan."""
+    return [*([run.server_id] if run.server_id else []), *others_of(run)]
+
+
+JOB_URL = "job_url"
+
+
+def job_address(labels: Mapping[str, Any]) -> str:
+    """The address of the job; only one of the web, otherwise nothing."""
+    text = str(labels.get(JOB_URL, ""))
+    is_one = text.startswith(("https://", "http://")) and len(text.split()) == 1
+    return text if is_one else ""
+
+
+MOST_PLANS = 100
+
+
+def other_plans(artifact: Artifact, *, to: Reader) -> list[Artifact]:
+    """Plans of the same campaign that one can be compared with, by cell and repeat. One query."""
+    same = Artifact.objects.filter(
+        run__campaign_id=artifact.run.campaign_id, name__startswith=PLAN_PREFIX
+    )
+    seen = projects.visible(same.exclude(pk=artifact.pk), to=to)
+    ordered = seen.select_related("run__cell").order_by("run__cell__ordinal", "run__repeat", "name")
+    return list(ordered[:MOST_PLANS])
+
+
+MOST_PROFILES = 100
+
+
+def profile_of(run_id: int, *, to: Reader) -> Artifact | None:
+    """The folded stacks of a run; None if it has none, or the reader may not see it."""
+    seen = projects.visible(Artifact.objects.filter(run_id=run_id, name=FOLDED), to=to)
+    return seen.select_related("run__cell", "run__campaign").first()
+
+
+def other_profiles(artifact: Artifact, *, to: Reader) -> list[Artifact]:
+    """Profiles of the same campaign, by cell and repeat. One query."""
+    same = Artifact.objects.filter(run__campaign_id=artifact.run.campaign_id, name=FOLDED)
+    seen = projects.visible(same.exclude(pk=artifact.pk), to=to).select_related("run__cell")
+    return list(seen.order_by("run__cell__ordinal", "run__repeat")[:MOST_PROFILES])
+
+
+VALIDITIES = {
+    "valid": _("valid"),
+    "doubtful": _("doubtful"),
+    "invalid": _("not valid"),
+    "": _("not certified"),
+}
+VALIDITY_TONES = {"valid": "success", "doubtful": "warning", "invalid": "error", "": "info"}
+# Weights of findings as tones of messages.
+_FINDING_TONES = {"invalid": "error", "doubt": "warning", "remark": "info"}
+CERTIFICATE_SENTENCES = {
+    "foreign_load": _(
+        "%(machine)s: %(share)s %% of the processors were taken by neither PostgreSQL nor the load"
+        " generator."
+    ),
+    "steal": _("%(machine)s: its host gave %(share)s %% of the processors to other machines."),
+    "usage_unknown": _("Who took the processors during the load was not recorded."),
+    "generator_on_same_machine": _(
+        "The load generator ran on the database's machine and could use its processors."
+    ),
+    "run_queue": _(
+        "%(queue)s processes waited for a processor on average, more than %(clients)s clients"
+        " explain."
+    ),
+    "drift": _("The throughput changed by %(change)s %% from the begin to the end of the run."),
+    "warm_up": _("The first %(seconds)s s were not yet steady."),
+    "dips": _("The throughput broke down %(number)s times, at the most by %(depth)s %%."),
+    "too_short": _("The load was on for %(seconds)s s only: too short to say anything."),
+    "short": _("The load was on for %(seconds)s s only; reports measure for 300 s."),
+    "generator_saturated": _("The load generator was saturated: it measured itself."),
+    "load_stalled": _("The load stood still for some time."),
+    "checkpoint_during_run": _("A checkpoint came while the load was on."),
+    "clocks_differ": _("The clocks of the machines differ."),
+    "second_threads": _("Some of the processors were second threads of the same core."),
+    "profiled": _("perf sampled the machine meanwhile, which takes time of its own."),
+    "assertions": _("PostgreSQL was built with assertions, which cost time in every run."),
+    "not_optimised": _("PostgreSQL was built with %(flag)s, without optimisation."),
+}
+
+
+def doubtful_runs(number: int) -> str:
+    """A mark for wherever the runs are counted."""
+    words = ngettext("%(number)d run in doubt", "%(number)d runs in doubt", number)
+    return f"\N{WARNING SIGN} {words % {'number': number}}"
+
+
+def closed_loop(metrics: Iterable[str], *settings: Mapping[str, Any] | None) -> str:
+    """What to know of latencies that no rate was set for; empty for others.
+
+    `settings` say what the load was: levels, parameters, workload.
+    """
+    if any((each or {}).get("rate") for each in settings):
+        return ""
+    if not any(name.startswith("latency") for name in metrics):
+        return ""
+    return gettext(
+        "Latencies of a closed loop: a client sends its next transaction when the last has ended, "
+        "so stalls look rarer than somebody would have met them."
+    )
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One finding, as it is shown and sent."""
+
+    code: str
+    weight: str
+    figures: Mapping[str, Any]
+    message: str
+
+    @property
+    def tone(self) -> str:
+        """The tone of a message with its weight."""
+        return _FINDING_TONES.get(self.weight, "info")
+
+
+def certificate_sentences(run: Run) -> list[Sentence]:
+    """The findings of a run's certificate, the most serious first."""
+    found = [_sentence(each) for each in run.certificate.get("findings", [])]
+    order = list(_FINDING_TONES)
+    return sorted(found, key=lambda each: order.index(each.weight) if each.weight in order else 9)
+
+
+def _sentence(finding: Mapping[str, Any]) -> Sentence:
+    code, figures = str(finding.get("code", "")), finding.get("figures") or {}
+    try:
+        message = str(CERTIFICATE_SENTENCES[code]) % figures
+    except (KeyError, TypeError, ValueError):
+        message = code  # as stored by a later BenchLab
+    return Sentence(code, str(finding.get("weight", "")), figures, message)

@@ -1,1 +1,0 @@
-"""Runs: the queue, execution and results."""

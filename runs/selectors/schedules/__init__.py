@@ -1,1 +1,0 @@
-"""Schedules: campaigns that are queued automatically."""

@@ -1,1 +1,0 @@
-"""Seals: what of a run is sealed, and whether it has changed since."""
