@@ -15,7 +15,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from runs.services.operations import http_errors
+from runs.services.operations import signs
 
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 RUN_ID: ContextVar[int | None] = ContextVar("run_id", default=None)
@@ -92,7 +92,7 @@ def number_requests(
                 "ms": round((time.monotonic() - began) * 1000, 1),
             }
             if response.status_code == HTTPStatus.INTERNAL_SERVER_ERROR:
-                http_errors.count(address=fields["address"] or "none")
+                signs.count_http_error(address=fields["address"] or "none")
             logger.info("%(method)s %(address)s %(status)s", fields, extra=fields)
         finally:
             REQUEST_ID.reset(token)

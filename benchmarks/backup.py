@@ -110,10 +110,10 @@ def fill(runs: int) -> None:
     from benchmarks import big_database  # noqa: PLC0415
     from runs.execution.reporter import ArtifactData  # noqa: PLC0415
     from runs.models import Run, SSHKey, Webhook  # noqa: PLC0415
+    from runs.services import seals  # noqa: PLC0415
     from runs.services.access import encryption, projects  # noqa: PLC0415
+    from runs.services.database import perform  # noqa: PLC0415
     from runs.services.runs import artifacts  # noqa: PLC0415
-    from runs.services.seals import sealing  # noqa: PLC0415
-    from runs.services.statements import perform  # noqa: PLC0415
 
     big_database.build(runs)
     own = Run.objects.exclude(origin="published").order_by("pk")
@@ -132,8 +132,8 @@ def fill(runs: int) -> None:
             encrypted_secret=encryption.encrypt(f"secret {number}").decode(),
         )
     with transaction.atomic():
-        perform([sealing.requesting(runs=own.values_list("pk", flat=True))])
-    while sealing.seal():
+        perform([seals.requesting(runs=own.values_list("pk", flat=True))])
+    while seals.seal():
         pass
 
 

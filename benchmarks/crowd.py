@@ -193,7 +193,7 @@ def _celery(options: argparse.Namespace) -> None:
     """Be control, which writes down when it supervises, or a worker whose runs only wait."""
     from benchlab.celery import app  # noqa: PLC0415
     from runs import background  # noqa: PLC0415
-    from runs.services import connections  # noqa: PLC0415
+    from runs.services import database  # noqa: PLC0415
     from runs.services.runs import execution  # noqa: PLC0415
     from runs.services.runs.supervision import held_here  # noqa: PLC0415
 
@@ -205,7 +205,7 @@ def _celery(options: argparse.Namespace) -> None:
         supervise()
 
     def wait(_run: Any, claim: Any) -> None:
-        connections.give_back()
+        database.give_back()
         while held_here.order_for(claim) == "go_on":
             time.sleep(2)
 

@@ -12,13 +12,13 @@ from django.conf import settings
 from django.db import connection
 
 from runs import dispatch
+from runs.services import seals
 from runs.services.campaigns import bisections
-from runs.services.changes import changes, deliveries, mails, rejudging
+from runs.services.changes import changes, deliveries, mails
 from runs.services.changes import missing_uploads as watchdog
 from runs.services.operations import signs
-from runs.services.runs import artifacts, certificates, counts, packing, supervision
+from runs.services.runs import artifacts, certificates, packing, runs, supervision
 from runs.services.runs.supervision import held_here
-from runs.services.seals import sealing
 from runs.services.servers import builds
 
 logger = logging.getLogger(__name__)
@@ -87,17 +87,17 @@ def supervise() -> None:
 
 
 DUTIES: tuple[Callable[[], object], ...] = (
-    counts.add_up,
+    runs.add_up_counts,
     watchdog.look,
     bisections.go_on,
     builds.wake,
     changes.wake,
     deliveries.wake,
     mails.wake,
-    sealing.request_missing,
-    sealing.wake,
+    seals.request_missing,
+    seals.wake,
     certificates.judge_some,
-    rejudging.judge_some,
+    changes.judge_some,
     artifacts.send_waiting,
     packing.pack_some,
 )

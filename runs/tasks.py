@@ -16,10 +16,10 @@ from runs import dispatch
 from runs.background import Background
 from runs.execution import ssh
 from runs.selectors.operations import sites
+from runs.services import seals
 from runs.services.changes import changes, deliveries, mails
 from runs.services.operations import signs
-from runs.services.runs import clusters, execution, leases, supervision, sweeping
-from runs.services.seals import sealing
+from runs.services.runs import execution, leases, supervision, sweeping
 from runs.services.servers import builds, checks
 
 
@@ -30,7 +30,7 @@ def execute_next(server_id: int) -> None:
         return
     supervision.look_again(server_id=server_id)
     sweeping.sweep_where_needed(server_id=server_id)
-    clusters.remove_needless(server_id=server_id)
+    sweeping.remove_needless_clusters(server_id=server_id)
     claim = leases.claim(server_id=server_id, holder=signs.process_name())
     if claim is not None:
         execution.execute(claim)
@@ -69,7 +69,7 @@ def send_mails() -> None:
 @shared_task(name=dispatch.SEAL)
 def seal() -> None:
     """Seal what has finished since."""
-    sealing.seal()
+    seals.seal()
 
 
 @celeryd_after_setup.connect

@@ -33,8 +33,7 @@ from runs.models.measurements import Statistic
 from runs.selectors import runs
 from runs.selectors import seals as seal_selectors
 from runs.selectors.servers import servers
-from runs.services.runs import attempts
-from runs.services.seals import withdrawals
+from runs.services.runs import attempts, withdrawals
 
 
 class RunFilters(django_filters.FilterSet):  # type: ignore[misc]

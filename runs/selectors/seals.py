@@ -271,7 +271,7 @@ class Tally:
 def findings(*, trusted: Collection[bytes], ends: Ends, tally: Tally) -> Iterator[Finding]:
     """All differences, project by project. Reads every sealed run: minutes for a million.
 
-    Run it in one transaction with a consistent snapshot. `ends` come from `services.seals.keys`.
+    Run it in one transaction with a consistent snapshot. `ends` come from `services.seals`.
     """
     shared = Shared()
     for project in Project.objects.order_by("pk"):

@@ -1,4 +1,4 @@
-"""Service errors that a person can fix: one fault, or all faults of a document."""
+"""Errors that a person can fix: one fault, all faults of a document, or why nothing is queued."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,3 +45,13 @@ class Refused(Exception):
         super().__init__(", ".join(fault.message for fault in faults))
         self.kind = kind
         self.faults = faults
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a draft cannot be queued, and what to do. `field` names the input at fault."""
+
+    code: str
+    message: str
+    remedy: str
+    field: str

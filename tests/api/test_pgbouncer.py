@@ -10,8 +10,8 @@ from django.db import connection
 
 from benchlab.embedded.account import service_account
 from runs.models import Run
-from runs.services import statements
-from runs.services.statements import Statement
+from runs.services import database
+from runs.services.database import Statement
 from tests.api.upload_bodies import run as upload
 from tests.deployment import guide
 from tests.ssh.openssh import short_folder
@@ -86,7 +86,7 @@ def through(pgbouncer, settings, monkeypatch):
 def test_several_statements_in_one_message_go_through(through):
     asked = [Statement("SELECT %s::int", (1,)), Statement("SELECT %s::text, 2", ("a;b",))]
     for _time in range(6):
-        assert statements.perform(asked) == [[(1,)], [("a;b", 2)]]
+        assert database.perform(asked) == [[(1,)], [("a;b", 2)]]
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_prepared_statements")
         assert cursor.fetchone() == (0,)

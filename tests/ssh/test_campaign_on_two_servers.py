@@ -9,7 +9,7 @@ from django.db import connection
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.campaigns.designs import resolve
-from runs.services.runs import clusters, execution, leases
+from runs.services.runs import execution, leases, sweeping
 from runs.services.servers import preflight
 from tests import factories
 
@@ -81,7 +81,7 @@ def test_a_campaign_on_two_servers_finishes_on_both_and_its_page_shows_both(pair
         assert f" · {server.name}" in page
         script = client.get(f"/campaigns/{campaign.slug}/script/?server={server.slug}")
         assert f"Executed on {server.name}." in script.content.decode()
-        clusters.remove_needless(server_id=server.pk)
+        sweeping.remove_needless_clusters(server_id=server.pk)
         assert list(Path(server.base_dir, "clusters").iterdir()) == []
 
 

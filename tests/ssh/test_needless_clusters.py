@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from runs.models import PreparedCluster
-from runs.services.runs import clusters, sweeping
+from runs.services.runs import sweeping
 from tests import factories
 from tests.ssh.directing import names
 from tests.ssh.test_sweep import folders, on_target, openssh, server  # noqa: F401
@@ -39,14 +39,14 @@ def test_a_server_that_works_in_one_is_stopped_before_it_is_removed(
         ended = parent.submit(process.wait)
         try:
             (data / "postmaster.pid").write_text(f"{process.pid}\n")
-            clusters.remove_needless(server_id=server.pk)
+            sweeping.remove_needless_clusters(server_id=server.pk)
             assert ended.done()
         finally:
             process.kill()
     assert names(base_dir / "clusters") == []
     server.refresh_from_db()
     assert not server.needs_sweep
-    assert clusters.of_ended_campaigns(server.pk) == []
+    assert sweeping.clusters_of_ended_campaigns(server.pk) == []
 
 
 def test_one_that_cannot_be_removed_now_is_left_to_a_sweep(
@@ -55,7 +55,7 @@ def test_one_that_cannot_be_removed_now_is_left_to_a_sweep(
     base_dir,
 ):
     needless.chmod(0o555)
-    clusters.remove_needless(server_id=server.pk)
+    sweeping.remove_needless_clusters(server_id=server.pk)
     assert names(base_dir / "clusters") == ["3-abc"]
     server.refresh_from_db()
     assert server.needs_sweep

@@ -9,7 +9,6 @@ import pytest
 from runs.execution import privileged
 from runs.execution.privileged import Action
 from runs.models import Server
-from runs.services.access import instances
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.campaigns.designs import resolve
 from runs.services.errors import ServiceError
@@ -17,6 +16,7 @@ from runs.services.servers import (
     edits as server_edits,
 )
 from runs.services.servers import (
+    logins,
     preflight,
     servers,
     ssh_keys,
@@ -139,7 +139,7 @@ def test_an_installation_of_another_version_is_told(server):
 
 @pytest.mark.parametrize("name", ["runs", "clusters"])
 def test_a_link_that_leads_out_is_told(server, base_dir, name):
-    (base_dir / ".benchlab").write_text(f"benchlab {instances.name()} .\n")
+    (base_dir / ".benchlab").write_text(f"benchlab {logins.instance_name()} .\n")
     (base_dir / name).symlink_to("/tmp")
     assert errors(preflight.of_server(server)) == ["leads_out"]
 

@@ -9,7 +9,7 @@ from benchlab.embedded.ports import free_port
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.errors import ServiceError
-from runs.services.runs import clusters, execution, leases, supervision
+from runs.services.runs import execution, leases, supervision, sweeping
 from runs.services.runs import runs as run_service
 from runs.services.servers import host_keys, servers, ssh_keys
 from tests import factories
@@ -208,7 +208,7 @@ def campaign(ready):
 def work(server) -> Run | None:
     """What a worker does when it is woken."""
     supervision.look_again(server_id=server.pk)
-    clusters.remove_needless(server_id=server.pk)
+    sweeping.remove_needless_clusters(server_id=server.pk)
     claim = leases.claim(server_id=server.pk, holder="test")
     if claim is None:
         return None

@@ -16,11 +16,10 @@ from runs.execution import base_dir as base_dirs
 from runs.execution import ssh, steps
 from runs.execution.base_dir import BaseDir
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
-from runs.services.access import instances
 from runs.services.errors import ServiceError
 from runs.services.runs import attempts, leases, runs, supervision, sweeping
+from runs.services.servers import logins, servers, ssh_keys
 from runs.services.servers import logins as ways
-from runs.services.servers import servers, ssh_keys
 from runs.tasks import execute_next
 from tests import factories
 from tests.ssh.directing import left_running, names
@@ -74,7 +73,7 @@ def on_target(server):
     """Run a coroutine function with a connection and the base directory."""
 
     def run(act):
-        way, instance = ways.way_to(server), instances.name()
+        way, instance = ways.way_to(server), logins.instance_name()
 
         async def connected():
             async with await ways.connect_along(way) as host:

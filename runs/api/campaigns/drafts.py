@@ -20,9 +20,8 @@ from runs.selectors.archive import versions
 from runs.services.campaigns import estimates
 from runs.services.campaigns.designs import Design, resolve
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
-from runs.services.campaigns.remeasuring import MOST_REMEASURES
-from runs.services.errors import Fault, Refused
-from runs.services.problems import Problem
+from runs.services.campaigns.repeats import MOST_REMEASURES
+from runs.services.errors import Fault, Problem, Refused
 
 
 class TreatmentSerializer(StrictSerializer):

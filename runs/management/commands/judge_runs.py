@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from runs.services.changes import rejudging
+from runs.services.changes import changes
 from runs.services.runs import certificates
 
 
@@ -17,5 +17,5 @@ class Command(BaseCommand):
         """Judge all that need it."""
         changed = certificates.judge_again()
         self.stdout.write(f"{changed} runs are judged otherwise than before")
-        judged = rejudging.judge_all()
+        judged = changes.judge_all()
         self.stdout.write(f"{judged} changes and bisections are judged by these rules now")

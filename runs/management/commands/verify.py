@@ -8,8 +8,8 @@ from django.db import connection, transaction
 
 from benchlab.bucket import StoreError
 from runs.selectors import seals
+from runs.services import seals as seal_service
 from runs.services.runs import artifacts
-from runs.services.seals import keys
 
 
 class Command(BaseCommand):
@@ -29,7 +29,9 @@ class Command(BaseCommand):
             if not connection.savepoint_ids:
                 with connection.cursor() as cursor:
                     cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            found = seals.findings(trusted=keys.trusted(), ends=keys.heads(), tally=tally)
+            found = seals.findings(
+                trusted=seal_service.trusted(), ends=seal_service.heads(), tally=tally
+            )
             for finding in found:
                 number += 1
                 as_json = json.dumps(vars(finding), ensure_ascii=False)

@@ -1,13 +1,19 @@
-"""Projects: making them, and the default public one."""
+"""Projects and their people: the default project, new ones, members, and invitations."""
 
+import hashlib
+import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs.models import Membership, Project
-from runs.selectors.access import projects
+from runs.models import Invitation, Membership, Project
+from runs.selectors.access import permissions, projects
+from runs.selectors.access.rights import Right
 from runs.services.access import audit
 from runs.services.errors import ServiceError
 
@@ -33,3 +39,123 @@ def create(*, slug: str, name: str = "", is_public: bool, members: Sequence[User
     told = {"public": is_public, "operators": [user.username for user in members]}
     audit.record("project_made", f"project {slug}", project=project, after=told)
     return project
+
+
+SECRET_BYTES = 24
+GOOD_FOR = timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class NewInvitation:
+    """A new invitation and the secret of its link, which cannot be shown again."""
+
+    invitation: Invitation
+    secret: str
+
+
+@transaction.atomic
+def invite(*, project: Project, role: str, by: User, note: str = "") -> NewInvitation:
+    """Make a link for one person, valid for a week. Raises `role_unknown`."""
+    secret = secrets.token_urlsafe(SECRET_BYTES)
+    made = Invitation.objects.create(
+        project=project,
+        role=_known_invitation(role),
+        note=note,
+        secret_hash=_hash(secret),
+        invited_by=by,
+        expires_at=timezone.now() + GOOD_FOR,
+    )
+    told = {"role": role, "note": note}
+    audit.record("invited", f"invitation {made.pk}", project=project, after=told)
+    return NewInvitation(made, secret)
+
+
+def opened_invitation(*, secret: str) -> Invitation:
+    """The invitation of a link. Raises ServiceError `invitation_invalid` if it cannot be used.
+
+    It is also invalid if its author may no longer invite people into that project.
+    """
+    found = Invitation.objects.select_related("project", "invited_by").filter(
+        secret_hash=_hash(secret)
+    )
+    invitation = found.first()
+    if (
+        invitation is None
+        or not invitation.is_open
+        or not permissions.may(invitation.invited_by, Right.PEOPLE, invitation.project_id)
+    ):
+        raise ServiceError(
+            "invitation_invalid",
+            _("This invitation is not good: it was used, has expired or was taken back."),
+            remedy=_("Ask for another one."),
+        )
+    return invitation
+
+
+@transaction.atomic
+def accept(*, secret: str, user: User) -> Membership:
+    """Make somebody a member; an existing member keeps the higher of the two roles.
+
+    Raises ServiceError `invitation_invalid`; if two people use it at once, the second is refused.
+    """
+    invitation = opened_invitation(secret=secret)
+    ended = Invitation.objects.filter(pk=invitation.pk, ended_at=None)
+    if not ended.update(ended_at=timezone.now(), accepted_by=user):
+        raise ServiceError("invitation_invalid", _("This invitation has been used already."))
+    membership, created = Membership.objects.get_or_create(
+        project=invitation.project, user=user, defaults={"role": invitation.role}
+    )
+    before = None if created else membership.role
+    order = list(Membership.Role.values)
+    if not created and order.index(invitation.role) > order.index(membership.role):
+        membership.role = invitation.role
+        membership.save(update_fields=["role"])
+    _record("invitation_accepted", membership, before)
+    return membership
+
+
+@transaction.atomic
+def take_back(*, invitation: Invitation) -> None:
+    """End an invitation that nobody has used."""
+    Invitation.objects.filter(pk=invitation.pk, ended_at=None).update(ended_at=timezone.now())
+    told = {"role": invitation.role, "note": invitation.note}
+    subject = f"invitation {invitation.pk}"
+    audit.record("invitation_ended", subject, project=invitation.project_id, before=told)
+
+
+@transaction.atomic
+def change_role(*, membership: Membership, role: str) -> Membership:
+    """Change a member's role. Raises `role_unknown`."""
+    before, membership.role = membership.role, _known_invitation(role)
+    membership.save(update_fields=["role"])
+    _record("role_changed", membership, before)
+    return membership
+
+
+@transaction.atomic
+def remove_member(*, membership: Membership) -> None:
+    """End a membership. The person's work stays; their tokens for a private project end."""
+    subject, before = f"person {membership.user.username}", {"role": membership.role}
+    audit.record("person_removed", subject, project=membership.project_id, before=before)
+    membership.delete()
+
+
+def _record(action: str, membership: Membership, before: str | None) -> None:
+    audit.record(
+        action,
+        f"person {membership.user.username}",
+        project=membership.project_id,
+        before={"role": before},
+        after={"role": membership.role},
+    )
+
+
+def _known_invitation(role: str) -> str:
+    if role not in Membership.Role.values:
+        raise ServiceError("role_unknown", _("This role does not exist."), field="role")
+    return role
+
+
+def _hash(secret: str) -> str:
+    # A plain hash is enough: nobody guesses 192 random bits.
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -20,8 +20,8 @@ from runs.models import Membership, Project, Token
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Role
 from runs.services.access import audit
+from runs.services.database import Statement, perform
 from runs.services.errors import ServiceError
-from runs.services.statements import Statement, perform
 
 M = TypeVar("M", bound=Model)
 

@@ -27,8 +27,7 @@ from runs.services.campaigns.designs import resolve
 from runs.services.campaigns.drafts import Draft
 from runs.services.campaigns.estimates import estimate
 from runs.services.campaigns.repeats import NARROWEST
-from runs.services.errors import Fault, Refused, ServiceError
-from runs.services.problems import Problem
+from runs.services.errors import Fault, Problem, Refused, ServiceError
 from runs.services.servers import builds
 
 MOST_BUILDS = 1000

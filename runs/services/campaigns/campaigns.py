@@ -20,8 +20,7 @@ from runs.services.campaigns.designs import Design, DesignCell, Part, resolve
 from runs.services.campaigns.drafts import Draft
 from runs.services.campaigns.estimates import Estimate, estimate
 from runs.services.configurations import configurations
-from runs.services.errors import ServiceError
-from runs.services.problems import Problem
+from runs.services.errors import Problem, ServiceError
 from runs.services.runs import attempts, plans
 from runs.services.runs import runs as run_service
 

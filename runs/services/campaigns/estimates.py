@@ -9,7 +9,7 @@ from runs.services.campaigns.designs import Design, Part, resolve
 from runs.services.campaigns.drafts import Draft
 from runs.services.configurations import fitting as fitted_configurations
 from runs.services.configurations.fitting import InstallationFit
-from runs.services.problems import Problem
+from runs.services.errors import Problem
 from runs.services.servers import suitability as server_problems
 
 # What BenchLab itself adds to a run, and starting and stopping the cluster.

@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 
 from runs.analysis.summary import Summary, summarise
 from runs.models import CellSummary, Measurement, Run
-from runs.services.statements import FEW, Statement, perform
+from runs.services.database import FEW, Statement, perform
 
 # IS TRUE: by state alone an index finds nearly all runs, and no plan may begin there.
 SUMMARISE = """

@@ -16,8 +16,7 @@ from runs.models import Installation, Server, Topology, TopologyNode
 from runs.scenarios import arrangements, full_text_search
 from runs.services.campaigns.designs import Design, Machine
 from runs.services.campaigns.drafts import Draft
-from runs.services.errors import ServiceError
-from runs.services.problems import Problem
+from runs.services.errors import Problem, ServiceError
 from runs.services.servers.servers import single_topology
 from runs.services.servers.tools import having_pgbench
 from runs.tools.pgbench.versions import release_text

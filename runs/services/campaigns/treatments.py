@@ -6,9 +6,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from runs.execution import cpus, evidence, privileged
+from runs.execution.preflight import Target
 from runs.execution.treatment import Treatment
 from runs.models import Installation, Server
-from runs.services.problems import Problem
+from runs.scenarios import arrangements
+from runs.services.campaigns.drafts import Draft
+from runs.services.errors import Problem
 from runs.tools.pgbench import version_text
 
 # Where it is stricter, the kernel lets only root sample, even one's own processes.
@@ -158,3 +161,45 @@ def _not_ticked(server: Server, action: str, field: str) -> Problem:
 
 def _facts(server: Server) -> dict[str, Any]:
     return server.environment.facts if server.environment else {}
+
+
+def problems_of_machines(treatment: Treatment, server: Server, target: Target) -> Iterator[Problem]:
+    """Why this machine cannot be treated so, beyond what stored facts already show.
+
+    Pass what is done to this machine: for a load generator `Treatment.on_generator`.
+    """
+    pinned = [name for name in ("server_cpus", "pgbench_cpus") if getattr(treatment, name)]
+    if pinned and "taskset" not in target.tools:
+        yield _missing("taskset", _("Install util-linux on the server."), pinned[0])
+    if treatment.profile:
+        if "perf" not in target.tools:
+            remedy = _("Install it (linux-perf, linux-tools or perf), or leave the profile out.")
+            yield _missing("perf", remedy, "profile")
+        elif (
+            "perf" not in server.privileges
+            and target.paranoia.isdigit()
+            and int(target.paranoia) > STRICTEST_FOR_OWN
+        ):
+            yield perf_not_permitted(server, target.paranoia)
+    if treatment.syscalls or treatment.stacks:
+        if "strace" not in target.tools:
+            remedy = _("Install strace there, or leave the system calls out.")
+            yield _missing("strace", remedy, "syscalls")
+        elif target.ptrace_scope not in {"", "0"}:
+            yield trace_not_permitted(server)
+    if treatment.governor and offered(server)["governor"]:
+        yield from cpufreq_problems(server, list(target.governors))
+
+
+def arrangement_problems(draft: Draft, target: Target) -> Iterator[Problem]:
+    """What an arrangement of the campaign needs and this machine has not."""
+    chosen = draft.levels.get(arrangements.NAME, ())
+    for level, program in arrangements.PROGRAMS.items():
+        if level in chosen and program not in target.tools:
+            remedy = _("Install it there, or leave this arrangement out.")
+            yield _missing(program, remedy, arrangements.NAME)
+
+
+def _missing(program: str, remedy: str, field: str) -> Problem:
+    message = _("The program %(program)s is missing on the server.") % {"program": program}
+    return Problem("missing_program", message, remedy, field)

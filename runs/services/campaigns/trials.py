@@ -24,13 +24,12 @@ from runs.execution.plan import ScriptPlan, WorkloadPlan
 from runs.execution.scratch import Failure, Programs
 from runs.execution.ssh import CLOSING_SECONDS
 from runs.models import Installation, Server
-from runs.services.access import instances
 from runs.services.campaigns import workloads
 from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import Fault, ServiceError
 from runs.services.runs import leases
+from runs.services.servers import logins, tools
 from runs.services.servers import logins as ways
-from runs.services.servers import tools
 from runs.tools.pgbench import UnsupportedByToolError
 from runs.tools.pgbench.script_check import GivenScript
 from runs.wording import gettext_noop
@@ -113,7 +112,7 @@ def _failures(server: Server, programs: Programs, content: WorkloadContent) -> l
             _("%(server)s is measuring, or not ready.") % {"server": server.name},
             remedy=_("Try again when its run has ended, or choose another server."),
         )
-    base = BaseDir(server.base_dir, instances.name())
+    base = BaseDir(server.base_dir, logins.instance_name())
     try:
         way = ways.way_to(server)
         return async_to_sync(_on)(way, base, programs, plan_of(content), server.name)

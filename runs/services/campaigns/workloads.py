@@ -15,8 +15,7 @@ from runs.scenarios.pgbench_load import BUILT_IN, OWN_SEPARATOR, has_psql_comman
 from runs.services import slugs
 from runs.services.access import audit
 from runs.services.campaigns.designs import Design
-from runs.services.errors import Fault, Refused
-from runs.services.problems import Problem
+from runs.services.errors import Fault, Problem, Refused
 from runs.tools.pgbench import UnsupportedByToolError, for_tool, init_options, script_check
 from runs.tools.pgbench.script_check import GivenScript
 from runs.tools.pgbench.versions import MAXIMUM_TRIES

@@ -15,17 +15,6 @@ from runs.services.configurations import fitting as fitted_configurations
 from runs.services.configurations.contents import FIXED_POINT, Content
 from runs.services.errors import Refused, ServiceError
 
-__all__ = [
-    "FIXED_POINT",
-    "Content",
-    "built_in",
-    "create",
-    "current_revision",
-    "edit",
-    "store",
-    "sync",
-]
-
 Origin = Configuration.Origin
 
 # Cannot be slugs: they are the addresses of other pages.

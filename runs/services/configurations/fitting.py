@@ -13,8 +13,7 @@ from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, known_major
 from runs.postgresql_settings.findings import Finding
 from runs.postgresql_settings.fitting import Fitted
 from runs.services.configurations.contents import Content
-from runs.services.errors import Fault
-from runs.services.problems import Problem
+from runs.services.errors import Fault, Problem
 
 NEWEST = next(major for major in reversed(MAJORS) if major not in UNRELEASED)
 

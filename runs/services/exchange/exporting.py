@@ -14,7 +14,7 @@ from runs.models import (
 )
 from runs.selectors import exchange
 from runs.selectors.exchange import Row
-from runs.services.exchange.format import (
+from runs.services.exchange.reading import (
     CAMPAIGN_ENDED,
     END,
     FILE,

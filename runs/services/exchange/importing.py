@@ -8,15 +8,14 @@ from django.utils.translation import gettext as _
 
 from runs.models import Project
 from runs.selectors.exchange import Row
+from runs.services import seals
 from runs.services.access import audit
 from runs.services.exchange import reading
 from runs.services.exchange.files import Files
-from runs.services.exchange.format import FILE, FORMAT
-from runs.services.exchange.reading import refused
+from runs.services.exchange.reading import FILE, FORMAT, refused
 from runs.services.exchange.references import Known
 from runs.services.exchange.results import Results
 from runs.services.runs import packing
-from runs.services.seals import sealing
 
 RESULTS = frozenset({"campaign", "cell", "run", "series", "command", "annotation"})
 
@@ -61,7 +60,7 @@ def _load(rows: Iterator[tuple[int, str, Row]], into: Project | None, files: Fil
         files.place()
         if results.first_run is not None:
             packing.begin_again_at(results.first_run)
-        sealing.seal_once_committed()
+        seals.seal_once_committed()
     except (DataError, IntegrityError, KeyError, TypeError, ValueError) as error:
         # Rows are stored many at a time: the fault is in this line or one shortly before it.
         message = _("In or before this line: %(error)s") % {"error": _short(error)}

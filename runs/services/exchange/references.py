@@ -26,8 +26,7 @@ from runs.models import (
 )
 from runs.selectors import exchange
 from runs.selectors.exchange import Row
-from runs.services.exchange.format import IMPORTED
-from runs.services.exchange.reading import contradicted, refused
+from runs.services.exchange.reading import IMPORTED, contradicted, refused
 from runs.services.runs import results
 
 

@@ -12,12 +12,12 @@ from psycopg import sql
 
 from runs.models import Annotation, Campaign, CampaignConfiguration, Cell, Project, Run
 from runs.selectors import exchange
+from runs.services import seals
 from runs.services.campaigns import summaries
+from runs.services.database import perform
 from runs.services.exchange.files import Files
 from runs.services.exchange.reading import contradicted, refused
 from runs.services.exchange.references import Known
-from runs.services.seals import sealing
-from runs.services.statements import perform
 from runs.services.uploads import parting
 
 # The order in which rows may refer to one another.
@@ -140,7 +140,7 @@ class Results:
         """Store what waits, and update the summaries of cells that got runs."""
         self.waiting.store()
         summaries.refresh_all(cell_ids=sorted(self.to_summarise))
-        perform([sealing.requesting(runs=self.to_seal)] if self.to_seal else [])
+        perform([seals.requesting(runs=self.to_seal)] if self.to_seal else [])
         for campaign_id in sorted(self.to_note):
             parting.note_levels(campaign_id=campaign_id)
         self.to_note.clear()

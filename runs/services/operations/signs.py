@@ -1,4 +1,4 @@
-"""Signs of life of BenchLab's own processes, kept in Redis.
+"""Signs of life of BenchLab's own processes, and counted failures; kept in Redis.
 
 A sorted set of names `kind|process`, or `kind|process|sites`, by the time of their last sign. The
 time is that of Redis, so the clocks of several hosts need not agree. A process
@@ -56,3 +56,11 @@ def _name(kind: str) -> str:
 def process_name() -> str:
     """The name of this process in signs of life, and as holder of leases."""
     return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def count_http_error(*, address: str) -> None:
+    """Count one. Raises nothing, since the cause may be that Redis is away."""
+    try:
+        signs.redis_client().hincrby(signs.HTTP_ERRORS, address, 1)
+    except (RedisError, OSError) as error:
+        logger.warning("an error is not counted: %s", error)

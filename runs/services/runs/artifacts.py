@@ -20,6 +20,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from benchlab.bucket import StoreError
+from runs.charts import flame_graph
+from runs.execution.profiling import FOLDED
 from runs.execution.reporter import ArtifactData
 from runs.models import Artifact, Run
 from runs.models.runs import DIGEST
@@ -314,3 +316,20 @@ def adopt(*, digest: str, packed: Path) -> None:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         packed.rename(path)
+
+
+NAME = "flame-graph.svg"
+
+
+def drawn_flame_graph(run: Run, artifacts: Iterable[ArtifactData]) -> Iterator[ArtifactData]:
+    """The picture of the run's folded stacks, if it has any."""
+    for data in artifacts:
+        if data.name == FOLDED:
+            levels = ", ".join(f"{name} {level}" for name, level in run.cell.levels.items())
+            title = f"Run {run.pk}: {levels}"
+            folded = data.content.decode(errors="replace")
+            try:
+                picture = flame_graph.render(folded, title=title)
+            except ValueError:
+                continue
+            yield ArtifactData(NAME, picture.encode(), "image/svg+xml")

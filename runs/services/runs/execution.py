@@ -30,15 +30,14 @@ from runs.execution.ssh import Host
 from runs.execution.watch import Order, clean_up_watched, execute_watched
 from runs.models import Run, Server
 from runs.scenarios import registry
-from runs.services import connections
-from runs.services.access import instances
+from runs.services import database
 from runs.services.errors import ServiceError
 from runs.services.runs import attempts, leases, plans, reporting, runs
 from runs.services.runs import results as findings
 from runs.services.runs.leases import Claim
 from runs.services.runs.supervision import held_here
+from runs.services.servers import logins, servers
 from runs.services.servers import logins as ways
-from runs.services.servers import servers
 
 logger = logging.getLogger(__name__)
 
@@ -126,7 +125,7 @@ def _conclude(run: Run, claim: Claim) -> None:
         return
     # The previous worker may have stored the result and died before it could clean up.
     is_stored = claim.taken_over and run.measurements.exists()
-    connections.give_back()
+    database.give_back()
     try:
         async_to_sync(_watched)(director, claim, is_stored)
     except Cancelled:
@@ -253,7 +252,7 @@ def _director(run: Run, claim: Claim) -> Director:
     return Director(
         plan=plan,
         attempt=run.attempt,
-        instance=instances.name(),
+        instance=logins.instance_name(),
         places=_places(server, plan, claim),
         procedure=scenario.procedure,
         reporter=reporting.DatabaseReporter(

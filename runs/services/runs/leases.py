@@ -30,7 +30,7 @@ from runs.execution.watch import Order
 from runs.models import Build, Lease, Run, RunEvent, Server
 from runs.selectors.operations import sites
 from runs.selectors.runs import machines_of, others_of
-from runs.services import connections
+from runs.services import database
 from runs.services.runs import runs
 
 PATIENCE = timedelta(minutes=10)
@@ -155,7 +155,7 @@ def idle_lease(server_id: int) -> Lease | None:
 
 
 def _free_leases(
-    server_ids: Sequence[int], *, for_lost: bool, idle_seconds: float = connections.IDLE_SECONDS
+    server_ids: Sequence[int], *, for_lost: bool, idle_seconds: float = database.IDLE_SECONDS
 ) -> list[Lease]:
     """Lock those leases of ready and free servers that nobody else has locked.
 
@@ -166,7 +166,7 @@ def _free_leases(
         server_id__in=server_ids, run=None, server__state=Server.State.READY
     )
     usable = free if for_lost else free.filter(_is_usable())
-    limited = usable.annotate(limit=connections.ends_if_idle(idle_seconds))
+    limited = usable.annotate(limit=database.ends_if_idle(idle_seconds))
     return list(limited.order_by("server_id"))
 
 

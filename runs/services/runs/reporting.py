@@ -18,7 +18,7 @@ from runs.execution.facts import Facts
 from runs.execution.reporter import Findings, Phase, SeriesData
 from runs.execution.steps import StepResult
 from runs.models import Command, PreparedCluster, Run
-from runs.services import connections
+from runs.services import database
 from runs.services.runs import results as finding_service
 from runs.services.runs import runs
 from runs.services.servers import machines
@@ -215,7 +215,7 @@ def retrying(write: Callable[[], T]) -> T:
     try:
         return _retrying(write)
     finally:
-        connections.give_back()
+        database.give_back()
 
 
 def _retrying(write: Callable[[], T]) -> T:

@@ -10,7 +10,7 @@ from django.db import transaction
 from runs.execution.reporter import Findings, SeriesData
 from runs.models import Measurement, Metric, Run, Series, SettingsSnapshot
 from runs.postgresql_settings import secrets
-from runs.services.runs import artifacts, certificates, flame_graphs, leases, runs
+from runs.services.runs import artifacts, certificates, leases, runs
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def _store(run: Run, findings: Findings) -> None:
     # The files of the old rows are removed by pruning.
     run.artifacts.all().delete()
     notes = [vars(note) for note in findings.notes]
-    pictures = flame_graphs.drawn(run, findings.artifacts)
+    pictures = artifacts.drawn_flame_graph(run, findings.artifacts)
     kept = [(run.pk, data) for data in (*findings.artifacts, *pictures)]
     for data, error in artifacts.store_all(kept):
         # The figures matter more than the file: report the problem, and keep them.

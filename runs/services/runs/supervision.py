@@ -22,7 +22,7 @@ from runs.execution.watch import Order
 from runs.models import PreparedCluster, Run, Schedule, Server
 from runs.selectors.runs import taking_part
 from runs.services.errors import ServiceError
-from runs.services.runs import clusters, leases, sweeping
+from runs.services.runs import leases, sweeping
 from runs.services.runs.leases import Claim
 from runs.services.schedules import schedules
 from runs.services.schedules import servers as schedule_servers
@@ -99,7 +99,7 @@ def _awaiting_installations() -> QuerySet[Server]:
 def _with_work() -> set[int]:
     busy = Run.objects.filter(state__in=Run.ACTIVE, server__isnull=False)
     waiting = leases.waiting_runs()
-    left = PreparedCluster.objects.filter(removed_at=None, campaign__state__in=clusters.ENDED)
+    left = PreparedCluster.objects.filter(removed_at=None, campaign__state__in=sweeping.ENDED)
     ids = set(waiting.values_list("server_id", flat=True).distinct())
     ids |= set(left.values_list("server_id", flat=True).distinct())
     to_sweep = sweeping.due().exclude(state=Server.State.REFUSED).exclude(host_key="")

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from asgiref.sync import async_to_sync
+from asgiref.sync import async_to_sync, sync_to_async
 from cryptography.fernet import InvalidToken
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.execution import leftovers
@@ -20,21 +21,87 @@ from runs.execution.base_dir import BaseDir
 from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
 from runs.execution.members import PLACED, folder_of
 from runs.execution.set_back import NOT_SET_BACK
-from runs.models import PreparedCluster, Run, Server, ServerEvent
+from runs.execution.ssh import Host
+from runs.models import Campaign, PreparedCluster, Run, Server, ServerEvent
 from runs.selectors.runs import at_work_on
-from runs.services.access import instances
 from runs.services.errors import ServiceError
-from runs.services.runs import clusters, leases
+from runs.services.runs import leases
+from runs.services.servers import logins, servers
 from runs.services.servers import logins as ways
-from runs.services.servers import servers
+
+logger = logging.getLogger(__name__)
+
+# No longer ours: another try would not help.
+IN_VAIN = ("not_ours", "leads_out")
+ENDED = (Campaign.State.FINISHED, Campaign.State.INCOMPLETE, Campaign.State.CANCELLED)
+
+
+def clusters_of_ended_campaigns(server_id: int) -> list[PreparedCluster]:
+    """Clusters on a server that nobody needs any more."""
+    needless = PreparedCluster.objects.filter(removed_at=None, campaign__state__in=ENDED)
+    return list(needless.filter(server_id=server_id))
+
+
+def remove_needless_clusters(*, server_id: int) -> None:
+    """Remove what ended campaigns left, unless a run uses the server. Raises nothing.
+
+    The lease's row stays locked for that time: a run that is being measured must not share its disk
+    with a removal. Nor may a run that has lost its worker: its load goes on.
+    """
+    if not clusters_of_ended_campaigns(server_id):
+        return
+    with transaction.atomic():
+        if leases.idle_lease(server_id) is None:
+            return
+        server = Server.objects.select_related("ssh_key").get(pk=server_id)
+        needless = clusters_of_ended_campaigns(server_id)
+        try:
+            is_done = async_to_sync(_remove)(server, needless)
+        except TargetProblem as problem:
+            servers.record_problem(server=server, problem=problem)
+            return
+        except InvalidToken:
+            logger.exception("the private key for %s cannot be read", server)
+            return
+        ids = [cluster.pk for cluster in needless]
+        PreparedCluster.objects.filter(pk__in=ids).update(removed_at=timezone.now())
+        if not is_done:
+            # A later clean-up ends and removes the rest; it tries again and reports it.
+            Server.objects.filter(pk=server_id).update(needs_sweep=True, sweep_after=Now())
+
+
+async def _remove(server: Server, needless: list[PreparedCluster]) -> bool:
+    """End what runs in each cluster and remove it; return whether all is done."""
+    way, instance = await sync_to_async(_secrets)(server)
+    base = BaseDir(server.base_dir, instance)
+    host = await ways.connect_along(way)
+    async with host:
+        return all([await _is_done(host, base, cluster, server) for cluster in needless])
+
+
+async def _is_done(host: Host, base: BaseDir, cluster: PreparedCluster, server: Server) -> bool:
+    """Remove it; return whether no further try is needed."""
+    try:
+        await leftovers.remove(host, base, base.below(cluster.directory))
+    except (ConnectionLost, CommandTimeout):
+        raise
+    except ValueError:
+        logger.warning("%s on %s is below another base directory", cluster.directory, server)
+    except TargetProblem as problem:
+        logger.warning("%s on %s is left alone: %s", cluster.directory, server, problem)
+        return problem.code in IN_VAIN
+    return True
+
+
+def _secrets(server: Server) -> tuple[ways.Way, str]:
+    return ways.way_to(server), logins.instance_name()
+
 
 PAUSE = timedelta(minutes=5)
 # Leftovers with one of these codes may still be running, as nobody looked at them where no command
 # was started. Others just take space, or are not ours.
 STILL_AT_WORK = ("step_does_not_end", "postgres_does_not_stop", "no_report", "too_few_sessions")
 SWEPT, NOT_SWEPT = "swept", "not_swept"
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -66,7 +133,7 @@ def sweep(*, server: Server, keeps_errored: bool = False) -> Swept:
             remedy=_("Sweep it when its run has ended, and when it can be reached."),
         )
     asked = Server.objects.values_list("sweep_after", flat=True).get(pk=server.pk)
-    base = BaseDir(server.base_dir, instances.name())
+    base = BaseDir(server.base_dir, logins.instance_name())
     way, kept = ways.way_to(server), live_folders(server.pk)
     if keeps_errored:
         kept |= errored_folders(server.pk)
@@ -110,7 +177,7 @@ def live_folders(server_id: int) -> set[str]:
         live |= {f"clusters/{folder_of(run_id, name)}" for name in names}
         live |= {f"clusters/{key}" for key in (cluster_key, template_key) if key}
     kept = PreparedCluster.objects.filter(server_id=server_id, removed_at=None)
-    needed = kept.exclude(campaign__state__in=clusters.ENDED)
+    needed = kept.exclude(campaign__state__in=ENDED)
     return live | {f"clusters/{key}" for key in needed.values_list("key", flat=True)}
 
 

@@ -13,30 +13,52 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.execution.treatment import Treatment
-from runs.models import (
-    Campaign,
-    Configuration,
-    Project,
-    Schedule,
-    ScheduleEvent,
-    Server,
-)
+from runs.models import Campaign, Configuration, Project, Schedule, ScheduleEvent, Server
 from runs.scenarios import registry
 from runs.selectors.compare.series_cells import CONFIGURATION, SERVER, VERSION
 from runs.services.access import audit
 from runs.services.campaigns import builds, campaigns
 from runs.services.campaigns.drafts import SIDE, Draft
 from runs.services.errors import ServiceError
-from runs.services.schedules import (
-    failures as schedule_failures,
-)
-from runs.services.schedules import (
-    servers as schedule_servers,
-)
-from runs.services.schedules import (
-    times as schedule_times,
-)
+from runs.services.schedules import servers as schedule_servers
+from runs.services.schedules import times as schedule_times
 from runs.services.schedules.times import EVERY_DAY, next_time
+
+MOST_IN_A_ROW = 5
+QUEUED, SKIPPED, PAUSED, RESUMED, ERROR = "queued", "skipped", "paused", "resumed", "error"
+_ENDS_A_ROW = {QUEUED, PAUSED, RESUMED}
+LONGEST_REASON = 500
+
+
+def note_unexpected(schedule: Schedule, error: Exception) -> None:
+    """Record an error of BenchLab itself; the log has it in full."""
+    reason = f"{type(error).__name__}: {error}"[:LONGEST_REASON]
+    message = _("BenchLab could not queue the campaign: %(reason)s") % {"reason": reason}
+    ScheduleEvent.objects.create(schedule=schedule, code=ERROR, message=message)
+    pause_if_it_keeps_failing(schedule)
+
+
+def pause_if_it_keeps_failing(schedule: Schedule) -> None:
+    """Switch a schedule off after this many failures in a row, and say why."""
+    tried = schedule.events.exclude(code=SKIPPED).order_by("-pk")
+    newest = list(tried.values_list("code", flat=True)[:MOST_IN_A_ROW])
+    if len(newest) < MOST_IN_A_ROW or _ENDS_A_ROW & set(newest):
+        return
+    schedule.enabled = False
+    schedule.save(update_fields=["enabled"])
+    message = _(
+        "Paused, as it failed %(times)d times in a row. Fix what the last failures report, and "
+        "switch it on again."
+    ) % {"times": MOST_IN_A_ROW}
+    ScheduleEvent.objects.create(schedule=schedule, code=PAUSED, message=message)
+
+
+def note_resumed(schedule: Schedule) -> None:
+    """Failures before it was switched on again do not count any more."""
+    newest = schedule.events.order_by("-pk").first()
+    if newest is not None and newest.code not in _ENDS_A_ROW - {PAUSED}:
+        ScheduleEvent.objects.create(schedule=schedule, code=RESUMED)
+
 
 __all__ = [
     "EVERY_DAY",
@@ -141,7 +163,7 @@ def enable(*, schedule: Schedule, enabled: bool) -> Schedule:
     if enabled:
         schedule.seen_installations = schedule_servers.present(schedule)
         schedule_times.begin(schedule)
-        schedule_failures.note_resumed(schedule)
+        note_resumed(schedule)
     schedule.save()
     switched = {"before": {"enabled": before}, "after": {"enabled": enabled}}
     _record("schedule_switched", schedule, **switched)
@@ -232,7 +254,7 @@ def _give_up_this_time(schedule_id: int, error: Exception) -> None:
     if schedule.kind == Schedule.Kind.INSTALLATION:
         schedule.seen_installations = schedule_servers.present(schedule)
     schedule.save()
-    schedule_failures.unexpected(schedule, error)
+    note_unexpected(schedule, error)
 
 
 def _fire_for_new(schedule: Schedule) -> None:
@@ -263,7 +285,7 @@ def _fire(schedule: Schedule, new: Sequence[Sequence[str]]) -> None:
         code, message = error.code, f"{error.message} {error.remedy}".strip()
     ScheduleEvent.objects.create(schedule=schedule, campaign=campaign, code=code, message=message)
     if campaign is None:
-        schedule_failures.pause_if_it_keeps_failing(schedule)
+        pause_if_it_keeps_failing(schedule)
 
 
 def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:

@@ -22,7 +22,7 @@ from runs.execution.building import Ended
 from runs.execution.errors import OUT_OF_REACH, ConnectionLost, TargetProblem
 from runs.execution.ssh import Host
 from runs.models import Bisection, Build, Installation, Run, Server
-from runs.services.access import audit, instances
+from runs.services.access import audit
 from runs.services.errors import ServiceError
 from runs.services.runs import leases
 from runs.services.servers import logins, servers
@@ -255,7 +255,7 @@ def remove(*, build: Build) -> None:
 
 
 def _base(server: Server) -> BaseDir:
-    return BaseDir(server.base_dir, instances.name())
+    return BaseDir(server.base_dir, logins.instance_name())
 
 
 def _end(build: Build, state: str, code: str = "", *, message: str = "", log: str = "") -> None:

@@ -12,10 +12,10 @@ from runs.execution.base_dir import BaseDir
 from runs.execution.errors import TargetProblem
 from runs.models import PreparedCluster, Run, Server, ServerEvent, SSHKey
 from runs.selectors.runs import at_work_on
-from runs.services.access import audit, instances
+from runs.services.access import audit
 from runs.services.errors import ServiceError
+from runs.services.servers import logins, servers
 from runs.services.servers import logins as ways
-from runs.services.servers import servers
 
 _WAS = "was"
 # Changing these changes how the server is reached; the host key stays pinned.
@@ -135,7 +135,7 @@ def _check_runs(before: Server, changed: Server) -> None:
 def _release(server: Server) -> None:
     """Leave the old base directory."""
     try:
-        ways.ask(_released(server.base_dir, instances.name(), ways.way_to(server)), server)
+        ways.ask(_released(server.base_dir, logins.instance_name(), ways.way_to(server)), server)
     except TargetProblem as problem:
         raise ServiceError(
             problem.code, problem.message, remedy=_(problem.remedy), field="base_dir"

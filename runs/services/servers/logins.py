@@ -1,4 +1,4 @@
-"""How to reach a server: where BenchLab logs in, with which keys, and through which hops."""
+"""How to reach a server: logins with keys and hops, and the name by which targets know us."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 
 from runs.execution import ssh
 from runs.execution.errors import HostUnreachable
-from runs.models import Server
-from runs.services import connections
+from runs.models import Instance, Server
+from runs.services import database
 from runs.services.errors import ServiceError
 from runs.services.servers import ssh_keys
 
@@ -43,7 +43,7 @@ def ask(question: Coroutine[Any, Any, Found], server: Server) -> Found:
 
     Raises HostUnreachable after that time.
     """
-    connections.give_back()
+    database.give_back()
     return async_to_sync(_in_time)(question, server.name)
 
 
@@ -121,3 +121,9 @@ def _longest_behind(server: Server) -> int:
         level = list(Server.objects.filter(jump__in=level).values_list("pk", flat=True))
         behind += bool(level)
     return behind
+
+
+def instance_name() -> str:
+    """The random name of this results database; it marks folders on targets as ours."""
+    instance, _created = Instance.objects.get_or_create(pk=1)
+    return instance.name.hex

@@ -11,7 +11,7 @@ from runs.execution.errors import TooFewSessions
 from runs.execution.preflight import Target
 from runs.execution.treatment import Treatment
 from runs.models import Installation, Server
-from runs.services.campaigns import treatment_checks
+from runs.services.campaigns import treatments
 
 MOST_SKEW_SECONDS = 2.0
 BUSY_LOAD_PER_PROCESSOR = 0.25
@@ -142,7 +142,7 @@ def of_generator(
         message = _("No pgbench starts in %(bindir)s.") % {"bindir": client.bindir}
         remedy = _("Inspect the server again; what is gone is then no longer offered.")
         yield error(server, "missing_program", message, remedy)
-    for problem in treatment_checks.problems(treatment.on_generator(), server, target):
+    for problem in treatments.problems_of_machines(treatment.on_generator(), server, target):
         yield error(server, problem.code, problem.message, problem.remedy)
     yield from _ways(server, target)
 

@@ -19,24 +19,16 @@ from runs.execution.errors import HostUnreachable, TargetProblem
 from runs.execution.preflight import Target
 from runs.models import Installation, Server, WorkloadVersion
 from runs.postgresql_settings.effective import Effective
-from runs.services import connections
-from runs.services.access import instances
-from runs.services.campaigns import (
-    estimates,
-    topologies,
-    treatment_checks,
-    treatments,
-    trials,
-    workloads,
-)
+from runs.services import database
+from runs.services.campaigns import estimates, topologies, treatments, trials, workloads
 from runs.services.campaigns.designs import Design, Part
 from runs.services.campaigns.drafts import Draft
 from runs.services.configurations import fitting as fitted_configurations
 from runs.services.errors import ServiceError
+from runs.services.servers import logins, tools
 from runs.services.servers import logins as ways
 from runs.services.servers import machine_checks as generator_findings
 from runs.services.servers import machine_checks as machine_findings
-from runs.services.servers import tools
 from runs.services.servers.machine_checks import Finding, error
 
 PATIENCE_SECONDS = 6.0
@@ -63,8 +55,8 @@ def ask_all(questions: Sequence[Question]) -> list[Answer]:
 
     Takes as long as the slowest, at most PATIENCE_SECONDS. Raises errors that no server caused.
     """
-    found, instance = [_way(each) for each in questions], instances.name()
-    connections.give_back()
+    found, instance = [_way(each) for each in questions], logins.instance_name()
+    database.give_back()
     return async_to_sync(_gathered)(found, questions, instance)
 
 
@@ -291,7 +283,7 @@ def _of_answer(asked: _Asked, target: Target) -> Iterator[Finding]:
     if asked.part is not None:
         yield from _of_treatment(server, target, design.draft if design else None)
     if design and server in topologies.pooling_servers(design.draft):
-        for problem in treatment_checks.arrangement_problems(design.draft, target):
+        for problem in treatments.arrangement_problems(design.draft, target):
             yield error(server, problem.code, problem.message, problem.remedy)
 
 
@@ -360,7 +352,7 @@ def _of_treatment(server: Server, target: Target, draft: Draft | None) -> Iterat
     treatment = draft.treatment
     if draft.generators:  # then no pgbench runs here
         treatment = replace(treatment, pgbench_cpus="")
-    for problem in treatment_checks.problems(treatment, server, target):
+    for problem in treatments.problems_of_machines(treatment, server, target):
         yield error(server, problem.code, problem.message, problem.remedy)
 
 

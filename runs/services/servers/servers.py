@@ -30,9 +30,9 @@ from runs.models import (
     TopologyNode,
 )
 from runs.services import slugs
-from runs.services.access import audit, instances
+from runs.services.access import audit
 from runs.services.errors import ServiceError
-from runs.services.servers import host_keys, machines, ssh_keys
+from runs.services.servers import host_keys, logins, machines, ssh_keys
 from runs.services.servers import logins as ways
 
 # Cannot be slugs: they are the addresses of other pages.
@@ -175,7 +175,7 @@ def inspect(*, server: Server) -> Server:
         if server.is_only_a_hop:
             ways.ask(_greet(way), server)
             return _keep_hop(server)
-        base = BaseDir(server.base_dir, instances.name())
+        base = BaseDir(server.base_dir, logins.instance_name())
         facts, free = ways.ask(_look(server, way, base), server)
     except TargetProblem as problem:
         return record_problem(server=server, problem=problem)

@@ -16,7 +16,7 @@ from runs.scenarios.definition import Requirement, Scenario
 from runs.services.campaigns.designs import Design, Part
 from runs.services.campaigns.drafts import Draft
 from runs.services.configurations import fitting as fitted_configurations
-from runs.services.problems import Problem
+from runs.services.errors import Problem
 from runs.services.runs.plans import CORES
 from runs.services.servers import tools
 from runs.tools.pgbench import version_text

@@ -7,8 +7,8 @@ from django.utils.translation import gettext as _
 
 from runs.models import Campaign, Configuration, Project, Scenario
 from runs.models.campaigns import Origin
+from runs.services.database import Rows, Statement, perform
 from runs.services.errors import Fault
-from runs.services.statements import Rows, Statement, perform
 from runs.services.uploads.uploaded_run import GivenRun
 
 # What is asked of a campaign, as `Known` has it.

@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 
 from runs.models import Campaign
 from runs.selectors.archive import versions
+from runs.services.database import FEW, Rows, Statement, perform
 from runs.services.errors import Fault, Refused
-from runs.services.statements import FEW, Rows, Statement, perform
 from runs.services.uploads.campaigns import COLUMNS, TABLES, Known
 from runs.services.uploads.conditions import Conditions
 from runs.services.uploads.uploaded_run import GivenRun

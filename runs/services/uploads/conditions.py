@@ -21,8 +21,8 @@ from runs.models import (
     Server,
     SettingsSnapshot,
 )
+from runs.services.database import Rows, Statement, perform
 from runs.services.errors import Fault
-from runs.services.statements import Rows, Statement, perform
 from runs.services.uploads.uploaded_run import GivenProfile, GivenRevision, GivenRun
 
 PROFILES: dict[str, type[HardwareProfile] | type[Environment]] = {

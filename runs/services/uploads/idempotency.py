@@ -9,8 +9,8 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from runs.models import Project, Upload
+from runs.services.database import Statement, perform
 from runs.services.errors import ServiceError
-from runs.services.statements import Statement, perform
 
 Answer = dict[str, Any]
 # Plain SQL, as programs that upload send a key each time.

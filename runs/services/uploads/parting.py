@@ -17,8 +17,8 @@ from django.db import transaction
 
 from runs.models import Campaign, Cell, CellSummary, Measurement, Run, Seal
 from runs.models.campaigns import Origin
+from runs.services import seals
 from runs.services.campaigns import summaries
-from runs.services.seals import sealing
 from runs.services.uploads import cells
 from runs.tools.pgbench import workload
 
@@ -144,7 +144,7 @@ def _move(runs: list[Run], target: Cell) -> int:
     for number, run in enumerate(runs, start=last + 1):
         Run.objects.filter(pk=run.pk).update(cell=target, repeat=number)
         if Seal.objects.filter(run=run.pk).exists():
-            sealing.request(run=run.pk, kind=Seal.Kind.AMENDED, reason="parted by its workload")
+            seals.request(run=run.pk, kind=Seal.Kind.AMENDED, reason="parted by its workload")
     CellSummary.objects.filter(cell=target).delete()
     summaries.refresh(cell_id=target.pk)
     return len(runs)

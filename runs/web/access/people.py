@@ -21,7 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from runs.models import Invitation, Membership, Project
 from runs.selectors.access import projects
-from runs.services.access import encryption, people
+from runs.services.access import encryption
 from runs.services.access import projects as project_service
 from runs.services.errors import ServiceError
 from runs.web import pages
@@ -33,7 +33,7 @@ INVITATION = "invitation"
 def is_invited(request: HttpRequest) -> bool:
     """Whether somebody has come by an invitation that is good."""
     try:
-        people.opened(secret=request.session.get(INVITATION, ""))
+        project_service.opened_invitation(secret=request.session.get(INVITATION, ""))
     except ServiceError:
         return False
     return True
@@ -55,7 +55,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def save_user(self, request: HttpRequest, user: User, form: Any, commit: bool = True) -> User:
         """Create account and membership together: an invitation already used creates neither."""
         saved: User = super().save_user(request, user, form, commit)
-        people.accept(secret=request.session.pop(INVITATION, ""), user=saved)
+        project_service.accept(secret=request.session.pop(INVITATION, ""), user=saved)
         return saved
 
 
@@ -71,7 +71,7 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         """Create the account, and the membership of an invited person."""
         saved: User = super().save_user(request, sociallogin, form)
         if secret := request.session.pop(INVITATION, ""):
-            people.accept(secret=secret, user=saved)
+            project_service.accept(secret=secret, user=saved)
         return saved
 
 
@@ -138,7 +138,7 @@ def project_people(request: HttpRequest, slug: str) -> HttpResponse:
     form, link = InvitationForm(request.POST or None), ""
     if request.method == "POST" and form.is_valid():
         by = cast(User, request.user)
-        made = people.invite(project=project, by=by, **form.cleaned_data)
+        made = project_service.invite(project=project, by=by, **form.cleaned_data)
         link = request.build_absolute_uri(reverse("invitation", args=[made.secret]))
         form = InvitationForm()
     open_ones = [each for each in project.invitations.select_related("invited_by") if each.is_open]
@@ -160,7 +160,7 @@ def project_role(request: HttpRequest, slug: str, member_id: int) -> HttpRespons
     """Give a member another role."""
     membership = get_object_or_404(Membership, project=_project(request, slug), pk=member_id)
     try:
-        people.change_role(membership=membership, role=request.POST.get("role", ""))
+        project_service.change_role(membership=membership, role=request.POST.get("role", ""))
     except ServiceError as error:
         pages.refused(request, error)
     else:
@@ -172,7 +172,7 @@ def project_role(request: HttpRequest, slug: str, member_id: int) -> HttpRespons
 def project_remove(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
     """End a membership."""
     membership = get_object_or_404(Membership, project=_project(request, slug), pk=member_id)
-    people.remove(membership=membership)
+    project_service.remove_member(membership=membership)
     messages.success(request, _("The membership has ended."))
     return redirect("project-people", slug=slug)
 
@@ -181,7 +181,7 @@ def project_remove(request: HttpRequest, slug: str, member_id: int) -> HttpRespo
 def project_take_back(request: HttpRequest, slug: str, invitation_id: int) -> HttpResponse:
     """End an invitation."""
     invitation = get_object_or_404(Invitation, project=_project(request, slug), pk=invitation_id)
-    people.take_back(invitation=invitation)
+    project_service.take_back(invitation=invitation)
     messages.success(request, _("The invitation was taken back."))
     return redirect("project-people", slug=slug)
 
@@ -191,7 +191,7 @@ def project_take_back(request: HttpRequest, slug: str, invitation_id: int) -> Ht
 def invitation(request: HttpRequest, secret: str) -> HttpResponse:
     """Where the link of an invitation leads: to an account, or to the membership."""
     try:
-        found = people.opened(secret=secret)
+        found = project_service.opened_invitation(secret=secret)
     except ServiceError as error:
         return render(request, "projects/invitation.html", {"error": error}, status=404)
     request.session[INVITATION] = secret
@@ -203,7 +203,7 @@ def invitation_accept(request: HttpRequest) -> HttpResponse:
     """Make the logged-in user a member."""
     secret = request.session.pop(INVITATION, "")
     try:
-        joined = people.accept(secret=secret, user=cast(User, request.user))
+        joined = project_service.accept(secret=secret, user=cast(User, request.user))
     except ServiceError as error:
         pages.refused(request, error)
         return redirect("home")

@@ -13,8 +13,7 @@ from runs.scenarios import arrangements, common_factors, registry
 from runs.scenarios.definition import AnyFactor, ChoiceFactor, Parameter, Scenario
 from runs.selectors.campaigns import workloads
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
-from runs.services.campaigns.remeasuring import MOST_REMEASURES
-from runs.services.campaigns.repeats import NARROWEST, WIDEST
+from runs.services.campaigns.repeats import MOST_REMEASURES, NARROWEST, WIDEST
 from runs.services.configurations import configurations
 from runs.web.campaigns.treatment_fields import (
     ChoicesField,

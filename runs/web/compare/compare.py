@@ -1,6 +1,6 @@
 """The compare page: series of every origin side by side, two cells, and kept comparisons."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib import messages
@@ -16,32 +16,98 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Campaign, Cell, SavedComparison
+from runs.models.campaigns import Origin
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.rights import Right
+from runs.selectors.archive import provenance
 from runs.selectors.archive.words import Factors
 from runs.selectors.compare import candidates, series_labels
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.candidates import Candidate, CandidateFilters
-from runs.selectors.compare.cells import compared_cells
+from runs.selectors.compare.cells import ComparedCells, MetricRow, Side, compared_cells
 from runs.selectors.compare.comparisons import compared
 from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.series_labels import spoken_level
 from runs.selectors.compare.state import CompareState
-from runs.services.compare import saved_comparisons as comparisons
+from runs.selectors.compare.verdict_words import VERDICTS, missing, size
+from runs.services import compare as comparisons
 from runs.services.errors import ServiceError
+from runs.templatetags.formats import estimate, ratio, tone
 from runs.web import pages
-from runs.web.compare import (
-    cells_page as compare_cells_page,
-)
-from runs.web.compare import (
-    examples as compare_examples,
-)
-from runs.web.compare import (
-    exports as compare_exports,
-)
-from runs.web.compare import (
-    page as compare_page,
-)
+from runs.web.compare import examples as compare_examples
+from runs.web.compare import exports as compare_exports
+from runs.web.compare import page as compare_page
+from runs.web.compare import words as compare_words
+
+
+@dataclass(frozen=True)
+class MetricLine:
+    """A metric of both, all in text."""
+
+    title: str
+    a: str
+    b: str
+    ratio: str
+    size: str
+    interval: str
+    tone: str
+    verdict: str
+    notes: str
+
+
+def cells_shown(found: ComparedCells, state: CompareState) -> dict[str, Any]:
+    """Both cells, their metrics with verdicts, their runs, and in what they differ."""
+    reasons = dict.fromkeys(code for row in found.rows for code in row.comparison.reasons)
+    despite = dict.fromkeys(code for row in found.rows for code in row.comparison.despite)
+    return {
+        "found": found,
+        "printed": {"a": _printed(found.a), "b": _printed(found.b)},
+        "lines": [_line(row) for row in found.rows],
+        "differences": [
+            (
+                compare_words.KINDS[each.kind],
+                compare_words.fact(each.kind, each.name),
+                [compare_words.fact_value(each.name, value) for value in each.values],
+            )
+            for each in found.differences
+        ],
+        "despite": compare_words.sentence(despite),
+        "overrides": [
+            (str(label), _address(found, replace(state, ignore=(*state.ignore, name))))
+            for name, label in compare_words.OVERRIDES.items()
+            if f"{name}_differs" in reasons
+        ],
+        "swapped": _address(found, state, swapped=True),
+    }
+
+
+def _printed(side: Side) -> list[tuple[str, str, list[str]]]:
+    """The printed figures of a published cell: text, address and record."""
+    is_published = side.cell.campaign.origin == Origin.PUBLISHED
+    return provenance.of_cell(side.cell.pk) if is_published else []
+
+
+def _address(found: ComparedCells, state: CompareState, *, swapped: bool = False) -> str:
+    a, b = found.a.cell.pk, found.b.cell.pk
+    pair = f"a={b}&b={a}" if swapped else f"a={a}&b={b}"
+    more = replace(state, series=()).query
+    return f"{reverse('compare-cells')}?{pair}{'&' if more else ''}{more}"
+
+
+def _line(row: MetricRow) -> MetricLine:
+    found = row.comparison
+    return MetricLine(
+        title=compare_words.metric_title(row.metric),
+        a=estimate(row.a.median if found.base_value is None else found.base_value),
+        b=estimate(row.b.median if found.head_value is None else found.head_value),
+        ratio=ratio(found.ratio),
+        size=size(found),
+        interval=f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–",
+        tone=tone(found.verdict),
+        verdict=str(VERDICTS[found.verdict]),
+        notes=compare_words.sentence(found.reasons) or missing(found),
+    )
+
 
 LONGEST_SEARCH = 200
 FILTERS = ("version", "os", "topology", "hardware", "origin")
@@ -102,7 +168,7 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
         )
     except Cell.DoesNotExist:
         raise Http404("cell") from None
-    context = {"section": "compare", **compare_cells_page.context(found, state)}
+    context = {"section": "compare", **cells_shown(found, state)}
     return render(request, "compare/cells.html", context)
 
 
@@ -127,7 +193,7 @@ def compare_save(request: HttpRequest) -> HttpResponse:
     state, _faults = compare_state.read(QueryDict(request.POST.get("query", "")))
     given = request.POST
     try:
-        comparisons.save(
+        comparisons.save_comparison(
             state=state,
             title=given.get("title", ""),
             note=given.get("note", ""),

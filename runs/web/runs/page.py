@@ -19,7 +19,7 @@ from runs.selectors.archive import versions
 from runs.selectors.campaigns import treatments
 from runs.selectors.campaigns.factor_names import factor_titles
 from runs.selectors.compare.series_cells import SERVER
-from runs.services.runs.flame_graphs import NAME as FLAME_GRAPH
+from runs.services.runs.artifacts import NAME as FLAME_GRAPH
 from runs.tools.host_reading import UNITS
 from runs.web.configurations.page import recorded_changes
 from runs.web.runs import evidence

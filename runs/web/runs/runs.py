@@ -20,8 +20,7 @@ from runs.selectors.access import projects
 from runs.selectors.archive import provenance
 from runs.selectors.campaigns import waiting
 from runs.services.errors import ServiceError
-from runs.services.runs import artifacts, runs
-from runs.services.seals import withdrawals
+from runs.services.runs import artifacts, runs, withdrawals
 from runs.web import pages
 from runs.web.runs import page as run_page
 

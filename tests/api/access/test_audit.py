@@ -10,11 +10,11 @@ from django.db import DatabaseError, transaction
 from django.test import Client
 
 from runs.models import AuditEntry, Run, Token
-from runs.services.access import audit, people, projects
+from runs.services.access import audit, projects
 from runs.services.changes import webhooks
 from runs.services.configurations import configurations
 from runs.services.configurations.contents import Content
-from runs.services.seals import withdrawals
+from runs.services.runs import withdrawals
 from runs.services.servers import host_keys, maintenance, ssh_keys
 from tests import factories
 
@@ -47,7 +47,7 @@ def test_each_act_is_kept_with_who_what_before_and_after(acting, project):
     run = factories.finish(factories.run(), tps=1)
     withdrawals.withdraw(run=run, reason="the disk was failing")
     member = project.memberships.create(user=User.objects.create_user("taro"), role="viewer")
-    people.change_role(membership=member, role="operator")
+    projects.change_role(membership=member, role="operator")
 
     confirmed = entry("host_key_confirmed")
     assert (confirmed.actor, confirmed.by_way_of, confirmed.subject, confirmed.project) == (
@@ -80,7 +80,7 @@ def test_no_secret_is_part_of_it(acting, project):
         project=project, url="https://hooks.example/SECRET2?a=SECRET3", secret="SECRET4" * 4
     )
     key = ssh_keys.generate(name="lab")
-    people.invite(project=project, role="viewer", by=User.objects.create_user("hanako"))
+    projects.invite(project=project, role="viewer", by=User.objects.create_user("hanako"))
     audit.record("any", "thing", after={"password": "SECRET5", "deep": {"api_token": "SECRET6"}})
     audit.record("any", "thing", after={"note": "see postgresql://me:SECRET7@host/db"})
 

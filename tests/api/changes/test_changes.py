@@ -14,7 +14,7 @@ from runs.analysis.change_points import ChangePoint
 from runs.models import Campaign, Change, Run, StaleCell, WebhookDelivery
 from runs.selectors import changes as change_selectors
 from runs.services.access import projects
-from runs.services.changes import changes, mails, rejudging, webhooks
+from runs.services.changes import changes, mails, webhooks
 from runs.services.changes import missing_uploads as watchdog
 from tests.histories import START, commit, history, noisy, repeats, sha, store
 
@@ -99,8 +99,8 @@ def test_what_older_rules_stored_is_judged_again(stepped):
         cell=cells[20], run=cells[20].runs.first(), rules=1, **false | {"kind": "alarm"}
     )
 
-    assert rejudging.judge_all() == 4
-    assert rejudging.judge_all() == 0
+    assert changes.judge_all() == 4
+    assert changes.judge_all() == 0
 
     for each in (stepped, wrong, dismissed, alarm):
         each.refresh_from_db()

@@ -16,9 +16,8 @@ from runs import dispatch
 from runs.models import Webhook, WebhookDelivery
 from runs.services.access import projects
 from runs.services.changes import deliveries, webhooks
-from runs.services.changes import http_post as outgoing
-from runs.services.changes.deliveries import PAUSES
-from runs.services.changes.http_post import Undeliverable
+from runs.services.changes import deliveries as outgoing
+from runs.services.changes.deliveries import PAUSES, Undeliverable
 from runs.services.runs import runs as run_service
 from tests import factories
 from tests.api.receiver import Receiver

@@ -9,10 +9,10 @@ from django.db import connection, transaction
 from runs.models import Campaign, Run, RunCount
 from runs.models.campaigns import Origin
 from runs.selectors.campaigns import campaigns
+from runs.services import seals
 from runs.services.access import projects
 from runs.services.operations import doctor
-from runs.services.runs import counts, runs
-from runs.services.seals import sealing
+from runs.services.runs import runs
 from tests import factories
 from tests.api.upload_bodies import run as upload
 
@@ -115,7 +115,7 @@ def post(client):
 def test_a_run_is_withdrawn_and_restored_with_a_reason(get, post, make_token, settings, tmp_path):
     settings.SEAL_KEY = str(tmp_path / "seals" / "key.pem")
     run = factories.finish(factories.run(), tps=1000)
-    sealing.request(run=run.pk)
+    seals.request(run=run.pk)
     token = make_token("admin")
 
     assert post(f"runs/{run.pk}/withdraw/", {}, token).status_code == 400
@@ -130,7 +130,7 @@ def test_a_run_is_withdrawn_and_restored_with_a_reason(get, post, make_token, se
     again = post(f"runs/{run.pk}/withdraw/", {"reason": "x"}, token)
     assert (again.status_code, again.json()["code"]) == (409, "not_finished")
     assert post(f"runs/{run.pk}/restore/", {"reason": "another disk"}, token).status_code == 200
-    sealing.seal()
+    seals.seal()
 
     body = get(f"runs/{run.pk}/")
     assert body["state"] == "finished"
@@ -254,7 +254,7 @@ def assert_right():
             assert campaigns.run_counts([campaign])[campaign] == counted
         here = Run.objects.filter(origin=Origin.EXECUTED, state=Run.State.FINISHED)
         assert campaigns.finished_here() == here.count()
-        counts.add_up()
+        runs.add_up_counts()
     names = list(RunCount.objects.values_list("campaign", "origin", "state"))
     assert len(names) == len(set(names))
     assert not RunCount.objects.filter(number=0).exists()
@@ -305,7 +305,7 @@ def test_a_request_reads_few_rows_however_many_uploads_came():
         Run.objects.filter(pk=run.pk).update(state=state)
     assert RunCount.objects.filter(campaign=campaign.pk).count() > 20
 
-    counts.add_up()
+    runs.add_up_counts()
 
     assert RunCount.objects.filter(campaign=campaign.pk).count() == 1
     assert campaigns.run_counts([campaign.pk])[campaign.pk] == {"queued": 2}
@@ -316,14 +316,14 @@ def test_a_request_reads_few_rows_however_many_uploads_came():
 
 def test_a_broken_number_is_reported_and_corrected():
     campaign = factories.campaign("one", factors={"version": ["16.14"]}, repeats=3)
-    counts.add_up()
-    assert counts.drift() == counts.recount() == 0
+    runs.add_up_counts()
+    assert runs.drift_of_counts() == runs.recount() == 0
     RunCount.objects.filter(campaign=campaign.pk).update(number=70)
-    assert counts.drift() == 1
+    assert runs.drift_of_counts() == 1
     told = next(each for each in doctor.examine() if each.check == "counts")
     assert (told.status, "recount_runs" in told.remedy) == ("warning", True)
 
     RunCount.objects.filter(campaign=0).delete()
     call_command("recount_runs")
-    assert counts.drift() == 0
+    assert runs.drift_of_counts() == 0
     assert_right()

@@ -29,7 +29,7 @@ from runs.models import (
 from runs.postgresql_settings import catalogue
 from runs.services.access import projects
 from runs.services.campaigns import summaries
-from runs.services.statements import FEW
+from runs.services.database import FEW
 from tests import factories
 from tests.api.upload_bodies import changed, run
 

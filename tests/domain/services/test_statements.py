@@ -9,7 +9,7 @@ from django.db import DataError, IntegrityError, OperationalError, connection, t
 
 from runs.models import Campaign
 from runs.services import slugs
-from runs.services.statements import Statement, perform
+from runs.services.database import Statement, perform
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from runs.models import AuditEntry, Invitation
-from runs.services.access import audit, people, projects
+from runs.services.access import audit, projects
 from runs.web.access import logins
 
 pytestmark = pytest.mark.django_db
@@ -86,9 +86,9 @@ def test_an_invitation_ends_with_its_time_and_with_the_right_of_its_maker(link, 
 
 
 def test_an_invitation_never_lowers_a_role(maintainer):
-    made = people.invite(project=projects.default(), role="viewer", by=maintainer)
+    made = projects.invite(project=projects.default(), role="viewer", by=maintainer)
 
-    people.accept(secret=made.secret, user=maintainer)
+    projects.accept(secret=made.secret, user=maintainer)
 
     assert maintainer.memberships.get().role == "maintainer"
 

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from runs.models import Membership
-from runs.services.access import people, projects
+from runs.services.access import projects
 
 pytestmark = pytest.mark.django_db
 
@@ -121,7 +121,7 @@ def test_whom_the_provider_lets_in_may_get_an_account_without_a_role(provider, s
 
 def test_an_invitation_makes_a_member(provider, django_user_model):
     by = django_user_model.objects.create_superuser("hanako")
-    made = people.invite(project=projects.default(), role="operator", by=by)
+    made = projects.invite(project=projects.default(), role="operator", by=by)
     browser = Client()
     browser.get(f"/invitations/{made.secret}/")
     logged_in(browser)

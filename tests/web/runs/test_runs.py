@@ -6,9 +6,9 @@ import pytest
 
 from runs.execution.reporter import ArtifactData
 from runs.models import Command, Run, RunEvent, Seal
+from runs.services import seals
 from runs.services.access import projects
 from runs.services.runs import artifacts
-from runs.services.seals import sealing
 from runs.web.runs import page as run_page
 from tests import factories
 
@@ -193,8 +193,8 @@ def test_an_operator_is_neither_offered_to_withdraw_nor_allowed_to(
 
 def test_a_sealed_run_shows_its_entry_of_the_chain(client, finished_run, settings, tmp_path):
     settings.SEAL_KEY = str(tmp_path / "seals" / "key.pem")
-    sealing.request(run=finished_run.pk)
-    sealing.seal()
+    seals.request(run=finished_run.pk)
+    seals.seal()
     seal = Seal.objects.get()
 
     page = client.get(f"/runs/{finished_run.pk}/").content.decode()

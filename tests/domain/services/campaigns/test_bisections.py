@@ -32,7 +32,7 @@ from runs.services.campaigns import (
     scenarios,
 )
 from runs.services.campaigns.bisection_questions import Wish
-from runs.services.changes import rejudging
+from runs.services.changes import changes
 from runs.services.errors import Refused, ServiceError
 from runs.services.runs import runs
 from tests import factories
@@ -238,11 +238,11 @@ def test_what_is_the_same_on_a_quiet_server_ends_after_the_first_step(lab, night
 def test_a_stored_verdict_is_judged_again_when_the_rules_change(lab, nightly, boss):
     made, _is_new = started(lab, boss)
     work_off(made, lambda place: 0.95 if place == 8 else 1.0)
-    assert rejudging.judge_some() == 0
+    assert changes.judge_some() == 0
     # The metric that further steps follow is no part of what the first one was asked.
     followed = {"metric": "latency_average", "levels": {}}
     Bisection.objects.update(rules=1, verdict="same", is_found=False, followed=followed)
-    assert rejudging.judge_some() == 1
+    assert changes.judge_some() == 1
     made.refresh_from_db()
     assert (made.verdict, made.is_found, made.rules) == ("slower", True, RULES)
 

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Lease, Measurement, Run
-from runs.services.campaigns import campaigns, remeasuring, repeats, scenarios, summaries
+from runs.services.campaigns import campaigns, repeats, scenarios, summaries
 from runs.services.errors import ServiceError
 from runs.services.runs import attempts, leases, runs
 from tests import factories
@@ -254,5 +254,5 @@ def test_a_plan_of_another_version_is_told_and_ends_no_campaign_in_an_error(draf
 
     wanted = {campaign.runs.order_by("pk").first(): "why"}
     with pytest.raises(ServiceError) as refused, transaction.atomic():
-        remeasuring.queue(campaign=campaign, like=wanted, code="measured_again")
+        repeats.remeasure(campaign=campaign, like=wanted, code="measured_again")
     assert (refused.value.code, campaign.runs.count()) == ("plan_of_other_version", 4)

@@ -15,14 +15,7 @@ from runs.models import Artifact, Campaign, Lease, Run, ScheduleEvent
 from runs.selectors.campaigns import treatments as words
 from runs.selectors.compare.comparisons import compared
 from runs.selectors.compare.state import read as read_state
-from runs.services.campaigns import (
-    campaigns,
-    estimates,
-    repeats,
-    scenarios,
-    treatment_checks,
-    treatments,
-)
+from runs.services.campaigns import campaigns, estimates, repeats, scenarios, treatments
 from runs.services.errors import ServiceError
 from runs.services.runs import artifacts, attempts
 from runs.services.runs import results as findings
@@ -163,13 +156,13 @@ def target(report: str):
     ],
 )
 def test_preflight_finds_what_the_machine_lacks_now(permitting, report, codes):
-    found = treatment_checks.problems(EVERYTHING, permitting, target(report))
+    found = treatments.problems_of_machines(EVERYTHING, permitting, target(report))
     assert {each.code for each in found} == codes
 
 
 def test_preflight_finds_a_kernel_that_has_become_strict(known):
     report = target("tool\tperf\nparanoia\t4\n")
-    found = treatment_checks.problems(Treatment(profile=True), machine(), report)
+    found = treatments.problems_of_machines(Treatment(profile=True), machine(), report)
     assert [each.code for each in found] == ["perf_not_permitted"]
 
 
@@ -273,7 +266,7 @@ def test_evidence_that_cannot_be_taken_is_refused_with_its_remedy(permitting):
     ],
 )
 def test_preflight_says_whether_system_calls_can_be_seen(permitting, said, code):
-    found = treatment_checks.problems(Treatment(syscalls=True), permitting, target(said))
+    found = treatments.problems_of_machines(Treatment(syscalls=True), permitting, target(said))
     assert [each.code for each in found] == ([code] if code else [])
 
 

@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from benchmarks.cost import buffers
 from runs.analysis import inference, monitoring
-from runs.services.changes import rejudging
+from runs.services.changes import changes
 
 pytestmark = pytest.mark.django_db
 
@@ -45,7 +45,7 @@ def test_a_turn_with_nothing_to_do_reads_some_buffers_of_a_large_archive(archive
             cursor.execute("ANALYZE runs_change, runs_bisection")
 
     with CaptureQueriesContext(connection) as asked:
-        assert rejudging.judge_some() == 0
+        assert changes.judge_some() == 0
 
     selects = [each["sql"] for each in asked if each["sql"].startswith("SELECT")]
     assert len(selects) == 2

@@ -41,7 +41,7 @@ from runs.selectors import exchange as exports
 from runs.services import exchange
 from runs.services.access import projects
 from runs.services.errors import Refused, ServiceError
-from runs.services.exchange.format import FORMAT_VERSION
+from runs.services.exchange.reading import FORMAT_VERSION
 from runs.services.runs import artifacts, attempts
 from runs.services.servers import servers
 from tests import factories

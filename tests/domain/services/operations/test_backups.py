@@ -19,10 +19,10 @@ from django.db import connection
 
 from runs.execution.reporter import ArtifactData
 from runs.models import Run, SSHKey
+from runs.services import seals
 from runs.services.access import encryption
 from runs.services.operations import backups
 from runs.services.runs import artifacts
-from runs.services.seals import sealing
 from tests import factories
 from tests.migrated import ROOT, create_database
 
@@ -45,8 +45,8 @@ def filled():
     SSHKey.objects.update(private_key_encrypted=encryption.encrypt("the private key"))
     User.objects.create_superuser("ichiro")
     for each in campaign.runs.all():
-        sealing.request(run=each.pk)
-    sealing.seal()
+        seals.request(run=each.pk)
+    seals.seal()
     return campaign
 
 

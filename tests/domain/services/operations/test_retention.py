@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from runs.execution.reporter import ArtifactData
 from runs.models import AuditEntry, Command, Project, Run, Series, Upload
+from runs.services import seals
+from runs.services.database import perform
 from runs.services.runs import artifacts
-from runs.services.seals import sealing
-from runs.services.statements import perform
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -37,8 +37,8 @@ def recorded(run, state, *, ago=OLD):
 
 
 def seal(run):
-    perform([sealing.requesting(runs=[run.pk])])
-    assert sealing.seal() == 1
+    perform([seals.requesting(runs=[run.pk])])
+    assert seals.seal() == 1
 
 
 def runs(*states):

@@ -11,7 +11,7 @@ from django.utils import timezone
 from runs.execution.reporter import ArtifactData
 from runs.management.commands.judge_runs import Command
 from runs.models import Artifact, Campaign, Installation, Lease, Run, RunEvent
-from runs.services.campaigns import remeasuring, scenarios
+from runs.services.campaigns import repeats, scenarios
 from runs.services.runs import artifacts, certificates, leases, results, runs
 from tests import factories
 from tests.domain.services.runs.test_findings import collecting, found
@@ -114,7 +114,7 @@ def test_a_campaign_that_stated_so_leaves_out_what_is_in_doubt(server):
     Campaign.objects.update(leaves_out_doubtful=True)
     first = finish(server, BUSY)
     first.refresh_from_db()
-    assert (first.state, first.message) == ("withdrawn", remeasuring.LEFT_OUT)
+    assert (first.state, first.message) == ("withdrawn", repeats.LEFT_OUT)
     assert not first.cell.summaries.exists()
     # It is measured again all the same, and what is valid counts.
     finish(server, QUIET)

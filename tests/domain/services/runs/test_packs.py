@@ -18,11 +18,11 @@ from django.utils import timezone
 from benchlab.bucket import ContentChanged
 from runs.execution.reporter import ArtifactData, Findings
 from runs.models import Artifact, Instance, Lease, Pack, PackedFile, Run
+from runs.services import seals
 from runs.services.access import projects, tokens
 from runs.services.exchange import exporting, importing
 from runs.services.operations import backups
 from runs.services.runs import artifacts, file_store, leases, packing, packs, results
-from runs.services.seals import sealing
 from tests import factories
 from tests.api.upload_bodies import run as run_body
 from tests.unit.tools.pgbench.samples import sample
@@ -507,8 +507,8 @@ def test_a_backup_brings_packs_back(settings, tmp_path, monkeypatch, is_moved):
     run = finished("one")
     store(run, FILES)
     store_singles(run, {"alone": b"alone"})
-    sealing.request(run=run.pk)
-    sealing.seal()
+    seals.request(run=run.pk)
+    seals.seal()
     if is_moved:
         opened = file_store.opened
         moved = packs.key_of(Pack.objects.get().pk)

@@ -31,12 +31,11 @@ from runs.models import (
     SealRequest,
 )
 from runs.selectors.seals import entry_hash
-from runs.services import exchange
+from runs.services import exchange, seals
 from runs.services.access import projects
+from runs.services.database import perform
 from runs.services.errors import ServiceError
-from runs.services.runs import artifacts, runs
-from runs.services.seals import keys, sealing, withdrawals
-from runs.services.statements import perform
+from runs.services.runs import artifacts, runs, withdrawals
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -59,13 +58,13 @@ def campaign(db):
         run.plan = {"host": "192.0.2.1", "bindir": "/b"}
         run.hardware, run.environment = factories.hardware(), factories.environment()
         run.save()
-    perform([sealing.requesting(runs=made.runs.values_list("pk", flat=True))])
+    perform([seals.requesting(runs=made.runs.values_list("pk", flat=True))])
     return made
 
 
 @pytest.fixture
 def sealed(campaign):
-    assert sealing.seal() == 18
+    assert seals.seal() == 18
     return campaign
 
 
@@ -188,8 +187,8 @@ def test_a_chain_that_was_cut_is_named_wherever_it_was_cut(sealed):
 def test_an_end_that_was_cut_off_is_named_even_after_the_chain_went_on(sealed):
     sql("DELETE FROM runs_seal WHERE number > 16")
     later = factories.finish(factories.run(sealed.cells.first(), repeat=9), tps=1)
-    sealing.request(run=later.pk)
-    sealing.seal()
+    seals.request(run=later.pk)
+    seals.seal()
 
     assert (None, "chain_cut") in [(run, code) for run, code, _message in verify()]
 
@@ -204,14 +203,14 @@ def test_a_run_that_was_put_in_by_hand_is_named(sealed):
 def test_what_old_services_store_during_an_update_is_sealed_once_they_are_gone(sealed):
     """And at no other time: a run without a request is then one that was put in by hand."""
     sql("DELETE FROM runs_seal")
-    sealing.request_missing()
+    seals.request_missing()
     assert not SealRequest.objects.exists()
     Instance.objects.update_or_create(pk=1, defaults={"unsealed_since": timezone.now()})
-    sealing.request_missing()
+    seals.request_missing()
     assert not SealRequest.objects.exists()
     Instance.objects.update(unsealed_since=timezone.now() - timedelta(minutes=11))
     for _twice in range(2):
-        sealing.request_missing()
+        seals.request_missing()
         assert SealRequest.objects.count() == 18
     assert not Instance.objects.exclude(unsealed_since=None).exists()
 
@@ -219,13 +218,13 @@ def test_what_old_services_store_during_an_update_is_sealed_once_they_are_gone(s
 def test_a_change_cannot_be_sealed_over(sealed):
     run = sealed.runs.order_by("pk")[0]
     sql("UPDATE runs_measurement SET value = 1 WHERE run_id = %s", run.pk)
-    sealing.request(run=run.pk)
-    assert sealing.seal() == 0
+    seals.request(run=run.pk)
+    assert seals.seal() == 0
     assert [found[0] for found in verify()] == [run.pk]
 
     # Said to be on purpose it stands in the chain, with what was there before.
-    sealing.request(run=run.pk, kind="amended", reason="corrected")
-    assert sealing.seal() == 1
+    seals.request(run=run.pk, kind="amended", reason="corrected")
+    assert seals.seal() == 1
     out = io.StringIO()
     call_command("verify", stdout=out)
     assert f"amended since it was sealed: run {run.pk}: corrected" in out.getvalue()
@@ -247,7 +246,7 @@ def test_the_key_is_made_once_for_its_owner_only_and_another_one_is_not_trusted(
     made = key.read_bytes()
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
-    assert keys.Signer().public in keys.trusted()
+    assert seals.Signer().public in seals.trusted()
     assert key.read_bytes() == made
 
     for path in key.parent.glob("*.pub"):
@@ -259,22 +258,22 @@ def test_without_a_key_nothing_is_sealed_and_everything_waits(campaign, settings
     (tmp_path / "file").write_text("")
     settings.SEAL_KEY = str(tmp_path / "file" / "key.pem")
 
-    assert sealing.seal() == 0
+    assert seals.seal() == 0
     assert SealRequest.objects.count() == 18
 
 
 def test_sealing_works_in_batches_and_goes_on(campaign, monkeypatch):
-    monkeypatch.setattr(sealing, "BATCH", 4)
+    monkeypatch.setattr(seals, "BATCH", 4)
 
-    assert sealing.seal() == 18
+    assert seals.seal() == 18
     assert verify() == []
 
 
 def test_each_project_has_a_chain_of_its_own(sealed):
     lab = projects.create(slug="lab", is_public=False)
     other = factories.finish_all(factories.campaign("other", project=lab))
-    perform([sealing.requesting(runs=other.runs.values_list("pk", flat=True))])
-    sealing.seal()
+    perform([seals.requesting(runs=other.runs.values_list("pk", flat=True))])
+    seals.seal()
 
     numbers = Seal.objects.filter(project=lab).values_list("number", flat=True)
     assert list(numbers) == list(range(1, 19))
@@ -308,7 +307,7 @@ def test_a_withdrawn_run_counts_nowhere_and_says_why(sealed):
     sealed.refresh_from_db()
     assert sealed.state == "finished"
     assert verify() == [], "an entry that waits is no fault"
-    sealing.seal()
+    seals.seal()
     assert verify() == []
     assert Seal.objects.filter(run=run.pk).values_list("kind", "reason").last() == (
         "withdrawn",
@@ -320,7 +319,7 @@ def test_a_restored_run_counts_again(sealed):
     run = sealed.runs.order_by("pk")[0]
     withdrawals.withdraw(run=run, reason="the disk was failing")
     withdrawals.restore(run=run, reason="it was another disk")
-    sealing.seal()
+    seals.seal()
 
     assert (run.state, run.message) == ("finished", "")
     assert CellSummary.objects.get(cell=run.cell).n == 3
@@ -375,7 +374,7 @@ def export(sealed, tmp_path):
     """The lines of an export of runs with everything, of which one is withdrawn."""
     run = sealed.runs.order_by("pk")[2]
     withdrawals.withdraw(run=run, reason="the disk was failing")
-    sealing.seal()
+    seals.seal()
     lines = exchange.lines(projects.default())
     return [json.loads(line) for line in lines]
 
@@ -518,4 +517,4 @@ def test_sealed_exports_are_imported_and_sealed_again(export, tmp_path):
     Seal.objects.all().delete()
 
     assert exchange.load(lines=lines).runs == 18
-    assert sealing.seal() == 17, "one came withdrawn"
+    assert seals.seal() == 17, "one came withdrawn"

@@ -1,4 +1,4 @@
-"""Saved comparisons: an address of the compare page under a title."""
+"""Comparing: comparisons that a person has saved."""
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -11,7 +11,7 @@ from runs.services.errors import ServiceError
 
 
 @transaction.atomic
-def save(*, state: CompareState, title: str, note: str, user: User) -> SavedComparison:
+def save_comparison(*, state: CompareState, title: str, note: str, user: User) -> SavedComparison:
     """Store a state under a title. Raises ServiceError without a title or without series."""
     title, note = (text.replace("\0", "").strip() for text in (title, note))
     if not title:

@@ -1,27 +1,138 @@
-"""Sealing: finished runs join their project's chain, in batches and after they were stored.
+"""Seals: finished runs join their project's chain, and the key that signs it.
+
+`BENCHLAB_SEAL_KEY` is the private key (Ed25519, PEM), created if missing. Trusted public keys are
+next to it as `*.pub`, the present one and earlier ones; `heads.json` has the last entry of each
+chain.
 
 Requests wait in a table, inserted by the transaction that finishes a run. One worker at a time
 takes them from there; a message only wakes it.
 """
 
+import fcntl
+import json
 import logging
+import os
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
 from runs import dispatch
 from runs.models import Instance, Project, Run, Seal, SealRequest
 from runs.selectors import seals
-from runs.selectors.seals import BEGINNING, canonical, entry_hash
+from runs.selectors.seals import BEGINNING, DOMAIN, canonical, entry_hash
 from runs.services.access import projects
-from runs.services.seals.keys import Signer, keep_head
-from runs.services.statements import Statement
+from runs.services.database import Statement
+
+RAW = (serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+
+
+class Signer:
+    """Signs entries with the present key. Creating one raises OSError and ValueError."""
+
+    def __init__(self) -> None:
+        self._key = _private_key(Path(settings.SEAL_KEY))
+        self.public = self._key.public_key().public_bytes(*RAW)
+
+    def sign(self, digest: bytes) -> bytes:
+        """The signature of an entry with this hash."""
+        return self._key.sign(DOMAIN + digest)
+
+
+def trusted() -> frozenset[bytes]:
+    """The public keys that entries may be signed with."""
+    found = set()
+    for path in Path(settings.SEAL_KEY).parent.glob("*.pub"):
+        key = serialization.load_pem_public_key(path.read_bytes())
+        if isinstance(key, Ed25519PublicKey):
+            found.add(key.public_bytes(*RAW))
+    return frozenset(found)
+
+
+def heads() -> dict[str, list[dict[str, Any]]]:
+    """The last entries that were signed, by project: number and hash.
+
+    More than one if a chain did not continue from its end: then entries were cut off before.
+    """
+    path = _heads_file()
+    if not path.exists():
+        return {}
+    found: dict[str, list[dict[str, Any]]] = json.loads(path.read_text())
+    return found
+
+
+def keep_head(*, project: str, before: tuple[int, str], now: tuple[int, str]) -> None:
+    """Store the end of a chain, which was extended from `before`."""
+    with _heads_file().with_name(".heads.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        known = heads()
+        ends = [each for each in known.get(project, []) if (each["number"], each["hash"]) != before]
+        known[project] = [*ends, {"number": now[0], "hash": now[1]}]
+        _write(_heads_file(), json.dumps(known, indent=1, sort_keys=True).encode())
+
+
+def _heads_file() -> Path:
+    return Path(settings.SEAL_KEY).with_name("heads.json")
+
+
+def _private_key(path: Path) -> Ed25519PrivateKey:
+    if not path.exists():
+        _make(path)
+    key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+    if not isinstance(key, Ed25519PrivateKey):
+        raise ValueError(f"{path} is no Ed25519 key")
+    public = path.with_name(f"{key.public_key().public_bytes(*RAW).hex()[:16]}.pub")
+    if not public.exists():
+        _write(public, _pem(key.public_key()))
+    return key
+
+
+def _make(path: Path) -> None:
+    """If several workers create one at the same time, the first one's stays."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    pem = Ed25519PrivateKey.generate().private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    temporary = _temporary(path, pem)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    finally:
+        temporary.unlink()
+
+
+def _pem(key: Ed25519PublicKey) -> bytes:
+    return key.public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+
+
+def _write(path: Path, content: bytes) -> None:
+    _temporary(path, content).replace(path)
+
+
+def _temporary(path: Path, content: bytes) -> Path:
+    """A file that only we can read, written to disk completely."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return Path(name)
+
 
 logger = logging.getLogger(__name__)
 

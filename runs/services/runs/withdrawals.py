@@ -6,11 +6,11 @@ from django.utils.translation import gettext as _
 from runs.models import Change, Run
 from runs.models.campaigns import Origin
 from runs.models.runs import CONTROL
+from runs.services import seals
 from runs.services.changes import changes
+from runs.services.database import perform
 from runs.services.errors import ServiceError
 from runs.services.runs import runs
-from runs.services.seals import sealing
-from runs.services.statements import perform
 
 MOST_CHARACTERS = 500
 
@@ -29,7 +29,7 @@ def withdraw(*, run: Run, reason: str) -> Run:
     _change(run, to=Run.State.WITHDRAWN, only_from=Run.State.FINISHED, reason=reason)
     alarms = Change.objects.filter(run=run.pk, kind=Change.Kind.ALARM)
     alarms.filter(decision=Change.Decision.OPEN).update(decision=Change.Decision.REFUTED)
-    sealing.request(run=run.pk, kind="withdrawn", reason=reason)
+    seals.request(run=run.pk, kind="withdrawn", reason=reason)
     return run
 
 
@@ -41,7 +41,7 @@ def restore(*, run: Run, reason: str) -> Run:
     # The run's history keeps the reason; a run in use needs none.
     Run.objects.filter(pk=run.pk).update(code=Run.State.FINISHED, message="")
     run.refresh_from_db()
-    sealing.request(run=run.pk, kind="restored", reason=reason)
+    seals.request(run=run.pk, kind="restored", reason=reason)
     return run
 
 

@@ -1,4 +1,4 @@
-"""Several statements in one message: the round trip costs more than most statements."""
+"""The results database: connections shared by threads, and several statements in one message."""
 
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -7,11 +7,35 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Func, TextField, Value
 from psycopg import errors, pq
 from psycopg.adapt import Transformer
 from psycopg.waiting import Ready, Wait
+
+# How long a transaction that has locked leases may ask nothing.
+IDLE_SECONDS = 30.0
+
+
+def give_back() -> None:
+    """Let other threads use this one's connection: it will wait for something else now.
+
+    Does nothing in a transaction, nor where each thread has a connection of its own.
+    """
+    if connection.settings_dict["OPTIONS"].get("pool") and not connection.in_atomic_block:
+        connection.close()
+
+
+def ends_if_idle(seconds: float = IDLE_SECONDS) -> Func:
+    """For a query that locks leases: PostgreSQL ends its transaction after so long without another.
+
+    Else a worker that was frozen in it would keep its servers from all others.
+    """
+    name = Value("idle_in_transaction_session_timeout")
+    limit, is_local = Value(f"{seconds:.0f}s"), Value(True)
+    return Func(name, limit, is_local, function="set_config", output_field=TextField())
+
 
 Rows = list[tuple[Any, ...]]
 # The most statements that a connection keeps prepared; beyond them the text is sent each time.

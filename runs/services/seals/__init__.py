@@ -1,1 +1,0 @@
-"""Seals: keys, signing, and withdrawing runs."""
