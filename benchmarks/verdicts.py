@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from runs.analysis.inference import Cell, Inference, Model, Noise, Pair, judge, sequential
+from runs.analysis.inference import Cell, Inference, Model, Noise, Pair, critical, judge
 from runs.analysis.inference.version_indices import Reading, indices
 from runs.analysis.noise import needs_more
 from runs.analysis.summary import summarise
@@ -236,7 +236,7 @@ def is_false(answers: Sequence[Inference]) -> bool:
 def adaptive(random: Random, source: Source, repetitions: int, *, rows: int = 8) -> float:
     """The same if rounds are added until all cells are known to 1.5 %, at most 8."""
     least, most, wanted = 3, 8, 0.015
-    significance = sequential.level(range(least, most + 1), 0.05)
+    significance = critical.level_of_look(range(least, most + 1), 0.05)
     wrong = 0
     for _ in range(repetitions):
         logs = measured(random, source, 2 * rows, most)

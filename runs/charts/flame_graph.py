@@ -1,17 +1,21 @@
-"""A flame graph: folded stacks as an SVG document of its own.
+"""Flame graphs as SVG: whole ones to keep, and views that are zoomed, searched or compared.
 
 A line of folded stacks is "OUTER;...;INNER N"; see https://www.brendangregg.com/flamegraphs.html.
 The width of a box is its share of the samples; a box is called by the one below it. Tooltips show
 each box's samples.
+
+Each box is a link that zooms to it, so the picture works without JavaScript. In a difference
+the widths are those of the second profile; a box is red if its share has grown, blue if it has
+become smaller, and grey if chance explains the difference.
 """
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
-from runs.charts.stacks import Frame, tree_of
+from runs.charts.stacks import Change, Frame, change, tree_of
 
 WIDTH, ROW, MARGIN, HEAD = 1200, 17, 10, 44
 LETTER = 6.6
@@ -113,3 +117,155 @@ def colour(name: str) -> str:
 def clean(text: str) -> str:
     """The text without what XML cannot hold."""
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+FOUND, CHANCE = "hsl(285,60%,72%)", "hsl(210,8%,86%)"
+# Points of difference from which the colour has its full strength.
+STRONGEST = 10.0
+Zoom = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class View:
+    """The picture, the share of the samples (per cent) that the searched word is in, and the way
+    from the root to the zoomed frame: (name, zoom) of each."""
+
+    svg: str
+    found: float | None
+    way: Sequence[tuple[str, Zoom]]
+
+
+@dataclass(frozen=True)
+class _ViewBox:
+    """`left` in samples of the zoomed frame, `row` from the bottom."""
+
+    frame: Frame
+    before: Frame | None
+    zoom: Zoom
+    left: int
+    row: int
+    is_found: bool
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    whole: Frame
+    top: Frame
+    before: Frame | None
+    search: str
+    link: Callable[[Zoom], str]
+
+
+def view(
+    after: Frame,
+    *,
+    link: Callable[[Zoom], str],
+    zoom: Zoom = (),
+    search: str = "",
+    before: Frame | None = None,
+) -> View:
+    """The picture of a profile, or with `before` of its difference to that one.
+
+    `zoom` are the positions of the frames on the way, by their names' order; one that leads nowhere
+    ends where it can. `link` gives the address of a zoom.
+    """
+    top, then, way = _zoomed(after, before, zoom)
+    drawing = _Drawing(after, top, before, search.lower(), link)
+    boxes = list(_boxes_of_view(drawing, then, way[-1][1]))
+    rows = max(box.row for box in boxes) + 1
+    height = rows * ROW + 2 * MARGIN
+    drawn = [_drawn_view(box, drawing, height) for box in boxes]
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="flames" viewBox="0 0 {WIDTH} {height}" '
+        'font-family="monospace" font-size="11">'
+    )
+    found = _found(after, drawing.search) if search else None
+    return View("\n".join([head, *drawn, "</svg>"]), found, way)
+
+
+def _zoomed(
+    after: Frame, before: Frame | None, zoom: Zoom
+) -> tuple[Frame, Frame | None, list[tuple[str, Zoom]]]:
+    frame, then = after, before
+    places: list[tuple[str, Zoom]] = [(after.name, ())]
+    for place in zoom:
+        names = sorted(frame.called)
+        if not 0 <= place < len(names):
+            break
+        frame = frame.called[names[place]]
+        then = then.called.get(names[place]) if then else None
+        places.append((frame.name, (*places[-1][1], place)))
+    return frame, then, places
+
+
+def _boxes_of_view(drawing: _Drawing, before: Frame | None, zoom: Zoom) -> Iterator[_ViewBox]:
+    """Every box that is wide enough, with the functions of each in the order of their names."""
+    narrowest = NARROWEST / (WIDTH - 2 * MARGIN) * drawing.top.samples
+    waiting = [_ViewBox(drawing.top, before, zoom, 0, 0, _is_found(drawing.top, drawing.search))]
+    while waiting:
+        box = waiting.pop()
+        yield box
+        left = box.left
+        for place, name in enumerate(sorted(box.frame.called)):
+            frame = box.frame.called[name]
+            if frame.samples >= narrowest:
+                then = box.before.called.get(name) if box.before else None
+                found = _is_found(frame, drawing.search)
+                waiting.append(_ViewBox(frame, then, (*box.zoom, place), left, box.row + 1, found))
+            left += frame.samples
+
+
+def _is_found(frame: Frame, search: str) -> bool:
+    return bool(search) and search in frame.name.lower()
+
+
+def _found(root: Frame, search: str) -> float:
+    """The percentage of samples with the word anywhere on their stacks."""
+    samples, waiting = 0, [root]
+    while waiting:
+        frame = waiting.pop()
+        if _is_found(frame, search):
+            samples += frame.samples
+        else:
+            waiting += frame.called.values()
+    return 100 * samples / max(root.samples, 1)
+
+
+def _drawn_view(box: _ViewBox, drawing: _Drawing, height: int) -> str:
+    scale = (WIDTH - 2 * MARGIN) / max(drawing.top.samples, 1)
+    x, width = MARGIN + box.left * scale, box.frame.samples * scale
+    y = height - MARGIN - (box.row + 1) * ROW
+    name = clean(box.frame.name)
+    changed = _change(box, drawing)
+    share = 100 * box.frame.samples / max(drawing.whole.samples, 1)
+    told = f"{name}: {box.frame.samples:,} samples, {share:.2f} %"
+    if changed is not None:
+        told += f" ({changed.before:.2f} %, {changed.points:+.2f})"
+    room = int((width - 6) / LETTER)
+    shown = name if len(name) <= room else f"{name[: max(room - 2, 0)]}.."
+    label = f'<text x="{x + 3:.1f}" y="{y + 12}" fill="#121820">{escape(shown)}</text>'
+    return (
+        f"<a href={quoteattr(drawing.link(box.zoom))}><title>{escape(told)}</title>"
+        f'<rect x="{x:.1f}" y="{y}" width="{max(width - 0.4, 0.3):.1f}" height="{ROW - 1}" rx="1" '
+        f'fill="{_fill(box, changed)}"/>{label if room >= 3 else ""}</a>'
+    )
+
+
+def _change(box: _ViewBox, drawing: _Drawing) -> Change | None:
+    if drawing.before is None:
+        return None
+    before = box.before.samples if box.before else 0
+    return change(
+        box.frame.name, before, drawing.before.samples, box.frame.samples, drawing.whole.samples
+    )
+
+
+def _fill(box: _ViewBox, changed: Change | None) -> str:
+    if box.is_found:
+        return FOUND
+    if changed is None:
+        return colour(box.frame.name)
+    if not changed.is_sure:
+        return CHANCE
+    strength = min(1.0, abs(changed.points) / STRONGEST)
+    return f"hsl({5 if changed.points > 0 else 215},80%,{90 - 28 * strength:.0f}%)"

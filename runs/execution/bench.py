@@ -21,12 +21,11 @@ from runs.execution.guard import (
     LOOK_SECONDS,
     DiskGuard,
     Guard,
+    InHand,
     generous_seconds,
     guarded,
 )
-from runs.execution.in_hand import InHand
-from runs.execution.members import Member, members_of
-from runs.execution.nodes import Node
+from runs.execution.nodes import Member, Node, members_of
 from runs.execution.plan import MAIN, RunPlan
 from runs.execution.postgres import DATABASE, Cluster
 from runs.execution.reporter import Findings, Note, Reporter

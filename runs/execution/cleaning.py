@@ -5,11 +5,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from runs.execution import in_hand, stopping, treating
+from runs.execution import guard, postgres, treating
 from runs.execution.bench import Bench
 from runs.execution.errors import OUT_OF_REACH, TargetProblem
-from runs.execution.members import PLACED, folder_of
-from runs.execution.nodes import Node
+from runs.execution.nodes import PLACED, Node, folder_of
 from runs.execution.postgres import Cluster
 from runs.execution.preparing import Preparing
 from runs.execution.ssh import Host
@@ -129,7 +128,7 @@ class Cleaning:
         await node.on_host(stop)
 
     async def _keep_in_hand(self) -> None:
-        await in_hand.keep(self.bench.in_hand, self.bench.reporter, self.bench.findings)
+        await guard.keep(self.bench.in_hand, self.bench.reporter, self.bench.findings)
 
     async def _set_back(self, node: Node) -> None:
         await treating.set_back_whatever_was(self.bench, node)
@@ -141,7 +140,7 @@ class Cleaning:
         directory = cluster.directory
 
         async def stop(host: Host) -> bool:
-            return await stopping.stop(node.base.checked(host, directory), directory)
+            return await postgres.stop_in(node.base.checked(host, directory), directory)
 
         prepared[node, cluster] = await node.on_host(stop)
 

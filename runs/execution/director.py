@@ -5,29 +5,56 @@ takes the same path. That is how another worker can continue a run.
 """
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from runs.execution import boot, clocks, cores, explaining, listening, release, treating
+from runs.execution import clocks, cores, explaining, listening, treating
 from runs.execution.bench import Bench
 from runs.execution.cleaning import Cleaning, Ended
 from runs.execution.ending import together
 from runs.execution.errors import OUT_OF_REACH, Detached, TargetProblem
 from runs.execution.evidence import Evidence
+from runs.execution.facts import version_text
 from runs.execution.further_clusters import NODE_LOST, Arrangement
 from runs.execution.guard import MINUTES, guarded
 from runs.execution.monitors import Monitors
 from runs.execution.nodes import Place, nodes_of
 from runs.execution.plan import MAIN, RunPlan
-from runs.execution.postgres import Cluster, makes_checksums
+from runs.execution.postgres import (
+    READ_SETTINGS,
+    Cluster,
+    makes_checksums,
+    read_extensions,
+    read_settings,
+)
 from runs.execution.preparing import Preparing
 from runs.execution.probing import Probing
 from runs.execution.procedure import Arranging, Procedure
 from runs.execution.profiling import Profile
 from runs.execution.reporter import ArtifactData, Reporter
-from runs.execution.settings import READ_SETTINGS, read_extensions, read_settings
 from runs.wording import gettext_noop as _
+
+
+def require_release(plan: RunPlan, settings: Mapping[str, Mapping[str, str]]) -> None:
+    """Raise TargetProblem `installation_changed` if the reported `settings` say it is not.
+
+    Packages upgrade a release in place: the run would be stored in the cell of the old one. All
+    development versions of a major version share one number, so their names are compared.
+    """
+    wanted, said = str(plan.levels.get("version", "")), settings["server_version"]["setting"]
+    is_other = int(settings["server_version_num"]["setting"]) != plan.version_num
+    if any(each.isalpha() for each in wanted):
+        is_other |= version_text(f"postgres (PostgreSQL) {said}") != wanted
+    if not is_other:
+        return
+    raise TargetProblem(
+        f"{plan.bindir} does not start as PostgreSQL {wanted or plan.version_num} any more: "
+        f"the server says that it is {said}.",
+        code="installation_changed",
+        remedy=_("Inspect the server again; what is gone is then no longer offered."),
+    )
+
 
 KEPT_LOG_LINES = 2000
 
@@ -122,7 +149,7 @@ class Director:
         for node in self.bench.nodes:
             needed = [node.steps_directory]
             needed += [f"{node.directory}/s"] if node in self.bench.database_nodes else []
-            await boot.make_folders(node, needed)
+            await explaining.make_folders_noting_boot(node, needed)
 
     async def _warm_and_compare_clocks(self) -> None:
         """One machine's clock shifts nothing, so the run does not wait until it was read."""
@@ -203,7 +230,7 @@ class Director:
         self.bench.extensions[MAIN] = read_extensions(printed)
         version = self.bench.findings.settings["server_version"]
         self.bench.findings.server_version = version["setting"].split()[0]
-        release.check(self.plan, self.bench.findings.settings)
+        require_release(self.plan, self.bench.findings.settings)
         self._check_checksums()
 
     def _check_checksums(self) -> None:

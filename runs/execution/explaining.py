@@ -1,14 +1,47 @@
-"""The cause behind a failed step: a full disk, a server that is gone, a cut network."""
+"""The cause behind a failed step: a restart, a full disk, a lost server, a cut network."""
 
+from collections.abc import Sequence
 from functools import partial
 
-from runs.execution import boot
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import CommandTimeout, TargetProblem, TargetRestarted
 from runs.execution.further_clusters import Arrangement
+from runs.execution.nodes import Node
 from runs.execution.postgres import NOT_RUNNING, Cluster
 from runs.execution.steps import NO_SPACE, disk_full, free_bytes
 from runs.wording import gettext_noop as _
+
+# The kernel makes a new one at each boot; a system without it never counts as restarted.
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+_MAKE_FOLDERS = """
+boot=$1 now=$2
+shift 2
+mkdir -p "$@"
+[ -e "$boot" ] || [ ! -r "$now" ] || { read -r id <"$now" && echo "$id" >"$boot"; }
+"""
+_COMPARE = '[ ! -s "$1" ] || [ ! -r "$2" ] || [ "$(cat "$1")" = "$(cat "$2")" ]'
+
+
+async def make_folders_noting_boot(node: Node, folders: Sequence[str]) -> None:
+    """Make the run's folder on a machine and folders in it; the first time, note there its boot."""
+    words = ["sh", "-c", _MAKE_FOLDERS, "folders", _noted(node), BOOT_ID, *folders]
+    await node.on_host(partial(node.base.make_folder, path=node.directory, then=words))
+
+
+async def restarted(bench: Bench) -> list[str]:
+    """The addresses of the run's machines that were restarted since it started."""
+    found = []
+    for node in bench.nodes:
+        words = ["sh", "-c", _COMPARE, "boot", _noted(node), BOOT_ID]
+        if (await bench.run(*words, on=node)).exit_status != 0:
+            found.append(node.address)
+    return found
+
+
+def _noted(node: Node) -> str:
+    return f"{node.directory}/boot"
+
 
 # A crashed server logs the reason before the ends of hundreds of its backends.
 LINES_TO_SEARCH = 2000
@@ -37,7 +70,7 @@ async def explained(problem: TargetProblem, bench: Bench, *, taken_over: bool) -
 
 
 async def _deeper(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> TargetProblem:
-    if addresses := await boot.restarted(bench):
+    if addresses := await restarted(bench):
         return TargetRestarted(f"{', '.join(addresses)} has restarted meanwhile: {problem}")
     log = await bench.server_log(LINES_TO_SEARCH)
     if found := await _no_space(problem, bench, log):

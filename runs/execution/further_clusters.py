@@ -14,17 +14,23 @@ from dataclasses import replace
 from functools import partial
 from typing import NoReturn
 
-from runs.execution import listening, standbys, stopping
+from runs.execution import listening, postgres, standbys
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import OUT_OF_REACH, TargetProblem
 from runs.execution.guard import MINUTES, guarded
-from runs.execution.members import Member, conninfo
-from runs.execution.nodes import DATABASE_NODE
+from runs.execution.nodes import DATABASE_NODE, Member, conninfo
 from runs.execution.plan import MAIN
-from runs.execution.postgres import DATABASE, NOT_RUNNING, SUPERUSER, lines_for
+from runs.execution.postgres import (
+    DATABASE,
+    NOT_RUNNING,
+    READ_SETTINGS,
+    SUPERUSER,
+    lines_for,
+    read_extensions,
+    read_settings,
+)
 from runs.execution.preparing import BYTES_TO_SPARE, did_not_start, replace_folder
 from runs.execution.reporter import ArtifactData
-from runs.execution.settings import READ_SETTINGS, read_extensions, read_settings
 from runs.wording import gettext_noop as _
 
 KEPT_LOG_LINES = 500
@@ -206,10 +212,10 @@ class Arrangement:
         """Create its folder, with data and settings, ready to be started."""
         bench, node, cluster = self.bench, member.node, member.cluster
         left = await bench.step(
-            f"clear-{member.name}", stopping.argv(cluster.directory), check=False, on=node
+            f"clear-{member.name}", postgres.argv_to_stop(cluster.directory), check=False, on=node
         )
         if left.exit_status != 0:
-            raise stopping.does_not_stop(cluster.directory)
+            raise postgres.does_not_stop(cluster.directory)
         await replace_folder(node, cluster.directory)
         lines = lines_for(member.plan.settings)
         if member.plan.origin == "initdb":

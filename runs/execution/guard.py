@@ -1,4 +1,4 @@
-"""Guards a running step: its time, the free space of the disks, and an end that was missed."""
+"""Guards a running step: time, free space, a missed end, and the output of an ended step."""
 
 import asyncio
 import logging
@@ -10,9 +10,17 @@ from typing import Any, NoReturn, TypeVar
 
 from runs.execution.connection import Line
 from runs.execution.ending import end
-from runs.execution.errors import ConnectionLost, EndNotSeen, TargetProblem, TooFewSessions
+from runs.execution.errors import (
+    OUT_OF_REACH,
+    ConnectionLost,
+    Detached,
+    EndNotSeen,
+    TargetProblem,
+    TooFewSessions,
+)
 from runs.execution.nodes import Node
-from runs.execution.steps import Look, free_bytes, look
+from runs.execution.reporter import ArtifactData, Findings, Reporter
+from runs.execution.steps import Look, StepResult, free_bytes, look, so_far
 from runs.wording import gettext_noop as _
 
 # The time limit of PostgreSQL's own waits (pg_ctl -t), and some more.
@@ -180,3 +188,52 @@ async def _let_go(*tasks: "asyncio.Task[Any]") -> None:
     _done, pending = await asyncio.wait(endings, timeout=SECONDS_FOR_LETTING_GO)
     if pending:
         logger.error("a step that was let go of does not end")
+
+
+@dataclass(frozen=True)
+class InHand:
+    """A step that was started on a machine and not yet reported."""
+
+    node: Node
+    name: str
+    argv: tuple[str, ...]
+    stdin: str
+
+    async def result(self) -> StepResult | None:
+        """What it has left there; None if it was never started."""
+        act = partial(
+            so_far,
+            directory=self.node.steps_directory,
+            name=self.name,
+            argv=self.argv,
+            stdin=self.stdin,
+        )
+        return await self.node.on_host(act)
+
+
+async def keep(steps: dict[str, InHand], reporter: Reporter, findings: Findings) -> None:
+    """Report steps as they are, add their outputs to the findings as files, and forget them.
+
+    Call it after they were ended, and before their folders are removed. One that cannot be read
+    is left out. Raises HostUnreachable (and its subclasses) when a machine is out of reach.
+    """
+    for name in list(steps):
+        try:
+            await _keep(steps[name], reporter, findings)
+        except (*OUT_OF_REACH, Detached):
+            raise
+        except Exception:
+            logger.exception("what step %s had printed is not kept", name)
+        del steps[name]
+
+
+async def _keep(step: InHand, reporter: Reporter, findings: Findings) -> None:
+    result = await step.result()
+    if result is None:
+        return
+    findings.artifacts += [
+        ArtifactData(f"{step.name}.{stream}", text.encode())
+        for stream, text in (("out", result.stdout), ("err", result.stderr))
+        if text
+    ]
+    await reporter.command(step.node.address, result)

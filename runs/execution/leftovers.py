@@ -2,11 +2,11 @@
 
 import re
 
-from runs.execution import stopping
+from runs.execution import postgres
 from runs.execution.base_dir import BaseDir
-from runs.execution.set_back import set_back
 from runs.execution.ssh import Host
 from runs.execution.steps import stop_all
+from runs.execution.treating import set_back
 
 # Each marked folder with its mark, in two lines; nothing if the base directory is not ours.
 _LIST = """
@@ -45,7 +45,7 @@ async def end(host: Host, base: BaseDir, path: str) -> None:
     """
     await stop_all(base.checked(host, path), f"{path}/steps")
     await set_back(host, path)
-    await stopping.stop(host, path)
+    await postgres.stop_in(host, path)
 
 
 async def remove(host: Host, base: BaseDir, path: str) -> None:

@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
-from runs.execution.members import Member
-from runs.execution.nodes import Node
+from runs.execution.nodes import Member, Node
 from runs.execution.postgres import DATABASE, SUPERUSER, Cluster
 from runs.execution.probe_report import number_in
 from runs.execution.ssh import Answer, Host

@@ -5,7 +5,7 @@ Each decision is a durable step, so that a worker that takes the run over decide
 
 from functools import partial
 
-from runs.execution import recording, stopping
+from runs.execution import postgres, recording
 from runs.execution.base_dir import BaseDir
 from runs.execution.bench import LAST_LINES, NOT_A_PROGRAM, Bench, failed
 from runs.execution.errors import TargetProblem
@@ -152,9 +152,11 @@ class Preparing:
     async def _stop_what_was_left(self, directory: str) -> None:
         step = f"stop-what-was-left-{directory.rpartition('/')[2]}"
         await self.bench.on_host(lambda host: self.base.check(host, directory))
-        done = await self.bench.step(step, stopping.argv(directory), check=False, limit_s=MINUTES)
+        done = await self.bench.step(
+            step, postgres.argv_to_stop(directory), check=False, limit_s=MINUTES
+        )
         if done.exit_status != 0:
-            raise stopping.does_not_stop(directory)
+            raise postgres.does_not_stop(directory)
 
     def _check_disk(self, free: int) -> None:
         recorded = recording.needed_bytes(self.bench.parameters)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from runs.execution import leftovers, stopping
+from runs.execution import leftovers, postgres
 from runs.execution.base_dir import BaseDir
 from runs.execution.control_characters import neutralised
 from runs.execution.errors import TargetProblem
@@ -19,7 +19,7 @@ from runs.execution.plan import WorkloadPlan
 from runs.execution.postgres import DATABASE, SUPERUSER, Cluster
 from runs.execution.ssh import Answer, Host
 from runs.tools import pgbench
-from runs.tools.pgbench import init_options
+from runs.tools.pgbench import command
 from runs.tools.pgbench.script_check import line_of_command
 from runs.wording import gettext_noop as _
 
@@ -105,7 +105,7 @@ async def tried(
         return [failed] if failed else await trial.scripts()
     finally:
         async with asyncio.timeout(CLEANING_SECONDS):
-            await stopping.stop(host, path)
+            await postgres.stop_in(host, path)
             await base.remove(host, path)
 
 
@@ -146,7 +146,9 @@ class _Trial:
         """pgbench's tables at scale 1 unless it has its own, and the SQL before the load."""
         workload, programs = self.workload, self.programs
         if not workload.has_own_tables:
-            options = init_options.for_tool(workload.init_options, programs.client_version_num)
+            options = command.init_options_for_tool(
+                workload.init_options, programs.client_version_num
+            )
             argv = pgbench.initialise(
                 programs.client_bindir,
                 self.connection,

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, Self
 
-from runs.execution import answers, sessions
-from runs.execution.answers import ANSWER_BYTES, AnswerTooLong, Budget
+from runs.execution import sessions
 from runs.execution.errors import (
     CommandTimeout,
     ConnectionLost,
@@ -24,6 +23,7 @@ from runs.execution.errors import (
     LoginRefused,
     TargetProblem,
 )
+from runs.execution.sessions import ANSWER_BYTES, AnswerTooLong, Budget
 from runs.wording import gettext_noop as _
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class Host:
             line = sessions.IN_OWN_SESSION.format(line) if in_own_session else line
             process = await sessions.begin(self._connection, self.address, line, **source)
             async with asyncio.timeout(timeout_s) as limit:
-                stdout, stderr = await answers.read_all(process, Budget(most_bytes, self.address))
+                stdout, stderr = await sessions.read_all(process, Budget(most_bytes, self.address))
                 await process.wait_closed()
         except TimeoutError as error:
             if not limit.expired():

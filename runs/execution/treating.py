@@ -1,24 +1,101 @@
-"""Treats the machines of a run as its plan says: caches, governor, processors.
+"""Treats the machines of a run as its plan says, and restores their original settings.
+
+They are written down before anything is changed, so whoever ends the run can restore them: the
+worker that started it, another one that took it over, or the clean-up that finds its folder.
 
 Each action is a durable step, so the run's commands show it and a worker that takes the run over
 does nothing twice. The original state is stored in the run's folder first (`set_back`).
 """
 
+import shlex
 from functools import partial
 
-from runs.execution import cpus, privileged, set_back
+from runs.execution import cpus, privileged
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.nodes import Node
+from runs.execution.ssh import Host
 from runs.execution.steps import StepResult
 from runs.wording import gettext_noop as _
+
+NOT_SET_BACK = "not_set_back"
+# sudo asks a directory of users, which may not answer.
+LIMIT_SECONDS = 120.0
+# Exit statuses of KEEP.
+NOT_THERE, NOT_KNOWN = 4, 3
+# usage: sh -c "$this" keep FOLDER NAME ALLOWED FILES...     (ALLOWED: values between blanks)
+KEEP = """
+was=$1/was-$2 new=$1/new-$2 allowed=$3
+shift 3
+if [ ! -f "$was" ]; then
+    found=$(cat "$@" 2>/dev/null | sort -u)
+    [ -n "$found" ] || exit 4
+    case " $allowed " in
+    *" $found "*) ;;
+    *) printf '%s\\n' "$found"; exit 3 ;;
+    esac
+    printf '%s\\n' "$found" >"$new" && mv "$new" "$was" || exit 1
+fi
+cat "$was"
+"""
+# What could not be set is as it was: there is nothing to restore.
+# usage: sh -c "$this" forget FOLDER NAME PATTERN
+FORGET = """
+[ "$(cat $3 2>/dev/null | sort -u)" != "$(cat "$1/was-$2" 2>/dev/null)" ] || rm -f "$1/was-$2"
+"""
+_SCRIPT = """
+failed=0
+for was in "$1"/was-*; do
+    [ -f "$was" ] || continue
+    read -r value <"$was"
+    case ${{was##*/was-}}=$value in
+{cases}
+    *) echo "$was holds $value"; false ;;
+    esac && rm -f "$was" || failed=1
+done >&2
+exit $failed
+"""
+
+
+def _script() -> str:
+    cases = [
+        f"    {name}={value}) sudo -n {shlex.join(command)} ;;"
+        for name, values in privileged.SETTINGS.items()
+        for value, command in values.items()
+    ]
+    return _SCRIPT.format(cases="\n".join(cases))
+
+
+def argv_to_set_back(folder: str) -> tuple[str, ...]:
+    """Restore what a run's folder on that machine says; nothing if it says nothing."""
+    return ("sh", "-c", _script(), "set-back", folder)
+
+
+async def set_back(host: Host, folder: str) -> None:
+    """Restore a machine's state before a run. Raises TargetProblem `not_set_back`."""
+    answer = await host.run(argv_to_set_back(folder), timeout_s=LIMIT_SECONDS)
+    if answer.exit_status != 0:
+        raise not_set_back(str(host.address), answer.stderr.decode(errors="replace"))
+
+
+def not_set_back(where: str, said: str) -> TargetProblem:
+    """A machine still has a setting from a run."""
+    return TargetProblem(
+        f"{where} is not set back to what it was before the run: {said.strip()[-500:]}",
+        code=NOT_SET_BACK,
+        remedy=_(
+            "Nothing is measured there until then. Install the sudoers fragment that the server's "
+            "page shows, and inspect the server again: then it is set back."
+        ),
+    )
+
 
 GOVERNOR_FILES = "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"
 PARANOIA_FILES = "/proc/sys/kernel/perf_event_paranoid"
 NO_SUCH_SETTING = {"governor": "no_cpufreq", "perf": "no_perf_events"}
 _ALLOWED = ["grep", "Cpus_allowed_list", "/proc/self/status"]
 # A pattern of file names, which the shell must expand.
-_KEEP_BY_PATTERN = 'pattern=$4\nset -- "$1" "$2" "$3" $pattern\n' + set_back.KEEP
+_KEEP_BY_PATTERN = 'pattern=$4\nset -- "$1" "$2" "$3" $pattern\n' + KEEP
 
 
 async def check_cpus(bench: Bench) -> None:
@@ -54,7 +131,7 @@ async def change(bench: Bench, node: Node, name: str, files: str, value: str) ->
     allowed = " ".join(privileged.SETTINGS[name])
     argv = ["sh", "-c", _KEEP_BY_PATTERN, "keep", node.directory, name, allowed, files]
     kept = await bench.step(step, argv, check=False, on=node)
-    if kept.exit_status in {set_back.NOT_THERE, set_back.NOT_KNOWN}:
+    if kept.exit_status in {NOT_THERE, NOT_KNOWN}:
         raise _cannot_be_set_back(node, name, kept)
     if kept.exit_status != 0:
         raise privileged.missing(name, (kept.stderr + kept.stdout).strip()[-500:])
@@ -63,7 +140,7 @@ async def change(bench: Bench, node: Node, name: str, files: str, value: str) ->
         await _as_root(bench, node, name, command, step=_named(bench, node, f"set-{name}"))
     except TargetProblem as problem:
         if problem.code == "privilege_missing":
-            argv = ["sh", "-c", set_back.FORGET, "forget", node.directory, name, files]
+            argv = ["sh", "-c", FORGET, "forget", node.directory, name, files]
             await bench.run(*argv, on=node)
         raise
     return kept.stdout.strip()
@@ -78,11 +155,11 @@ async def set_back_now(bench: Bench) -> None:
         if not _may_be_changed(bench, node) or not set(privileged.SETTINGS) & set(node.privileges):
             continue
         step = _named(bench, node, "set-back")
-        argv = set_back.argv(node.directory)
-        limit = set_back.LIMIT_SECONDS
+        argv = argv_to_set_back(node.directory)
+        limit = LIMIT_SECONDS
         done = await bench.step(step, argv, check=False, limit_s=limit, floor_bytes=0, on=node)
         if done.exit_status != 0:
-            problem = set_back.not_set_back(node.address, done.stderr)
+            problem = not_set_back(node.address, done.stderr)
             await bench.reporter.event("cleanup_incomplete", problem.message)
 
 
@@ -92,7 +169,7 @@ async def set_back_whatever_was(bench: Bench, node: Node) -> None:
     The last one first: two may be the same.
     """
     if _may_be_changed(bench, node):
-        await node.on_host(partial(set_back.set_back, folder=node.directory))
+        await node.on_host(partial(set_back, folder=node.directory))
 
 
 def _may_be_changed(bench: Bench, node: Node) -> bool:

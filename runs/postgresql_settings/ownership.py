@@ -1,14 +1,121 @@
 """Settings that are BenchLab's own in its clusters, or that reach out of them.
 
+What a user writes never becomes shell on anybody's server. Sources: the chapters "Write Ahead
+Log", "Client Connection Defaults" and "PL/Perl Under the Hood" of PostgreSQL's manual.
+
 See `runs.execution.postgres`: the server listens on a Unix socket in a folder of the run and on
 nothing else, and its log is a file of the run.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 
-from runs.postgresql_settings import reach
 from runs.postgresql_settings.findings import Finding, Severity
 from runs.wording import gettext_noop as _
+
+# Commands without effect; `(disabled)` is what SHOW prints without archiving.
+HARMLESS_COMMANDS = (
+    "",
+    "(disabled)",
+    "true",
+    "/bin/true",
+    "/usr/bin/true",
+    "exit 0",
+    "cd .",
+)
+LIBRARIES = frozenset(
+    {
+        "archive_library",
+        "jit_provider",
+        "local_preload_libraries",
+        "oauth_validator_libraries",
+        "session_preload_libraries",
+        "shared_preload_libraries",
+    }
+)
+# Search paths for libraries and extensions, and names for the installation's own folder.
+PLACES = {"dynamic_library_path": "$libdir", "extension_control_path": "$system"}
+# Names end so in the server itself and in its extensions, and will in those to come.
+_COMMAND = re.compile(r"(^|.*[._])command")
+# A language's library may run a setting's value when it is loaded (plperl.on_init, pllua.on_init,
+# pljava.vmoptions), and nobody knows the extensions to come. So only these are taken: extensions
+# whose settings have been read in their source or manual, and are numbers, words and switches. What
+# is a command by its name is refused of them as well.
+KNOWN_EXTENSIONS = frozenset(
+    {
+        "auth_delay",
+        "auto_explain",
+        "basic_archive",  # its folder is looked at by `ownership`
+        "bloom",
+        "citus",
+        "cron",
+        "hnsw",
+        "hypopg",
+        "isn",
+        "ivfflat",
+        "orioledb",
+        "passwordcheck",
+        "pg_hint_plan",
+        "pg_partman_bgw",
+        "pg_prewarm",
+        "pg_qualstats",
+        "pg_stat_kcache",
+        "pg_stat_monitor",
+        "pg_stat_statements",
+        "pg_store_plans",
+        "pg_trgm",
+        "pg_wait_sampling",
+        "pgaudit",
+        "pgrowlocks",
+        "plpgsql",
+        "plpgsql_check",
+        "postgres_fdw",
+        "sepgsql",
+        "timescaledb",
+        "vchordrq",
+    }
+)
+# Harmless settings of languages whose others are code.
+_KNOWN = frozenset({"plperl.use_strict"})
+_LIBRARY_NAME = re.compile(r"(\$libdir/(plugins/)?)?\w[\w.+-]*")
+_BELOW = re.compile(r"(/\w[\w.+-]*)*/?")
+
+
+def runs_command(name: str, value: str) -> bool:
+    """Whether the server would hand the value to a shell or an interpreter, and it does something.
+
+    Only values that are known to do nothing are none.
+    """
+    if _COMMAND.fullmatch(name.lower()):
+        return value.strip() not in HARMLESS_COMMANDS
+    return may_be_code(name) and bool(value.strip())
+
+
+def may_be_code(name: str) -> bool:
+    """Whether the setting is one of an extension that BenchLab does not know."""
+    extension, dot, own = name.lower().partition(".")
+    return (
+        bool(dot)
+        and "." not in own
+        and extension not in KNOWN_EXTENSIONS
+        and name.lower() not in _KNOWN
+    )
+
+
+def loads_from_elsewhere(name: str, value: str) -> bool:
+    """Whether the server would load a library from outside its installation."""
+    if name.lower() in LIBRARIES:
+        names = [each.strip().strip('"').strip() for each in value.split(",")]
+        return any(each and _LIBRARY_NAME.fullmatch(each) is None for each in names)
+    own = PLACES.get(name.lower())
+    if own is None:
+        return False
+    return any(each and not _is_below(each.strip(), own) for each in value.split(":"))
+
+
+def _is_below(path: str, own: str) -> bool:
+    return path.startswith(own) and _BELOW.fullmatch(path[len(own) :]) is not None
+
 
 _PLACE = _("BenchLab gives each cluster its own %(name)s.")
 _LEAVE_OUT = _("Leave %(name)s out.")
@@ -56,12 +163,12 @@ def findings(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
     for name in settings.keys() & _REFUSED.keys():
         yield _finding("error", "set_by_benchlab", name, major, _REFUSED[name], _LEAVE_OUT)
     for name, value in settings.items():
-        if reach.runs_command(name, value):
+        if runs_command(name, value):
             message, remedy = _SHELL, _SHELL_REMEDY
-            if reach.may_be_code(name):
+            if may_be_code(name):
                 message, remedy = _UNKNOWN, _UNKNOWN_REMEDY
             yield _finding("error", "runs_command", name, major, message, remedy)
-        if reach.loads_from_elsewhere(name, value):
+        if loads_from_elsewhere(name, value):
             yield _finding("error", "library_elsewhere", name, major, _LIBRARY, _LIBRARY_REMEDY)
     for name in _FOLDERS:
         if settings.get(name, "").startswith(("/", "~")) or ".." in settings.get(name, ""):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from runs.execution import set_back
+from runs.execution import treating
 from runs.reports.shell_words import Folders
 
 ADMIT = "admit-generators"
@@ -136,7 +136,7 @@ def clean_up(generators: Sequence[RecordedGenerator], *, sets_back: bool) -> str
     """Remove the folders; if something was set on a machine, only after it was restored."""
     if not generators:
         return ""
-    words = _NOTHING.words(set_back.argv("")[:-1])
+    words = _NOTHING.words(treating.argv_to_set_back("")[:-1])
     back = f'for run in "$BASE"/runs/*; do {words} "$run" || exit 1; done\n' if sets_back else ""
     return f"""\
     for machine in ${{MACHINES:-}}; do

@@ -18,7 +18,7 @@ from runs.execution import standbys
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.further_clusters import Arrangement
-from runs.execution.members import conninfo
+from runs.execution.nodes import conninfo
 from runs.execution.postgres import DATABASE
 from runs.execution.procedure import Arranging
 from runs.execution.procedure import Procedure as Steps

@@ -11,7 +11,6 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.scenarios import percentiles
 from runs.scenarios import pgbench_procedure as pgbench
-from runs.scenarios.checkpoints import count, note
 from runs.scenarios.definition import (
     ByHand,
     ClusterOptions,
@@ -23,6 +22,7 @@ from runs.scenarios.definition import (
     Sizes,
 )
 from runs.scenarios.metrics import PGBENCH, TPS
+from runs.scenarios.notes import count, note_checkpoints
 from runs.wording import gettext_noop as _
 
 FILLFACTOR = 80
@@ -53,7 +53,7 @@ class FixedPointUpdate:
         before = await count(bench, "count-checkpoints")
         await pgbench.measure(bench, SCRIPT)
         after = await count(bench, "count-checkpoints-again")
-        note(bench, before, after)
+        note_checkpoints(bench, before, after)
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """Data at 80 %, index, the WAL of loading them, and that of the updates."""

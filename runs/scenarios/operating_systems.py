@@ -16,7 +16,7 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData
-from runs.scenarios import checkpoints, fixed_point_read, fixed_point_update
+from runs.scenarios import fixed_point_read, fixed_point_update, notes
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
@@ -30,7 +30,7 @@ from runs.scenarios.definition import (
     Sizes,
 )
 from runs.scenarios.metrics import CPU_IDLE, PGBENCH, TPS
-from runs.tools.pg_test_fsync import reader
+from runs.tools.pg_test_fsync import adapter
 from runs.wording import gettext_noop as _
 
 UPDATE = fixed_point_update.SCENARIO
@@ -64,10 +64,10 @@ class OperatingSystems:
         if method != AS_CONFIGURED:
             check_method(bench.findings.settings, method)
             await self._test_fsync(bench, method)
-        before = await checkpoints.count(bench, "count-checkpoints")
+        before = await notes.count(bench, "count-checkpoints")
         await pgbench.measure(bench, fixed_point_update.SCRIPT)
-        after = await checkpoints.count(bench, "count-checkpoints-again")
-        checkpoints.note(bench, before, after)
+        after = await notes.count(bench, "count-checkpoints-again")
+        notes.note_checkpoints(bench, before, after)
 
     async def _test_fsync(self, bench: Bench, method: str) -> None:
         """The time of one write with the method on the disk of the WAL; a note if unknown."""
@@ -87,7 +87,7 @@ class OperatingSystems:
         told = await bench.step("pg-test-fsync", argv, check=False)
         text = told.stdout + told.stderr
         bench.findings.artifacts.append(ArtifactData("pg_test_fsync.txt", text.encode()))
-        rate = reader.one_write(told.stdout).get(method)
+        rate = adapter.one_write(told.stdout).get(method)
         if rate is None:
             message = f"pg_test_fsync does not tell what a write by {method} takes here."
             bench.note("fsync_not_tested", message, level="info")

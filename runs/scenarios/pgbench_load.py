@@ -25,7 +25,7 @@ from runs.scenarios.definition import (
 )
 from runs.scenarios.metrics import FAILED_TRANSACTIONS, PGBENCH, TPS
 from runs.scenarios.pgbench_procedure import Options, WeightedScript
-from runs.tools.pgbench import init_options, versions
+from runs.tools.pgbench import command, versions
 from runs.wording import gettext_noop as _
 
 # The built-in scripts as in pgbench 18, so that every version runs exactly the same statements.
@@ -75,7 +75,7 @@ class PgbenchLoad:
             await pgbench.initialise(
                 bench,
                 fillfactor=fillfactor if fillfactor < 100 else None,
-                options=init_options.for_tool(given, bench.plan.client_version_num),
+                options=command.init_options_for_tool(given, bench.plan.client_version_num),
             )
         if workload is not None and workload.init_sql:
             await bench.sql("initialise-workload", _with_scale(bench, workload))

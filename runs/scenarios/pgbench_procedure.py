@@ -16,7 +16,7 @@ from runs.execution.plan import MAIN, GeneratorPlan
 from runs.execution.postgres import DATABASE, SUPERUSER
 from runs.execution.reporter import ArtifactData, SeriesData
 from runs.execution.steps import StepResult
-from runs.scenarios import generator_cpu, percentiles, prewarming, stalls
+from runs.scenarios import notes, percentiles, prewarming
 from runs.scenarios.metrics import (
     CONNECTION_TIME,
     FAILED_TRANSACTIONS,
@@ -294,7 +294,7 @@ def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> l
     findings.tool_version = results[0].tool_version or versions.release_text(loads[0].version_num)
     progress = generators.progress([each.progress for each in results])
     findings.series += _series(progress)
-    stalls.note(bench, progress)
+    notes.note_stalls(bench, progress)
     for result in results:
         if result.status != "complete":
             raise _not_complete(result)
@@ -302,7 +302,7 @@ def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> l
     findings.measurements.update(_measurements(whole))
     if loads[0].options.maximum_tries and whole.failed_transactions is not None:
         findings.measurements[FAILED_TRANSACTIONS.name] = float(whole.failed_transactions)
-    generator_cpu.note(bench, steps, [result.threads for result in results])
+    notes.note_generator_cpu(bench, steps, [result.threads for result in results])
     if len(results) > 1:
         message = (
             f"The load came from {len(results)} machines: tps are added up, latencies are "

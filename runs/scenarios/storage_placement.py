@@ -20,9 +20,9 @@ from runs.execution.base_dir import BaseDir
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.guard import MINUTES
-from runs.execution.members import PLACED, folder_of
+from runs.execution.nodes import PLACED, folder_of
 from runs.execution.reporter import ArtifactData
-from runs.scenarios import checkpoints, percentiles
+from runs.scenarios import notes, percentiles
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
@@ -120,7 +120,7 @@ class StoragePlacement:
 
     async def measure(self, bench: Bench) -> None:
         """pgbench's own scripts, or the look-up that needs only the index."""
-        before = await checkpoints.count(bench, "count-checkpoints")
+        before = await notes.count(bench, "count-checkpoints")
         load = bench.levels["load"]
         script = (
             INDEX_ONLY
@@ -128,8 +128,8 @@ class StoragePlacement:
             else BUILT_IN["tpcb-like" if load == "update" else "select-only"]
         )
         await pgbench.measure(bench, script)
-        after = await checkpoints.count(bench, "count-checkpoints-again")
-        checkpoints.note(bench, before, after)
+        after = await notes.count(bench, "count-checkpoints-again")
+        notes.note_checkpoints(bench, before, after)
         if load == "index-only":
             await self._check_scan(bench)
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from runs.tools.adapter import Direction, MetricValue
-from runs.tools.text import slug
+from runs.tools.output import slug
 from runs.wording import gettext_noop as _
 
 _LONGEST_NAME = 80

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from runs.tools.adapter import Files, MetricValue, Reading, Reason, UnreadableOutput
-from runs.tools.documents import documents_in
 from runs.tools.metrics import Metric
-from runs.tools.text import output_of, shown
+from runs.tools.output import documents_in, output_of, shown
 
 MOST = 900  # measurements: an upload takes 1,000
 

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from runs.execution import boot
+from runs.execution import explaining
 from runs.execution.errors import TargetProblem, TargetRestarted
 from tests.ssh.directing import left_running, names, watched, when_measuring
 
 pytestmark = [
     pytest.mark.openssh,
-    pytest.mark.skipif(not Path(boot.BOOT_ID).exists(), reason="only Linux numbers its boots"),
+    pytest.mark.skipif(
+        not Path(explaining.BOOT_ID).exists(), reason="only Linux numbers its boots"
+    ),
 ]
 prepared = pytest.mark.usefixtures("prepared")
 
@@ -22,7 +24,7 @@ def killed_while_loaded(director, base_dir, *, in_another_boot: bool):
 
     def kill() -> None:
         [noted] = base_dir.glob("runs/*/boot")
-        assert noted.read_text() == Path(boot.BOOT_ID).read_text()
+        assert noted.read_text() == Path(explaining.BOOT_ID).read_text()
         if in_another_boot:
             noted.write_text("another\n")
         subprocess.run(["pkill", "-KILL", "-f", f"postgres.*{base_dir}"], check=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.execution import postgres, steps, stopping
+from runs.execution import postgres, steps
 from tests.ssh.directing import execute, left_running, names, processes_below
 
 pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
@@ -44,7 +44,7 @@ def postmaster(data: Path) -> int:
 @prepared
 def test_a_server_that_does_not_stop_costs_no_result(direct, plan, base_dir, in_phase, monkeypatch):
     monkeypatch.setattr(postgres, "WAIT_SECONDS", 1)
-    monkeypatch.setattr(stopping, "SECONDS_BETWEEN_SIGNALS", 1)
+    monkeypatch.setattr(postgres, "SECONDS_BETWEEN_SIGNALS", 1)
     director = direct(plan)
     data = base_dir / "clusters" / "shared" / "data"
     in_phase(director, "collecting", lambda: os.kill(postmaster(data), signal.SIGSTOP))

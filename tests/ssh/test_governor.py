@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.execution import leftovers, privileged, set_back, ssh, treating
+from runs.execution import leftovers, privileged, ssh, treating
 from runs.execution.errors import Cancelled, Detached, TargetProblem
 from runs.reports.shell_script import RecordedCommand, RecordedRun, shell_script
 from tests.by_hand import run_by_hand
@@ -62,7 +62,7 @@ def test_a_sudo_that_hangs_at_the_end_does_not_cost_the_result(
     allow(*GOVERNOR)
     program = Path(privileged.SETTINGS["governor"]["powersave"][0])
     works = program.read_text()
-    monkeypatch.setattr(set_back, "LIMIT_SECONDS", 1)
+    monkeypatch.setattr(treating, "LIMIT_SECONDS", 1)
     monkeypatch.setattr(ssh, "SECONDS_TO_NOTICE", 0.5)
     director = direct(treated(governor="performance"), privileges=GOVERNOR)
     director.bench.look_s = 0.5

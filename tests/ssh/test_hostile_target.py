@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from runs.execution import clock_skew, facts, ssh, steps
-from runs.execution.answers import AnswerTooLong
 from runs.execution.control_characters import neutralised
 from runs.execution.errors import ConnectionLost, TargetProblem
+from runs.execution.sessions import AnswerTooLong
 from runs.execution.ssh import Address, Host
 from tests.ssh.hostile import LIES, hostile
 

@@ -11,7 +11,7 @@ import pytest
 from runs.execution import monitors, recording
 from runs.execution.errors import Cancelled, Detached
 from runs.execution.plan import RunPlan
-from runs.scenarios import generator_cpu
+from runs.scenarios import notes
 from runs.tools.sar import reader as sar
 from tests.ssh.directing import (
     execute,
@@ -95,7 +95,7 @@ def test_the_idle_processors_are_a_measurement_of_the_run_and_a_busy_generator_i
     direct, plan, monkeypatch
 ):
     # pgbench's one thread waits for the server: here it counts as saturated by much less.
-    monkeypatch.setattr(generator_cpu, "SATURATED_THREADS", 0.0001)
+    monkeypatch.setattr(notes, "SATURATED_THREADS", 0.0001)
     found = execute(direct(plan))
     assert 0 <= found.measurements["cpu_idle"] <= 100
     assert 0 < found.measurements["generator_cpu"] < 64

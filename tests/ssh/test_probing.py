@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from runs.execution import boot, facts, probing, treating
+from runs.execution import explaining, facts, probing, treating
 from runs.execution.director import Director
 from runs.execution.errors import TargetProblem
 from tests.ssh.directing import execute, left_running
@@ -28,7 +28,7 @@ def probe(director: Director, *, clean_up: bool = False) -> dict[str, facts.Fact
         try:
             for node in bench.nodes:
                 await node.claim()
-                await boot.make_folders(node, [node.steps_directory])
+                await explaining.make_folders_noting_boot(node, [node.steps_directory])
             looking.begin()
             await looking.finish()
         finally:

@@ -411,7 +411,7 @@ def first_process(openssh, account):
 def test_a_postgresql_that_does_not_stop_is_told_and_looked_at_again(
     server, folders, openssh, base_dir, account, first_process, monkeypatch
 ):
-    monkeypatch.setattr("runs.execution.stopping.SECONDS_BETWEEN_SIGNALS", 0)
+    monkeypatch.setattr("runs.execution.postgres.SECONDS_BETWEEN_SIGNALS", 0)
     folders("clusters/run-9", "runs/9-1")
     data = base_dir / "clusters/run-9/data"
     assert account.succeeds("mkdir", data)

@@ -10,15 +10,15 @@ import yaml
 import runs.published
 from runs.execution.preparing import BYTES_TO_SPARE
 from runs.execution.steps import StepResult
-from runs.scenarios import generator_cpu, percentiles, registry
+from runs.scenarios import notes, percentiles, registry
 from runs.scenarios.datasets import videos
 from runs.scenarios.fixed_point_read import SCRIPT
 from runs.scenarios.fixed_point_update import SCRIPT as UPDATE_SCRIPT
 from runs.scenarios.foreign_tables import plan_problem, script
 from runs.scenarios.long_run_stability import judge
 from runs.scenarios.metrics import PGBENCH
+from runs.scenarios.notes import Stall, longest
 from runs.scenarios.pgbench_procedure import client_shares
-from runs.scenarios.stalls import Stall, longest
 from runs.tools import pgbench
 from runs.tools.pgbench import ProgressPoint
 from tests.unit.benches import bench_of, codes
@@ -200,7 +200,7 @@ def test_threads_that_were_busy_for_more_than_90_percent_of_the_time_are_told(
     figures, threads, is_told
 ):
     bench = bench_of()
-    generator_cpu.note(bench, [step("pgbench", *figures)], [threads])
+    notes.note_generator_cpu(bench, [step("pgbench", *figures)], [threads])
     assert codes(bench) == ["generator_saturated"] * is_told
     used = bench.findings.measurements["generator_cpu"]
     assert used == pytest.approx(figures[1] / figures[0], abs=0.001)
@@ -209,7 +209,7 @@ def test_threads_that_were_busy_for_more_than_90_percent_of_the_time_are_told(
 def test_of_several_generators_the_saturated_one_is_named_and_all_are_added_up():
     bench = bench_of("load1", "load2")
     steps = [step("pgbench-load1", *WAITING), step("pgbench-load2", *SATURATED)]
-    generator_cpu.note(bench, steps, [1, 1])
+    notes.note_generator_cpu(bench, steps, [1, 1])
     [note] = bench.findings.notes
     assert note.message.startswith("pgbench-load2 kept 0.9 processors busy with 1 thread(s)")
     assert bench.findings.measurements["generator_cpu"] == pytest.approx(0.973, abs=0.001)
@@ -218,7 +218,7 @@ def test_of_several_generators_the_saturated_one_is_named_and_all_are_added_up()
 def test_without_the_accounting_of_one_step_nothing_is_said():
     bench = bench_of("load1", "load2")
     steps = [step("pgbench-load1", *SATURATED), step("pgbench-load2", 4.0, None)]
-    generator_cpu.note(bench, steps, [1, 1])
+    notes.note_generator_cpu(bench, steps, [1, 1])
     assert codes(bench) == []
     assert bench.findings.measurements == {}
 

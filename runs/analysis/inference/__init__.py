@@ -4,7 +4,7 @@
 gate, badge and report shows its answer. The model and its error rates are in docs/statistics.md.
 """
 
-from runs.analysis.inference import sequential
+from runs.analysis.inference import critical
 from runs.analysis.inference.cells import Cell, Noise, Pair, cell_of
 from runs.analysis.inference.kernel import judge
 from runs.analysis.inference.model import Model
@@ -35,9 +35,9 @@ __all__ = [
     "Pair",
     "Verdict",
     "cell_of",
+    "critical",
     "exit_code",
     "judge",
     "judge_together",
     "overall",
-    "sequential",
 ]

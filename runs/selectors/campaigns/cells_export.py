@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from runs.models import Campaign, CellSummary, Measurement
-from runs.reports import json_stream, tables
+from runs.reports import tables
 
 CHUNK = 2000
 # After these comes one column per factor, then the figures.
@@ -62,7 +62,7 @@ def as_json(campaign: Campaign) -> Iterator[str]:
         "repeats": campaign.repeats,
         "seed": campaign.seed,
     }
-    return json_stream.document(head, cells=_cells_as_json(campaign))
+    return tables.document(head, cells=_cells_as_json(campaign))
 
 
 class _OfCells:
@@ -104,7 +104,7 @@ def _cells_as_json(campaign: Campaign) -> Iterator[Iterator[str]]:
         by="metric__name",
     )
     for cell in cells:
-        yield json_stream.element(
+        yield tables.element(
             {"levels": cell["levels"], "version": cell["version"]},
             summaries=summaries.of(cell["pk"]),
             measurements=(

@@ -24,9 +24,9 @@ from runs.analysis.inference import (
     Model,
     Noise,
     Pair,
+    critical,
     judge,
     judge_together,
-    sequential,
 )
 from runs.models import Campaign, Metric, Run
 from runs.models import Cell as StoredCell
@@ -227,7 +227,7 @@ class Judge:
 
     def _significance(self, campaign: int | None) -> float:
         looks = looks_of(self.campaigns[campaign]) if campaign is not None else ()
-        return sequential.level(looks, SIGNIFICANCE) if looks else SIGNIFICANCE
+        return critical.level_of_look(looks, SIGNIFICANCE) if looks else SIGNIFICANCE
 
     def _share(self, metric: Metric, campaign: int | None, pair: CellPair) -> int:
         """How many metrics share the error rate of the metric's family: 1 for the primary one."""

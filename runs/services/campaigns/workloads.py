@@ -16,7 +16,7 @@ from runs.services import slugs
 from runs.services.access import audit
 from runs.services.campaigns.designs import Design
 from runs.services.errors import Fault, Problem, Refused
-from runs.tools.pgbench import UnsupportedByToolError, for_tool, init_options, script_check
+from runs.tools.pgbench import UnsupportedByToolError, command, for_tool, script_check
 from runs.tools.pgbench.script_check import GivenScript
 from runs.tools.pgbench.versions import MAXIMUM_TRIES
 
@@ -72,7 +72,7 @@ def faults(content: WorkloadContent) -> list[Fault]:
     found = script_check.check(content.scripts, content.variables, allows_shell=allows_shell)
     told = [_fault(each, content.scripts) for each in found]
     try:
-        init_options.read(content.init_options)
+        command.read_init_options(content.init_options)
     except UnsupportedByToolError as error:
         told.append(Fault("/init_options", "bad_option", str(error)))
     if content.has_own_tables and not content.init_sql.strip():
@@ -193,7 +193,7 @@ def _client(design: Design) -> int:
 def _tool_problems(version: WorkloadVersion, client_version: int) -> Iterator[Problem]:
     """Why this pgbench is too old."""
     try:
-        init_options.for_tool(version.init_options, client_version)
+        command.init_options_for_tool(version.init_options, client_version)
         for script in version.scripts:
             for_tool(script["text"], client_version)
     except UnsupportedByToolError as error:

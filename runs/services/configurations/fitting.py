@@ -8,7 +8,7 @@ from dataclasses import field as made_by
 from django.utils.translation import gettext as _
 
 from runs.models import Configuration, Installation
-from runs.postgresql_settings import fitting, initdb_options
+from runs.postgresql_settings import fitting
 from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, known_major
 from runs.postgresql_settings.findings import Finding
 from runs.postgresql_settings.fitting import Fitted
@@ -36,7 +36,7 @@ def fitted(
     varied: Mapping[str, str] | None = None,
 ) -> Fitted:
     """What one version gets. Raises UnknownVersion."""
-    segment = initdb_options.wal_segment_bytes(wanted.initdb_options)
+    segment = fitting.wal_segment_bytes(wanted.initdb_options)
     if varied:
         return fitting.fit_varied(
             wanted.settings,
@@ -113,9 +113,9 @@ def remarks(fits: Sequence[InstallationFit]) -> list[Finding]:
 
 def option_problems(options: Iterable[str]) -> Iterator[Problem]:
     """initdb options that a configuration must not have."""
-    for option in initdb_options.refused(options):
-        known = ", ".join(initdb_options.OFFERED)
-        message = _(initdb_options.REFUSED) % {"option": option[:100], "known": known}
+    for option in fitting.refused(options):
+        known = ", ".join(fitting.OFFERED)
+        message = _(fitting.REFUSED) % {"option": option[:100], "known": known}
         yield Problem("initdb_option_refused", message, _("Leave it out."), "configuration")
 
 

@@ -21,10 +21,9 @@ from runs.tools.adapter import (
     TakenFile,
     UnreadableOutput,
 )
-from runs.tools.documents import documents_in, number, part, words
 from runs.tools.metrics import Metric
+from runs.tools.output import documents_in, lines_of, number, part, shown, slug, text_of, words
 from runs.tools.series import Point, interval_of, regular
-from runs.tools.text import lines_of, shown, slug, text_of
 from runs.wording import gettext_noop as _
 
 _THROUGHPUT_KEY, _GOODPUT_KEY = "Throughput (requests/second)", "Goodput (requests/second)"

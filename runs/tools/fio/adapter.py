@@ -16,9 +16,18 @@ from runs.tools.adapter import (
     TakenFile,
     UnreadableOutput,
 )
-from runs.tools.documents import documents_in, number, part, rows, words
 from runs.tools.metrics import Metric
-from runs.tools.text import LONGEST_MESSAGE, output_of, shown, text_named
+from runs.tools.output import (
+    LONGEST_MESSAGE,
+    documents_in,
+    number,
+    output_of,
+    part,
+    rows,
+    shown,
+    text_named,
+    words,
+)
 from runs.wording import gettext_noop as _
 
 KIB = 1024

@@ -17,10 +17,19 @@ from runs.tools.adapter import (
     TakenFile,
     UnreadableOutput,
 )
-from runs.tools.documents import document_of, number, words
 from runs.tools.metrics import Metric
+from runs.tools.output import (
+    LONGEST_MESSAGE,
+    document_of,
+    lines_of,
+    number,
+    output_of,
+    shown,
+    slug,
+    text_named,
+    words,
+)
 from runs.tools.series import Point, regular
-from runs.tools.text import LONGEST_MESSAGE, lines_of, output_of, shown, slug, text_named
 from runs.wording import gettext_noop as _
 
 _NUMBER = r"[0-9]{1,15}\.[0-9]"

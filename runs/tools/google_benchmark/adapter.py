@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs.tools.adapter import Files, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
-from runs.tools.documents import number, part, rows, words
 from runs.tools.metrics import Metric
 from runs.tools.named_values import doubled, median_of, read_document
+from runs.tools.output import number, part, rows, words
 from runs.wording import gettext_noop as _
 
 _MS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3}

@@ -15,11 +15,10 @@ from runs.tools.adapter import (
     TakenFile,
     UnreadableOutput,
 )
-from runs.tools.documents import documents_in, number
 from runs.tools.hammerdb.job_report import counter_series, read_document
 from runs.tools.hammerdb.text_log import Log, is_result, read_lines
 from runs.tools.metrics import Metric
-from runs.tools.text import LONGEST_MESSAGE, lines_of, shown, text_of
+from runs.tools.output import LONGEST_MESSAGE, documents_in, lines_of, number, shown, text_of
 from runs.wording import gettext_noop as _
 
 _NOPM = Metric("nopm", _("New orders per minute"), "NOPM", "higher")

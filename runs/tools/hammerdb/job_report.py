@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 from runs.tools.adapter import SeriesReading
-from runs.tools.documents import number, part, rows, words
 from runs.tools.hammerdb.text_log import Log, read_lines
+from runs.tools.output import number, part, rows, words
 from runs.tools.series import Point, regular
 
 _SCHEMA = "hammerdb-job-report-v1"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs.tools.adapter import Files, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
-from runs.tools.documents import number, part, rows, words
 from runs.tools.metrics import Metric
 from runs.tools.named_values import doubled, read_document
+from runs.tools.output import number, part, rows, words
 from runs.wording import gettext_noop as _
 
 _ELAPSED = Metric("elapsed", _("Elapsed time"), "s", "lower")

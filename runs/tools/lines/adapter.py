@@ -16,9 +16,8 @@ from runs.tools.adapter import (
     TakenFile,
     UnreadableOutput,
 )
-from runs.tools.documents import number
 from runs.tools.named_values import MOST, doubled
-from runs.tools.text import lines_of, output_of, shown, slug
+from runs.tools.output import lines_of, number, output_of, shown, slug
 from runs.wording import gettext_noop as _
 
 _LARGEST = 1e18

@@ -18,7 +18,7 @@ from runs.tools.adapter import (
     UnreadableOutput,
 )
 from runs.tools.metrics import Metric
-from runs.tools.text import LONGEST_MESSAGE, lines_of, output_of, shown, slug, text_named
+from runs.tools.output import LONGEST_MESSAGE, lines_of, output_of, shown, slug, text_named
 from runs.wording import gettext_noop as _
 
 _SECTIONS = (
@@ -167,3 +167,17 @@ def _measurements(tests: _Tests) -> Iterator[MetricValue]:
 
 
 ADAPTER = PgTestFsyncAdapter()
+
+
+_SECTION = re.compile(r"^Compare file sync methods using one ", re.MULTILINE)
+_RATE_READ = re.compile(r"^\s+([a-z_]+)\s+([0-9]+\.[0-9]+) ops/sec", re.MULTILINE)
+
+
+def one_write(text: str) -> dict[str, float]:
+    """Each method of the first section with its rate; what is `n/a` there is left out."""
+    begin = _SECTION.search(text)
+    if begin is None:
+        return {}
+    end = text.find("\nCompare ", begin.end())
+    section = text[begin.end() : end if end >= 0 else len(text)]
+    return {method: float(rate) for method, rate in _RATE_READ.findall(section)}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from runs.tools.adapter import Files, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
 from runs.tools.metrics import Metric
-from runs.tools.text import lines_of, output_of, shown
+from runs.tools.output import lines_of, output_of, shown
 from runs.wording import gettext_noop as _
 
 _COST = Metric("clock_read_time", _("Time to read the clock"), "ns", "lower")

@@ -16,6 +16,7 @@ from runs.tools.adapter import (
     UnreadableOutput,
 )
 from runs.tools.metrics import Metric
+from runs.tools.output import LONGEST_MESSAGE, shown, slug, text_named
 from runs.tools.pgbench import workload
 from runs.tools.pgbench.logs import LogReading, read_logs
 from runs.tools.pgbench.parser import parse
@@ -27,7 +28,6 @@ from runs.tools.pgbench.result import (
     StatementResult,
 )
 from runs.tools.series import interval_of, regular
-from runs.tools.text import LONGEST_MESSAGE, shown, slug, text_named
 from runs.wording import gettext_noop as _
 
 _SKIPPED = Metric("skipped_transactions", _("Transactions skipped"), "transactions", "lower")

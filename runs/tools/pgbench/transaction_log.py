@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from runs.tools.text import UNKNOWN_LINES, text_of
+from runs.tools.output import UNKNOWN_LINES, text_of
 
 _EXACT_BITS = 20  # latencies below 2^20 us (1.05 s) are counted to the microsecond
 _KEPT_BITS = 10  # longer ones keep ten binary digits: they are exact to 0.1 %

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from runs.tools.adapter import UnreadableOutput
-from runs.tools.documents import part, rows
 from runs.tools.host_reading import (
     KIB_PER_MIB,
     HostReading,
     device_column,
     without_idle_devices,
 )
+from runs.tools.output import part, rows
 
 NAME = "sar"
 Row = dict[str, float]

@@ -10,7 +10,7 @@ from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from runs.charts import flame_view, stacks
+from runs.charts import flame_graph, stacks
 from runs.charts.stacks import Change, Frame
 from runs.models import Artifact
 from runs.selectors import runs as selectors
@@ -26,7 +26,7 @@ class Asked:
 
     against: str
     search: str
-    zoom: flame_view.Zoom
+    zoom: flame_graph.Zoom
 
     def query(self, **changed: str) -> str:
         """The address's query with something else."""
@@ -42,7 +42,7 @@ def run_profile(request: HttpRequest, run_id: int) -> HttpResponse:
     own = _artifact(request, run_id)
     other = _artifact(request, int(asked.against)) if asked.against else None
     after, before = _tree(own), _tree(other) if other else None
-    drawn = flame_view.view(
+    drawn = flame_graph.view(
         after,
         link=lambda zoom: asked.query(zoom=".".join(map(str, zoom))),
         zoom=asked.zoom,

@@ -15,11 +15,11 @@ from runs.analysis.inference import (
     Noise,
     Pair,
     cell_of,
+    critical,
     exit_code,
     judge,
     judge_together,
     overall,
-    sequential,
 )
 from runs.analysis.inference.critical import level
 from runs.analysis.inference.verdicts import word
@@ -196,9 +196,9 @@ def test_a_pair_has_the_same_answer_in_a_smaller_table_of_its_campaign():
 def test_looks_share_the_error_as_pocock_says():
     # Pocock's constants for 2 and 5 equally spaced looks.
     for looks, limit in ((range(1, 3), 2.178), (range(1, 6), 2.413)):
-        assert -scipy.stats.norm.ppf(sequential.level(list(looks), 0.05) / 2) == pytest.approx(
-            limit, abs=0.005
-        )
+        assert -scipy.stats.norm.ppf(
+            critical.level_of_look(list(looks), 0.05) / 2
+        ) == pytest.approx(limit, abs=0.005)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from runs.charts import flame_graph, stacks, svg
 from runs.charts.bars import Bar, Group, bars
 from runs.charts.comparison import Axes, Spot, Track, comparison
-from runs.charts.flame_view import CHANCE, FOUND, view
+from runs.charts.flame_graph import CHANCE, FOUND, view
 from runs.charts.forest import Branch, Words, forest
 from runs.charts.palette import STYLES
 from runs.charts.scale import Categories, Linear, Logarithmic, nice

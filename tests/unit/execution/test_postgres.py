@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from runs.execution import release
+from runs.execution import director
 from runs.execution.base_dir import BaseDir, is_plain_path
 from runs.execution.errors import TargetProblem
 from runs.execution.listening import checked
@@ -241,7 +241,7 @@ def served(version: str, number: int) -> dict[str, dict[str, str]]:
     ],
 )
 def test_the_release_that_was_asked_for_is_measured(wanted, said):
-    release.check(plan(*wanted), served(*said))
+    director.require_release(plan(*wanted), served(*said))
 
 
 @pytest.mark.parametrize(
@@ -258,6 +258,6 @@ def test_another_release_in_the_same_place_is_not_measured(wanted, said):
     with pytest.raises(
         TargetProblem, match=f"/p/bin .* {wanted[0]} .* {said[0].split()[0]}"
     ) as told:
-        release.check(plan(*wanted), served(*said))
+        director.require_release(plan(*wanted), served(*said))
     assert told.value.code == "installation_changed"
     assert "Inspect the server again" in told.value.remedy

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from runs.postgresql_settings import catalogue, conf_file, reach, record, values
+from runs.postgresql_settings import catalogue, conf_file, ownership, record, values
 from runs.postgresql_settings.catalogue import MAJORS, UnknownVersion, setting
 from runs.postgresql_settings.completion import complete, versions
 from runs.postgresql_settings.secrets import MASK, masked
@@ -197,7 +197,7 @@ def test_what_would_run_on_the_server_is_refused(given, code):
 @pytest.mark.parametrize(
     "given",
     [
-        *({"archive_command": value} for value in reach.HARMLESS_COMMANDS),
+        *({"archive_command": value} for value in ownership.HARMLESS_COMMANDS),
         {"restore_command": " true "},
         {"ssl_passphrase_command_supports_reload": "on"},
         {"log_replication_commands": "on"},

@@ -11,7 +11,7 @@ from docutils.core import publish_doctree
 from docutils.nodes import Text, bullet_list, figure, image, literal_block, section, title
 from docutils.nodes import table as table_node
 
-from runs.reports import json_stream, markdown, rst, tables
+from runs.reports import markdown, rst, tables
 from runs.reports.report import Listing, Paragraph, Report, Section, Table
 from tests.unit.reports.samples import NASTY, report
 
@@ -116,10 +116,10 @@ CELL = {"levels": {"clients": 1, "text": "a\nb"}, "version": "18.1"}
 @pytest.mark.parametrize("rows", [[], [{"n": 1}], [{"n": 1, "of": [1.5, None]}, {"n": 2}]])
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_it_is_written_as_in_one_go(head, rows, count):
-    cells = (json_stream.element(CELL, summaries=iter(rows), none=[]) for _ in range(count))
+    cells = (tables.element(CELL, summaries=iter(rows), none=[]) for _ in range(count))
     whole = head | {"cells": [CELL | {"summaries": rows, "none": []}] * count}
 
-    written = "".join(json_stream.document(head, cells=cells))
+    written = "".join(tables.document(head, cells=cells))
 
     assert written == json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
 
@@ -132,7 +132,7 @@ def test_lists_are_read_in_their_order_as_they_are_written():
             seen.append((name, number))
             yield {"n": number}
 
-    for _text in json_stream.element({}, first=rows("first"), second=rows("second")):
+    for _text in tables.element({}, first=rows("first"), second=rows("second")):
         pass
 
     assert seen == [("first", 0), ("first", 1), ("second", 0), ("second", 1)]

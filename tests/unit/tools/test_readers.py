@@ -10,7 +10,7 @@ from runs.tools import registry
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.fio.adapter import read_bandwidth
 from runs.tools.host_reading import MOST_DEVICES, unit_of
-from runs.tools.pg_test_fsync.reader import one_write
+from runs.tools.pg_test_fsync.adapter import one_write
 from runs.tools.sar import reader as sar_reader
 from runs.tools.vmstat import reader as vmstat_reader
 from tests.unit.tools.reading import codes, figures, read, sample, samples

@@ -1,0 +1,97 @@
+"""What is noted with a result: checkpoints, stalls, and the CPU time of the load generator."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from runs.execution.bench import Bench
+from runs.execution.steps import StepResult
+from runs.scenarios.metrics import GENERATOR_CPU
+from runs.tools.pgbench import ProgressPoint
+
+# Since PostgreSQL 17 these counters have a view of their own.
+OWN_VIEW_SINCE = 170000
+COUNT = "SELECT checkpoints_timed + checkpoints_req FROM pg_stat_bgwriter;"
+COUNT_FROM_OWN_VIEW = "SELECT num_timed + num_requested FROM pg_stat_checkpointer;"
+
+
+async def count(bench: Bench, step: str) -> int:
+    """How many checkpoints the server has started since its statistics were reset."""
+    has_own_view = bench.plan.version_num >= OWN_VIEW_SINCE
+    return int(await bench.sql(step, COUNT_FROM_OWN_VIEW if has_own_view else COUNT))
+
+
+def note_checkpoints(bench: Bench, before: int, after: int) -> None:
+    """Make the result doubtful if a checkpoint happened in between."""
+    if after > before:
+        bench.note(
+            "checkpoint_during_run",
+            f"{after - before} checkpoint(s) came while the load was on: give the configuration "
+            "more room for WAL, or measure for a shorter time.",
+        )
+
+
+# Fewer may be an accident of where an interval ends.
+SHORTEST_SECONDS = 2.0
+# If transactions are rare, a second without one means nothing: this many should have come.
+MISSED_TRANSACTIONS = 20
+
+
+@dataclass(frozen=True)
+class Stall:
+    """No transaction for `seconds`, starting at `begun`; both in seconds of the load."""
+
+    begun: float
+    seconds: float
+
+
+def longest(points: Sequence[ProgressPoint]) -> Stall | None:
+    """The longest stall in a progress at regular intervals; None if there is none.
+
+    The first interval includes connecting and does not count.
+    """
+    known = [point for point in points[1:] if point.tps is not None]
+    usual = sum(point.tps or 0.0 for point in known) / len(known) if known else 0.0
+    found: Stall | None = None
+    begun: float | None = None
+    for before, point in pairwise(points):
+        if point.tps != 0:
+            begun = None
+            continue
+        begun = before.seconds if begun is None else begun
+        if found is None or point.seconds - begun > found.seconds:
+            found = Stall(begun, point.seconds - begun)
+    if found is None or found.seconds < SHORTEST_SECONDS:
+        return None
+    return found if found.seconds * usual >= MISSED_TRANSACTIONS else None
+
+
+def note_stalls(bench: Bench, points: Sequence[ProgressPoint]) -> None:
+    """Make the result doubtful if the load stood still."""
+    if stall := longest(points):
+        bench.note(
+            "load_stalled",
+            f"No transaction ended for {stall.seconds:.0f} s, from second {stall.begun:.0f} on: "
+            "the server, its disk or the network stood still. Look at the series of that time.",
+        )
+
+
+# A thread of pgbench that is busy for more than this share of its time cannot send more.
+SATURATED_THREADS = 0.9
+
+
+def note_generator_cpu(
+    bench: Bench, steps: Sequence[StepResult], threads: Sequence[int | None]
+) -> None:
+    """Add pgbench's processor time, and whether its threads were the bottleneck."""
+    known = [each.cpu_seconds / each.seconds for each in steps if each.cpu_seconds is not None]
+    if len(known) < len(steps):
+        return
+    bench.findings.measurements[GENERATOR_CPU.name] = round(sum(known), 3)
+    for used, own, step in zip(known, threads, steps, strict=True):
+        if own and used > SATURATED_THREADS * own:
+            bench.note(
+                "generator_saturated",
+                f"{step.name} kept {used:.1f} processors busy with {own} thread(s): the load "
+                "generator is what was measured. Use more threads or further machines for it.",
+            )
