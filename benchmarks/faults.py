@@ -26,7 +26,7 @@ from typing import Any
 
 from benchlab.embedded.account import service_account
 from benchlab.embedded.binaries import postgresql_binaries
-from benchmarks import loads
+from benchmarks import processes
 from benchmarks.injections import FAULTS, Broken, Campaign, Fault
 from benchmarks.target import Target
 from benchmarks.whole_instance import WholeInstance
@@ -132,7 +132,7 @@ class Trials:
         campaign = queue.queue(
             title, self.broken.server_id, repeats=runs, clusters=self._clusters, **vars(hit)
         )
-        with loads.counted(self.broken.target.base) as counted:
+        with processes.counted(self.broken.target.base) as counted:
             missed = [
                 fault for fault in faults if not self._inject(fault, is_alone=len(faults) == 1)
             ]
@@ -201,7 +201,7 @@ def _note(row: Row, seen: Any, wrong: list[str], seconds: float, *, is_try: bool
         print(f"    {each}", flush=True)
 
 
-def _misloaded(counted: loads.Loads, seen: Any) -> list[str]:
+def _misloaded(counted: processes.Loads, seen: Any) -> list[str]:
     """Loads that were put on twice, or for no attempt."""
     wrong = [f"the load of {name} was put on more than once" for name in counted.doubled]
     if counted.number > seen.attempts:

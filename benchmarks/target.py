@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from benchlab.embedded.account import Account
-from benchmarks import loads, processes
+from benchmarks import processes
 from benchmarks.cut_line import CutLine
 from tests.ssh.openssh import OpenSSH, login_name
 
@@ -148,7 +148,7 @@ class Target:
 
     def load_generators(self) -> set[int]:
         """The pgbench that put load on right now, by number."""
-        return {each.pid for each in loads.running(self.base)}
+        return {each.pid for each in processes.running(self.base)}
 
     def follows_the_clock(self) -> bool:
         """Whether a process of BenchLab's here takes its time from `set_clock`."""

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import django
 
+from benchlab.embedded.embedded_server import free_port
 from benchlab.embedded.places import REPOSITORY
-from benchlab.embedded.ports import free_port
 from benchmarks import processes
 
 START_SECONDS = 600

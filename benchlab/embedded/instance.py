@@ -18,16 +18,16 @@ from cryptography.fernet import Fernet
 from benchlab.embedded.accounts import Accounts
 from benchlab.embedded.binaries import postgresql_binaries, redis_server
 from benchlab.embedded.descendants import Ending, become_subreaper, reap_adopted
-from benchlab.embedded.embedded_server import EmbeddedServer
+from benchlab.embedded.embedded_server import FIRST_OPEN_PORT, EmbeddedServer, is_free, listening
 from benchlab.embedded.errors import StartError, StopError
-from benchlab.embedded.interrupts import Interrupted, Interrupts
 from benchlab.embedded.options import Options
 from benchlab.embedded.parent import Parent
 from benchlab.embedded.places import Places
-from benchlab.embedded.ports import FIRST_OPEN_PORT, is_free, listening
 from benchlab.embedded.postgresql import EmbeddedPostgreSQL
 from benchlab.embedded.private_files import kept_secret, write_private
 from benchlab.embedded.processes import (
+    Interrupted,
+    Interrupts,
     Pause,
     Program,
     Service,

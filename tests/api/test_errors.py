@@ -13,7 +13,7 @@ from rest_framework.test import APIRequestFactory
 
 from benchlab import statement_limits
 from benchlab.database.base import DatabaseWrapper
-from benchlab.embedded.ports import free_port
+from benchlab.embedded.embedded_server import free_port
 from runs.api.errors import problem_json
 from runs.models import Cell, Measurement, Run
 from runs.selectors.access import projects

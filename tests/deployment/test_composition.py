@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from benchlab.embedded.ports import free_port
+from benchlab.embedded.embedded_server import free_port
 from tests.deployment.docker import Daemon, make_stand_ins
 from tests.migrated import ROOT
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchlab.embedded.ports import free_port
+from benchlab.embedded.embedded_server import free_port
 from tests.deployment import guide
 from tests.migrated import ROOT
 

@@ -10,10 +10,9 @@ import pytest
 
 from benchlab.embedded.account import myself
 from benchlab.embedded.errors import StartError
-from benchlab.embedded.interrupts import Interrupted, Interrupts
 from benchlab.embedded.parent import Parent
 from benchlab.embedded.places import REPOSITORY
-from benchlab.embedded.processes import Program, Supervisor, wait_for_end
+from benchlab.embedded.processes import Interrupted, Interrupts, Program, Supervisor, wait_for_end
 
 
 def program(tmp_path: Path, script: str, **options: object) -> Program:

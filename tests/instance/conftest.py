@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from benchlab.embedded.ports import free_port
-from benchmarks.loads import Loads
+from benchlab.embedded.embedded_server import free_port
+from benchmarks.processes import Loads
 from tests.ssh.openssh import short_folder
 from tests.started import prepare
 

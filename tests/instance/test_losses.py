@@ -10,7 +10,7 @@ import pytest
 import redis
 from celery import Celery
 
-from benchmarks.loads import counted
+from benchmarks.processes import counted
 from runs import dispatch
 from tests.instance.conftest import Instance, new_token
 

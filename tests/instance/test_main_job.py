@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from benchmarks.loads import counted, running
+from benchmarks.processes import counted, running
 from tests.instance.conftest import FIRST_REPEATS, Instance
 
 pytestmark = [pytest.mark.instance, pytest.mark.browser, pytest.mark.timeout(900)]

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from benchlab.embedded.ports import free_port
+from benchlab.embedded.embedded_server import free_port
 from benchlab.lab import downloads
 from benchlab.lab.errors import LabError, RepositoryAway
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchlab.embedded.account import Account
-from benchlab.embedded.ports import free_port
+from benchlab.embedded.embedded_server import free_port
 from runs.execution.ssh import generate_private_key
 
 CONFIGURATION = """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchlab.embedded.ports import free_port
+from benchlab.embedded.embedded_server import free_port
 from runs.execution import base_dir as module
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import TargetProblem

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.loads import Loads
+from benchmarks.processes import Loads
 from runs.execution import cleaning, listening, ssh
 from runs.models import Campaign, Lease, Run, Server
 from runs.services.campaigns import campaigns, scenarios

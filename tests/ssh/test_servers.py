@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchlab.embedded.ports import free_port
+from benchlab.embedded.embedded_server import free_port
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.errors import ServiceError

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from benchmarks.loads import counted
 from benchmarks.overhead import Timed, covered
+from benchmarks.processes import counted
 
 
 @pytest.fixture
